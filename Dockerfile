@@ -1,0 +1,29 @@
+# The service in one image: build with the development packages, run without them.
+FROM node:20-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+COPY scripts ./scripts
+RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+
+FROM node:20-bookworm-slim
+ENV NODE_ENV=production \
+    SVC_DATA_DIR=/data
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY LICENSE ./
+# A named volume takes its owner from the folder in the image.
+RUN mkdir /data && chown node:node /data && chmod 700 /data
+USER node
+VOLUME /data
+# REST, agents.
+EXPOSE 8081 8443
+# Alive, not ready: an instance that is catching up must not be restarted. With REST over TLS give a check of your own.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "const port = (process.env.SVC_HTTP_LISTEN_ADDR ?? ':8081').split(':').at(-1); fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(4000) }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# No npm and no shell in between: signals reach the service.
+ENTRYPOINT ["node", "--enable-source-maps", "dist/src/main.js"]

@@ -1,0 +1,60 @@
+/**
+ * `npm run lint`, second half: holds every source file of the tree against the import table (import-table.ts) and
+ * prints what breaks it. Exit code 1 if anything does.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { argv, exit, stdout } from 'node:process';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { checkFile, type DeclaredPackages, type Violation } from './import-table.js';
+
+const FOLDERS: readonly string[] = ['src', 'scripts', 'test', 'bench'];
+
+function sourceFiles(root: string, folder: string): readonly string[] {
+  let entries;
+  try {
+    entries = readdirSync(join(root, folder), { withFileTypes: true });
+  } catch (error) {
+    // A folder that a checkout does not have is not an error; anything else is.
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+  return entries.flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return sourceFiles(root, path);
+    return /\.[cm]?tsx?$/.test(entry.name) ? [path] : [];
+  });
+}
+
+function declaredPackages(root: string): DeclaredPackages {
+  const manifest: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const names = (field: string): ReadonlySet<string> => {
+    const value: unknown = typeof manifest === 'object' && manifest !== null ? Reflect.get(manifest, field) : undefined;
+    return new Set(typeof value === 'object' && value !== null ? Object.keys(value) : []);
+  };
+  return { runtime: names('dependencies'), development: names('devDependencies') };
+}
+
+/**
+ * Checks the whole tree.
+ * @param root folder of package.json
+ * @returns how many files were read, and every forbidden import
+ */
+export function checkTree(root: string): { readonly files: number; readonly violations: readonly Violation[] } {
+  const declared = declaredPackages(root);
+  const files = FOLDERS.flatMap((folder) => sourceFiles(root, folder));
+  const violations = files.flatMap((file) => checkFile(file, readFileSync(join(root, file), 'utf8'), declared));
+  return { files: files.length, violations };
+}
+
+function main(): void {
+  const root = dirname(dirname(fileURLToPath(import.meta.url)));
+  const { files, violations } = checkTree(root);
+  for (const { file, line, specifier, reason } of violations) {
+    stdout.write(`${file}:${line}: ${specifier === '' ? '' : `'${specifier}': `}${reason}\n`);
+  }
+  stdout.write(`import table: ${files} files, ${violations.length} forbidden imports\n`);
+  if (violations.length > 0) exit(1);
+}
+
+if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) main();

@@ -1,0 +1,71 @@
+/**
+ * Waiting and looping that can be stopped: a sleep that an AbortSignal ends, a deadline around a promise, a loop with
+ * `close()`, jittered backoff. Not a job queue.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Sleeps `ms`; ends early, without an error, when the signal aborts. Keeps no process alive. */
+export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  try {
+    await delay(ms, undefined, signal === undefined ? { ref: false } : { ref: false, signal });
+  } catch {
+    // Aborted: the caller looks at its signal.
+  }
+}
+
+export const timedOut = Symbol('timed out');
+
+/** The promise's value, or `timedOut` after `ms`. The promise itself is not cancelled. */
+export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T | typeof timedOut> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<typeof timedOut>((resolve) => {
+    timer = setTimeout(() => resolve(timedOut), ms);
+  });
+  try {
+    return await Promise.race([promise, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Full-jitter exponential backoff: between half and the whole of `min * 2^attempt`, at most `max` milliseconds. */
+export function backoff(attempt: number, min: number, max: number, random: () => number = Math.random): number {
+  const ceiling = Math.min(max, min * 2 ** Math.min(attempt, 30));
+  return ceiling / 2 + (ceiling / 2) * random();
+}
+
+/** Gives every other waiting callback of the event loop a turn. */
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+export interface Loop {
+  /** Ends the loop and waits for the running turn. */
+  close(): Promise<void>;
+}
+
+/** Runs `turn` every `everyMs`, never twice at once, until closed. A throwing turn is reported and the loop goes on. */
+export function startLoop(
+  everyMs: number,
+  turn: (signal: AbortSignal) => Promise<void>,
+  onError: (error: unknown) => void,
+): Loop {
+  const stop = new AbortController();
+  const done = (async () => {
+    while (!stop.signal.aborted) {
+      await sleep(everyMs, stop.signal);
+      if (stop.signal.aborted) return;
+      try {
+        await turn(stop.signal);
+      } catch (error) {
+        onError(error);
+      }
+    }
+  })();
+  return {
+    async close() {
+      stop.abort();
+      await done;
+    },
+  };
+}

@@ -1,0 +1,20 @@
+/**
+ * Time as a dependency, so that decisions and tests own it. Not a scheduler: loops are in `background.ts`.
+ */
+
+export interface Clock {
+  /** Wall clock, milliseconds since the Unix epoch. */
+  now(): number;
+  /** Monotonic milliseconds, for durations: never goes back. */
+  monotonic(): number;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+};
+
+/** RFC 3339, UTC, milliseconds: the only form of a time on the wire of REST. */
+export function timestamp(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

@@ -1,0 +1,74 @@
+/**
+ * The control PSK as agents and service both know it: its text form, what is derived from its secret, its fingerprint.
+ * Not where it is issued or stored (`src/security/psk.ts`), nor used (`src/noise/`).
+ * Implements `agent-protocol.md`, "PSK, verifier, service identity".
+ */
+import { hkdf } from '@noble/hashes/hkdf.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
+import { err, ok } from './result.js';
+import type { Result } from './result.js';
+
+const prefix = 'svcpsk1_';
+const halfBytes = 32;
+const salt = utf8ToBytes('svc-control-v1');
+const staticInfo = utf8ToBytes('node-static');
+const pskInfo = utf8ToBytes('noise-psk');
+/** 64 bytes are 86 characters of unpadded base64url. */
+const pskPattern = /^svcpsk1_[A-Za-z0-9_-]{86}$/;
+
+export interface ControlPsk {
+  /** 32 random bytes, known to the agent alone once the PSK has been shown. */
+  readonly secret: Uint8Array;
+  /** The service's X25519 public key, which the agent pins. */
+  readonly servicePublic: Uint8Array;
+}
+
+export interface NodeSecrets {
+  readonly nodeStaticPrivate: Uint8Array;
+  readonly psk: Uint8Array;
+}
+
+/**
+ * The text form that an operator hands to an agent.
+ * @throws RangeError when either half is not 32 bytes.
+ */
+export function encodeControlPsk(controlPsk: ControlPsk): string {
+  requireHalf(controlPsk.secret, 'control PSK secret');
+  requireHalf(controlPsk.servicePublic, 'service public key');
+  return prefix + Buffer.concat([controlPsk.secret, controlPsk.servicePublic]).toString('base64url');
+}
+
+/** Reads the text form; the error says what was expected and never repeats the input. */
+export function decodeControlPsk(text: string): Result<ControlPsk, string> {
+  const bytes = pskPattern.test(text) ? Buffer.from(text.slice(prefix.length), 'base64url') : undefined;
+  // The last character carries four unused bits: one PSK must have one spelling.
+  if (bytes === undefined || prefix + bytes.toString('base64url') !== text) {
+    return err('expected a control PSK: svcpsk1_ followed by 86 characters of base64url');
+  }
+  return ok({
+    secret: Uint8Array.from(bytes.subarray(0, halfBytes)),
+    servicePublic: Uint8Array.from(bytes.subarray(halfBytes)),
+  });
+}
+
+/**
+ * What both sides derive from the secret of a control PSK.
+ * @throws RangeError when the secret is not 32 bytes.
+ */
+export function deriveNodeSecrets(secret: Uint8Array): NodeSecrets {
+  requireHalf(secret, 'control PSK secret');
+  return {
+    nodeStaticPrivate: hkdf(sha256, secret, salt, staticInfo, halfBytes),
+    psk: hkdf(sha256, secret, salt, pskInfo, halfBytes),
+  };
+}
+
+/** The fingerprint that operators compare: over the node's public key, so it tells nothing about the PSK. */
+export function pskFingerprint(nodeStaticPublic: Uint8Array): string {
+  return `SHA256:${Buffer.from(sha256(nodeStaticPublic)).toString('base64url')}`;
+}
+
+function requireHalf(bytes: Uint8Array, label: string): void {
+  if (bytes.length !== halfBytes) throw new RangeError(`${label}: expected 32 bytes, got ${bytes.length}`);
+}

@@ -1,0 +1,85 @@
+/**
+ * The one catalogue of errors that users and agents can meet: code, HTTP status, gRPC status.
+ * Not a place for messages: whoever throws knows the field and says what was expected.
+ * Implements `rest.md`, section Errors; gRPC statuses follow `agent-protocol.md`.
+ */
+
+/** Numeric gRPC status codes that this service answers with. */
+export const GrpcStatus = {
+  OK: 0,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
+} as const;
+export type GrpcStatusCode = (typeof GrpcStatus)[keyof typeof GrpcStatus];
+
+interface ErrorKind {
+  readonly http: number;
+  readonly grpc: GrpcStatusCode;
+}
+
+export const errorCatalogue = {
+  invalid_request: { http: 400, grpc: GrpcStatus.INVALID_ARGUMENT },
+  unauthenticated: { http: 401, grpc: GrpcStatus.UNAUTHENTICATED },
+  forbidden: { http: 403, grpc: GrpcStatus.PERMISSION_DENIED },
+  not_found: { http: 404, grpc: GrpcStatus.NOT_FOUND },
+  method_not_allowed: { http: 405, grpc: GrpcStatus.UNIMPLEMENTED },
+  conflict: { http: 409, grpc: GrpcStatus.FAILED_PRECONDITION },
+  precondition_failed: { http: 412, grpc: GrpcStatus.ABORTED },
+  payload_too_large: { http: 413, grpc: GrpcStatus.RESOURCE_EXHAUSTED },
+  unsupported_media_type: { http: 415, grpc: GrpcStatus.INVALID_ARGUMENT },
+  rate_limited: { http: 429, grpc: GrpcStatus.RESOURCE_EXHAUSTED },
+  internal: { http: 500, grpc: GrpcStatus.INTERNAL },
+  unavailable: { http: 503, grpc: GrpcStatus.UNAVAILABLE },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** Extra answer headers that an error carries: `Retry-After` in seconds, `Allow` methods. */
+export interface ErrorHints {
+  readonly retryAfterSeconds?: number;
+  readonly allow?: readonly string[];
+}
+
+/**
+ * An error that may be shown to the caller. `message` is one sentence that names the field by its JSON path and says
+ * what was expected; it never holds a secret. Everything else that is thrown is answered as `internal`.
+ */
+export class ServiceError extends Error {
+  readonly code: ErrorCode;
+  readonly hints: ErrorHints;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; hints?: ErrorHints } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'ServiceError';
+    this.code = code;
+    this.hints = options.hints ?? {};
+  }
+
+  get httpStatus(): number {
+    return errorCatalogue[this.code].http;
+  }
+
+  get grpcStatus(): GrpcStatusCode {
+    return errorCatalogue[this.code].grpc;
+  }
+}
+
+/** A sentence for logs about anything that was thrown, whatever its type. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}
+
+/** For the last branch of an exhaustive switch: unreachable for the compiler, loud at run time. */
+export function unreachable(value: never): never {
+  throw new Error(`unreachable: ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,27 @@
+/**
+ * Identifiers as a dependency: random ones for new things, name-based ones where a repeat must give the same id.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+
+export interface Ids {
+  /** A new random UUID, lower case. */
+  next(): string;
+}
+
+export const randomIds: Ids = { next: () => randomUUID() };
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** True for a UUID in canonical lower-case form. */
+export function isUuid(value: string): boolean {
+  return uuidPattern.test(value);
+}
+
+/** UUID of version 8 made from a name, the same for the same name everywhere (RFC 9562, section 5.8). */
+export function uuidFromName(name: string): string {
+  const hash = createHash('sha256').update(name).digest();
+  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x80;
+  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
+  const hex = hash.subarray(0, 16).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
