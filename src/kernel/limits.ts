@@ -27,6 +27,18 @@ export const limits = {
     deployWaitMaxMs: 30 * SECOND,
     requestTimeoutMs: 60 * SECOND,
     requestIdChars: 128,
+    /** What is read and dropped of a body that is too large, so that its sender gets to read the 413. */
+    drainBytes: 16 * MiB,
+    /** How long a refresh waits to see its push leave, for `pushed`. */
+    pushWaitMs: 2 * SECOND,
+    /** How often a waiting deploy or refresh looks at presence, beside being called back. */
+    waitPollMs: 100,
+    headersTimeoutMs: 15 * SECOND,
+    connections: 10_000,
+    /** Sign-ins of one address, whatever their outcome; the budget of failures is far below. */
+    loginsPerMinute: 600,
+    loginAddresses: 10_000,
+    offlineAfterSecsMax: 7 * 24 * 3600,
   },
   events: {
     eventBytes: 256 * KiB,
@@ -100,12 +112,38 @@ export const limits = {
   delivery: {
     /** Nodes compiled and offered before the event loop gets a turn. */
     sliceNodes: 32,
+    /** Bytes encoded before the event loop gets a turn. */
+    sliceBytes: 1 * MiB,
     /** Encoded snapshots held in memory, sealed; the rest is compiled again on demand. */
     cacheBytes: 256 * MiB,
+    /** Nodes whose checksum, or whose verdicts on rejected snapshots, are remembered. */
+    rememberedNodes: 65_536,
+    /** Snapshots that nodes applied, on their way to the read store. */
+    keptBatchMs: 250,
+    keptBatchEntries: 256,
+    keptBatchBytes: 4 * MiB,
+    keptWaitingBytes: 64 * MiB,
+    /** After a dropped subscription: how long the instance still counts as up to date. */
+    dropGraceMs: 5 * SECOND,
+    /** How long a ConfigRequest waits for the log and the read store before the session is drained. */
+    requestWaitMs: 5 * SECOND,
+    /** Base of the jittered `retry_after_ms` of a drained session. */
+    drainRetryMs: 2 * SECOND,
+    /** One conflict of versions is a fact at most so often per node. */
+    versionConflictEveryMs: MINUTE,
+    replayRetryMs: 10 * SECOND,
   },
   telemetry: {
     batchMs: 250,
     batchDocuments: 1000,
+    /** Nodes whose newest values may wait while the read store is away. */
+    waitingNodes: 65_536,
+    waitingBytes: 256 * MiB,
+    batchBytes: 16 * MiB,
+    releaseTimeoutMs: 2 * SECOND,
+    /** Presence that ended so long ago is forgotten; `last_seen_at` stays. */
+    presencePurgeAfterMs: 24 * 60 * MINUTE,
+    presencePurgeEveryMs: 10 * MINUTE,
     instanceLeaseMs: 10 * SECOND,
     instanceLeaseRenewMs: 3 * SECOND,
   },
@@ -116,6 +154,35 @@ export const limits = {
     retryMaxMs: 10 * SECOND,
     parkedEntities: 10_000,
     tombstonePurgeEveryMs: 10 * MINUTE,
+  },
+  storage: {
+    /** Upper bound of one append, the same for every adapter: EventStoreDB's default. */
+    appendBytesMax: MiB,
+    /** Operations that may wait for their group commit; more are refused as unavailable. */
+    writeQueue: 20_000,
+    /** One group commit takes at most so many operations and about so many bytes. */
+    groupOperations: 512,
+    groupBytes: 4 * MiB,
+    /** The operations of one group hold the event loop no longer than about this. */
+    groupMs: 8,
+    /** One item of a subscription. */
+    batchEvents: 1000,
+    batchBytes: 8 * MiB,
+    /** Entries read at once before the event loop gets a turn. */
+    sliceEntries: 1000,
+    /** Appends with expected revision `any` whose repeat is recognised. */
+    anyAppends: 10_000,
+    trimEveryMs: MINUTE,
+    /** Expired appends that one turn of the trimmer removes per stream. */
+    trimAppends: 1000,
+    foldChunkBytes: MiB,
+    documentIdBytes: 256,
+    /** Longer strings are cut in an index key and compared in the document. */
+    indexStringBytes: 200,
+    indexFields: 5,
+    /** Index entries of one document in one index: only lists make more than one. */
+    indexEntries: 1024,
+    leaseNameBytes: 512,
   },
   logins: {
     failuresPerAddressAndName: 5,
@@ -139,6 +206,45 @@ export const limits = {
     /** Verified tokens held in memory. */
     tokens: 10_000,
     tokenChars: 4096,
+  },
+  /** The reference agent's control side (`src/agent/session-loop.ts`). */
+  agentControl: {
+    openTimeoutMs: 10 * SECOND,
+    keepaliveMs: 30 * SECOND,
+    keepaliveTimeoutMs: 10 * SECOND,
+    /** The first wait is half to the whole of this: 0.5 s at the least. */
+    backoffMinMs: 1 * SECOND,
+    backoffMaxMs: 30 * SECOND,
+    supersededWaitMs: 60 * SECOND,
+    /** The longest `retry_after_ms` that is heeded. */
+    retryAfterMaxMs: 60 * MINUTE,
+    rekeyDefaultSeconds: 6 * 3600,
+    rekeyJitter: 0.1,
+    missedHeartbeats: 3,
+    firstHeartbeatWithinMs: 2 * SECOND,
+    sendQueuePayloads: 256,
+    sendQueueBytes: 16 * MiB,
+    closeWaitMs: 2 * SECOND,
+  },
+  /** The reference agent's data side (`src/agent/tcp-relay.ts`, `udp-relay.ts`). */
+  relay: {
+    connectTimeoutMs: 10 * SECOND,
+    /** Endpoints of a cluster that one connection tries. */
+    connectAttempts: 3,
+    tcpSessionsPerListener: 16_384,
+    /** Silence after one side has finished, before the connection is given up. */
+    tcpHalfClosedIdleMs: 10 * MINUTE,
+    tcpKeepaliveMs: 60 * SECOND,
+    /** How long connections of a listener that is gone may go on. */
+    drainMs: 10 * SECOND,
+    udpSessionsPerListener: 8192,
+    udpIdleMs: 60 * SECOND,
+    /** Datagrams held while the session's socket is being connected. */
+    udpPendingDatagrams: 16,
+    udpSendQueueBytes: 1 * MiB,
+    rules: 16_384,
+    links: 4096,
+    latencySamples: 512,
   },
   shutdownMs: 10 * SECOND,
 } as const;

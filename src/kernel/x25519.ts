@@ -29,7 +29,10 @@ export interface X25519KeyPair {
 export function importX25519Public(bytes: Uint8Array): X25519PublicKey {
   requireKeyLength(bytes, 'X25519 public key');
   const x = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64url');
-  return { key: createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' }), bytes: Uint8Array.from(bytes) };
+  return {
+    key: createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' }),
+    bytes: Uint8Array.from(bytes),
+  };
 }
 
 /**

@@ -1,0 +1,95 @@
+/** The accounts of one installation: the fold and the decisions of the stream `svc-accounts`. */
+import type { RecordedCommand } from '../../kernel/event.js';
+import { lastEvent } from '../../kernel/event.js';
+import { unreachable } from '../../kernel/errors.js';
+import { jsonEqual } from '../../kernel/json.js';
+import { ok } from '../../kernel/result.js';
+import { versionMismatch } from '../if-match.js';
+import type { IdempotencyTable } from '../fleet/idempotency.js';
+import { createIdempotencyTable, rememberKey } from '../fleet/idempotency.js';
+import type { Cell, Journal, Table } from '../journal.js';
+import { createCell, createJournal, createTable } from '../journal.js';
+import type { Decision } from '../refusal.js';
+import { refuse } from '../refusal.js';
+import { accountEvent } from '../upcast.js';
+import { evolveUser } from './evolve.js';
+import type { AccountCommand, AccountEvent, UserState } from './user.js';
+
+export interface Accounts {
+  readonly journal: Journal;
+  readonly revision: Cell<number>;
+  readonly position: Cell<number>;
+  readonly users: Table<UserState>;
+  /** User name → id. */
+  readonly names: Table<string>;
+  readonly idempotency: IdempotencyTable;
+}
+
+export function emptyAccounts(): Accounts {
+  const journal = createJournal();
+  return {
+    journal,
+    revision: createCell(journal, -1),
+    position: createCell(journal, 0),
+    users: createTable(journal),
+    names: createTable(journal),
+    idempotency: createIdempotencyTable(journal),
+  };
+}
+
+/** The user of a name; names are stored lower-cased. */
+export function userByName(accounts: Accounts, username: string): UserState | undefined {
+  const id = accounts.names.get(username.toLowerCase());
+  return id === undefined ? undefined : accounts.users.get(id);
+}
+
+/** Folds one whole command. */
+export function applyAccounts(accounts: Accounts, command: RecordedCommand): void {
+  for (const recorded of command.events) {
+    const event = accountEvent(recorded);
+    const id = event.data.user_id;
+    const user = evolveUser(accounts.users.get(id), event, recorded.metadata.occurred_at);
+    if (user === undefined) continue;
+    accounts.users.set(id, user);
+    accounts.names.set(user.username, id);
+  }
+  const last = lastEvent(command);
+  rememberKey(accounts.idempotency, command.events[0], accountEvent(command.events[0]).data.user_id);
+  accounts.revision.set(last.revision);
+  accounts.position.set(last.position);
+}
+
+/** The events that a command is, or why it is refused. */
+export function decideAccounts(accounts: Accounts, command: AccountCommand): Decision<AccountEvent> {
+  switch (command.type) {
+    case 'CreateUser': {
+      const { id, username, role, display_name, email, password } = command;
+      if (command.onlyIfFirst && accounts.users.size > 0) return ok([]);
+      if (accounts.names.has(username)) {
+        return refuse('conflict', `username: "${username}" is taken; expected a unique user name`);
+      }
+      return ok([{ type: 'UserCreated', data: { user_id: id, username, role, display_name, email, password } }]);
+    }
+    case 'UpdateUserProfile': {
+      const user = accounts.users.get(command.id);
+      if (user === undefined) return refuse('not_found', `there is no user ${command.id}`);
+      const mismatch = versionMismatch(user.version, command.ifMatch);
+      if (mismatch !== undefined) return { ok: false, error: mismatch };
+      const { display_name, email } = command;
+      const changes = {
+        ...(display_name === undefined || jsonEqual(display_name, user.display_name)
+          ? {}
+          : { display_name: { from: user.display_name, to: display_name } }),
+        ...(email === undefined || jsonEqual(email, user.email) ? {} : { email: { from: user.email, to: email } }),
+      };
+      if (Object.keys(changes).length === 0) return ok([]);
+      return ok([{ type: 'UserProfileUpdated', data: { user_id: user.id, changes } }]);
+    }
+    case 'ChangeUserPassword': {
+      if (!accounts.users.has(command.id)) return refuse('not_found', `there is no user ${command.id}`);
+      return ok([{ type: 'UserPasswordChanged', data: { user_id: command.id, password: command.password } }]);
+    }
+    default:
+      return unreachable(command);
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * A user account: state, events, commands of the stream `svc-accounts`. Implements `rest.md`, Authentication and roles.
+ * E-mail and display name are sealed under a key of the user, so that deleting the key forgets the person.
+ */
+import type { FieldChange } from '../change.js';
+import type { ResourceMeta } from '../meta.js';
+import type { IfMatch } from '../node/node.js';
+import type { SealedSecret } from '../sealed.js';
+
+export type Role = 'admin' | 'operator' | 'viewer';
+
+export interface UserState extends ResourceMeta {
+  readonly username: string;
+  readonly role: Role;
+  readonly display_name: SealedSecret | null;
+  readonly email: SealedSecret | null;
+  /** Argon2id PHC string, sealed. */
+  readonly password: SealedSecret;
+  /** Claim `ver` of tokens: older ones ended with the last password change. */
+  readonly token_version: number;
+}
+
+export type AccountEvent =
+  | {
+      readonly type: 'UserCreated';
+      readonly data: {
+        readonly user_id: string;
+        readonly username: string;
+        readonly role: Role;
+        readonly display_name: SealedSecret | null;
+        readonly email: SealedSecret | null;
+        readonly password: SealedSecret;
+      };
+    }
+  | {
+      readonly type: 'UserProfileUpdated';
+      readonly data: {
+        readonly user_id: string;
+        readonly changes: {
+          readonly display_name?: FieldChange<SealedSecret | null>;
+          readonly email?: FieldChange<SealedSecret | null>;
+        };
+      };
+    }
+  | {
+      readonly type: 'UserPasswordChanged';
+      readonly data: { readonly user_id: string; readonly password: SealedSecret };
+    };
+
+export type AccountCommand =
+  | {
+      readonly type: 'CreateUser';
+      readonly id: string;
+      readonly username: string;
+      readonly role: Role;
+      readonly display_name: SealedSecret | null;
+      readonly email: SealedSecret | null;
+      readonly password: SealedSecret;
+      /** Refused unless there is no user yet: the first admin, which two instances may try to make at once. */
+      readonly onlyIfFirst: boolean;
+    }
+  | {
+      readonly type: 'UpdateUserProfile';
+      readonly id: string;
+      readonly ifMatch: IfMatch;
+      readonly display_name?: SealedSecret | null | undefined;
+      readonly email?: SealedSecret | null | undefined;
+    }
+  | { readonly type: 'ChangeUserPassword'; readonly id: string; readonly password: SealedSecret };

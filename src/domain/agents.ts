@@ -1,0 +1,58 @@
+/**
+ * What agents did: the facts of the streams `svc-agents-*` and of `svc-signins`. Facts are recorded, never decided.
+ * Implements `domain.md`, table of streams.
+ */
+export interface ApplyError {
+  readonly resource_type: string;
+  readonly resource_id: string;
+  readonly path: string;
+  readonly message: string;
+}
+
+export type AgentEvent =
+  | {
+      readonly type: 'AgentSessionOpened';
+      readonly data: {
+        readonly node_id: string;
+        /** Lower-case hex. */
+        readonly session_id: string;
+        readonly instance_id: string;
+        readonly agent_version: string;
+        readonly public_ipv4: string;
+        readonly public_ipv6: string;
+        readonly detected_addresses: readonly string[];
+        readonly multiplex: boolean;
+        readonly multiplex_port: number;
+      };
+    }
+  | {
+      readonly type: 'AgentConfigApplied';
+      readonly data: {
+        readonly node_id: string;
+        readonly generation: number;
+        /** Lower-case hex. */
+        readonly checksum: string;
+        readonly duration_ms: number;
+      };
+    }
+  | {
+      readonly type: 'AgentConfigRejected';
+      readonly data: {
+        readonly node_id: string;
+        readonly generation: number;
+        readonly checksum: string;
+        readonly errors: readonly ApplyError[];
+      };
+    }
+  /** An absurd version was reported: shown as `version_conflict_at` until an apply is next confirmed. */
+  | { readonly type: 'AgentVersionConflict'; readonly data: { readonly node_id: string; readonly reported: string } }
+  /** Two agents share the node's PSK: shown as `duplicate_agent` until `until` (RFC 3339). */
+  | { readonly type: 'AgentDuplicateSeen'; readonly data: { readonly node_id: string; readonly until: string } };
+
+export type SigninEvent =
+  | { readonly type: 'SignedIn'; readonly data: { readonly user_id: string; readonly username: string; readonly address: string } }
+  /** Of an account that exists, or of none: what was typed is never stored. */
+  | {
+      readonly type: 'SignInRefused';
+      readonly data: { readonly user_id: string | null; readonly username: string | null; readonly address: string };
+    };

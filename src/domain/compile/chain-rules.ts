@@ -1,0 +1,95 @@
+/** The rules and the cluster that one deployed chain puts on one of its nodes (`domain.md`, L4 chain; `wire.md`). */
+import type { ChainState, DeployedDefinition, Hop, Payload } from '../chain/chain.js';
+import { upstreamOf } from '../chain/status.js';
+import type { Fleet } from '../fleet/fleet.js';
+import { hostPort } from '../listeners/address.js';
+import { dialAddress } from '../node/evolve.js';
+import type { UpstreamState } from '../upstream/upstream.js';
+import type { Outbound, TcpProxyRule, TransportProfile, UdpRule, UpstreamCluster } from './snapshot.js';
+
+export interface ChainRules {
+  readonly tcp: readonly TcpProxyRule[];
+  readonly udp: readonly UdpRule[];
+  readonly clusters: readonly UpstreamCluster[];
+}
+
+const nothing: ChainRules = { tcp: [], udp: [], clusters: [] };
+
+const payloads = { tcp: 'TCP', udp: 'UDP' } as const;
+const outers = { tcp: 'TCP', udp: 'UDP', quic: 'QUIC', fake_tcp: 'FAKE_TCP' } as const;
+const securities = { raw: 'RAW', tls: 'TLS', reality: 'REALITY', noise: 'NOISE' } as const;
+
+function hopProfile(payload: Payload, hop: Hop): TransportProfile {
+  return { payload: payloads[payload], outer: outers[hop.outer], security: securities[hop.security] };
+}
+
+/** `host:port` at which the hop is dialled by the one before it. Commands see to it that there is one while it is live. */
+export function dialEndpoint(fleet: Fleet, hop: Hop): string {
+  const node = fleet.nodes.get(hop.node_id);
+  const host = hop.dial_addr ?? (node === undefined ? null : dialAddress(node));
+  return host === null ? '' : hostPort(host, hop.listen_port);
+}
+
+/** What a chain contributes to a node; nothing unless it is enabled, deployed and has a hop there. */
+export function chainRulesOn(fleet: Fleet, chain: ChainState, nodeId: string): ChainRules {
+  const { deployed } = chain;
+  if (!chain.enabled || deployed === null) return nothing;
+  const index = deployed.hops.findIndex((hop) => hop.node_id === nodeId);
+  const hop = deployed.hops[index];
+  if (hop === undefined) return nothing;
+  const next = deployed.hops[index + 1];
+  const upstreamId = next === undefined ? upstreamOf(deployed) : undefined;
+  const upstream = upstreamId === undefined ? undefined : fleet.upstreams.get(upstreamId);
+  const { outbound, pins } = next === undefined ? toTarget(deployed, upstream) : toHop(fleet, deployed.payload, next);
+  const base = {
+    rule_id: `${chain.id}/${index}`,
+    origin: { resource_type: 'l4_chain', resource_id: chain.id, resource_name: chain.name, hop_index: index },
+    listen_addr: hop.listen_addr,
+    listen_port: hop.listen_port,
+    transport_profile: hopProfile(deployed.payload, hop),
+    outbound,
+  } as const;
+  const clusters = upstream === undefined ? [] : [clusterOf(upstream)];
+  if (deployed.payload === 'udp') return { tcp: [], udp: [{ ...base, mode: 'RAW', noise_private_key: null }], clusters };
+  const rule: TcpProxyRule = { ...base, mode: 'RAW', server_names: hop.server_names ?? [], upstream_tls_spki_pins_sha256: pins };
+  return { tcp: [rule], udp: [], clusters };
+}
+
+function toHop(fleet: Fleet, payload: Payload, next: Hop): { outbound: Outbound; pins: readonly string[] } {
+  const outbound: Outbound = {
+    next: { kind: 'endpoint', endpoint: dialEndpoint(fleet, next) },
+    transport_profile: hopProfile(payload, next),
+    tls: false,
+    tls_server_name: '',
+  };
+  return { outbound, pins: [] };
+}
+
+/** An outbound to the target has profile payload; tcp or udp; tls or raw. */
+function toTarget(
+  deployed: DeployedDefinition,
+  upstream: UpstreamState | undefined,
+): { outbound: Outbound; pins: readonly string[] } {
+  const { target, payload } = deployed;
+  const tls = 'endpoint' in target ? target.tls : (upstream?.tls ?? undefined);
+  const outbound: Outbound = {
+    next:
+      'endpoint' in target
+        ? { kind: 'endpoint', endpoint: target.endpoint }
+        : { kind: 'upstream_cluster', name: target.upstream_id },
+    transport_profile: { payload: payloads[payload], outer: outers[payload], security: tls === undefined ? 'RAW' : 'TLS' },
+    tls: tls !== undefined,
+    tls_server_name: tls?.server_name ?? '',
+  };
+  return { outbound, pins: tls?.spki_pins_sha256 ?? [] };
+}
+
+function clusterOf(upstream: UpstreamState): UpstreamCluster {
+  return {
+    name: upstream.id,
+    endpoints: [upstream.endpoint],
+    server_names: upstream.server_names,
+    enabled: upstream.enabled,
+    health_check_interval_ms: upstream.health_check_interval_ms,
+  };
+}

@@ -1,0 +1,88 @@
+/** What a deploy would change, tried on the fold and taken back (`rest.md`, GET …/{id}/plan). */
+import type { RecordedCommand } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import type { JsonObject } from '../../kernel/json.js';
+import { jsonEqual } from '../../kernel/json.js';
+import { chainCollisions, deployEvent } from '../chain/decide.js';
+import { nodesOf } from '../chain/status.js';
+import { applyCommand } from '../fleet/apply.js';
+import type { Fleet } from '../fleet/fleet.js';
+import { compileNode } from './compile-node.js';
+import type { NodeSnapshot } from './snapshot.js';
+
+export interface DeployPlan {
+  readonly nodes: readonly {
+    readonly node_id: string;
+    readonly added: readonly string[];
+    readonly changed: readonly string[];
+    readonly removed: readonly string[];
+  }[];
+  readonly collisions: readonly string[];
+}
+
+/** The plan of deploying a chain's current definition; undefined for an unknown chain. The fleet is as before. */
+export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefined {
+  const chain = fleet.chains.get(chainId);
+  if (chain === undefined) return undefined;
+  const nodeIds = nodesOf(chain.deployed, chain);
+  const before = nodeIds.map((id) => compileNode(fleet, id));
+  const mark = fleet.journal.mark();
+  try {
+    applyCommand(fleet, hypothetical(fleet, deployEvent(fleet, chain)));
+    const nodes = before.map((old) => ({ node_id: old.node_id, ...difference(old, compileNode(fleet, old.node_id)) }));
+    return {
+      nodes: nodes.filter(({ added, changed, removed }) => added.length + changed.length + removed.length > 0),
+      collisions: chainCollisions(fleet, chain),
+    };
+  } finally {
+    fleet.journal.rollback(mark);
+  }
+}
+
+function hypothetical(fleet: Fleet, event: { readonly type: string; readonly data: object }): RecordedCommand {
+  const actor = { type: 'system', id: 'plan', name: 'plan' } as const;
+  return {
+    stream: streams.fleet,
+    events: [
+      {
+        id: '',
+        stream: streams.fleet,
+        type: event.type,
+        data: event.data as JsonObject,
+        revision: fleet.revision.value + 1,
+        position: fleet.position.value + 1,
+        metadata: {
+          command: { id: '', index: 0, count: 1 },
+          actor,
+          request_id: '',
+          occurred_at: new Date(0).toISOString(),
+          schema_version: 1,
+        },
+      },
+    ],
+  };
+}
+
+/** Rule ids by what happens to them. A rule is also changed when the cluster that it ends in is. */
+export function difference(
+  before: NodeSnapshot,
+  after: NodeSnapshot,
+): { readonly added: readonly string[]; readonly changed: readonly string[]; readonly removed: readonly string[] } {
+  const old = rulesOf(before);
+  const now = rulesOf(after);
+  return {
+    added: [...now.keys()].filter((id) => !old.has(id)),
+    changed: [...now.keys()].filter((id) => old.has(id) && !jsonEqual(old.get(id), now.get(id))),
+    removed: [...old.keys()].filter((id) => !now.has(id)),
+  };
+}
+
+function rulesOf(snapshot: NodeSnapshot): ReadonlyMap<string, unknown> {
+  const clusters = new Map(snapshot.upstream_clusters.map((cluster) => [cluster.name, cluster]));
+  return new Map(
+    [...snapshot.tcp_proxy_rules, ...snapshot.udp_rules].map((rule) => {
+      const { next } = rule.outbound;
+      return [rule.rule_id, { rule, cluster: next.kind === 'upstream_cluster' ? clusters.get(next.name) : undefined }];
+    }),
+  );
+}

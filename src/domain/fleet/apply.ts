@@ -1,0 +1,126 @@
+/**
+ * Folds whole commands into the fleet: states, indexes, and which nodes they touched. Deciding is elsewhere.
+ */
+import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { lastEvent } from '../../kernel/event.js';
+import { unreachable } from '../../kernel/errors.js';
+import { affectedNodes } from '../compile/affected.js';
+import type { ChainEvent, ChainState } from '../chain/chain.js';
+import { evolveChain } from '../chain/evolve.js';
+import { definitionsOf, nodesOf, upstreamOf } from '../chain/status.js';
+import { chainOwner, claimsOfChain } from '../listeners/claims.js';
+import { nameKey } from '../names.js';
+import type { NodeEvent } from '../node/node.js';
+import { evolveNode } from '../node/evolve.js';
+import { evolveSettings, withoutNode } from '../settings/evolve.js';
+import { fleetEvent } from '../upcast.js';
+import type { UpstreamEvent } from '../upstream/upstream.js';
+import { evolveUpstream } from '../upstream/evolve.js';
+import type { Fleet } from './fleet.js';
+import { rememberKey } from './idempotency.js';
+import { resourceOf } from './resource.js';
+
+/**
+ * Applies one command, already in today's shapes (`readCommand`). Returns the nodes whose configuration it touched;
+ * deleted ones are among them, so that whoever serves them notices.
+ */
+export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySet<string> {
+  const touched = new Set<string>();
+  for (const event of command.events) {
+    for (const nodeId of affectedNodes(fleet, fleetEvent(event), event.metadata.occurred_at)) touched.add(nodeId);
+    applyEvent(fleet, event);
+    if (event.type === 'NodeDeleted') touched.add(resourceOf(fleetEvent(event)).id);
+  }
+  const last = lastEvent(command);
+  for (const nodeId of touched) if (fleet.nodes.has(nodeId)) fleet.touched.set(nodeId, last.revision);
+  rememberKey(fleet.idempotency, command.events[0], resourceOf(fleetEvent(command.events[0])).id);
+  fleet.revision.set(last.revision);
+  fleet.position.set(last.position);
+  return touched;
+}
+
+function applyEvent(fleet: Fleet, recorded: RecordedEvent): void {
+  const event = fleetEvent(recorded);
+  const at = recorded.metadata.occurred_at;
+  switch (event.type) {
+    case 'NodeCreated':
+    case 'NodeUpdated':
+    case 'NodeDeleted':
+    case 'NodePskIssued':
+    case 'NodeConfigRefreshed':
+    case 'NodeReportedAddressChanged':
+    case 'NodeGenerationRaised':
+      return applyNode(fleet, event, at);
+    case 'UpstreamCreated':
+    case 'UpstreamUpdated':
+    case 'UpstreamDeleted':
+      return applyUpstream(fleet, event, at);
+    case 'ChainCreated':
+    case 'ChainUpdated':
+    case 'ChainDeleted':
+    case 'ChainDeployed':
+      return putChain(fleet, event.data.chain_id, evolve(fleet, event, at, recorded.metadata.command.id));
+    case 'ConnectivityUpdated':
+      return fleet.settings.set(evolveSettings(fleet.settings.value, event, at));
+    case 'CompilerVersionRaised':
+      return fleet.compilerVersion.set(event.data.version.to);
+    default:
+      return unreachable(event);
+  }
+}
+
+const evolve = (fleet: Fleet, event: ChainEvent, at: string, commandId: string): ChainState | undefined =>
+  evolveChain(fleet.chains.get(event.data.chain_id), event, at, commandId);
+
+function rename(fleet: Fleet, type: string, id: string, from: string | undefined, to: string | undefined): void {
+  if (from === to) return;
+  if (from !== undefined) fleet.names.delete(`${type}/${nameKey(from)}`);
+  if (to !== undefined) fleet.names.set(`${type}/${nameKey(to)}`, id);
+}
+
+function applyNode(fleet: Fleet, event: NodeEvent, at: string): void {
+  const id = event.data.node_id;
+  const before = fleet.nodes.get(id);
+  const after = evolveNode(before, event, at);
+  rename(fleet, 'node', id, before?.name, after?.name);
+  if (after !== undefined) return fleet.nodes.set(id, after);
+  fleet.nodes.delete(id);
+  fleet.touched.delete(id);
+  fleet.settings.set(withoutNode(fleet.settings.value, id));
+}
+
+function applyUpstream(fleet: Fleet, event: UpstreamEvent, at: string): void {
+  const id = event.data.upstream_id;
+  const before = fleet.upstreams.get(id);
+  const after = evolveUpstream(before, event, at);
+  rename(fleet, 'l4_upstream', id, before?.name, after?.name);
+  if (after === undefined) fleet.upstreams.delete(id);
+  else fleet.upstreams.set(id, after);
+}
+
+/** Puts a chain's new state and moves every index from the old one to it. */
+export function putChain(fleet: Fleet, id: string, after: ChainState | undefined): void {
+  const before = fleet.chains.get(id);
+  rename(fleet, 'l4_chain', id, before?.name, after?.name);
+  if (before !== undefined) indexChain(fleet, before, 'remove');
+  if (after !== undefined) indexChain(fleet, after, 'add');
+  if (after === undefined) fleet.chains.delete(id);
+  else fleet.chains.set(id, after);
+}
+
+/** Adds a chain to the indexes, or takes it out. */
+export function indexChain(fleet: Fleet, chain: ChainState, verb: 'add' | 'remove'): void {
+  for (const target of referencesOf(chain)) fleet.references[verb](target, chainOwner(chain.id));
+  for (const nodeId of nodesOf(chain.deployed)) fleet.deployedOn[verb](nodeId, chain.id);
+  for (const claim of claimsOfChain(chain)) fleet.claims[verb](claim);
+}
+
+/** What a chain refers to, by `<type>/<id>`: both definitions count, enabled or not. */
+function referencesOf(chain: ChainState): ReadonlySet<string> {
+  const definitions = definitionsOf(chain);
+  const upstreams = definitions.map(upstreamOf).filter((id) => id !== undefined);
+  return new Set([
+    ...nodesOf(...definitions).map((id) => `node/${id}`),
+    ...upstreams.map((id) => `l4_upstream/${id}`),
+  ]);
+}

@@ -1,0 +1,19 @@
+/** Every event of `svc-fleet`, and the shape versions of this release. An unknown one is never skipped. */
+import type { ChainCommand, ChainEvent } from '../chain/chain.js';
+import type { NodeCommand, NodeEvent } from '../node/node.js';
+import type { SettingsEvent, UpdateConnectivity } from '../settings/settings.js';
+import type { UpstreamCommand, UpstreamEvent } from '../upstream/upstream.js';
+
+export type CompilerEvent = {
+  readonly type: 'CompilerVersionRaised';
+  readonly data: { readonly version: { readonly from: number; readonly to: number } };
+};
+
+export type FleetEvent = NodeEvent | UpstreamEvent | ChainEvent | SettingsEvent | CompilerEvent;
+
+export type FleetCommand =
+  | NodeCommand
+  | UpstreamCommand
+  | ChainCommand
+  | UpdateConnectivity
+  | { readonly type: 'RaiseCompilerVersion'; readonly version: number };

@@ -1,0 +1,132 @@
+/**
+ * State that can be rolled back: tables, cells and indexes write what they replaced into one journal, so taking back a
+ * command costs what the command changed, not a copy of the fleet. Implements `domain.md`, "a journal, not a copy".
+ * Values are immutable; only the containers change.
+ */
+
+/** A point to roll back to. */
+export type Mark = number;
+
+export interface Journal {
+  mark(): Mark;
+  /** Takes back, newest first, everything since the mark. */
+  rollback(to: Mark): void;
+  /** Makes what has been done final and forgets how to undo it. */
+  commit(): void;
+  record(undo: () => void): void;
+}
+
+export function createJournal(): Journal {
+  let undos: (() => void)[] = [];
+  return {
+    mark: () => undos.length,
+    rollback(to) {
+      while (undos.length > to) undos.pop()?.();
+    },
+    commit() {
+      undos = [];
+    },
+    record(undo) {
+      undos.push(undo);
+    },
+  };
+}
+
+export interface Cell<V> {
+  readonly value: V;
+  set(value: V): void;
+}
+
+export function createCell<V>(journal: Journal, initial: V): Cell<V> {
+  let current = initial;
+  return {
+    get value() {
+      return current;
+    },
+    set(value) {
+      const previous = current;
+      journal.record(() => {
+        current = previous;
+      });
+      current = value;
+    },
+  };
+}
+
+export interface Table<V> {
+  readonly size: number;
+  get(id: string): V | undefined;
+  has(id: string): boolean;
+  set(id: string, value: V): void;
+  delete(id: string): void;
+  ids(): IterableIterator<string>;
+  values(): IterableIterator<V>;
+  entries(): IterableIterator<[string, V]>;
+}
+
+export function createTable<V>(journal: Journal): Table<V> {
+  const rows = new Map<string, V>();
+  const restore = (id: string, existed: boolean, previous: V | undefined): (() => void) => {
+    return () => {
+      if (existed) rows.set(id, previous as V);
+      else rows.delete(id);
+    };
+  };
+  return {
+    get size() {
+      return rows.size;
+    },
+    get: (id) => rows.get(id),
+    has: (id) => rows.has(id),
+    set(id, value) {
+      journal.record(restore(id, rows.has(id), rows.get(id)));
+      rows.set(id, value);
+    },
+    delete(id) {
+      if (!rows.has(id)) return;
+      journal.record(restore(id, true, rows.get(id)));
+      rows.delete(id);
+    },
+    ids: () => rows.keys(),
+    values: () => rows.values(),
+    entries: () => rows.entries(),
+  };
+}
+
+/** Many values per key. Adding or removing one costs O(1), however many a key has. */
+export interface Index {
+  add(key: string, value: string): void;
+  remove(key: string, value: string): void;
+  get(key: string): ReadonlySet<string>;
+  entries(): IterableIterator<[string, ReadonlySet<string>]>;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+export function createIndex(journal: Journal): Index {
+  const sets = new Map<string, Set<string>>();
+  const insert = (key: string, value: string): void => {
+    const set = sets.get(key);
+    if (set === undefined) sets.set(key, new Set([value]));
+    else set.add(value);
+  };
+  const erase = (key: string, value: string): void => {
+    const set = sets.get(key);
+    set?.delete(value);
+    if (set?.size === 0) sets.delete(key);
+  };
+  return {
+    add(key, value) {
+      if (sets.get(key)?.has(value) === true) return;
+      journal.record(() => erase(key, value));
+      insert(key, value);
+    },
+    remove(key, value) {
+      if (sets.get(key)?.has(value) !== true) return;
+      journal.record(() => insert(key, value));
+      erase(key, value);
+    },
+    get: (key) => sets.get(key) ?? none,
+    entries: () => sets.entries(),
+  };
+}

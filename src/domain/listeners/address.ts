@@ -1,0 +1,18 @@
+/** Overlap of canonical IP literals (`domain.md`, Listeners and collisions). Not a parser: the edge has canonicalised. */
+
+export function isIpv6(address: string): boolean {
+  return address.includes(':');
+}
+
+/** `0.0.0.0` overlaps every IPv4 address and `::` every address; equal addresses overlap. */
+export function overlaps(a: string, b: string): boolean {
+  if (a === b || a === '::' || b === '::') return true;
+  if (a === '0.0.0.0') return !isIpv6(b);
+  if (b === '0.0.0.0') return !isIpv6(a);
+  return false;
+}
+
+/** `host:port`, IPv6 in brackets. */
+export function hostPort(host: string, port: number): string {
+  return isIpv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -1,0 +1,19 @@
+/** What every resource has beside its fields (`rest.md`, Consistency). */
+export interface ResourceMeta {
+  readonly id: string;
+  /** Grows by one with each event of the resource. */
+  readonly version: number;
+  /** RFC 3339, UTC, milliseconds. */
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** The meta of a resource after its first event. */
+export function born(id: string, at: string): ResourceMeta {
+  return { id, version: 1, created_at: at, updated_at: at };
+}
+
+/** The resource after one more event. */
+export function touched<S extends ResourceMeta>(state: S, at: string): S {
+  return { ...state, version: state.version + 1, updated_at: at };
+}

@@ -1,0 +1,74 @@
+/** Folds a node's events into its state; pure, used by the fleet and by the read model alike. */
+import { unreachable } from '../../kernel/errors.js';
+import type { Changes } from '../change.js';
+import { withChanges } from '../change.js';
+import { born, touched } from '../meta.js';
+import type { Labels, NodeEvent, NodeState } from './node.js';
+
+const labelPrefix = 'labels.';
+
+/** Labels after changes of the form `labels.<key>`; a null removes the key. */
+function evolveLabels(labels: Labels, changes: Changes): Labels {
+  const next = new Map(Object.entries(labels));
+  for (const [field, { to }] of Object.entries(changes)) {
+    if (!field.startsWith(labelPrefix)) continue;
+    const key = field.slice(labelPrefix.length);
+    if (typeof to === 'string') next.set(key, to);
+    else next.delete(key);
+  }
+  return Object.fromEntries([...next].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Changes that turn one set of labels into another, one per key. */
+export function labelChanges(from: Labels, to: Labels): Changes {
+  const keys = new Set([...Object.keys(from), ...Object.keys(to)]);
+  const changed = [...keys].filter((key) => from[key] !== to[key]).sort();
+  return Object.fromEntries(
+    changed.map((key) => [labelPrefix + key, { from: from[key] ?? null, to: to[key] ?? null }]),
+  );
+}
+
+/** The node after one event; undefined once deleted. An event for a node that is not there changes nothing. */
+export function evolveNode(state: NodeState | undefined, event: NodeEvent, at: string): NodeState | undefined {
+  if (event.type === 'NodeCreated') {
+    const { node_id, ...fields } = event.data;
+    return {
+      ...fields,
+      ...born(node_id, at),
+      labels: evolveLabels({}, labelChanges({}, fields.labels)),
+      psk: null,
+      public_ipv4: null,
+      public_ipv6: null,
+      generation_offset: 0,
+    };
+  }
+  if (state === undefined) return undefined;
+  switch (event.type) {
+    case 'NodeUpdated': {
+      const own = Object.fromEntries(Object.entries(event.data.changes).filter(([field]) => !field.startsWith(labelPrefix)));
+      const labels = evolveLabels(state.labels, event.data.changes);
+      return touched({ ...withChanges(state, own), labels }, at);
+    }
+    case 'NodeDeleted':
+      return undefined;
+    case 'NodePskIssued': {
+      const { fingerprint, verifier } = event.data;
+      return touched({ ...state, psk: { fingerprint, verifier, issued_at: at } }, at);
+    }
+    case 'NodeConfigRefreshed':
+      return touched(state, at);
+    case 'NodeReportedAddressChanged': {
+      const { public_ipv4, public_ipv6 } = event.data;
+      return touched({ ...state, public_ipv4: public_ipv4.to, public_ipv6: public_ipv6.to }, at);
+    }
+    case 'NodeGenerationRaised':
+      return touched({ ...state, generation_offset: event.data.offset.to }, at);
+    default:
+      return unreachable(event);
+  }
+}
+
+/** Where other nodes dial this one: its address, else the public IPv4, then IPv6, that it reported. */
+export function dialAddress(node: Pick<NodeState, 'address' | 'public_ipv4' | 'public_ipv6'>): string | null {
+  return node.address ?? node.public_ipv4 ?? node.public_ipv6;
+}

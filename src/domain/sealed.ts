@@ -1,0 +1,7 @@
+/** A secret as it lies in an event: sealed under a data key (`domain.md`, "Secrets in events are sealed"). */
+export interface SealedSecret {
+  readonly alg: string;
+  readonly key_id: string;
+  readonly nonce: string;
+  readonly ct: string;
+}

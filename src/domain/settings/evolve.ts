@@ -1,0 +1,40 @@
+/** Folds settings events; pure. A change of an override is the field `nodes.<id>`, null for none. */
+import { withChanges } from '../change.js';
+import type { MultiplexOverride } from '../node/node.js';
+import type { SettingsEvent, SettingsState } from './settings.js';
+
+const overridePrefix = 'nodes.';
+
+export function overrideField(nodeId: string): string {
+  return overridePrefix + nodeId;
+}
+
+/** The node that a settings field overrides, or undefined for a global field. */
+export function overriddenNode(field: string): string | undefined {
+  return field.startsWith(overridePrefix) ? field.slice(overridePrefix.length) : undefined;
+}
+
+/** The settings after one event. */
+export function evolveSettings(state: SettingsState, event: SettingsEvent, at: string): SettingsState {
+  const changes = Object.entries(event.data.changes);
+  const own = changes.filter(([field]) => overriddenNode(field) === undefined);
+  const nodes = new Map(Object.entries(state.nodes));
+  for (const [field, { to }] of changes) {
+    const nodeId = overriddenNode(field);
+    if (nodeId === undefined) continue;
+    if (to === null) nodes.delete(nodeId);
+    else nodes.set(nodeId, to as unknown as MultiplexOverride);
+  }
+  return {
+    ...withChanges(state, Object.fromEntries(own)),
+    nodes: Object.fromEntries([...nodes].sort(([a], [b]) => (a < b ? -1 : 1))),
+    version: state.version + 1,
+    updated_at: at,
+  };
+}
+
+/** The settings without a deleted node's override. Not an event of the settings: their version stays. */
+export function withoutNode(state: SettingsState, nodeId: string): SettingsState {
+  if (state.nodes[nodeId] === undefined) return state;
+  return { ...state, nodes: Object.fromEntries(Object.entries(state.nodes).filter(([id]) => id !== nodeId)) };
+}

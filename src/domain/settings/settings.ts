@@ -1,0 +1,65 @@
+/**
+ * Connectivity settings: multiplexing of nodes and the intervals told to agents. One per installation.
+ * Implements `configuration.md` ("Settable over REST") and `rest.md`, Connectivity settings.
+ */
+import type { Changes } from '../change.js';
+import type { IfMatch, MultiplexOverride } from '../node/node.js';
+
+export interface SettingsState {
+  /** 0 before anything was saved. */
+  readonly version: number;
+  readonly updated_at: string | null;
+  readonly multiplex: boolean;
+  readonly multiplex_port: number | null;
+  readonly heartbeat_interval_secs: number;
+  readonly metrics_interval_secs: number;
+  /** null: three heartbeats. */
+  readonly offline_after_secs: number | null;
+  readonly nodes: { readonly [nodeId: string]: MultiplexOverride };
+}
+
+export type SettingsEvent = { readonly type: 'ConnectivityUpdated'; readonly data: { readonly changes: Changes } };
+
+export interface UpdateConnectivity {
+  readonly type: 'UpdateConnectivity';
+  readonly ifMatch: IfMatch;
+  readonly multiplex?: boolean | undefined;
+  readonly multiplex_port?: number | null | undefined;
+  readonly heartbeat_interval_secs?: number | undefined;
+  readonly metrics_interval_secs?: number | undefined;
+  readonly offline_after_secs?: number | null | undefined;
+  /** `multiplex: null` removes the override of that node; an absent port inherits the global one. */
+  readonly nodes?:
+    | readonly {
+        readonly node_id: string;
+        readonly multiplex: boolean | null;
+        readonly multiplex_port?: number | null | undefined;
+      }[]
+    | undefined;
+}
+
+export const defaultSettings: SettingsState = {
+  version: 0,
+  updated_at: null,
+  multiplex: false,
+  multiplex_port: null,
+  heartbeat_interval_secs: 10,
+  metrics_interval_secs: 60,
+  offline_after_secs: null,
+  nodes: {},
+};
+
+/** Seconds of silence after which a node counts as offline. */
+export function offlineAfterSeconds(settings: Pick<SettingsState, 'heartbeat_interval_secs' | 'offline_after_secs'>): number {
+  return settings.offline_after_secs ?? 3 * settings.heartbeat_interval_secs;
+}
+
+/** The effective multiplex of a node: its override, else the global one; the port is null while multiplex is off. */
+export function effectiveMultiplex(
+  settings: Pick<SettingsState, 'multiplex' | 'multiplex_port' | 'nodes'>,
+  nodeId: string,
+): { readonly multiplex: boolean; readonly multiplex_port: number | null } {
+  const override = settings.nodes[nodeId];
+  const multiplex = override?.multiplex ?? settings.multiplex;
+  return { multiplex, multiplex_port: multiplex ? (override?.multiplex_port ?? settings.multiplex_port) : null };
+}

@@ -1,0 +1,92 @@
+/**
+ * Addresses in their canonical form: IP literals (IPv6 by RFC 5952), DNS names, `host:port`. Not a resolver, and not
+ * the overlap of listeners (`domain/listeners/address.ts`). Any valid notation is read, one is answered.
+ * Implements `rest.md`, Envelope ("Addresses are accepted in any valid notation").
+ */
+import { isIPv4, isIPv6 } from 'node:net';
+
+const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+const nameChars = 253;
+
+/** The canonical text of an IPv4 or IPv6 literal, or undefined. Zones (`%eth0`) and IPv4 octal forms are refused. */
+export function canonicalIp(text: string): string | undefined {
+  if (isIPv4(text)) return text;
+  return isIPv6(text) && !text.includes('%') ? canonicalIpv6(text) : undefined;
+}
+
+/** A DNS name in lower case, or undefined. A name whose last label is a number would be read as an address. */
+export function canonicalDnsName(text: string): string | undefined {
+  const name = text.toLowerCase();
+  if (name.length > nameChars) return undefined;
+  const labels = name.split('.');
+  if (!labels.every((part) => label.test(part))) return undefined;
+  return /^[0-9]+$/.test(labels[labels.length - 1] ?? '') ? undefined : name;
+}
+
+/** A DNS name that may start with one wildcard label (`*.a.b`), in lower case, or undefined. */
+export function canonicalNamePattern(text: string): string | undefined {
+  if (!text.startsWith('*.')) return canonicalDnsName(text);
+  const rest = canonicalDnsName(text.slice(2));
+  return rest === undefined || rest.length + 2 > nameChars ? undefined : `*.${rest}`;
+}
+
+/** An IP literal or a DNS name, canonical, or undefined. IPv6 without brackets. */
+export function canonicalHost(text: string): string | undefined {
+  return canonicalIp(text) ?? canonicalDnsName(text);
+}
+
+/** `host:port` with IPv6 in brackets, canonical, or undefined. Ports are 1..65535 without leading zeros. */
+export function canonicalEndpoint(text: string): string | undefined {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):([1-9][0-9]{0,4})$/.exec(text);
+  if (match === null || Number(match[3]) > 65_535) return undefined;
+  if (match[1] !== undefined) {
+    const address = isIPv6(match[1]) ? canonicalIp(match[1]) : undefined;
+    return address === undefined ? undefined : `[${address}]:${match[3]}`;
+  }
+  const host = canonicalHost(match[2] ?? '');
+  return host === undefined ? undefined : `${host}:${match[3]}`;
+}
+
+function canonicalIpv6(text: string): string {
+  const groups = groupsOf(text);
+  // IPv4-mapped addresses keep their dotted half (RFC 5952, section 5).
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    const [high = 0, low = 0] = groups.slice(6);
+    return `::ffff:${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+  }
+  const gap = longestZeroRun(groups);
+  const hex = (part: readonly number[]): string => part.map((group) => group.toString(16)).join(':');
+  if (gap.length < 2) return hex(groups);
+  return `${hex(groups.slice(0, gap.start))}::${hex(groups.slice(gap.start + gap.length))}`;
+}
+
+/** The eight groups of a literal that `isIPv6` has accepted. */
+function groupsOf(text: string): readonly number[] {
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text);
+  const plain =
+    dotted === null
+      ? text
+      : `${dotted[1]}${pair(Number(dotted[2]), Number(dotted[3]))}:${pair(Number(dotted[4]), Number(dotted[5]))}`;
+  const [head = '', tail] = plain.split('::');
+  const read = (part: string): number[] => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
+  const before = read(head);
+  if (tail === undefined) return before;
+  const after = read(tail);
+  return [...before, ...Array.from({ length: 8 - before.length - after.length }, () => 0), ...after];
+}
+
+function pair(high: number, low: number): string {
+  return ((high << 8) | low).toString(16);
+}
+
+/** The first of the longest runs of zero groups (RFC 5952, section 4.2.3). */
+function longestZeroRun(groups: readonly number[]): { readonly start: number; readonly length: number } {
+  let best = { start: 0, length: 0 };
+  let start = 0;
+  for (let index = 0; index <= groups.length; index += 1) {
+    if (groups[index] === 0) continue;
+    if (index - start > best.length) best = { start, length: index - start };
+    start = index + 1;
+  }
+  return best;
+}

@@ -1,0 +1,113 @@
+/**
+ * Payloads larger than one Noise message: cut into fragments by the sender, joined by the receiver within limits.
+ * Pure: bytes in, bytes out. Encryption is the cipher state's, deadlines and the bound over all sessions are the
+ * session's, which reads `heldBytes` and `unfinishedSince`.
+ * Implements `agent-protocol.md`, "Control": plaintext = 1 byte (0x00 last, 0x01 more follow) + fragment.
+ */
+import { limits } from '../kernel/limits.js';
+import { maxPlaintextBytes } from './failure.js';
+
+const lastFragment = 0x00;
+const moreFollow = 0x01;
+
+/** What one plaintext can carry beside its fragment byte. */
+export const maxFragmentBytes = maxPlaintextBytes - 1;
+
+/**
+ * Cuts a payload into plaintexts, each ready to encrypt; every fragment but the last is as long as it may be.
+ * The plaintexts may be shared by sessions: encrypting does not change them. An empty payload is one empty fragment.
+ */
+export function splitPayload(payload: Uint8Array): readonly Uint8Array[] {
+  const plaintexts: Uint8Array[] = [];
+  let offset = 0;
+  do {
+    const end = Math.min(offset + maxFragmentBytes, payload.length);
+    const plaintext = Buffer.allocUnsafe(1 + end - offset);
+    plaintext[0] = end < payload.length ? moreFollow : lastFragment;
+    plaintext.set(payload.subarray(offset, end), 1);
+    plaintexts.push(plaintext);
+    offset = end;
+  } while (offset < payload.length);
+  return plaintexts;
+}
+
+export type JoinRefusal =
+  | 'no_fragment_byte'
+  | 'bad_fragment_byte'
+  /** Not the last, yet below 16 KiB: many tiny fragments would cost more than they carry. */
+  | 'fragment_too_small'
+  | 'fragment_too_large'
+  | 'payload_too_large'
+  /** An earlier fragment was refused, or the joiner was discarded. */
+  | 'closed';
+
+export type JoinResult =
+  | { readonly kind: 'payload'; readonly payload: Uint8Array }
+  | { readonly kind: 'more' }
+  | { readonly kind: 'refused'; readonly reason: JoinRefusal };
+
+export interface Joiner {
+  /**
+   * Takes the next decrypted plaintext, whose memory it keeps. `nowMs` is any clock that does not go back.
+   * After a refusal nothing is held and everything is refused: the session ends.
+   */
+  push(plaintext: Uint8Array, nowMs: number): JoinResult;
+  /** Bytes of the unfinished payload. */
+  readonly heldBytes: number;
+  /** When the first fragment of the unfinished payload came, in the clock of `push`; undefined when none is open. */
+  readonly unfinishedSince: number | undefined;
+  /** Lets go of everything held. */
+  discard(): void;
+}
+
+/** `maxBytes` bounds one joined payload: 4 MiB from agents, 16 MiB from the service (`limits.agent`). */
+export function createJoiner(maxBytes: number): Joiner {
+  let parts: Uint8Array[] = [];
+  let heldBytes = 0;
+  let unfinishedSince: number | undefined;
+  let closed = false;
+
+  const release = (): void => {
+    parts = [];
+    heldBytes = 0;
+    unfinishedSince = undefined;
+  };
+  const refuse = (reason: JoinRefusal): JoinResult => {
+    release();
+    closed = true;
+    return { kind: 'refused', reason };
+  };
+
+  return {
+    get heldBytes() {
+      return heldBytes;
+    },
+    get unfinishedSince() {
+      return unfinishedSince;
+    },
+    push(plaintext, nowMs) {
+      if (closed) return refuse('closed');
+      const marker = plaintext[0];
+      if (marker === undefined) return refuse('no_fragment_byte');
+      if (marker !== lastFragment && marker !== moreFollow) return refuse('bad_fragment_byte');
+      const fragment = plaintext.subarray(1);
+      if (fragment.length > maxFragmentBytes) return refuse('fragment_too_large');
+      if (heldBytes + fragment.length > maxBytes) return refuse('payload_too_large');
+      if (marker === moreFollow) {
+        if (fragment.length < limits.agent.fragmentMinBytes) return refuse('fragment_too_small');
+        parts.push(fragment);
+        heldBytes += fragment.length;
+        unfinishedSince ??= nowMs;
+        return { kind: 'more' };
+      }
+      // One fragment is the common case: no copy.
+      const payload = parts.length === 0 ? fragment : Buffer.concat([...parts, fragment]);
+      release();
+      return { kind: 'payload', payload };
+    },
+    discard() {
+      release();
+      closed = true;
+    },
+  };
+}

@@ -1,0 +1,209 @@
+/**
+ * The two-message Noise handshake, both roles: `initiate` for agents, `respond` for the service. Pure but for the
+ * ephemeral key. Not the session: clock skew, replay and admission are judged by `src/transport/agent/`.
+ * Implements `agent-protocol.md`, "OpenSession", after Noise revision 34.
+ *
+ * An unknown node is served with a dummy party: every failure of `respond` but the length comes after the same work.
+ */
+import { diffieHellman } from 'node:crypto';
+import { err, ok } from '../kernel/result.js';
+import { generateX25519, importX25519Public, x25519KeyBytes } from '../kernel/x25519.js';
+import type { X25519KeyPair, X25519PublicKey } from '../kernel/x25519.js';
+import type { CipherState } from './cipher-state.js';
+import { maxNoiseMessageBytes } from './failure.js';
+import type { NoiseFailure, NoiseResult } from './failure.js';
+import { kkPsk0 } from './patterns.js';
+import type { HandshakePattern } from './patterns.js';
+import { createSymmetricState } from './symmetric-state.js';
+import type { SymmetricState } from './symmetric-state.js';
+
+/** What one side knows before the first message. */
+export interface HandshakeParty {
+  readonly prologue: Uint8Array;
+  /** 32 bytes. */
+  readonly psk: Uint8Array;
+  readonly localStatic: X25519KeyPair;
+  readonly remoteStatic: X25519PublicKey;
+  /** KKpsk0 when absent. */
+  readonly pattern?: HandshakePattern;
+  /** For test vectors only: a random one is made when absent. */
+  readonly ephemeral?: X25519KeyPair;
+}
+
+/** An established session as one side holds it. */
+export interface NoiseSession {
+  /** 32 bytes; the first 16 are the session's id. */
+  readonly handshakeHash: Uint8Array;
+  readonly send: CipherState;
+  readonly receive: CipherState;
+}
+
+export interface Initiated {
+  readonly message: Uint8Array;
+  /** Reads message 2, once. The payload is the responder's, authenticated. */
+  finish(message: Uint8Array): NoiseResult<NoiseSession & { readonly payload: Uint8Array }>;
+  /** Wipes the secrets of a handshake that will not be finished. */
+  discard(): void;
+}
+
+export interface Responded {
+  /** The initiator's payload. Authentic, but it may be a replay: nothing proves yet that the initiator is there. */
+  readonly payload: Uint8Array;
+  /** Writes message 2, once. */
+  finish(payload: Uint8Array): NoiseResult<NoiseSession & { readonly message: Uint8Array }>;
+  discard(): void;
+}
+
+/** `session_id` on the wire: the first 16 bytes of the handshake hash. */
+export function sessionIdOf(handshakeHash: Uint8Array): Uint8Array {
+  return Uint8Array.from(handshakeHash.subarray(0, 16));
+}
+
+/** Binds a handshake to the protocol and the node: `"svc-control-v1" || 0x00 || node_id`. */
+export function controlPrologue(nodeId: string): Uint8Array {
+  return Buffer.from(`svc-control-v1\0${nodeId}`, 'utf8');
+}
+
+/** Writes message 1. Fails when the payload is too long or the responder's key is weak. */
+export function initiate(party: HandshakeParty, payload: Uint8Array): NoiseResult<Initiated> {
+  const run = startRun(party, true);
+  const written = run.write(0, payload);
+  if (!written.ok) return written;
+  return ok({
+    message: written.value,
+    finish(message) {
+      const read = run.read(1, message);
+      return read.ok ? ok({ ...run.split(), payload: read.value }) : read;
+    },
+    discard: run.discard,
+  });
+}
+
+/** Reads message 1. Fails on a wrong length, a weak key or a tag that does not verify. */
+export function respond(party: HandshakeParty, message: Uint8Array): NoiseResult<Responded> {
+  const run = startRun(party, false);
+  const read = run.read(0, message);
+  if (!read.ok) return read;
+  return ok({
+    payload: read.value,
+    finish(payload) {
+      const written = run.write(1, payload);
+      return written.ok ? ok({ ...run.split(), message: written.value }) : written;
+    },
+    discard: run.discard,
+  });
+}
+
+interface Run {
+  write(index: 0 | 1, payload: Uint8Array): NoiseResult<Uint8Array>;
+  read(index: 0 | 1, message: Uint8Array): NoiseResult<Uint8Array>;
+  split(): NoiseSession;
+  discard(): void;
+}
+
+/** The HandshakeState of Noise, section 5.3, for one run. Any failure ends it. */
+function startRun(party: HandshakeParty, initiator: boolean): Run {
+  if (party.psk.length !== 32) throw new RangeError(`psk: expected 32 bytes, got ${party.psk.length}`);
+  const pattern = party.pattern ?? kkPsk0;
+  // A psk pattern mixes every ephemeral key into the key as well (section 9.2).
+  const mixesEphemerals = pattern.messages.some((tokens) => tokens.includes('psk'));
+  const local = party.localStatic;
+  let localEphemeral = party.ephemeral;
+  let remoteEphemeral: X25519PublicKey | undefined;
+  let nextMessage = 0;
+  const symmetric = createSymmetricState(pattern.protocolName);
+  symmetric.mixHash(party.prologue);
+  const [initiatorStatic, responderStatic] = initiator
+    ? [local.publicKey.bytes, party.remoteStatic.bytes]
+    : [party.remoteStatic.bytes, local.publicKey.bytes];
+  if (pattern.initiatorStaticKnown) symmetric.mixHash(initiatorStatic);
+  if (pattern.responderStaticKnown) symmetric.mixHash(responderStatic);
+
+  const discard = (): void => {
+    nextMessage = 2;
+    localEphemeral = undefined;
+    symmetric.wipe();
+  };
+  const fail = (failure: NoiseFailure): { readonly ok: false; readonly error: NoiseFailure } => {
+    discard();
+    return err(failure);
+  };
+  const mixEphemeral = (bytes: Uint8Array): void => {
+    symmetric.mixHash(bytes);
+    if (mixesEphemerals) symmetric.mixKey(bytes);
+  };
+  /** The first letter of a token names the initiator's key, the second the responder's. */
+  const agree = (token: 'ee' | 'es' | 'se' | 'ss'): boolean => {
+    const localIsEphemeral = token[initiator ? 0 : 1] === 'e';
+    const remoteIsEphemeral = token[initiator ? 1 : 0] === 'e';
+    const own = localIsEphemeral ? localEphemeral : local;
+    const peer = remoteIsEphemeral ? remoteEphemeral : party.remoteStatic;
+    return own !== undefined && peer !== undefined && mixAgreement(symmetric, own, peer);
+  };
+
+  return {
+    discard,
+    write(index, payload) {
+      if (nextMessage !== index) return err('finished');
+      nextMessage += 1;
+      const parts: Uint8Array[] = [];
+      for (const token of pattern.messages[index]) {
+        if (token === 'psk') {
+          symmetric.mixKeyAndHash(party.psk);
+        } else if (token === 'e') {
+          localEphemeral ??= generateX25519();
+          parts.push(localEphemeral.publicKey.bytes);
+          mixEphemeral(localEphemeral.publicKey.bytes);
+        } else if (!agree(token)) {
+          return fail('weak_public_key');
+        }
+      }
+      parts.push(symmetric.encryptAndHash(payload));
+      const message = Buffer.concat(parts);
+      return message.length > maxNoiseMessageBytes ? fail('wrong_length') : ok(message);
+    },
+    read(index, message) {
+      if (nextMessage !== index) return err('finished');
+      nextMessage += 1;
+      const ephemeralBytes = pattern.messages[index].includes('e') ? x25519KeyBytes : 0;
+      if (message.length < ephemeralBytes || message.length > maxNoiseMessageBytes) return fail('wrong_length');
+      for (const token of pattern.messages[index]) {
+        if (token === 'psk') {
+          symmetric.mixKeyAndHash(party.psk);
+        } else if (token === 'e') {
+          remoteEphemeral = importX25519Public(message.subarray(0, x25519KeyBytes));
+          mixEphemeral(remoteEphemeral.bytes);
+        } else if (!agree(token)) {
+          return fail('weak_public_key');
+        }
+      }
+      const body = message.subarray(ephemeralBytes);
+      if (body.length < symmetric.overhead) return fail('wrong_length');
+      const payload = symmetric.decryptAndHash(body);
+      return payload === undefined ? fail('bad_tag') : ok(payload);
+    },
+    split() {
+      const handshakeHash = symmetric.handshakeHash();
+      const [fromInitiator, fromResponder] = symmetric.split();
+      localEphemeral = undefined;
+      return initiator
+        ? { handshakeHash, send: fromInitiator, receive: fromResponder }
+        : { handshakeHash, send: fromResponder, receive: fromInitiator };
+    },
+  };
+}
+
+/** MixKey(DH(own, peer)); false when the result is all zeros, which a key of small order forces. */
+function mixAgreement(symmetric: SymmetricState, own: X25519KeyPair, peer: X25519PublicKey): boolean {
+  let shared: Buffer;
+  try {
+    shared = diffieHellman({ privateKey: own.privateKey, publicKey: peer.key });
+  } catch {
+    // OpenSSL refuses an all-zero result by itself.
+    return false;
+  }
+  if (shared.every((byte) => byte === 0)) return false;
+  symmetric.mixKey(shared);
+  shared.fill(0);
+  return true;
+}

@@ -1,0 +1,144 @@
+/**
+ * What REST sees of the read side: a query per read model, and how far the projections are. Types only.
+ * Implements `rest.md` (lists, audit) and `architecture.md` (projections).
+ */
+import type { AgentEvent, ApplyError } from '../domain/agents.js';
+import type { ChainState } from '../domain/chain/chain.js';
+import type { NodeState } from '../domain/node/node.js';
+import type { UpstreamState } from '../domain/upstream/upstream.js';
+import type { Json } from '../kernel/json.js';
+
+export interface ListQuery {
+  /** 1-based. */
+  readonly page: number;
+  readonly pageSize: number;
+  readonly sort: 'name' | 'created_at' | 'updated_at' | '-name' | '-created_at' | '-updated_at';
+  /** Case-insensitive substring of the name. */
+  readonly q?: string | undefined;
+}
+
+export interface ListOf<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+}
+
+/** What the streams `svc-agents-*` say of a node. Times are RFC 3339. */
+export interface NodeAgentFacts {
+  /** False until the first session: status `pending`. */
+  readonly connected_once: boolean;
+  readonly agent_version: string | null;
+  readonly detected_addresses: readonly string[];
+  readonly reported_multiplex: boolean | null;
+  readonly reported_multiplex_port: number | null;
+  readonly applied: { readonly generation: number; readonly checksum: string; readonly at: string } | null;
+  /** The last reject, kept until an apply of its generation or a later one. */
+  readonly rejected: {
+    readonly generation: number;
+    readonly checksum: string;
+    readonly at: string;
+    readonly errors: readonly ApplyError[];
+  } | null;
+  readonly duplicate_until: string | null;
+  readonly version_conflict_at: string | null;
+}
+
+export interface NodeRecord {
+  readonly node: NodeState;
+  readonly agent: NodeAgentFacts;
+}
+
+export interface NodeListQuery extends ListQuery {
+  readonly label?: { readonly key: string; readonly value: string } | undefined;
+  /** The ids that a status filter leaves, or all but some. */
+  readonly ids?: { readonly in: readonly string[] } | { readonly notIn: ReadonlySet<string>; readonly connectedOnce: boolean } | undefined;
+}
+
+export interface Deployment {
+  readonly id: string;
+  readonly chain_id: string;
+  readonly chain_version: number;
+  readonly at: string;
+  readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
+}
+
+export interface AuditQuery {
+  readonly page: number;
+  readonly pageSize: number;
+  readonly resourceType?: string | undefined;
+  readonly resourceId?: string | undefined;
+  /** Id or user name. */
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  /** RFC 3339, inclusive. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  /** Entries about users and sign-ins are shown to admins only. */
+  readonly includeAccounts: boolean;
+}
+
+export interface AuditEntry {
+  readonly id: string;
+  readonly at: string;
+  readonly actor: { readonly type: 'user' | 'agent' | 'system'; readonly id: string | null; readonly name: string | null };
+  readonly action: string;
+  readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
+  readonly changes: readonly { readonly path: string; readonly before: Json; readonly after: Json }[];
+  readonly request_id: string;
+  /** `stream@revision`. */
+  readonly position: string;
+  readonly revertible: boolean;
+  readonly not_revertible_because: string | null;
+  readonly reverts: string | null;
+  readonly reverted_by: string | null;
+}
+
+/** A part of a read model that was taken out because an event could not be applied to it. */
+export interface ParkedEntity {
+  readonly projection: string;
+  readonly id: string;
+  readonly position: number;
+  readonly error: string;
+}
+
+export interface ProjectionStatus {
+  readonly caughtUp: boolean;
+  /** Position of the last command that every read model holds. */
+  readonly position: number;
+  readonly parked: readonly ParkedEntity[];
+  /** Set when an event of an unknown type or shape stopped the projections: the instance is read-only. */
+  readonly unknownEvent: string | null;
+  readonly lastError: string | null;
+}
+
+export interface Projections {
+  readonly nodes: {
+    get(id: string): Promise<NodeRecord | undefined>;
+    getMany(ids: readonly string[]): Promise<readonly NodeRecord[]>;
+    list(query: NodeListQuery): Promise<ListOf<NodeRecord>>;
+  };
+  readonly upstreams: {
+    get(id: string): Promise<UpstreamState | undefined>;
+    list(query: ListQuery): Promise<ListOf<UpstreamState>>;
+  };
+  readonly chains: {
+    get(id: string): Promise<ChainState | undefined>;
+    list(query: ListQuery): Promise<ListOf<ChainState>>;
+  };
+  readonly deployments: {
+    get(id: string): Promise<Deployment | undefined>;
+    ofChain(chainId: string): Promise<readonly Deployment[]>;
+  };
+  readonly audit: {
+    list(query: AuditQuery): Promise<ListOf<AuditEntry>>;
+    get(id: string): Promise<AuditEntry | undefined>;
+  };
+  status(): ProjectionStatus;
+  onStatusChange(listener: (status: ProjectionStatus) => void): () => void;
+  /** True once the event's command is in every read model, false after `timeoutMs`. */
+  applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
+  /** True once every read model has passed the log position. */
+  reached(position: number, timeoutMs: number): Promise<boolean>;
+  /** Calls back with each agent fact that was applied: what a deploy with `?wait=applied` waits on. */
+  onAgentFact(listener: (fact: AgentEvent) => void): () => void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,150 @@
+/**
+ * Seals and opens with the data keys of resources: makes them, unwraps them, keeps a bounded number of them in memory,
+ * shreds them. Not a store: wrapped keys go through the `DataKeyStore` port.
+ * Implements `domain.md`, "Secrets in events"; deleting a data key shreds what was sealed with it.
+ */
+import { limits } from '../kernel/limits.js';
+import { createBoundedMap } from './bounded-map.js';
+import { newDataKey, newKeyId, unwrapDataKey, wrapDataKey } from './data-keys.js';
+import type { DataKeyStore } from './data-keys.js';
+import type { MasterKey } from './master-key.js';
+import { isSealedValue, keyIdOfBytes, openBytesWith, openWith, sealBytesWith, sealWith } from './sealing.js';
+import type { OpenResult, SealContext, SealedValue } from './sealing.js';
+
+export type SyncOpenResult = OpenResult | { readonly kind: 'not_cached' };
+
+export interface Keyring {
+  /** Makes, wraps and durably stores a new data key of a resource; answers its id. */
+  createKey(resourceId: string): Promise<string>;
+  /**
+   * Seals under the key named, or under a new one when none is named or the one named has been shredded: the value
+   * says which. Rejects when the key belongs to another resource or the master key is the wrong one.
+   */
+  seal(plaintext: Uint8Array, context: SealContext, keyId?: string): Promise<SealedValue>;
+  open(sealed: SealedValue, context: SealContext): Promise<OpenResult>;
+  /** Like `open`, for hot paths: answers `not_cached` instead of asking the store. */
+  openSync(sealed: SealedValue, context: SealContext): SyncOpenResult;
+  /** Like `seal`, for bulk bytes such as snapshots at rest. */
+  sealBytes(plaintext: Uint8Array, context: SealContext, keyId?: string): Promise<Uint8Array>;
+  openBytes(sealed: Uint8Array, context: SealContext): Promise<OpenResult>;
+  openBytesSync(sealed: Uint8Array, context: SealContext): SyncOpenResult;
+  /** Deletes the data key for good, here and in the store. */
+  shred(keyId: string): Promise<void>;
+  /** Drops a key from memory alone: another instance has shredded it. */
+  forget(keyId: string): void;
+  /** Drops every key from memory. */
+  close(): void;
+}
+
+export interface KeyringOptions {
+  readonly masterKey: MasterKey;
+  readonly store: DataKeyStore;
+  /** Unwrapped keys held at most. */
+  readonly maxCachedKeys?: number;
+}
+
+interface DataKey {
+  readonly bytes: Uint8Array;
+  readonly resourceId: string;
+}
+
+type Lookup = { readonly kind: 'found'; readonly key: DataKey } | Exclude<OpenResult, { readonly kind: 'opened' }>;
+
+const malformed: OpenResult = { kind: 'refused', reason: 'malformed' };
+
+export function createKeyring(options: KeyringOptions): Keyring {
+  const { masterKey, store } = options;
+  const cache = createBoundedMap<string, DataKey>(options.maxCachedKeys ?? limits.security.dataKeys);
+  // A lookup that began before a shred must not put the key back afterwards.
+  let drops = 0;
+
+  const lookUp = async (keyId: string): Promise<Lookup> => {
+    const cached = cache.get(keyId);
+    if (cached !== undefined) return { kind: 'found', key: cached };
+    const dropsBefore = drops;
+    const wrapped = await store.get(keyId);
+    if (wrapped === undefined) return { kind: 'shredded' };
+    const bytes = unwrapDataKey(masterKey, keyId, wrapped);
+    if (bytes === undefined) return { kind: 'refused', reason: 'wrong_master_key' };
+    const key = { bytes, resourceId: wrapped.resource_id };
+    if (drops === dropsBefore) cache.set(keyId, key);
+    return { kind: 'found', key };
+  };
+
+  const create = async (resourceId: string): Promise<{ readonly keyId: string; readonly key: DataKey }> => {
+    const keyId = newKeyId();
+    const key = { bytes: newDataKey(), resourceId };
+    await store.put(keyId, wrapDataKey(masterKey, keyId, resourceId, key.bytes));
+    cache.set(keyId, key);
+    return { keyId, key };
+  };
+
+  const keyForSealing = async (
+    resourceId: string,
+    keyId: string | undefined,
+  ): Promise<{ readonly keyId: string; readonly key: DataKey }> => {
+    if (keyId === undefined) return create(resourceId);
+    const found = await lookUp(keyId);
+    switch (found.kind) {
+      case 'shredded':
+        return create(resourceId);
+      case 'refused':
+        throw new Error(`data key ${keyId} can't be unwrapped: ${found.reason}`);
+      case 'found':
+        if (found.key.resourceId !== resourceId) throw new Error(`data key ${keyId} belongs to another resource`);
+        return { keyId, key: found.key };
+    }
+  };
+
+  const drop = (keyId: string): void => {
+    drops += 1;
+    cache.delete(keyId);
+  };
+
+  return {
+    async createKey(resourceId) {
+      return (await create(resourceId)).keyId;
+    },
+    async seal(plaintext, context, keyId) {
+      const sealing = await keyForSealing(context.resourceId, keyId);
+      return sealWith(sealing.key.bytes, sealing.keyId, plaintext, context);
+    },
+    async open(sealed, context) {
+      if (!isSealedValue(sealed)) return malformed;
+      const found = await lookUp(sealed.key_id);
+      return found.kind === 'found' ? openWith(found.key.bytes, sealed, context) : found;
+    },
+    openSync(sealed, context) {
+      if (!isSealedValue(sealed)) return malformed;
+      const key = cache.get(sealed.key_id);
+      return key === undefined ? { kind: 'not_cached' } : openWith(key.bytes, sealed, context);
+    },
+    async sealBytes(plaintext, context, keyId) {
+      const sealing = await keyForSealing(context.resourceId, keyId);
+      return sealBytesWith(sealing.key.bytes, sealing.keyId, plaintext, context);
+    },
+    async openBytes(sealed, context) {
+      const keyId = keyIdOfBytes(sealed);
+      if (keyId === undefined) return malformed;
+      const found = await lookUp(keyId);
+      return found.kind === 'found' ? openBytesWith(found.key.bytes, sealed, context) : found;
+    },
+    openBytesSync(sealed, context) {
+      const keyId = keyIdOfBytes(sealed);
+      if (keyId === undefined) return malformed;
+      const key = cache.get(keyId);
+      return key === undefined ? { kind: 'not_cached' } : openBytesWith(key.bytes, sealed, context);
+    },
+    async shred(keyId) {
+      drop(keyId);
+      await store.delete(keyId);
+      // A lookup may have begun between the two.
+      drop(keyId);
+    },
+    forget: drop,
+    close() {
+      drops += 1;
+      cache.clear();
+    },
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * Password hashes: Argon2id in PHC strings, few at a time, because hashing shares the thread pool with fsync. Not the
+ * rules for passwords (length: REST's schema) nor the count of failures (`login-limiter.ts`).
+ * Implements `rest.md`, "Authentication and roles": 19 MiB, t=2, p=1; the same time for a name that does not exist.
+ */
+import { randomBytes } from 'node:crypto';
+import { hash, parseOptions, verify } from '@node-rs/argon2';
+import { limits } from '../kernel/limits.js';
+import { createGate } from './gate.js';
+
+export type HashResult = { readonly kind: 'hashed'; readonly phc: string } | { readonly kind: 'busy' };
+
+export interface PasswordHasher {
+  /** Hashes a new password; `busy` when the queue is full: the caller answers 429. */
+  hash(password: string): Promise<HashResult>;
+  /** Compares with a stored hash. Without one (no such user) it does the same work and answers `mismatch`. */
+  verify(phc: string | undefined, password: string): Promise<'match' | 'mismatch' | 'busy'>;
+  /** True when a stored hash is weaker than today's parameters, so that it is made anew at the next sign-in. */
+  needsRehash(phc: string): boolean;
+  close(): void;
+}
+
+export interface PasswordHasherOptions {
+  readonly inFlight?: number;
+  readonly queue?: number;
+  readonly waitMs?: number;
+}
+
+/** Argon2id is the library's default algorithm; its enum can't be named under isolatedModules. */
+const cost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1, outputLen: 32 };
+const argon2id = 2;
+
+export function createPasswordHasher(options: PasswordHasherOptions = {}): PasswordHasher {
+  const gate = createGate({
+    places: options.inFlight ?? limits.logins.hashesInFlight,
+    waiting: options.queue ?? limits.logins.hashQueue,
+    waitMs: options.waitMs ?? limits.logins.hashWaitMs,
+  });
+  const nobody = unmatchablePhc();
+
+  const compare = async (phc: string, password: string): Promise<boolean> => {
+    try {
+      return await verify(phc, password);
+    } catch {
+      // A stored hash that can't be read proves nobody, and takes as long as one that can.
+      await verify(nobody, password);
+      return false;
+    }
+  };
+
+  return {
+    async hash(password) {
+      const leave = await gate.enter();
+      if (leave === undefined) return { kind: 'busy' };
+      try {
+        return { kind: 'hashed', phc: await hash(password, cost) };
+      } finally {
+        leave();
+      }
+    },
+    async verify(phc, password) {
+      const leave = await gate.enter();
+      if (leave === undefined) return 'busy';
+      try {
+        const matches = await compare(phc ?? nobody, password);
+        return matches && phc !== undefined ? 'match' : 'mismatch';
+      } finally {
+        leave();
+      }
+    },
+    needsRehash(phc) {
+      try {
+        const used = parseOptions(phc);
+        return (
+          Number(used.algorithm) !== argon2id ||
+          used.memoryCost < cost.memoryCost ||
+          used.timeCost < cost.timeCost ||
+          used.outputLen < cost.outputLen
+        );
+      } catch {
+        return true;
+      }
+    },
+    close: gate.close,
+  };
+}
+
+/** A well-formed hash that no password was hashed into: random bytes in place of salt and output. */
+function unmatchablePhc(): string {
+  const part = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '');
+  return `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$${part(16)}$${part(32)}`;
+}

@@ -1,0 +1,101 @@
+/**
+ * Control PSKs on the service's side: issuing one, and the verifier that is all the service keeps of it. Its text form
+ * and derivations are in `src/kernel/control-psk.ts`; the handshake that uses the verifier is in `src/noise/`.
+ * Implements `agent-protocol.md`, "PSK, verifier, service identity".
+ */
+import { randomBytes } from 'node:crypto';
+import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';
+import { generateX25519, importX25519Private } from '../kernel/x25519.js';
+import type { Keyring, SyncOpenResult } from './keyring.js';
+import type { OpenRefusal, OpenResult, SealContext, SealedValue } from './sealing.js';
+
+/** What proves a node: nothing in it lets its holder pose as the node or as the service. */
+export interface PskVerifier {
+  /** 32 bytes. */
+  readonly nodeStaticPublic: Uint8Array;
+  /** 32 bytes, secret: kept sealed. */
+  readonly psk: Uint8Array;
+}
+
+export interface IssuedPsk {
+  /** Shown once, to whoever asked for it, and kept nowhere. */
+  readonly controlPsk: string;
+  readonly verifier: PskVerifier;
+  /** Not secret: `SHA256:` and base64url of the hash of the node's public key. */
+  readonly fingerprint: string;
+}
+
+export type OpenedVerifier =
+  | { readonly kind: 'opened'; readonly verifier: PskVerifier }
+  | { readonly kind: 'shredded' }
+  | { readonly kind: 'not_cached' }
+  | { readonly kind: 'refused'; readonly reason: OpenRefusal };
+
+const halfBytes = 32;
+export const verifierField = 'psk_verifier';
+
+/**
+ * Issues a control PSK.
+ * @param servicePublic the service's X25519 public key, 32 bytes
+ * @param secret 32 random bytes; only tests name them
+ * @throws RangeError when either is not 32 bytes
+ */
+export function issueControlPsk(servicePublic: Uint8Array, secret: Uint8Array = randomBytes(halfBytes)): IssuedPsk {
+  const controlPsk = encodeControlPsk({ secret, servicePublic });
+  const { nodeStaticPrivate, psk } = deriveNodeSecrets(secret);
+  const nodeStaticPublic = importX25519Private(nodeStaticPrivate).publicKey.bytes;
+  nodeStaticPrivate.fill(0);
+  return { controlPsk, verifier: { nodeStaticPublic, psk }, fingerprint: pskFingerprint(nodeStaticPublic) };
+}
+
+/** Seals a verifier for the event that stores it; `keyId` as for `Keyring.seal`. */
+export function sealVerifier(
+  keyring: Keyring,
+  verifier: PskVerifier,
+  place: { readonly stream: string; readonly resourceId: string },
+  keyId?: string,
+): Promise<SealedValue> {
+  return keyring.seal(Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), contextOf(place), keyId);
+}
+
+/** Opens a sealed verifier; never answers `not_cached`. */
+export async function openVerifier(
+  keyring: Keyring,
+  sealed: SealedValue,
+  place: { readonly stream: string; readonly resourceId: string },
+): Promise<OpenedVerifier> {
+  return verifierOf(await keyring.open(sealed, contextOf(place)));
+}
+
+/** Opens a sealed verifier when its data key is in memory. */
+export function openVerifierSync(
+  keyring: Keyring,
+  sealed: SealedValue,
+  place: { readonly stream: string; readonly resourceId: string },
+): OpenedVerifier {
+  return verifierOf(keyring.openSync(sealed, contextOf(place)));
+}
+
+/**
+ * A verifier that no PSK matches, for handshakes of nodes that do not exist: they cost the same work and get the same
+ * answer. Made once per process.
+ */
+export function createDummyVerifier(): PskVerifier {
+  return { nodeStaticPublic: generateX25519().publicKey.bytes, psk: randomBytes(halfBytes) };
+}
+
+function contextOf(place: { readonly stream: string; readonly resourceId: string }): SealContext {
+  return { stream: place.stream, resourceId: place.resourceId, field: verifierField };
+}
+
+function verifierOf(opened: OpenResult | SyncOpenResult): OpenedVerifier {
+  if (opened.kind !== 'opened') return opened;
+  const { plaintext } = opened;
+  if (plaintext.length !== 2 * halfBytes) return { kind: 'refused', reason: 'malformed' };
+  const verifier = {
+    nodeStaticPublic: Uint8Array.from(plaintext.subarray(0, halfBytes)),
+    psk: Uint8Array.from(plaintext.subarray(halfBytes)),
+  };
+  plaintext.fill(0);
+  return { kind: 'opened', verifier };
+}

@@ -1,0 +1,110 @@
+/**
+ * The form of a sealed value and the sealing itself, given a data key. Which key, and whether it still exists, is the
+ * keyring's business (`keyring.ts`). Pure but for the nonce.
+ * Implements `domain.md`: XChaCha20-Poly1305, `key_id` in the value, associated data = stream, resource id, field.
+ */
+import { randomBytes } from 'node:crypto';
+import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';
+
+/** Where a sealed value belongs: it opens nowhere else. */
+export interface SealContext {
+  readonly stream: string;
+  readonly resourceId: string;
+  readonly field: string;
+}
+
+/** As it lies in an event: JSON-safe, base64url without padding. A type, not an interface, so that it is a JsonObject. */
+export type SealedValue = {
+  readonly alg: 'xc20p';
+  readonly key_id: string;
+  readonly nonce: string;
+  readonly ct: string;
+};
+
+export type OpenResult =
+  | { readonly kind: 'opened'; readonly plaintext: Uint8Array }
+  /** The data key was deleted: the secret is gone for good. */
+  | { readonly kind: 'shredded' }
+  | { readonly kind: 'refused'; readonly reason: OpenRefusal };
+
+export type OpenRefusal =
+  /** Altered, or moved to another stream, resource or field. */
+  | 'tampered'
+  | 'malformed'
+  /** The data key is wrapped by a master key other than the one in use, or its wrapping was altered. */
+  | 'wrong_master_key';
+
+const base64url = /^[A-Za-z0-9_-]*$/;
+const byteForm = 1;
+
+/** True for anything of the form of a sealed value, for instance to mask it. */
+export function isSealedValue(value: unknown): value is SealedValue {
+  if (typeof value !== 'object' || value === null) return false;
+  const { alg, key_id, nonce, ct } = value as Record<string, unknown>;
+  return alg === 'xc20p' && typeof key_id === 'string' && isBase64url(nonce) && isBase64url(ct);
+}
+
+/** Seals under a data key, with a fresh random nonce. */
+export function sealWith(dataKey: Uint8Array, keyId: string, plaintext: Uint8Array, context: SealContext): SealedValue {
+  const nonce = randomBytes(xchachaNonceBytes);
+  const ct = sealXChaCha(dataKey, nonce, plaintext, associatedData(context));
+  return { alg: 'xc20p', key_id: keyId, nonce: nonce.toString('base64url'), ct: Buffer.from(ct).toString('base64url') };
+}
+
+export function openWith(dataKey: Uint8Array, sealed: SealedValue, context: SealContext): OpenResult {
+  const nonce = Buffer.from(sealed.nonce, 'base64url');
+  if (nonce.length !== xchachaNonceBytes) return { kind: 'refused', reason: 'malformed' };
+  return opened(openXChaCha(dataKey, nonce, Buffer.from(sealed.ct, 'base64url'), associatedData(context)));
+}
+
+/** The same for bulk bytes at rest: 1 byte form, 1 byte length of the key id, key id, nonce, ciphertext. */
+export function sealBytesWith(
+  dataKey: Uint8Array,
+  keyId: string,
+  plaintext: Uint8Array,
+  context: SealContext,
+): Uint8Array {
+  const id = Buffer.from(keyId, 'utf8');
+  if (id.length === 0 || id.length > 255) throw new RangeError(`key id: expected 1..255 bytes, got ${id.length}`);
+  const nonce = randomBytes(xchachaNonceBytes);
+  const ciphertext = sealXChaCha(dataKey, nonce, plaintext, associatedData(context));
+  return Buffer.concat([Buffer.of(byteForm, id.length), id, nonce, ciphertext]);
+}
+
+/** The key id that sealed bytes name, or undefined when they have not their form. */
+export function keyIdOfBytes(sealed: Uint8Array): string | undefined {
+  const length = sealed[1] ?? 0;
+  if (sealed[0] !== byteForm || length === 0 || sealed.length < 2 + length + xchachaNonceBytes) return undefined;
+  return Buffer.from(sealed.subarray(2, 2 + length)).toString('utf8');
+}
+
+export function openBytesWith(dataKey: Uint8Array, sealed: Uint8Array, context: SealContext): OpenResult {
+  const start = 2 + (sealed[1] ?? 0);
+  const body = start + xchachaNonceBytes;
+  if (keyIdOfBytes(sealed) === undefined) return { kind: 'refused', reason: 'malformed' };
+  return opened(openXChaCha(dataKey, sealed.subarray(start, body), sealed.subarray(body), associatedData(context)));
+}
+
+function opened(plaintext: Uint8Array | undefined): OpenResult {
+  return plaintext === undefined ? { kind: 'refused', reason: 'tampered' } : { kind: 'opened', plaintext };
+}
+
+function isBase64url(value: unknown): value is string {
+  return typeof value === 'string' && base64url.test(value);
+}
+
+/** Each part behind its length, so that no two contexts share an encoding. */
+function associatedData(context: SealContext): Uint8Array {
+  return lengthPrefixed(['svc-sealed-v1', context.stream, context.resourceId, context.field]);
+}
+
+export function lengthPrefixed(parts: readonly string[]): Uint8Array {
+  return Buffer.concat(
+    parts.flatMap((part) => {
+      const bytes = Buffer.from(part, 'utf8');
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(bytes.length);
+      return [length, bytes];
+    }),
+  );
+}

@@ -1,0 +1,74 @@
+/**
+ * XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03): random 24-byte nonces, so many writers can seal under one key.
+ * The subkey comes from @noble's HChaCha20, the bulk work from node:crypto, which is eight times faster on snapshots.
+ * Knows nothing of what is sealed: associated data and keys are the callers'.
+ */
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { hchacha } from '@noble/ciphers/chacha.js';
+
+export const xchachaKeyBytes = 32;
+export const xchachaNonceBytes = 24;
+const tagBytes = 16;
+const algorithm = 'chacha20-poly1305';
+const options = { authTagLength: tagBytes };
+/** "expand 32-byte k" as four little-endian words. */
+const sigma = Uint32Array.of(0x61707865, 0x3320646e, 0x79622d32, 0x6b206574);
+
+/** Ciphertext followed by its tag. */
+export function sealXChaCha(
+  key: Uint8Array,
+  nonce: Uint8Array,
+  plaintext: Uint8Array,
+  associated: Uint8Array,
+): Uint8Array {
+  const subkey = subkeyOf(key, nonce);
+  const cipher = createCipheriv(algorithm, subkey, innerNonce(nonce), options);
+  cipher.setAAD(associated, { plaintextLength: plaintext.length });
+  const body = cipher.update(plaintext);
+  cipher.final();
+  subkey.fill(0);
+  return Buffer.concat([body, cipher.getAuthTag()], body.length + tagBytes);
+}
+
+/** The plaintext, or undefined when the tag does not verify or is missing. */
+export function openXChaCha(
+  key: Uint8Array,
+  nonce: Uint8Array,
+  ciphertext: Uint8Array,
+  associated: Uint8Array,
+): Uint8Array | undefined {
+  const length = ciphertext.length - tagBytes;
+  if (length < 0) return undefined;
+  const subkey = subkeyOf(key, nonce);
+  const decipher = createDecipheriv(algorithm, subkey, innerNonce(nonce), options);
+  decipher.setAAD(associated, { plaintextLength: length });
+  decipher.setAuthTag(ciphertext.subarray(length));
+  const plaintext = decipher.update(ciphertext.subarray(0, length));
+  subkey.fill(0);
+  try {
+    decipher.final();
+  } catch {
+    plaintext.fill(0);
+    return undefined;
+  }
+  return plaintext;
+}
+
+function subkeyOf(key: Uint8Array, nonce: Uint8Array): Uint8Array {
+  if (key.length !== xchachaKeyBytes) throw new RangeError(`key: expected 32 bytes, got ${key.length}`);
+  if (nonce.length !== xchachaNonceBytes) throw new RangeError(`nonce: expected 24 bytes, got ${nonce.length}`);
+  const out = new Uint32Array(8);
+  hchacha(sigma, wordsOf(key), wordsOf(nonce.subarray(0, 16)), out);
+  return new Uint8Array(out.buffer);
+}
+
+/** A copy, because words need an alignment that a view of a larger buffer may not have. */
+function wordsOf(bytes: Uint8Array): Uint32Array {
+  return new Uint32Array(Uint8Array.from(bytes).buffer);
+}
+
+function innerNonce(nonce: Uint8Array): Uint8Array {
+  const inner = new Uint8Array(12);
+  inner.set(nonce.subarray(16), 4);
+  return inner;
+}

@@ -1,0 +1,29 @@
+/**
+ * The bounds of one append, the same for every adapter, so that what the embedded log takes EventStoreDB takes too.
+ * Not the bounds of a group of commands: the gateway keeps to those. Implements `event-store.ts` (append: RangeError).
+ */
+import type { ProposedEvent } from '../kernel/event.js';
+import { limits } from '../kernel/limits.js';
+
+/** JSON bytes of data and metadata: what counts against the limits. */
+export function eventBytes(event: ProposedEvent): number {
+  return Buffer.byteLength(JSON.stringify(event.data)) + Buffer.byteLength(JSON.stringify(event.metadata));
+}
+
+/** @throws RangeError unless there are 1 to `commandEvents` events and each, and their sum, is small enough. */
+export function assertAppendable(sizes: readonly number[]): void {
+  if (sizes.length === 0) throw new RangeError('an append needs at least one event');
+  if (sizes.length > limits.events.commandEvents) {
+    throw new RangeError(`an append has at most ${limits.events.commandEvents} events, not ${sizes.length}`);
+  }
+  let sum = 0;
+  for (const size of sizes) {
+    if (size > limits.events.eventBytes) {
+      throw new RangeError(`an event has at most ${limits.events.eventBytes} bytes, not ${size}`);
+    }
+    sum += size;
+  }
+  if (sum > limits.storage.appendBytesMax) {
+    throw new RangeError(`an append has at most ${limits.storage.appendBytesMax} bytes, not ${sum}`);
+  }
+}

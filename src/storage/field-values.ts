@@ -1,0 +1,94 @@
+/**
+ * What equality, order and filters mean for document fields, in memory: the reference that index scans must agree with,
+ * and what an adapter falls back to. Not a query planner. Implements `read-store.ts` (Filter, Query.sort).
+ */
+import type { FieldValue, Fields, Filter, Query, Scalar } from './read-store.js';
+
+/**
+ * Order of strings by code points, which is also that of their UTF-8 bytes. JavaScript's own order is by code units and
+ * puts U+10000 and above before U+E000.
+ */
+export function compareText(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index += 1) {
+    const left = a.charCodeAt(index);
+    const right = b.charCodeAt(index);
+    if (left === right) continue;
+    if (left < 0xd800 || right < 0xd800) return left - right;
+    const fix = (unit: number): number => (unit >= 0xe000 ? unit - 0x800 : unit + 0x2000);
+    return fix(left) - fix(right);
+  }
+  return a.length - b.length;
+}
+
+/** null 0, false 1, true 2, numbers 3, strings 4, everything else (lists, objects, bytes) 5. */
+function rank(value: FieldValue | undefined): number {
+  if (value === null || value === undefined) return 0;
+  if (value === false) return 1;
+  if (value === true) return 2;
+  if (typeof value === 'number') return 3;
+  return typeof value === 'string' ? 4 : 5;
+}
+
+/** Order for sorting: negative, 0 or positive. Lists and objects are equal among themselves and last. */
+export function compareValues(a: FieldValue | undefined, b: FieldValue | undefined): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b);
+  return rank(a) - rank(b);
+}
+
+/** True for a scalar that equals the other; a missing value equals null. */
+export function scalarEquals(value: FieldValue | undefined, expected: Scalar): boolean {
+  return (value ?? null) === expected;
+}
+
+function equalsOrHolds(value: FieldValue | undefined, expected: Scalar): boolean {
+  return Array.isArray(value) ? value.includes(expected) : scalarEquals(value, expected);
+}
+
+function inOrder(value: FieldValue | undefined, bound: string | number, holds: (order: number) => boolean): boolean {
+  if (typeof value === 'number' && typeof bound === 'number') return holds(value - bound);
+  if (typeof value === 'string' && typeof bound === 'string') return holds(compareText(value, bound));
+  return false;
+}
+
+export function matches(fields: Fields, filter: Filter): boolean {
+  const value = fields[filter.field];
+  switch (filter.op) {
+    case 'eq':
+      return equalsOrHolds(value, filter.value);
+    case 'in':
+      return filter.value.some((expected) => equalsOrHolds(value, expected));
+    case 'gt':
+      return inOrder(value, filter.value, (order) => order > 0);
+    case 'gte':
+      return inOrder(value, filter.value, (order) => order >= 0);
+    case 'lt':
+      return inOrder(value, filter.value, (order) => order < 0);
+    case 'lte':
+      return inOrder(value, filter.value, (order) => order <= 0);
+    case 'contains':
+      return typeof value === 'string' && value.includes(filter.value);
+    default: {
+      const never: never = filter;
+      throw new Error(`unknown filter ${JSON.stringify(never)}`);
+    }
+  }
+}
+
+export function matchesAll(fields: Fields, where: readonly Filter[]): boolean {
+  return where.every((filter) => matches(fields, filter));
+}
+
+/** Compares two documents by the query's sort, then by id ascending. */
+export function documentOrder(
+  sort: NonNullable<Query['sort']>,
+): (a: { id: string; fields: Fields }, b: { id: string; fields: Fields }) => number {
+  return (a, b) => {
+    for (const { field, direction } of sort) {
+      const order = compareValues(a.fields[field], b.fields[field]);
+      if (order !== 0) return direction === 'asc' ? order : -order;
+    }
+    return compareText(a.id, b.id);
+  };
+}

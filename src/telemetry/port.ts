@@ -1,0 +1,93 @@
+/**
+ * What the agent transport and REST see of telemetry: presence and the last heartbeat of each node. None of it is an
+ * event. Implements `agent-protocol.md`, Heartbeats, commands, metrics.
+ */
+export interface RuntimeRoute {
+  readonly service: string;
+  readonly payload: string;
+  readonly outer: string;
+  readonly security: string;
+  readonly match_kind: string;
+  readonly match_value: string;
+  readonly next_hop: string;
+}
+
+export interface RuntimeListener {
+  readonly transport: string;
+  readonly listen_addr: string;
+  readonly listen_port: number;
+  readonly state: string;
+  readonly routes: readonly RuntimeRoute[];
+  /** Absent when the agent did not report them. */
+  readonly bytes_in?: number;
+  readonly bytes_out?: number;
+  readonly active_sessions?: number;
+  readonly total_sessions?: number;
+  readonly error_sessions?: number;
+}
+
+export interface LinkSample {
+  readonly resource_type: string;
+  readonly resource_id: string;
+  readonly peer_node_id: string;
+  readonly peer_endpoint: string;
+  readonly outer: string;
+  readonly rtt_ms: number | null;
+  readonly jitter_ms: number | null;
+  readonly loss_ratio: number | null;
+  readonly bytes_in: number;
+  readonly bytes_out: number;
+  readonly active_sessions: number;
+}
+
+export interface HeartbeatFacts {
+  readonly cpu_usage: number;
+  readonly memory_usage: number;
+  readonly uptime_seconds: number;
+  readonly link_metrics: readonly LinkSample[];
+  readonly runtime_listeners: readonly RuntimeListener[];
+}
+
+/** What a node's record holds beside its presence. Times are RFC 3339. */
+export interface NodeTelemetry {
+  readonly last_seen_at: string | null;
+  readonly reported_at: string | null;
+  readonly cpu_usage: number | null;
+  readonly memory_usage: number | null;
+  readonly uptime_seconds: number | null;
+  readonly runtime_listeners: readonly RuntimeListener[];
+  readonly link_metrics: readonly LinkSample[];
+}
+
+export interface PresenceFacts {
+  readonly session_id: string;
+  readonly instance_id: string;
+  /** Newest generation handed to the session, 0 for none. */
+  readonly pushed_generation: number;
+  /** RFC 3339, null for none. */
+  readonly pushed_at: string | null;
+}
+
+/** A claimed command for an agent (`POST /api/nodes/{id}/commands`). */
+export type AgentCommandName = 'RELOAD_CONFIG' | 'RESTART_PINGORA' | 'RUN_DIAGNOSTICS';
+
+export interface Telemetry {
+  /** Makes the session the node's live one, whatever instance held it before. Durable when it returns. */
+  sessionOpened(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): Promise<void>;
+  /** Any valid payload is a sign of life: batched, never waits for the store. */
+  alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): void;
+  /** Batched; the newest of a node wins. */
+  heartbeat(nodeId: string, facts: HeartbeatFacts): void;
+  metrics(nodeId: string, report: object): void;
+  sessionEnded(nodeId: string, sessionId: string): Promise<void>;
+  /** Calls back with sessions that another instance or session has taken over, seen when a renewal failed. */
+  onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
+
+  presence(nodeId: string): Promise<PresenceFacts | undefined>;
+  /** Every node that is online now. */
+  online(): Promise<ReadonlyMap<string, PresenceFacts>>;
+  telemetry(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeTelemetry>>;
+  /** Writes what is batched. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}

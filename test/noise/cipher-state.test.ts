@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createCipherState } from '../../src/noise/cipher-state.js';
+import { encryptAead } from '../../src/noise/aead.js';
+import { flipped, valueOf } from '../support/noise-parties.js';
+import { oracleEncrypt } from '../support/noise-oracle.js';
+
+const directions = () => {
+  const key = randomBytes(32);
+  return { sender: createCipherState(Uint8Array.from(key)), receiver: createCipherState(Uint8Array.from(key)) };
+};
+
+describe('a cipher state', () => {
+  it('accepts the next sequence only, on both sides', () => {
+    const { sender, receiver } = directions();
+    expect(sender.encrypt(1, randomBytes(4))).toEqual({ ok: false, error: 'wrong_sequence' });
+    const first = valueOf(sender.encrypt(0, randomBytes(4)));
+    expect(sender.encrypt(0, randomBytes(4))).toEqual({ ok: false, error: 'wrong_sequence' });
+    expect(receiver.decrypt(1, first)).toEqual({ ok: false, error: 'wrong_sequence' });
+    expect(receiver.decrypt(2n ** 64n - 1n, first)).toEqual({ ok: false, error: 'wrong_sequence' });
+    expect(receiver.decrypt(-1, first)).toEqual({ ok: false, error: 'wrong_sequence' });
+    expect(receiver.decrypt(0, first).ok).toBe(true);
+    expect(receiver.decrypt(0, first)).toEqual({ ok: false, error: 'wrong_sequence' });
+    expect(receiver.nextSequence).toBe(1);
+  });
+
+  it('does not open a message under another sequence', () => {
+    const { sender, receiver } = directions();
+    valueOf(sender.encrypt(0, randomBytes(4)));
+    const second = valueOf(sender.encrypt(1, randomBytes(4)));
+    expect(receiver.decrypt(0, second)).toEqual({ ok: false, error: 'bad_tag' });
+  });
+
+  it('refuses a message with any byte altered, and one cut short', () => {
+    const { sender, receiver } = directions();
+    const message = valueOf(sender.encrypt(0, randomBytes(30)));
+    for (let index = 0; index < message.length; index += 1) {
+      expect(receiver.decrypt(0, flipped(message, index)).ok).toBe(false);
+    }
+    for (let length = 0; length < message.length; length += 1) {
+      expect(receiver.decrypt(0, message.subarray(0, length)).ok).toBe(false);
+    }
+    expect(receiver.decrypt(0, message).ok).toBe(true);
+  });
+
+  it('carries 65,519 bytes and not one more', () => {
+    const { sender, receiver } = directions();
+    expect(sender.encrypt(0, new Uint8Array(65_520))).toEqual({ ok: false, error: 'wrong_length' });
+    const message = valueOf(sender.encrypt(0, new Uint8Array(65_519)));
+    expect(message.length).toBe(65_535);
+    expect(receiver.decrypt(0, new Uint8Array(65_536))).toEqual({ ok: false, error: 'wrong_length' });
+    expect(valueOf(receiver.decrypt(0, message)).length).toBe(65_519);
+  });
+
+  it('counts with all 64 bits of the nonce', () => {
+    const key = randomBytes(32);
+    for (const counter of [0, 1, 255, 2 ** 32 - 1, 2 ** 32, 2 ** 40 + 7, Number.MAX_SAFE_INTEGER]) {
+      expect([...encryptAead(key, counter, key)]).toEqual([...oracleEncrypt(key, BigInt(counter), key)]);
+    }
+  });
+
+  it('does nothing more once wiped, and its key is gone', () => {
+    const key = Uint8Array.from(randomBytes(32));
+    const state = createCipherState(key);
+    state.wipe();
+    expect(state.encrypt(0, new Uint8Array(1))).toEqual({ ok: false, error: 'finished' });
+    expect(state.decrypt(0, new Uint8Array(17))).toEqual({ ok: false, error: 'finished' });
+    expect(key.every((byte) => byte === 0)).toBe(true);
+  });
+});

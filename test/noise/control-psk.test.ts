@@ -1,0 +1,54 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { x25519 } from '@noble/curves/ed25519.js';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { agentKeysFrom, decodeControlPsk, encodeControlPsk, generateX25519 } from '../../src/noise/keys.js';
+import { valueOf } from '../support/noise-parties.js';
+
+/** HKDF-SHA256 of one block, from RFC 5869, apart from the implementation's library. */
+function hkdf(secret: Uint8Array, salt: string, info: string): Buffer {
+  const prk = createHmac('sha256', salt).update(secret).digest();
+  return createHmac('sha256', prk).update(info).update(Buffer.of(1)).digest();
+}
+
+describe('a control PSK', () => {
+  it('gives an agent the keys that the protocol derives', () => {
+    const secret = randomBytes(32);
+    const service = generateX25519();
+    const text = encodeControlPsk({ secret, servicePublic: service.publicKey.bytes });
+    expect(text).toBe(`svcpsk1_${Buffer.concat([secret, service.publicKey.bytes]).toString('base64url')}`);
+    const keys = valueOf(agentKeysFrom(text));
+    const expectedPublic = x25519.getPublicKey(hkdf(secret, 'svc-control-v1', 'node-static'));
+    expect([...keys.nodeStatic.publicKey.bytes]).toEqual([...expectedPublic]);
+    expect([...keys.psk]).toEqual([...hkdf(secret, 'svc-control-v1', 'noise-psk')]);
+    expect([...keys.servicePublic.bytes]).toEqual([...service.publicKey.bytes]);
+    const fingerprint = createHash('sha256').update(expectedPublic).digest('base64url');
+    expect(keys.fingerprint).toBe(`SHA256:${fingerprint}`);
+  });
+
+  it('has one spelling, and a refusal does not repeat it', () => {
+    const text = encodeControlPsk({ secret: randomBytes(32), servicePublic: randomBytes(32) });
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    const last = alphabet.indexOf(text.slice(-1));
+    const bad = [
+      text.slice(0, -1),
+      `${text}A`,
+      `${text}==`,
+      ` ${text}`,
+      `${text}\n`,
+      text.replace('svcpsk1_', 'svcpsk2_'),
+      '',
+      text.slice(0, -1) + alphabet[last ^ 1],
+    ];
+    for (const wrong of bad) {
+      const result = decodeControlPsk(wrong);
+      if (result.ok) throw new Error('accepted');
+      expect(result.error).not.toContain(text.slice(8, 40));
+    }
+    expect(decodeControlPsk(text).ok).toBe(true);
+  });
+
+  it('never throws on what is not one', () => {
+    fc.assert(fc.property(fc.string({ maxLength: 120 }), (text) => agentKeysFrom(text).ok === false));
+  });
+});

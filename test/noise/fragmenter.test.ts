@@ -1,0 +1,109 @@
+import { createHash, randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../src/kernel/limits.js';
+import { createJoiner, maxFragmentBytes, splitPayload } from '../../src/noise/fragmenter.js';
+
+const KiB = 1024;
+const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const plaintext = (marker: number, bytes: number): Uint8Array =>
+  Buffer.concat([Buffer.of(marker), Buffer.alloc(bytes)]);
+
+describe('fragments of a payload', () => {
+  it('join to the same bytes, whatever the length', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.integer({ min: 0, max: 200 * KiB }),
+          fc.constantFrom(0, 1, maxFragmentBytes - 1, maxFragmentBytes, maxFragmentBytes + 1, 2 * maxFragmentBytes),
+        ),
+        (length) => {
+          const payload = randomBytes(length);
+          const joiner = createJoiner(limits.agent.joinedInBytes);
+          const plaintexts = splitPayload(payload);
+          plaintexts.forEach((part, index) => {
+            expect(part.length).toBeLessThanOrEqual(65_519);
+            const result = joiner.push(part, index);
+            if (index < plaintexts.length - 1) {
+              expect(result).toEqual({ kind: 'more' });
+              expect(joiner.unfinishedSince).toBe(0);
+            } else {
+              if (result.kind !== 'payload') throw new Error(`unfinished: ${result.kind}`);
+              expect(digest(result.payload)).toBe(digest(payload));
+            }
+          });
+          expect(joiner.heldBytes).toBe(0);
+          expect(joiner.unfinishedSince).toBeUndefined();
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('join however a sender cuts them, as long as none but the last is below 16 KiB', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 16 * KiB, max: maxFragmentBytes }), { maxLength: 6 }),
+        fc.integer({ min: 0, max: maxFragmentBytes }),
+        (sizes, last) => {
+          const cuts = [...sizes, last].map((size) => randomBytes(size));
+          const joiner = createJoiner(limits.agent.joinedInBytes);
+          let held = 0;
+          cuts.forEach((cut, index) => {
+            const isLast = index === cuts.length - 1;
+            const result = joiner.push(Buffer.concat([Buffer.of(isLast ? 0 : 1), cut]), 7);
+            held += cut.length;
+            if (!isLast) expect(joiner.heldBytes).toBe(held);
+            else if (result.kind !== 'payload') throw new Error(`unfinished: ${result.kind}`);
+            else expect(digest(result.payload)).toBe(digest(Buffer.concat(cuts)));
+          });
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  it('never throw on garbage, and hold no more than the limit', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 }), (pieces) => {
+        const joiner = createJoiner(64);
+        for (const piece of pieces) {
+          expect(['payload', 'more', 'refused']).toContain(joiner.push(piece, 0).kind);
+          expect(joiner.heldBytes).toBeLessThanOrEqual(64);
+        }
+      }),
+    );
+  });
+
+  it('keep to the limits of each direction exactly', () => {
+    for (const max of [limits.agent.joinedInBytes, limits.agent.joinedOutBytes]) {
+      const whole = createJoiner(max);
+      const results = splitPayload(new Uint8Array(max)).map((part) => whole.push(part, 0).kind);
+      expect(results.at(-1)).toBe('payload');
+      const over = createJoiner(max);
+      const last = splitPayload(new Uint8Array(max + 1)).map((part) => over.push(part, 0));
+      expect(last.at(-1)).toEqual({ kind: 'refused', reason: 'payload_too_large' });
+      expect(over.heldBytes).toBe(0);
+    }
+  });
+
+  it.each([
+    ['no fragment byte', new Uint8Array(0), 'no_fragment_byte'],
+    ['another fragment byte', plaintext(0x02, 5), 'bad_fragment_byte'],
+    ['a small fragment that is not the last', plaintext(0x01, 16 * KiB - 1), 'fragment_too_small'],
+    ['a fragment larger than a message', plaintext(0x00, 65_519), 'fragment_too_large'],
+  ])('are refused: %s', (_name, bytes, reason) => {
+    const joiner = createJoiner(limits.agent.joinedInBytes);
+    expect(joiner.push(plaintext(0x01, 16 * KiB), 5).kind).toBe('more');
+    expect(joiner.push(bytes, 6)).toEqual({ kind: 'refused', reason });
+    expect(joiner.heldBytes).toBe(0);
+    expect(joiner.unfinishedSince).toBeUndefined();
+    expect(joiner.push(plaintext(0x00, 1), 7)).toEqual({ kind: 'refused', reason: 'closed' });
+  });
+
+  it('take nothing after a discard', () => {
+    const joiner = createJoiner(100);
+    joiner.discard();
+    expect(joiner.push(plaintext(0x00, 1), 0)).toEqual({ kind: 'refused', reason: 'closed' });
+  });
+});

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMasterKey, verifyMasterKey } from '../../src/security/master-key.js';
+import { loadMasterKey } from '../../src/security/master-key-source.js';
+import { valueOf } from '../support/noise-parties.js';
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'svc-master-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const base64 = (): string => randomBytes(32).toString('base64');
+
+describe('the master key', () => {
+  it('is made once, readable by its owner alone, in a folder that may not exist yet', async () => {
+    const dataDir = join(root, 'a', 'b');
+    const first = valueOf(await loadMasterKey({ dataDir, mayCreate: true }));
+    expect(first).toMatchObject({ created: true, source: 'data folder' });
+    expect((await stat(join(dataDir, 'master.key'))).mode & 0o777).toBe(0o600);
+    expect(Buffer.from((await readFile(join(dataDir, 'master.key'), 'utf8')).trim(), 'base64').length).toBe(32);
+    expect(await readdir(dataDir)).toEqual(['master.key']);
+    const second = valueOf(await loadMasterKey({ dataDir, mayCreate: true }));
+    expect(second.created).toBe(false);
+    expect(second.masterKey.keyId).toBe(first.masterKey.keyId);
+  });
+
+  it('is the same for all that make it at the same moment', async () => {
+    const dataDir = join(root, 'race');
+    const loads = await Promise.all(Array.from({ length: 8 }, () => loadMasterKey({ dataDir, mayCreate: true })));
+    const ids = new Set(loads.map((load) => valueOf(load).masterKey.keyId));
+    expect(ids.size).toBe(1);
+    expect(loads.filter((load) => valueOf(load).created).length).toBe(1);
+  });
+
+  it('comes from the environment or a file, never from both, and is not made when it must be given', async () => {
+    const key = base64();
+    const file = join(root, 'given.key');
+    await writeFile(file, `${key}\n`);
+    const dataDir = join(root, 'untouched');
+    const inline = valueOf(await loadMasterKey({ inline: key, dataDir, mayCreate: false }));
+    const fromFile = valueOf(await loadMasterKey({ file, dataDir, mayCreate: false }));
+    const unpadded = valueOf(await loadMasterKey({ inline: key.replace('=', ''), dataDir, mayCreate: false }));
+    expect(new Set([inline, fromFile, unpadded].map((load) => load.masterKey.keyId)).size).toBe(1);
+    expect(await loadMasterKey({ inline: key, file, dataDir, mayCreate: true })).toMatchObject({ ok: false });
+    expect(await loadMasterKey({ file: join(root, 'absent'), dataDir, mayCreate: true })).toMatchObject({ ok: false });
+    expect(await loadMasterKey({ file: root, dataDir, mayCreate: true })).toMatchObject({ ok: false });
+    expect(await loadMasterKey({ dataDir, mayCreate: false })).toMatchObject({ ok: false });
+    await expect(stat(dataDir)).rejects.toThrow();
+  });
+
+  it('is refused when malformed, without a word of it', async () => {
+    const malformed = fc.oneof(
+      fc.string({ minLength: 6, maxLength: 60 }),
+      fc.uint8Array({ minLength: 5, maxLength: 64 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+      fc.constant(`${base64()}A`),
+      fc.constant(randomBytes(32).toString('hex')),
+    );
+    await fc.assert(
+      fc.asyncProperty(malformed, async (inline) => {
+        const result = await loadMasterKey({ inline, dataDir: root, mayCreate: true });
+        if (result.ok) return Buffer.from(inline, 'base64').length === 32;
+        const piece = inline.trim().slice(0, 12);
+        return result.error.startsWith('SVC_MASTER_KEY') && (piece.length < 6 || !result.error.includes(piece));
+      }),
+    );
+  });
+
+  it('is told apart from another one, in one sentence', () => {
+    const key = randomBytes(32);
+    const right = createMasterKey(Uint8Array.from(key));
+    const stored = JSON.parse(JSON.stringify(right.checkValue())) as ReturnType<typeof right.checkValue>;
+    expect(verifyMasterKey(createMasterKey(Uint8Array.from(key)), stored)).toEqual({ ok: true, value: true });
+    const wrong = createMasterKey(Uint8Array.from(randomBytes(32)));
+    const refusal = verifyMasterKey(wrong, stored);
+    if (refusal.ok) throw new Error('accepted');
+    expect(refusal.error).toContain('wrong master key');
+    expect(refusal.error).toContain(wrong.keyId);
+    expect(refusal.error).not.toMatch(/\n/);
+    expect(verifyMasterKey(right, { ...stored, proof: '' }).ok).toBe(false);
+  });
+
+  it('shows its bytes in no dump of it', () => {
+    const bytes = randomBytes(32);
+    const masterKey = createMasterKey(Uint8Array.from(bytes));
+    const dumps = inspect(masterKey, { depth: 9, showHidden: true }) + JSON.stringify(masterKey.checkValue());
+    for (const form of ['base64', 'base64url', 'hex'] as const) {
+      expect(dumps).not.toContain(bytes.toString(form).slice(0, 10));
+    }
+  });
+});

@@ -1,0 +1,64 @@
+import { hash } from '@node-rs/argon2';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createPasswordHasher } from '../../src/security/passwords.js';
+import type { PasswordHasher, PasswordHasherOptions } from '../../src/security/passwords.js';
+
+const open: PasswordHasher[] = [];
+const hasher = (options?: PasswordHasherOptions): PasswordHasher => {
+  const made = createPasswordHasher(options);
+  open.push(made);
+  return made;
+};
+afterEach(() => open.splice(0).forEach((made) => made.close()));
+
+async function phcOf(passwords: PasswordHasher, password: string): Promise<string> {
+  const result = await passwords.hash(password);
+  if (result.kind !== 'hashed') throw new Error('busy');
+  return result.phc;
+}
+
+describe('a password hash', () => {
+  it('is Argon2id with 19 MiB, two passes, one lane, and matches its password alone', async () => {
+    const passwords = hasher();
+    const phc = await phcOf(passwords, 'correct horse battery');
+    expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect(await passwords.verify(phc, 'correct horse battery')).toBe('match');
+    expect(await passwords.verify(phc, 'correct horse batterz')).toBe('mismatch');
+    expect(await phcOf(passwords, 'correct horse battery')).not.toBe(phc);
+  });
+
+  it('mismatches where there is no user or no readable hash', async () => {
+    const passwords = hasher();
+    expect(await passwords.verify(undefined, '')).toBe('mismatch');
+    expect(await passwords.verify(undefined, 'anything at all')).toBe('mismatch');
+    expect(await passwords.verify('not a hash', 'anything at all')).toBe('mismatch');
+  });
+
+  it('is due anew when it is weaker than today asks', async () => {
+    const passwords = hasher();
+    expect(passwords.needsRehash(await phcOf(passwords, 'correct horse battery'))).toBe(false);
+    expect(passwords.needsRehash(await hash('x', { memoryCost: 4096, timeCost: 2, parallelism: 1 }))).toBe(true);
+    expect(passwords.needsRehash(await hash('x', { memoryCost: 65_536, timeCost: 3, parallelism: 1 }))).toBe(false);
+    expect(passwords.needsRehash('not a hash')).toBe(true);
+  });
+
+  it('is computed by few at a time, the rest wait, and past the queue the answer is busy', async () => {
+    const passwords = hasher({ inFlight: 2, queue: 3 });
+    const results = await Promise.all(Array.from({ length: 9 }, () => passwords.verify(undefined, 'x')));
+    expect(results.filter((result) => result === 'mismatch').length).toBe(5);
+    expect(results.filter((result) => result === 'busy').length).toBe(4);
+    expect(await passwords.verify(undefined, 'x')).toBe('mismatch');
+  });
+
+  it('waits no longer than it may, and not at all once closed', async () => {
+    const impatient = hasher({ inFlight: 1, queue: 5, waitMs: 0 });
+    const [first, ...rest] = await Promise.all([1, 2, 3].map(() => impatient.verify(undefined, 'x')));
+    expect(first).toBe('mismatch');
+    expect(rest).toEqual(['busy', 'busy']);
+    const closing = hasher({ inFlight: 1, queue: 5 });
+    const running = [closing.hash('one'), closing.hash('two')];
+    closing.close();
+    expect((await Promise.all(running)).map((result) => result.kind)).toEqual(['hashed', 'busy']);
+    expect(await closing.hash('three')).toEqual({ kind: 'busy' });
+  });
+});

@@ -1,0 +1,102 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { x25519 } from '@noble/curves/ed25519.js';
+import { describe, expect, it } from 'vitest';
+import { controlPrologue, initiate, respond } from '../../src/noise/handshake.js';
+import { agentKeysFrom, importX25519Public } from '../../src/noise/keys.js';
+import { createKeyring } from '../../src/security/keyring.js';
+import { createMasterKey } from '../../src/security/master-key.js';
+import {
+  createDummyVerifier,
+  issueControlPsk,
+  openVerifier,
+  openVerifierSync,
+  sealVerifier,
+} from '../../src/security/psk.js';
+import { generateServiceIdentity, serviceIdentityFrom } from '../../src/security/service-identity.js';
+import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
+import { valueOf } from '../support/noise-parties.js';
+
+const place = { stream: 'svc-fleet', resourceId: 'node-1' };
+
+function hkdf(secret: Uint8Array, info: string): Buffer {
+  const prk = createHmac('sha256', 'svc-control-v1').update(secret).digest();
+  return createHmac('sha256', prk).update(info).update(Buffer.of(1)).digest();
+}
+
+const newKeyring = () =>
+  createKeyring({ masterKey: createMasterKey(Uint8Array.from(randomBytes(32))), store: createMemoryDataKeyStore() });
+
+describe('an issued control PSK', () => {
+  it('is what the protocol says, computed apart', () => {
+    const secret = randomBytes(32);
+    const identity = generateServiceIdentity();
+    const issued = issueControlPsk(identity.publicKey, secret);
+    expect(issued.controlPsk).toBe(`svcpsk1_${Buffer.concat([secret, identity.publicKey]).toString('base64url')}`);
+    const nodePublic = x25519.getPublicKey(hkdf(secret, 'node-static'));
+    expect([...issued.verifier.nodeStaticPublic]).toEqual([...nodePublic]);
+    expect([...issued.verifier.psk]).toEqual([...hkdf(secret, 'noise-psk')]);
+    expect(issued.fingerprint).toBe(`SHA256:${createHash('sha256').update(nodePublic).digest('base64url')}`);
+    expect([...identity.publicKey]).toEqual([...x25519.getPublicKey(identity.privateKey)]);
+  });
+
+  it('is another one each time, and its verifier holds neither secret nor private key', () => {
+    const identity = generateServiceIdentity();
+    const [one, two] = [issueControlPsk(identity.publicKey), issueControlPsk(identity.publicKey)];
+    expect(one.controlPsk).not.toBe(two.controlPsk);
+    const kept = Buffer.concat([one.verifier.nodeStaticPublic, one.verifier.psk]);
+    const secret = Buffer.from(one.controlPsk.slice(8), 'base64url').subarray(0, 32);
+    expect(kept.includes(secret)).toBe(false);
+    expect(kept.includes(hkdf(secret, 'node-static'))).toBe(false);
+  });
+
+  it('opens a session through its sealed verifier, and a dummy verifier opens none', async () => {
+    const identity = generateServiceIdentity();
+    const issued = issueControlPsk(identity.publicKey);
+    const keyring = newKeyring();
+    const sealed = await sealVerifier(keyring, issued.verifier, place);
+    const opened = await openVerifier(keyring, sealed, place);
+    if (opened.kind !== 'opened') throw new Error(opened.kind);
+    expect(openVerifierSync(keyring, sealed, place)).toEqual(opened);
+
+    const agent = valueOf(agentKeysFrom(issued.controlPsk));
+    expect(agent.fingerprint).toBe(issued.fingerprint);
+    const prologue = controlPrologue('node-1');
+    const first = valueOf(
+      initiate(
+        { prologue, psk: agent.psk, localStatic: agent.nodeStatic, remoteStatic: agent.servicePublic },
+        Buffer.from('offer'),
+      ),
+    );
+    const answerAs = (verifier: { nodeStaticPublic: Uint8Array; psk: Uint8Array }) =>
+      respond(
+        {
+          prologue,
+          psk: verifier.psk,
+          localStatic: serviceIdentityFrom(identity.privateKey),
+          remoteStatic: importX25519Public(verifier.nodeStaticPublic),
+        },
+        first.message,
+      );
+    expect(answerAs(createDummyVerifier())).toEqual({ ok: false, error: 'bad_tag' });
+    expect(Buffer.from(valueOf(answerAs(opened.verifier)).payload).toString()).toBe('offer');
+  });
+
+  it('is gone with its data key, and its verifier opens for no other node', async () => {
+    const keyring = newKeyring();
+    const sealed = await sealVerifier(keyring, issueControlPsk(generateServiceIdentity().publicKey).verifier, place);
+    expect(await openVerifier(keyring, sealed, { ...place, resourceId: 'node-2' })).toEqual({
+      kind: 'refused',
+      reason: 'tampered',
+    });
+    await keyring.shred(sealed.key_id);
+    expect(await openVerifier(keyring, sealed, place)).toEqual({ kind: 'shredded' });
+    expect(openVerifierSync(keyring, sealed, place)).toEqual({ kind: 'not_cached' });
+  });
+
+  it('refuses keys of another length without repeating them', () => {
+    const wrong = randomBytes(31);
+    for (const attempt of [() => issueControlPsk(wrong), () => issueControlPsk(randomBytes(32), wrong)]) {
+      expect(attempt).toThrow(/expected 32 bytes, got 31/);
+    }
+  });
+});

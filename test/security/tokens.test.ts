@@ -1,0 +1,134 @@
+import { createHmac, generateKeyPairSync, randomBytes, sign as signRaw } from 'node:crypto';
+import { ed25519 } from '@noble/curves/ed25519.js';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { generateTokenSeed, tokenKeysFrom } from '../../src/security/service-identity.js';
+import { createTokens } from '../../src/security/tokens.js';
+import { createManualClock } from '../support/manual-clock.js';
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+const subject = { sub: '0d7c3a52-6d0e-4a3e-9a51-54b8a1a7c001', role: 'operator', ver: 3 };
+const invalid = { kind: 'refused', reason: 'invalid' };
+
+function setup(maxCachedTokens = 100) {
+  const seed = generateTokenSeed();
+  const clock = createManualClock();
+  const tokens = createTokens({ seed, ttlSeconds: 43_200, clock, maxCachedTokens });
+  const iat = Math.floor(clock.now() / 1000);
+  const forge = (header: unknown, payload: unknown): string => {
+    const input = `${encode(header)}.${encode(payload)}`;
+    return `${input}.${Buffer.from(ed25519.sign(Buffer.from(input), seed)).toString('base64url')}`;
+  };
+  return { seed, clock, tokens, iat, forge, good: { ...subject, iat, exp: iat + 60 } };
+}
+
+describe('an access token', () => {
+  it('is an EdDSA JWT that another Ed25519 verifies, with the claims of its user', () => {
+    const { seed, tokens, iat } = setup();
+    const { token, expiresIn } = tokens.issue(subject, 'jti-1');
+    expect(expiresIn).toBe(43_200);
+    const [header = '', payload = '', signature = ''] = token.split('.');
+    expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toMatchObject({ alg: 'EdDSA', typ: 'JWT' });
+    const claims = { ...subject, iat, exp: iat + 43_200, jti: 'jti-1' };
+    expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toEqual(claims);
+    const publicKey = ed25519.getPublicKey(seed);
+    const signed = Buffer.from(`${header}.${payload}`);
+    expect(ed25519.verify(Buffer.from(signature, 'base64url'), signed, publicKey)).toBe(true);
+    expect(tokens.verify(token)).toEqual({ kind: 'valid', claims });
+    expect(tokens.verify(token)).toEqual({ kind: 'valid', claims });
+  });
+
+  it('expires to the second, cached or not', () => {
+    const { clock, tokens } = setup();
+    const { token } = tokens.issue(subject);
+    const other = tokens.issue({ ...subject, ver: 4 }).token;
+    expect(tokens.verify(token).kind).toBe('valid');
+    clock.advance(43_199_000);
+    expect(tokens.verify(token).kind).toBe('valid');
+    clock.advance(1000);
+    expect(tokens.verify(token)).toEqual({ kind: 'refused', reason: 'expired' });
+    expect(tokens.verify(token)).toEqual({ kind: 'refused', reason: 'expired' });
+    expect(tokens.verify(other)).toEqual({ kind: 'refused', reason: 'expired' });
+  });
+
+  it('is refused when another key signed it', () => {
+    const { tokens, clock } = setup();
+    const stranger = createTokens({ seed: randomBytes(32), ttlSeconds: 60, clock });
+    expect(tokens.verify(stranger.issue(subject).token)).toEqual(invalid);
+  });
+
+  it('is refused under any other algorithm, the public key as an HMAC secret included', () => {
+    const { seed, tokens, good, forge } = setup();
+    const keys = tokenKeysFrom(seed);
+    expect(tokens.verify(forge({ alg: 'EdDSA', typ: 'JWT' }, good)).kind).toBe('valid');
+    for (const alg of ['none', 'HS256', 'RS256', 'ES256', 'eddsa', '', null]) {
+      expect(tokens.verify(forge({ alg, typ: 'JWT' }, good))).toEqual(invalid);
+    }
+    const unsigned = `${encode({ alg: 'none', typ: 'JWT' })}.${encode(good)}.`;
+    expect(tokens.verify(unsigned)).toEqual(invalid);
+    const input = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(good)}`;
+    const secrets = [
+      keys.publicKey.export({ format: 'pem', type: 'spki' }),
+      keys.publicKey.export({ format: 'der', type: 'spki' }),
+      Buffer.from(keys.publicKey.export({ format: 'jwk' }).x ?? '', 'base64url'),
+    ];
+    for (const secret of secrets) {
+      const mac = createHmac('sha256', secret).update(input).digest('base64url');
+      expect(tokens.verify(`${input}.${mac}`)).toEqual(invalid);
+    }
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const rsaInput = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(good)}`;
+    const rsa = signRaw('sha256', Buffer.from(rsaInput), privateKey).toString('base64url');
+    expect(tokens.verify(`${rsaInput}.${rsa}`)).toEqual(invalid);
+  });
+
+  it('is refused when rightly signed but not of our shape', () => {
+    const { tokens, forge, good } = setup();
+    const header = { alg: 'EdDSA', typ: 'JWT' };
+    const { exp: _exp, ...eternal } = good;
+    const shapes: unknown[] = [
+      eternal,
+      { ...good, exp: '9999999999' },
+      { ...good, exp: 1e300 },
+      { ...good, sub: 7 },
+      { ...good, role: null },
+      { ...good, ver: '3' },
+      { ...good, ver: 1.5 },
+      { ...good, ver: -1 },
+      { ...good, jti: 5 },
+      [],
+      'text',
+      12,
+      null,
+      {},
+    ];
+    for (const shape of shapes) expect(tokens.verify(forge(header, shape)), JSON.stringify(shape)).toEqual(invalid);
+    expect(tokens.verify(forge({ ...header, crit: ['x'], x: 1 }, good))).toEqual(invalid);
+    expect(tokens.verify(forge({ ...header, typ: 'other' }, good))).toEqual(invalid);
+  });
+
+  it('is refused with any character altered or missing, and garbage never throws', () => {
+    const { tokens } = setup();
+    const { token } = tokens.issue(subject);
+    // The last character of a 64-byte signature carries unused bits, so it is left out of the alterations.
+    for (let index = 0; index < token.length - 1; index += 1) {
+      const altered = token.slice(0, index) + (token[index] === 'A' ? 'B' : 'A') + token.slice(index + 1);
+      expect(tokens.verify(altered), `character ${index}`).toEqual(invalid);
+      expect(tokens.verify(token.slice(0, index))).toEqual(invalid);
+    }
+    fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => tokens.verify(text).kind === 'refused'));
+    expect(tokens.verify(`${'a'.repeat(5000)}.b.c`)).toEqual(invalid);
+  });
+
+  it('is verified as well when the cache is too small to hold it', () => {
+    const { tokens } = setup(1);
+    const issued = [1, 2, 3].map((ver) => tokens.issue({ ...subject, ver }).token);
+    for (let round = 0; round < 3; round += 1) {
+      for (const token of issued) expect(tokens.verify(token).kind).toBe('valid');
+    }
+  });
+
+  it('shows nothing of a seed of wrong length', () => {
+    expect(() => tokenKeysFrom(new Uint8Array(31))).toThrow('expected 32 bytes, got 31');
+  });
+});

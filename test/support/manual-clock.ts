@@ -1,0 +1,17 @@
+/** A clock that moves only when a test says so. */
+import type { Clock } from '../../src/kernel/clock.js';
+
+export interface ManualClock extends Clock {
+  advance(milliseconds: number): void;
+}
+
+export function createManualClock(start = Date.UTC(2025, 0, 1)): ManualClock {
+  let elapsed = 0;
+  return {
+    now: () => start + elapsed,
+    monotonic: () => elapsed,
+    advance(milliseconds) {
+      elapsed += milliseconds;
+    },
+  };
+}
