@@ -21,6 +21,7 @@ export type CommandOutcome<R> =
       readonly events: readonly RecordedEvent[];
       /** Log position of the last event, or of the newest known one when nothing was written. */
       readonly position: number;
+      /** What `select` read. */
       readonly result: R;
       /** The read models did not follow within `limits.rest.projectionWaitMs`. */
       readonly lagging: boolean;
@@ -42,8 +43,6 @@ export interface Gateway<State, Command> {
    * @throws ServiceError: the refusal; `unavailable` when the log can't be written or the outcome stays unknown
    */
   execute<R>(command: Command, context: CommandContext, select: (state: State) => R): Promise<CommandOutcome<R>>;
-  /** The newest committed state known to the gateway. */
-  read<R>(select: (state: State) => R): R;
   close(): Promise<void>;
 }
 

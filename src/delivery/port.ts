@@ -99,8 +99,11 @@ export interface Delivery {
   verifier(nodeId: string): SealedSecret | undefined;
   /** The newest generation of a node, or undefined for an unknown node. */
   generation(nodeId: string): number | undefined;
-  /** Calls back when a node's PSK was replaced or the node was deleted, with its id, before the command is answered. */
-  onRevoked(listener: (nodeId: string) => void): () => void;
+  /**
+   * Calls back when a node's PSK was replaced or the node was deleted, before the command is answered; `replaced` is
+   * the verifier that no longer counts (its data key is to be shredded), undefined when there was none.
+   */
+  onRevoked(listener: (nodeId: string, replaced: SealedSecret | undefined) => void): () => void;
 
   attach(nodeId: string, sessionId: string, slot: PushSlot): NodeAttachment;
   /** Newest generation pushed as a whole to a live session of this instance. */

@@ -50,7 +50,10 @@ export type AgentEvent =
   | { readonly type: 'AgentDuplicateSeen'; readonly data: { readonly node_id: string; readonly until: string } };
 
 export type SigninEvent =
-  | { readonly type: 'SignedIn'; readonly data: { readonly user_id: string; readonly username: string; readonly address: string } }
+  | {
+      readonly type: 'SignedIn';
+      readonly data: { readonly user_id: string; readonly username: string; readonly address: string };
+    }
   /** Of an account that exists, or of none: what was typed is never stored. */
   | {
       readonly type: 'SignInRefused';

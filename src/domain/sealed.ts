@@ -1,6 +1,6 @@
 /** A secret as it lies in an event: sealed under a data key (`domain.md`, "Secrets in events are sealed"). */
 export interface SealedSecret {
-  readonly alg: string;
+  readonly alg: 'xc20p';
   readonly key_id: string;
   readonly nonce: string;
   readonly ct: string;

@@ -81,7 +81,8 @@ export function accountEvent(event: RecordedEvent): AccountEvent {
 }
 
 export function agentEvent(event: RecordedEvent): AgentEvent {
-  if (!event.stream.startsWith(streams.agentsPrefix)) throw new Error(`${event.stream}@${event.revision} is no agent event`);
+  if (!event.stream.startsWith(streams.agentsPrefix))
+    throw new Error(`${event.stream}@${event.revision} is no agent event`);
   return event as unknown as AgentEvent;
 }
 

@@ -68,7 +68,8 @@ function groupsOf(text: string): readonly number[] {
       ? text
       : `${dotted[1]}${pair(Number(dotted[2]), Number(dotted[3]))}:${pair(Number(dotted[4]), Number(dotted[5]))}`;
   const [head = '', tail] = plain.split('::');
-  const read = (part: string): number[] => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
+  const read = (part: string): number[] =>
+    part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
   const before = read(head);
   if (tail === undefined) return before;
   const after = read(tail);

@@ -83,7 +83,7 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
   const drain = (): Promise<void> => {
     const turn = writing.then(async () => {
       // What is put meanwhile waits for the next drain, else a busy caller would keep this one for ever.
-      for (let left = waiting.size; left > 0; ) {
+      for (let left = waiting.size; left > 0;) {
         const batch = nextBatch();
         if (batch.length === 0) return;
         await options.write(batch);

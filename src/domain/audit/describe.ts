@@ -86,7 +86,14 @@ function describeFleet(event: FleetEvent): Description {
         { path: 'control_psk', before: null, after: masked },
         { path: 'psk_fingerprint', before: null, after: event.data.fingerprint },
       ];
-      return entry('node', 'psk', event.data.node_id, null, changes, 'a PSK can be replaced by a new one, not taken back');
+      return entry(
+        'node',
+        'psk',
+        event.data.node_id,
+        null,
+        changes,
+        'a PSK can be replaced by a new one, not taken back',
+      );
     }
     case 'NodeConfigRefreshed':
       return entry('node', 'refresh', event.data.node_id, null, [], 'a refresh changes nothing that could be undone');
@@ -114,7 +121,13 @@ function describeFleet(event: FleetEvent): Description {
       return entry('l4_chain', 'create', chain_id, fields.name, appeared(fields));
     }
     case 'ChainUpdated':
-      return entry('l4_chain', 'update', event.data.chain_id, newName(event.data.changes), chainChanges(event.data.changes));
+      return entry(
+        'l4_chain',
+        'update',
+        event.data.chain_id,
+        newName(event.data.changes),
+        chainChanges(event.data.changes),
+      );
     case 'ChainDeleted': {
       const { chain_id, deployed: _, ...fields } = event.data;
       return entry('l4_chain', 'delete', chain_id, fields.name, vanished(fields));
@@ -133,7 +146,14 @@ function describeFleet(event: FleetEvent): Description {
       return entry('connectivity', 'update', 'connectivity', 'connectivity', fieldChanges(event.data.changes));
     case 'CompilerVersionRaised': {
       const changes = fieldChanges({ compiler_version: event.data.version });
-      return entry('service', 'update', 'compiler', 'compiler', changes, 'the compiler version follows the release that runs');
+      return entry(
+        'service',
+        'update',
+        'compiler',
+        'compiler',
+        changes,
+        'the compiler version follows the release that runs',
+      );
     }
     default:
       return unreachable(event);
@@ -160,7 +180,8 @@ function newName(changes: Changes): string | null {
 function chainChanges(changes: Changes): readonly AuditChange[] {
   return fieldChanges(changes).flatMap((change) => {
     const { path, before, after } = change;
-    if (path !== 'hops' || !Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) return [change];
+    if (path !== 'hops' || !Array.isArray(before) || !Array.isArray(after) || before.length !== after.length)
+      return [change];
     return before.flatMap((hop: Json, index) => {
       const [from, to] = [hop as { readonly [k: string]: Json }, after[index] as { readonly [k: string]: Json }];
       const fields = [...new Set([...Object.keys(from), ...Object.keys(to)])];

@@ -25,9 +25,7 @@ export interface Hop {
   readonly dial_addr?: string;
 }
 
-export type Target =
-  | { readonly upstream_id: string }
-  | { readonly endpoint: string; readonly tls?: UpstreamTls };
+export type Target = { readonly upstream_id: string } | { readonly endpoint: string; readonly tls?: UpstreamTls };
 
 /** What deploy publishes. */
 export interface ChainDefinition {

@@ -68,7 +68,8 @@ function update(fleet: Fleet, chain: ChainState, command: Of<'UpdateChain'>): De
 }
 
 function deploy(fleet: Fleet, chain: ChainState): Decision<ChainEvent> {
-  if (!chain.enabled) return refuse('conflict', `the l4_chain "${chain.name}" is disabled; enable it before it is deployed`);
+  if (!chain.enabled)
+    return refuse('conflict', `the l4_chain "${chain.name}" is disabled; enable it before it is deployed`);
   const refusal = collisionRefusal(fleet, chain) ?? undialable(fleet, chain);
   if (refusal !== undefined) return { ok: false, error: refusal };
   return ok([deployEvent(fleet, chain)]);
@@ -90,24 +91,35 @@ export function deployEvent(fleet: Fleet, chain: ChainState): ChainEvent {
 
 function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
   const problem = definitionProblem(definition);
-  return problem === undefined ? undefined : { code: 'invalid_request', message: `${problem.path}: ${problem.message}` };
+  return problem === undefined
+    ? undefined
+    : { code: 'invalid_request', message: `${problem.path}: ${problem.message}` };
 }
 
 /** What a body refers to must exist and fit (`rest.md`, the last 400 before 409). */
 function referenceRefusal(fleet: Fleet, definition: ChainDefinition): Refusal | undefined {
   for (const [index, hop] of definition.hops.entries()) {
     if (!fleet.nodes.has(hop.node_id)) {
-      return { code: 'invalid_request', message: `hops[${index}].node_id: expected the id of a node, there is no node ${hop.node_id}` };
+      return {
+        code: 'invalid_request',
+        message: `hops[${index}].node_id: expected the id of a node, there is no node ${hop.node_id}`,
+      };
     }
   }
   const upstreamId = upstreamOf(definition);
   if (upstreamId === undefined) return undefined;
   const upstream = fleet.upstreams.get(upstreamId);
   if (upstream === undefined) {
-    return { code: 'invalid_request', message: `target.upstream_id: expected the id of an l4_upstream, there is no ${upstreamId}` };
+    return {
+      code: 'invalid_request',
+      message: `target.upstream_id: expected the id of an l4_upstream, there is no ${upstreamId}`,
+    };
   }
   if (definition.payload === 'udp' && upstream.tls !== null) {
-    return { code: 'invalid_request', message: `target.upstream_id: expected an l4_upstream without tls for payload udp, "${upstream.name}" has tls` };
+    return {
+      code: 'invalid_request',
+      message: `target.upstream_id: expected an l4_upstream without tls for payload udp, "${upstream.name}" has tls`,
+    };
   }
   return undefined;
 }
@@ -115,7 +127,10 @@ function referenceRefusal(fleet: Fleet, definition: ChainDefinition): Refusal | 
 function nameTaken(fleet: Fleet, name: string, ownId: string | undefined): Refusal | undefined {
   const holder = fleet.names.get(`l4_chain/${nameKey(name)}`);
   if (holder === undefined || holder === ownId) return undefined;
-  return { code: 'conflict', message: `name: "${name}" is the name of l4_chain ${holder} already; expected a unique name` };
+  return {
+    code: 'conflict',
+    message: `name: "${name}" is the name of l4_chain ${holder} already; expected a unique name`,
+  };
 }
 
 /** Every collision of a chain with others, one sentence each. */
@@ -143,7 +158,7 @@ function undialable(fleet: Fleet, definition: ChainDefinition): Refusal | undefi
       code: 'conflict',
       message:
         `hops[${index}].node_id: the node "${node.name}" has no known address for the hop before it to dial; ` +
-        'set its address or the hop\'s dial_addr, or let its agent report one',
+        "set its address or the hop's dial_addr, or let its agent report one",
     };
   }
   return undefined;

@@ -25,7 +25,9 @@ export interface DefinitionProblem {
   readonly message: string;
 }
 
-const allowed = combinations.map(({ payload, outer, security }) => `${payload} over ${outer} with ${security}`).join('; ');
+const allowed = combinations
+  .map(({ payload, outer, security }) => `${payload} over ${outer} with ${security}`)
+  .join('; ');
 
 /** The first rule that a definition breaks, or undefined. */
 export function definitionProblem(definition: ChainDefinition): DefinitionProblem | undefined {
@@ -35,7 +37,10 @@ export function definitionProblem(definition: ChainDefinition): DefinitionProble
     const problem = hopProblem(payload, hop, `hops[${index}]`);
     if (problem !== undefined) return problem;
     if (seen.has(hop.node_id)) {
-      return { path: `hops[${index}].node_id`, message: `the node ${hop.node_id} is in the chain already; a node may be in it at most once` };
+      return {
+        path: `hops[${index}].node_id`,
+        message: `the node ${hop.node_id} is in the chain already; a node may be in it at most once`,
+      };
     }
     seen.add(hop.node_id);
   }
@@ -49,7 +54,10 @@ function hopProblem(payload: Payload, hop: Hop, path: string): DefinitionProblem
   const { outer, security } = hop;
   const combination = combinations.find((c) => c.payload === payload && c.outer === outer && c.security === security);
   if (combination === undefined) {
-    return { path, message: `payload ${payload} over outer ${outer} with security ${security} is not allowed; allowed: ${allowed}` };
+    return {
+      path,
+      message: `payload ${payload} over outer ${outer} with security ${security} is not allowed; allowed: ${allowed}`,
+    };
   }
   if (hop.credential_id !== undefined) {
     return { path: `${path}.credential_id`, message: `expected no credential_id: security ${security} takes none` };
@@ -58,7 +66,10 @@ function hopProblem(payload: Payload, hop: Hop, path: string): DefinitionProblem
     return { path: `${path}.max_streams`, message: 'expected no max_streams: it is for outer quic only' };
   }
   if (hop.server_names !== undefined && !combination.serverNames) {
-    return { path: `${path}.server_names`, message: `expected no server_names: payload ${payload} over outer ${outer} with security ${security} takes none` };
+    return {
+      path: `${path}.server_names`,
+      message: `expected no server_names: payload ${payload} over outer ${outer} with security ${security} takes none`,
+    };
   }
   return undefined;
 }

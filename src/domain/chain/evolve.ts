@@ -23,7 +23,8 @@ export function evolveChain(
       return undefined;
     case 'ChainDeployed': {
       const { definition, chain_version } = event.data;
-      const deployed = definition.to === null ? null : { ...definition.to, chain_version, at, deployment_id: commandId };
+      const deployed =
+        definition.to === null ? null : { ...definition.to, chain_version, at, deployment_id: commandId };
       return touched({ ...state, deployed }, at);
     }
     default:

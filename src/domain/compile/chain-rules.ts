@@ -50,8 +50,14 @@ export function chainRulesOn(fleet: Fleet, chain: ChainState, nodeId: string): C
     outbound,
   } as const;
   const clusters = upstream === undefined ? [] : [clusterOf(upstream)];
-  if (deployed.payload === 'udp') return { tcp: [], udp: [{ ...base, mode: 'RAW', noise_private_key: null }], clusters };
-  const rule: TcpProxyRule = { ...base, mode: 'RAW', server_names: hop.server_names ?? [], upstream_tls_spki_pins_sha256: pins };
+  if (deployed.payload === 'udp')
+    return { tcp: [], udp: [{ ...base, mode: 'RAW', noise_private_key: null }], clusters };
+  const rule: TcpProxyRule = {
+    ...base,
+    mode: 'RAW',
+    server_names: hop.server_names ?? [],
+    upstream_tls_spki_pins_sha256: pins,
+  };
   return { tcp: [rule], udp: [], clusters };
 }
 
@@ -77,7 +83,11 @@ function toTarget(
       'endpoint' in target
         ? { kind: 'endpoint', endpoint: target.endpoint }
         : { kind: 'upstream_cluster', name: target.upstream_id },
-    transport_profile: { payload: payloads[payload], outer: outers[payload], security: tls === undefined ? 'RAW' : 'TLS' },
+    transport_profile: {
+      payload: payloads[payload],
+      outer: outers[payload],
+      security: tls === undefined ? 'RAW' : 'TLS',
+    },
     tls: tls !== undefined,
     tls_server_name: tls?.server_name ?? '',
   };

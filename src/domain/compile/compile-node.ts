@@ -12,7 +12,9 @@ const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 
 /** By listen port, address as text, then rule id. */
 function byListener(a: TcpProxyRule | UdpRule, b: TcpProxyRule | UdpRule): number {
-  return a.listen_port - b.listen_port || compareText(a.listen_addr, b.listen_addr) || compareText(a.rule_id, b.rule_id);
+  return (
+    a.listen_port - b.listen_port || compareText(a.listen_addr, b.listen_addr) || compareText(a.rule_id, b.rule_id)
+  );
 }
 
 /** The snapshot of a node. An unknown node has generation 0 and no rules. */

@@ -10,5 +10,7 @@ const largestRuleBytes = 64 * 255 * 2 + 64 * 48 + 8 * 1024;
 export function snapshotSize(fleet: Fleet, nodeId: string): number {
   const most = (fleet.deployedOn.get(nodeId).size + 1) * largestRuleBytes;
   // JSON with its field names is larger than the protobuf encoding of the same values.
-  return most <= limits.fleet.snapshotBytes ? most : new TextEncoder().encode(JSON.stringify(compileNode(fleet, nodeId))).length;
+  return most <= limits.fleet.snapshotBytes
+    ? most
+    : new TextEncoder().encode(JSON.stringify(compileNode(fleet, nodeId))).length;
 }

@@ -119,8 +119,5 @@ export function indexChain(fleet: Fleet, chain: ChainState, verb: 'add' | 'remov
 function referencesOf(chain: ChainState): ReadonlySet<string> {
   const definitions = definitionsOf(chain);
   const upstreams = definitions.map(upstreamOf).filter((id) => id !== undefined);
-  return new Set([
-    ...nodesOf(...definitions).map((id) => `node/${id}`),
-    ...upstreams.map((id) => `l4_upstream/${id}`),
-  ]);
+  return new Set([...nodesOf(...definitions).map((id) => `node/${id}`), ...upstreams.map((id) => `l4_upstream/${id}`)]);
 }

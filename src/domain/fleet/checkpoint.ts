@@ -18,7 +18,15 @@ import { putKey } from './idempotency.js';
 export const foldVersion = 1;
 
 type Line =
-  | readonly ['head', { readonly revision: number; readonly position: number; readonly compiler: number; readonly settings: SettingsState }]
+  | readonly [
+      'head',
+      {
+        readonly revision: number;
+        readonly position: number;
+        readonly compiler: number;
+        readonly settings: SettingsState;
+      },
+    ]
   | readonly ['node', string, NodeState]
   | readonly ['upstream', string, UpstreamState]
   | readonly ['chain', string, ChainState]
@@ -73,7 +81,7 @@ export function* encodeFleet(capture: FleetCapture): Generator<Uint8Array> {
 export function restoreFleet(bytes: Uint8Array): Fleet {
   const fleet = emptyFleet();
   const text = new TextDecoder().decode(bytes);
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     const end = text.indexOf('\n', from);
     restoreLine(fleet, JSON.parse(text.slice(from, end === -1 ? undefined : end)) as Line);
     from = end === -1 ? text.length : end + 1;

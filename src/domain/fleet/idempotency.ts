@@ -11,7 +11,6 @@ export interface AcceptedKey {
   readonly body_hash: string;
   readonly command_id: string;
   readonly resource_id: string;
-  readonly position: number;
   readonly revision: number;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -54,7 +53,6 @@ export function rememberKey(table: IdempotencyTable, event: RecordedEvent, resou
     body_hash: mark.body_hash,
     command_id: event.metadata.command.id,
     resource_id: resourceId,
-    position: event.position,
     revision: event.revision,
     at,
   });

@@ -22,7 +22,8 @@ function another(owners: ReadonlySet<string>, than: string): string | undefined 
 function onSameKey(fleet: Fleet, claim: Claim): string | undefined {
   for (const family of claimFamilies) {
     const owners = fleet.claims.owners(claim, claim.addr, family);
-    const alone = claim.family === 'exclusive' || family === 'exclusive' || (claim.family === 'raw' && family === 'raw');
+    const alone =
+      claim.family === 'exclusive' || family === 'exclusive' || (claim.family === 'raw' && family === 'raw');
     const other = alone ? another(owners, claim.owner) : undefined;
     if (other !== undefined) return other;
   }

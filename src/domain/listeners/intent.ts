@@ -52,8 +52,7 @@ export function intendedListeners(fleet: Fleet, nodeId: string): readonly Intend
   const text = (r: IntendedRoute): string => `${r.source}\u0000${r.matchKind}\u0000${r.matchValue}`;
   for (const { routes } of listeners.values()) routes.sort((a, b) => (text(a) < text(b) ? -1 : 1));
   return [...listeners.values()].sort(
-    (a, b) =>
-      compare(a.transport, b.transport) || a.listenPort - b.listenPort || compare(a.listenAddr, b.listenAddr),
+    (a, b) => compare(a.transport, b.transport) || a.listenPort - b.listenPort || compare(a.listenAddr, b.listenAddr),
   );
 }
 

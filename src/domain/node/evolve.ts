@@ -45,7 +45,9 @@ export function evolveNode(state: NodeState | undefined, event: NodeEvent, at: s
   if (state === undefined) return undefined;
   switch (event.type) {
     case 'NodeUpdated': {
-      const own = Object.fromEntries(Object.entries(event.data.changes).filter(([field]) => !field.startsWith(labelPrefix)));
+      const own = Object.fromEntries(
+        Object.entries(event.data.changes).filter(([field]) => !field.startsWith(labelPrefix)),
+      );
       const labels = evolveLabels(state.labels, event.data.changes);
       return touched({ ...withChanges(state, own), labels }, at);
     }

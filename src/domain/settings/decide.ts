@@ -20,12 +20,21 @@ export function decideSettings(fleet: Fleet, command: UpdateConnectivity): Decis
   if (mismatch !== undefined) return { ok: false, error: mismatch };
   for (const [index, { node_id }] of (command.nodes ?? []).entries()) {
     if (!fleet.nodes.has(node_id)) {
-      return refuse('invalid_request', `nodes[${index}].node_id: expected the id of a node, there is no node ${node_id}`);
+      return refuse(
+        'invalid_request',
+        `nodes[${index}].node_id: expected the id of a node, there is no node ${node_id}`,
+      );
     }
   }
   const { multiplex, multiplex_port, heartbeat_interval_secs, metrics_interval_secs, offline_after_secs } = command;
   const changes: Changes = {
-    ...changesOf(settings, { multiplex, multiplex_port, heartbeat_interval_secs, metrics_interval_secs, offline_after_secs }),
+    ...changesOf(settings, {
+      multiplex,
+      multiplex_port,
+      heartbeat_interval_secs,
+      metrics_interval_secs,
+      offline_after_secs,
+    }),
     ...overrideChanges(settings, command),
   };
   if (Object.keys(changes).length === 0) return ok([]);
@@ -61,7 +70,10 @@ function valueRefusal(next: SettingsState): Refusal | undefined {
   }
   for (const [nodeId, override] of Object.entries(next.nodes)) {
     if (override.multiplex && override.multiplex_port === null && next.multiplex_port === null) {
-      return { code: 'invalid_request', message: `nodes: expected a multiplex_port for node ${nodeId}, since its multiplex is true and there is no global port` };
+      return {
+        code: 'invalid_request',
+        message: `nodes: expected a multiplex_port for node ${nodeId}, since its multiplex is true and there is no global port`,
+      };
     }
   }
   return undefined;

@@ -50,7 +50,9 @@ export const defaultSettings: SettingsState = {
 };
 
 /** Seconds of silence after which a node counts as offline. */
-export function offlineAfterSeconds(settings: Pick<SettingsState, 'heartbeat_interval_secs' | 'offline_after_secs'>): number {
+export function offlineAfterSeconds(
+  settings: Pick<SettingsState, 'heartbeat_interval_secs' | 'offline_after_secs'>,
+): number {
   return settings.offline_after_secs ?? 3 * settings.heartbeat_interval_secs;
 }
 

@@ -17,7 +17,10 @@ export function decideUpstream(fleet: Fleet, command: UpstreamCommand): Decision
       const { type: _, id, ...fields } = command;
       const holder = fleet.names.get(`l4_upstream/${nameKey(fields.name)}`);
       if (holder !== undefined) {
-        return refuse('conflict', `name: "${fields.name}" is the name of l4_upstream ${holder} already; expected a unique name`);
+        return refuse(
+          'conflict',
+          `name: "${fields.name}" is the name of l4_upstream ${holder} already; expected a unique name`,
+        );
       }
       return ok([{ type: 'UpstreamCreated', data: { upstream_id: id, ...fields } }]);
     }
@@ -43,7 +46,10 @@ function update(fleet: Fleet, command: Of<'UpdateUpstream'>): Decision<UpstreamE
   if (tls !== undefined && tls !== null) {
     const udp = udpUsers(fleet, upstream.id);
     if (udp.length > 0) {
-      return refuse('conflict', `tls: expected null while the udp chain ${describeOwners(fleet, udp)} ends in this upstream`);
+      return refuse(
+        'conflict',
+        `tls: expected null while the udp chain ${describeOwners(fleet, udp)} ends in this upstream`,
+      );
     }
   }
   return ok([{ type: 'UpstreamUpdated', data: { upstream_id: upstream.id, changes } }]);

@@ -1,0 +1,246 @@
+/**
+ * The main job, end to end, on this machine: a service, three agents, a two-hop TCP chain, an edit, a kill -9 while
+ * traffic flows, a restart. Everything is real: processes, sockets, the data folder. Exit code 0 only if every step held.
+ */
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startAgentProcess } from './stack/agent.js';
+import { eventually, freePorts } from './stack/process.js';
+import type { RunningProgram } from './stack/process.js';
+import type { RestClient } from './stack/rest-client.js';
+import { prepareService } from './stack/service.js';
+import { createStory } from './stack/story.js';
+
+interface DemoNode {
+  readonly id: string;
+  readonly name: string;
+  readonly psk: string;
+}
+
+interface NodeAnswer {
+  readonly id: string;
+  readonly status: string;
+  readonly generation: number;
+  readonly applied_generation: number | null;
+}
+
+async function target(name: string): Promise<Server & { readonly port: number }> {
+  const server = createServer((_request, response) => response.end(`hello from ${name}\n`));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return Object.assign(server, { port: (server.address() as AddressInfo).port });
+}
+
+async function fetchThrough(port: number): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${port}/`, {
+    headers: { connection: 'close' },
+    signal: AbortSignal.timeout(5_000),
+  });
+  return (await response.text()).trim();
+}
+
+function expectEqual(what: string, got: unknown, wanted: unknown): void {
+  if (JSON.stringify(got) !== JSON.stringify(wanted)) {
+    throw new Error(`${what}: expected ${JSON.stringify(wanted)}, got ${JSON.stringify(got)}`);
+  }
+}
+
+async function nodesOf(admin: RestClient): Promise<readonly NodeAnswer[]> {
+  const { items } = await admin.call<{ items: readonly NodeAnswer[] }>('GET', '/api/nodes');
+  return items;
+}
+
+/** Fetches through the chain without a pause until stopped, and counts. */
+function startTraffic(port: number): { readonly count: { ok: number; failed: number }; stop(): Promise<void> } {
+  const count = { ok: 0, failed: 0 };
+  const stopping = new AbortController();
+  const done = (async () => {
+    while (!stopping.signal.aborted) {
+      await fetchThrough(port).then(
+        () => (count.ok += 1),
+        () => (count.failed += 1),
+      );
+      await delay(10);
+    }
+  })();
+  return {
+    count,
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
+
+async function main(): Promise<void> {
+  const story = createStory('gateway control service: the main job, end to end');
+  const dataDir = await mkdtemp(join(tmpdir(), 'svc-demo-'));
+  const service = await prepareService({ dataDir, env: { SVC_LOG_LEVEL: 'info' } });
+  const agents: RunningProgram[] = [];
+  const servers: Server[] = [];
+  try {
+    await story.step('start the service on an empty data folder', async () => {
+      await service.start();
+      return `REST on ${service.url}, agents on ${service.controlEndpoint}`;
+    });
+    const admin = await service.admin();
+    // Short heartbeats, so that a person need not wait to see who is online.
+    await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
+
+    const nodes = await story.step('describe three nodes; each answers its PSK once', async () => {
+      const made: DemoNode[] = [];
+      for (const name of ['edge', 'relay', 'bystander']) {
+        const fields = { name, address: '127.0.0.1' };
+        const node = await admin.call<{ id: string; control_psk: string }>('POST', '/api/nodes', fields);
+        made.push({ id: node.id, name, psk: node.control_psk });
+      }
+      return { value: made, text: made.map(({ name, psk }) => `${name} ${psk.slice(0, 12)}…`).join(', ') };
+    });
+    const [edge, relay, bystander] = nodes;
+    if (edge === undefined || relay === undefined || bystander === undefined)
+      throw new Error('three nodes were expected');
+
+    await story.step('start an agent on each; they enrol over Noise KKpsk0', async () => {
+      for (const node of nodes) {
+        agents.push(
+          startAgentProcess({ nodeId: node.id, controlEndpoint: service.controlEndpoint, controlPsk: node.psk }),
+        );
+      }
+      await eventually('all agents are online', async () => {
+        const online = (await nodesOf(admin)).filter(
+          (node) => node.status === 'online' && node.applied_generation === node.generation,
+        );
+        return online.length === nodes.length ? true : undefined;
+      });
+      return 'three nodes online, each runs its generation';
+    });
+
+    const [blue, green] = [await target('blue'), await target('green')];
+    servers.push(blue, green);
+    const [entry = 0, middle = 0] = await freePorts(2);
+
+    const ids = await story.step(
+      'make an upstream and a two-hop TCP chain to it, deploy, wait until applied',
+      async () => {
+        const upstream = await admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
+          name: 'web',
+          endpoint: `127.0.0.1:${blue.port}`,
+        });
+        const chain = await admin.call<{ id: string }>('POST', '/api/l4-chains', {
+          name: 'front door',
+          payload: 'tcp',
+          hops: [
+            { node_id: edge.id, listen_addr: '127.0.0.1', listen_port: entry, outer: 'tcp', security: 'raw' },
+            { node_id: relay.id, listen_addr: '127.0.0.1', listen_port: middle, outer: 'tcp', security: 'raw' },
+          ],
+          target: { upstream_id: upstream.id },
+        });
+        const deployed = (await admin.call('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`)) as unknown as {
+          deployment: { nodes: readonly { state: string; generation: number }[] };
+        };
+        const states = deployed.deployment.nodes.map((node) => node.state);
+        expectEqual('the deployment', states, ['applied', 'applied']);
+        return {
+          value: { upstream: upstream.id, chain: chain.id },
+          text: `client → edge:${entry} → relay:${middle} → web; generations ${deployed.deployment.nodes.map((node) => node.generation).join(' and ')} applied`,
+        };
+      },
+    );
+
+    await story.step('fetch through the chain', async () => {
+      const text = await fetchThrough(entry);
+      expectEqual('the answer', text, 'hello from blue');
+      return `"${text}"`;
+    });
+
+    await story.step('point the upstream elsewhere: live at once, only the last hop is touched', async () => {
+      const before = await nodesOf(admin);
+      await admin.call('PUT', `/api/l4-upstreams/${ids.upstream}`, { endpoint: `127.0.0.1:${green.port}` });
+      const text = await eventually('the new target answers', async () => {
+        const answer = await fetchThrough(entry);
+        return answer === 'hello from green' ? answer : undefined;
+      });
+      const after = await nodesOf(admin);
+      const moved = after.filter((node) => before.find((old) => old.id === node.id)?.generation !== node.generation);
+      expectEqual(
+        'the touched nodes',
+        moved.map((node) => node.id),
+        [relay.id],
+      );
+      return `"${text}"; edge and bystander keep their generation`;
+    });
+
+    const generations = (list: readonly NodeAnswer[]): unknown => list.map(({ id, generation }) => [id, generation]);
+    const before = await nodesOf(admin);
+    const traffic = startTraffic(entry);
+    try {
+      await story.step('kill -9 the service while traffic flows; traffic goes on', async () => {
+        await delay(300);
+        await service.kill();
+        const { ok } = traffic.count;
+        await delay(2_000);
+        const during = traffic.count.ok - ok;
+        if (during === 0) throw new Error('no request went through while the service was down');
+        expectEqual('failed requests', traffic.count.failed, 0);
+        return `${during} requests answered while there was no control plane, 0 failed`;
+      });
+
+      await story.step('start it again on the same folder; agents return by themselves', async () => {
+        await service.start();
+        const again = await service.admin();
+        const back = await eventually(
+          'all agents are back',
+          async () => {
+            const list = await nodesOf(again);
+            return list.every((node) => node.status === 'online' && node.applied_generation === node.generation)
+              ? list
+              : undefined;
+          },
+          60_000,
+        );
+        expectEqual('the generations', generations(back), generations(before));
+        expectEqual('failed requests', traffic.count.failed, 0);
+        return `three nodes online, generations unchanged: ${back.map((node) => node.generation).join(', ')}`;
+      });
+    } finally {
+      await traffic.stop();
+    }
+
+    await story.step('read what happened from the audit', async () => {
+      const again = await service.admin();
+      const audit = (await again.call('GET', '/api/audit?page_size=100')) as unknown as {
+        items: readonly { action: string }[];
+        total: number;
+      };
+      const actions = new Set(audit.items.map((entry) => entry.action));
+      for (const wanted of [
+        'node.create',
+        'l4_upstream.create',
+        'l4_chain.create',
+        'l4_chain.deploy',
+        'l4_upstream.update',
+        'session.sign_in',
+      ]) {
+        if (!actions.has(wanted)) throw new Error(`the audit lacks ${wanted}`);
+      }
+      return `${audit.total} entries: ${[...actions].sort().join(', ')}`;
+    });
+    story.end(`${traffic.count.ok} requests went through the chain, ${traffic.count.failed} failed.`);
+  } catch (error) {
+    story.fail(error, service.program().output().split('\n').slice(-15).join('\n'));
+    process.exitCode = 1;
+  } finally {
+    await Promise.all(agents.map((agent) => agent.stop()));
+    await service.stop().catch(() => undefined);
+    for (const server of servers) server.close();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+await main();

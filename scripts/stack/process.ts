@@ -1,0 +1,99 @@
+/**
+ * Programs of this project as child processes: started from TypeScript or from the build, whichever runs this file.
+ * What the demo, the end-to-end tests and the benchmarks stand on; not part of the service.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export interface RunningProgram {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  /** Everything printed so far, bounded to the last 256 KiB. */
+  output(): string;
+  exited(): boolean;
+  /** Sends the signal and waits for the end; SIGKILL after `timeoutMs`. Returns the exit code, null after a signal. */
+  stop(signal?: NodeJS.Signals, timeoutMs?: number): Promise<number | null>;
+}
+
+const keptOutput = 256 * 1024;
+
+/** Starts `src/<name>` of this project, for example `main` or `agent/main`, with exactly this environment added. */
+export function startProgram(
+  name: string,
+  env: { readonly [name: string]: string },
+  args: readonly string[] = [],
+): RunningProgram {
+  const fromSource = import.meta.url.endsWith('.ts');
+  const entry = fileURLToPath(new URL(`../../src/${name}.${fromSource ? 'ts' : 'js'}`, import.meta.url));
+  const command = fromSource ? ['--import', 'tsx', entry] : ['--enable-source-maps', entry];
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
+  const child = spawn(process.execPath, [...command, ...args], {
+    env: { ...inherited, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const keep = (chunk: Buffer): void => {
+    output = (output + chunk.toString('utf8')).slice(-keptOutput);
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const ended = once(child, 'exit');
+  const exited = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  return {
+    child,
+    pid: child.pid ?? -1,
+    output: () => output,
+    exited,
+    async stop(signal = 'SIGTERM', timeoutMs = 15_000) {
+      if (!exited()) {
+        child.kill(signal);
+        const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+        await ended;
+        clearTimeout(timer);
+      }
+      return child.exitCode;
+    },
+  };
+}
+
+/** Ports on 127.0.0.1 that were free a moment ago, each another one. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** Asks until the answer is not undefined. @throws Error naming `what` after `timeoutMs` */
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | undefined>,
+  timeoutMs = 20_000,
+  everyMs = 50,
+): Promise<T> {
+  const until = performance.now() + timeoutMs;
+  let last: unknown;
+  while (performance.now() < until) {
+    try {
+      const answer = await ask();
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      last = error;
+    }
+    await delay(everyMs);
+  }
+  const reason = last instanceof Error ? `: ${last.message}` : '';
+  throw new Error(`${what} did not come true within ${timeoutMs} ms${reason}`);
+}

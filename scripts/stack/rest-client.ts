@@ -1,0 +1,71 @@
+/** A small REST client of the service: the envelope, the token, nothing else. */
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Envelope;
+}
+
+export interface Envelope {
+  readonly success: boolean;
+  readonly data: Record<string, unknown> | null;
+  readonly error: string | null;
+}
+
+export interface RestClient {
+  /** Sends a request whatever the answer; retries nothing. */
+  send(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /** Sends a request and returns `data`, taken to be a T. @throws Error with status and error for anything but a success */
+  call<T>(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<T>;
+}
+
+/** A client with a token, or without one for the login. `timeoutMs` bounds each request. */
+export function createRestClient(baseUrl: string, token?: string, timeoutMs = 40_000): RestClient {
+  async function send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
+    const response = await fetch(baseUrl + path, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? empty : (JSON.parse(text) as Envelope),
+    };
+  }
+  return {
+    send,
+    async call<T>(
+      method: string,
+      path: string,
+      body?: unknown,
+      headers?: Readonly<Record<string, string>>,
+    ): Promise<T> {
+      const answer = await send(method, path, body, headers);
+      if (!answer.body.success) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body.error}`);
+      return answer.body.data as T;
+    },
+  };
+}
+
+const empty: Envelope = { success: false, data: null, error: null };
+
+/** Signs in. @throws Error when refused */
+export async function signIn(baseUrl: string, username: string, password: string): Promise<RestClient> {
+  const { token } = await createRestClient(baseUrl).call<{ token: string }>('POST', '/api/auth/login', {
+    username,
+    password,
+  });
+  return createRestClient(baseUrl, token);
+}

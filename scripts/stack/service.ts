@@ -1,0 +1,71 @@
+/** One service as a process on free loopback ports with a data folder of its own; can be killed and started again. */
+import { eventually, freePorts, startProgram } from './process.js';
+import type { RunningProgram } from './process.js';
+import type { RestClient } from './rest-client.js';
+import { signIn } from './rest-client.js';
+
+export interface ServiceOptions {
+  readonly dataDir: string;
+  readonly env?: { readonly [name: string]: string };
+}
+
+export interface ServiceProcess {
+  readonly url: string;
+  /** For `SVC_CONTROL_ENDPOINT`. */
+  readonly controlEndpoint: string;
+  readonly program: () => RunningProgram;
+  /** Starts it on the same ports and folder and waits until it is ready. */
+  start(): Promise<void>;
+  /** Ends it without any warning. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+  admin(): Promise<RestClient>;
+}
+
+const password = 'a password for the demo only';
+
+/** Prepares a service; `start()` runs it. */
+export async function prepareService(options: ServiceOptions): Promise<ServiceProcess> {
+  const [http, control] = await freePorts(2);
+  const url = `http://127.0.0.1:${http}`;
+  let program: RunningProgram | undefined;
+  const running = (): RunningProgram => {
+    if (program === undefined) throw new Error('the service was not started');
+    return program;
+  };
+  return {
+    url,
+    controlEndpoint: `http://127.0.0.1:${control}`,
+    program: running,
+    async start() {
+      program = startProgram('main', {
+        SVC_HTTP_LISTEN_ADDR: `127.0.0.1:${http}`,
+        SVC_REALITY_LISTEN_ADDR: `127.0.0.1:${control}`,
+        SVC_DATA_DIR: options.dataDir,
+        SVC_ADMIN_PASSWORD: password,
+        SVC_LOG_LEVEL: 'info',
+        ...options.env,
+      });
+      const started = program;
+      await eventually(
+        'the service is ready',
+        async () => {
+          if (started.exited()) throw new Error(`it ended at its start:\n${started.output()}`);
+          return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).status === 200
+            ? true
+            : undefined;
+        },
+        60_000,
+      ).catch((error: unknown) => {
+        throw new Error(`${error instanceof Error ? error.message : String(error)}\n${started.output()}`);
+      });
+    },
+    async kill() {
+      await running().stop('SIGKILL');
+    },
+    async stop() {
+      await program?.stop();
+    },
+    admin: () => signIn(url, 'admin', password),
+  };
+}

@@ -1,0 +1,43 @@
+/** Prints a run as numbered steps with their times, for a person; colours only on a terminal. */
+
+export interface Story {
+  /** Runs a step; what it returns is shown, `value` is handed on. A failing step is printed and thrown. */
+  step<T>(title: string, run: () => Promise<string | { readonly value: T; readonly text: string }>): Promise<T>;
+  end(text: string): void;
+  fail(error: unknown, details: string): void;
+}
+
+export function createStory(title: string, out: NodeJS.WriteStream = process.stdout): Story {
+  const colour = out.isTTY === true && process.env['NO_COLOR'] === undefined;
+  const paint = (code: number, text: string): string => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
+  const print = (text: string): void => {
+    out.write(`${text}\n`);
+  };
+  const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`.padStart(8);
+  const began = performance.now();
+  let number = 0;
+  print(`\n${paint(1, title)}\n`);
+  return {
+    async step<T>(text: string, run: () => Promise<string | { readonly value: T; readonly text: string }>): Promise<T> {
+      number += 1;
+      const at = performance.now();
+      try {
+        const result = await run();
+        const shown = typeof result === 'string' ? result : result.text;
+        print(`${paint(32, '✔')} ${String(number).padStart(2)}  ${paint(2, seconds(performance.now() - at))}  ${text}`);
+        print(`                  ${paint(2, shown)}`);
+        return (typeof result === 'string' ? undefined : result.value) as T;
+      } catch (error) {
+        print(`${paint(31, '✘')} ${String(number).padStart(2)}  ${paint(2, seconds(performance.now() - at))}  ${text}`);
+        throw error;
+      }
+    },
+    end(text) {
+      print(`\n${paint(32, 'Every step held')} in ${seconds(performance.now() - began).trim()}. ${text}\n`);
+    },
+    fail(error, details) {
+      print(`\n${paint(31, 'A step did not hold')}: ${error instanceof Error ? error.message : String(error)}`);
+      if (details.trim() !== '') print(`\nThe last lines of the service:\n${details}`);
+    },
+  };
+}

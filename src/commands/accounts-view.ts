@@ -1,0 +1,79 @@
+/**
+ * The committed accounts of this instance, followed from the log, so that a password change on any instance ends older
+ * tokens here. Not the fold that decides: that one may hold what is not durable yet.
+ */
+import type { Accounts } from '../domain/accounts/accounts.js';
+import { applyAccounts, emptyAccounts } from '../domain/accounts/accounts.js';
+import { readCommand } from '../domain/upcast.js';
+import { errorText } from '../kernel/errors.js';
+import { streams } from '../kernel/event.js';
+import type { Logger } from '../kernel/logger.js';
+import type { EventStore } from '../storage/event-store.js';
+import { followLog } from '../storage/follow.js';
+import type { ProjectionWait } from './port.js';
+
+export interface AccountsView extends ProjectionWait {
+  readonly accounts: Accounts;
+  /** Resolves when the log has been read to its end once. */
+  caughtUp(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Waiter {
+  readonly revision: number;
+  readonly resolve: (applied: boolean) => void;
+}
+
+export function followAccounts(eventStore: EventStore, logger: Logger): AccountsView {
+  const accounts = emptyAccounts();
+  const stop = new AbortController();
+  const waiters = new Set<Waiter>();
+  let ready: () => void = () => undefined;
+  const caughtUp = new Promise<void>((resolve) => {
+    ready = resolve;
+  });
+
+  async function run(): Promise<void> {
+    try {
+      for await (const item of followLog(eventStore, {
+        prefix: streams.accounts,
+        after: 'start',
+        signal: stop.signal,
+      })) {
+        if (item.kind === 'caught_up') ready();
+        if (item.kind === 'dropped')
+          logger.warn({ error: errorText(item.cause) }, 'the accounts subscription dropped; going on');
+        if (item.kind !== 'commands') continue;
+        for (const command of item.commands) applyAccounts(accounts, readCommand(command));
+        accounts.journal.commit();
+        for (const waiter of waiters) if (accounts.revision.value >= waiter.revision) waiter.resolve(true);
+      }
+    } catch (error) {
+      logger.error({ error: errorText(error) }, 'the accounts can not be followed any further');
+    }
+  }
+
+  const running = run();
+  return {
+    accounts,
+    caughtUp: () => caughtUp,
+    applied(_stream, revision, timeoutMs) {
+      if (accounts.revision.value >= revision) return Promise.resolve(true);
+      return new Promise((resolve) => {
+        const settle = (applied: boolean): void => {
+          clearTimeout(timer);
+          waiters.delete(waiter);
+          resolve(applied);
+        };
+        const waiter: Waiter = { revision, resolve: settle };
+        const timer = setTimeout(() => settle(false), timeoutMs);
+        waiters.add(waiter);
+      });
+    },
+    async close() {
+      stop.abort();
+      await running;
+      for (const waiter of waiters) waiter.resolve(false);
+    },
+  };
+}

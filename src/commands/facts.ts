@@ -1,0 +1,149 @@
+/**
+ * Records facts: what agents did, and sign-ins. Facts are not decided, so nothing is refused; they are appended in
+ * batches per stream, tried again until they are durable, and bounded. Implements `domain.md`, table of streams.
+ *
+ * Appends expect any revision: a repeat after an unknown outcome may write a fact twice on a store that forgets ids,
+ * which every reader of facts takes as the same fact again.
+ */
+import type { AgentEvent, SigninEvent } from '../domain/agents.js';
+import { schemaVersions } from '../domain/upcast.js';
+import { backoff, sleep } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { Actor, ProposedEvent } from '../kernel/event.js';
+import { agentShards, agentsStream, streams } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import type { JsonObject } from '../kernel/json.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { EventStore } from '../storage/event-store.js';
+import type { FactRecorder } from './port.js';
+
+export interface FactRecorderOptions {
+  readonly eventStore: EventStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+}
+
+/** Sets how long facts are kept; cheap enough for every start. @throws ServiceError `unavailable` */
+export async function setFactRetention(eventStore: EventStore): Promise<void> {
+  for (let shard = 0; shard < agentShards; shard += 1) {
+    const stream = `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`;
+    await eventStore.setRetention(stream, { maxAgeSeconds: limits.events.agentsMaxAgeSeconds });
+  }
+  await eventStore.setRetention(streams.signins, { maxAgeSeconds: limits.events.signinsMaxAgeSeconds });
+}
+
+export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
+  const { clock, ids, logger } = options;
+  const batches = new Map<string, StreamBatch>();
+  const batchOf = (stream: string, everyMs: number, bound: number): StreamBatch => {
+    const batch = batches.get(stream) ?? createStreamBatch(stream, everyMs, bound, options);
+    batches.set(stream, batch);
+    return batch;
+  };
+  const propose = (
+    event: { type: keyof typeof schemaVersions; data: object },
+    actor: Actor,
+    requestId: string,
+  ): ProposedEvent => ({
+    id: ids.next(),
+    type: event.type,
+    data: event.data as JsonObject,
+    metadata: {
+      command: { id: ids.next(), index: 0, count: 1 },
+      actor,
+      request_id: requestId,
+      occurred_at: timestamp(clock.now()),
+      schema_version: schemaVersions[event.type],
+    },
+  });
+  return {
+    async agent(nodeId, event: AgentEvent, requestId) {
+      const batch = batchOf(
+        agentsStream(nodeId),
+        limits.events.agentFactsBatchMs,
+        limits.events.agentFactsQueue / agentShards,
+      );
+      await batch.add(propose(event, { type: 'agent', id: nodeId, name: nodeId }, requestId));
+    },
+    signin(event: SigninEvent, actor, requestId) {
+      const batch = batchOf(streams.signins, limits.events.signinsBatchMs, limits.events.signinsQueue);
+      batch.add(propose(event, actor, requestId)).catch((error: unknown) => {
+        logger.error({ error, type: event.type }, 'a sign-in could not be recorded');
+      });
+    },
+    async close() {
+      await Promise.all([...batches.values()].map((batch) => batch.close()));
+    },
+  };
+}
+
+interface StreamBatch {
+  /** Resolves when the event is durable. @throws ServiceError `unavailable` when the queue is full or closed */
+  add(event: ProposedEvent): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  readonly event: ProposedEvent;
+  readonly resolve: () => void;
+  readonly reject: (error: ServiceError) => void;
+}
+
+function createStreamBatch(stream: string, everyMs: number, bound: number, options: FactRecorderOptions): StreamBatch {
+  const { eventStore, logger } = options;
+  const queue: Waiting[] = [];
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
+
+  async function appendNext(): Promise<void> {
+    const group = queue.slice(0, limits.events.appendEvents);
+    for (let tries = 0; ; tries += 1) {
+      const outcome = await eventStore.append(
+        stream,
+        'any',
+        group.map(({ event }) => event),
+      );
+      if (outcome.kind === 'appended') {
+        queue.splice(0, group.length);
+        for (const { resolve } of group) resolve();
+        return;
+      }
+      logger.warn({ stream, outcome: outcome.kind, tries, waiting: queue.length }, 'facts could not be appended yet');
+      if (stop.signal.aborted) {
+        queue.splice(0, group.length);
+        for (const { reject } of group)
+          reject(new ServiceError('unavailable', 'the service shut down before the event store took the fact'));
+        return;
+      }
+      await sleep(backoff(tries, 50, 5_000), stop.signal);
+    }
+  }
+
+  async function run(): Promise<void> {
+    // The first of a batch waits a little for others; at the end nothing waits.
+    await sleep(everyMs, stop.signal);
+    while (queue.length > 0) await appendNext();
+  }
+
+  return {
+    add(event) {
+      if (stop.signal.aborted || queue.length >= bound) {
+        return Promise.reject(new ServiceError('unavailable', `too many facts wait for the stream ${stream}`));
+      }
+      return new Promise((resolve, reject) => {
+        queue.push({ event, resolve, reject });
+        running ??= run().finally(() => {
+          running = undefined;
+        });
+      });
+    },
+    async close() {
+      stop.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,363 @@
+/**
+ * Runs the commands of one stream: one after the other on the deciding fold, those that wait appended together, rolled
+ * back and decided again on a conflict. Knows nothing of what commands mean. Implements `domain.md`, Commands and events.
+ *
+ * An answer that writes nothing (a refusal, a no-change, a repeat) is given only after a look at the log's tail: another
+ * instance may have moved on. An answer that writes is guarded by the expected revision.
+ */
+import { acceptedKey } from '../domain/fleet/idempotency.js';
+import type { Refusal } from '../domain/refusal.js';
+import { UnknownEventError } from '../domain/unknown-event.js';
+import { readCommand } from '../domain/upcast.js';
+import { backoff, sleep } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
+import type { RecordedEvent } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { EventStore } from '../storage/event-store.js';
+import { createCommandAssembler } from '../storage/follow.js';
+import type { Aggregate, DecidingState } from './aggregate.js';
+import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
+import type { Proposal } from './proposal.js';
+import { asRecorded, propose } from './proposal.js';
+
+export interface GatewayOptions {
+  readonly eventStore: EventStore;
+  readonly projections: ProjectionWait;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  /** A reason why nothing may be written now (an unknown event, an older compiler), or undefined. */
+  readonly readOnly: () => string | undefined;
+}
+
+/** One caller who waits. */
+interface Waiting<State, Command> {
+  readonly command: Command;
+  readonly context: CommandContext;
+  readonly select: (state: State) => unknown;
+  readonly settle: (verdict: Verdict) => void;
+}
+
+type Verdict =
+  | {
+      readonly kind: 'written';
+      readonly proposal: Proposal;
+      readonly revision: number;
+      readonly position: number;
+      readonly result: unknown;
+    }
+  | { readonly kind: 'unchanged'; readonly result: unknown; readonly position: number }
+  | { readonly kind: 'repeated'; readonly commandId: string; readonly resourceId: string; readonly revision: number }
+  | { readonly kind: 'refused'; readonly error: ServiceError };
+
+/** A command after it was decided on the fold with its predecessors' events in it. */
+type Decided =
+  | { readonly kind: 'write'; readonly proposal: Proposal; readonly revision: number; readonly result: unknown }
+  | { readonly kind: 'answer'; readonly verdict: Verdict };
+
+const refusedBy = (refusal: Refusal): Verdict => ({
+  kind: 'refused',
+  error: new ServiceError(refusal.code, refusal.message),
+});
+
+/** Starts a gateway; reads the stream's tail first. @throws ServiceError `unavailable`, UnknownEventError */
+export async function createGateway<State extends DecidingState, Command>(
+  aggregate: Aggregate<State, Command>,
+  options: GatewayOptions,
+): Promise<Gateway<State, Command>> {
+  const { eventStore, clock, logger } = options;
+  const { stream, state } = aggregate;
+  const queue: Waiting<State, Command>[] = [];
+  let newestPosition = 0;
+  let running: Promise<void> | undefined;
+  let closed = false;
+
+  /** Folds what others, or a lost answer of our own, have put behind the fold. Returns the ids of those events. */
+  async function catchUp(): Promise<Set<string>> {
+    const seen = new Set<string>();
+    const assembler = createCommandAssembler();
+    const from = state.revision.value + 1;
+    for await (const event of eventStore.read(stream, {
+      direction: 'forward',
+      from,
+      maxCount: Number.MAX_SAFE_INTEGER,
+    })) {
+      seen.add(event.id);
+      newestPosition = Math.max(newestPosition, event.position);
+      for (const command of assembler.add([event])) {
+        aggregate.apply(state, readCommand(command));
+        state.journal.commit();
+      }
+    }
+    return seen;
+  }
+
+  function decide(waiting: Waiting<State, Command>): Decided {
+    const answer = (verdict: Verdict): Decided => ({ kind: 'answer', verdict });
+    const mark = state.journal.mark();
+    try {
+      const key = waiting.context.idempotency;
+      const accepted = key === undefined ? undefined : acceptedKey(state.idempotency, key.key_hash, clock.now());
+      if (key !== undefined && accepted !== undefined) {
+        if (accepted.body_hash !== key.body_hash) {
+          const message =
+            'Idempotency-Key: it was used with another body within the last 24 hours; expected a new key or the same body';
+          return answer(refusedBy({ code: 'conflict', message }));
+        }
+        const { command_id, resource_id, revision } = accepted;
+        return answer({ kind: 'repeated', commandId: command_id, resourceId: resource_id, revision });
+      }
+      const decision = aggregate.decide(state, waiting.command);
+      if (!decision.ok) return answer(refusedBy(decision.error));
+      if (decision.value.length === 0) {
+        return answer({ kind: 'unchanged', result: waiting.select(state), position: newestPosition });
+      }
+      const proposal = propose(decision.value, waiting.context, clock, options.ids);
+      const revision = state.revision.value + proposal.events.length;
+      const refusal = aggregate.apply(state, asRecorded(stream, proposal, state.revision.value));
+      if (refusal !== undefined) {
+        state.journal.rollback(mark);
+        return answer(refusedBy(refusal));
+      }
+      return { kind: 'write', proposal, revision, result: waiting.select(state) };
+    } catch (error) {
+      state.journal.rollback(mark);
+      return answer({ kind: 'refused', error: asServiceError(error) });
+    }
+  }
+
+  /** Takes as many waiting commands as one append may hold, in order, and decides each. */
+  function decideGroup(): {
+    readonly members: readonly (readonly [Waiting<State, Command>, Decided])[];
+    readonly taken: number;
+  } {
+    const members: (readonly [Waiting<State, Command>, Decided])[] = [];
+    let events = 0;
+    let bytes = 0;
+    for (const waiting of queue) {
+      if (members.length >= limits.events.appendEvents) break;
+      const mark = state.journal.mark();
+      const decided = decide(waiting);
+      if (decided.kind === 'write') {
+        events += decided.proposal.events.length;
+        bytes += decided.proposal.bytes;
+        const full = events > limits.events.appendEvents || bytes > limits.events.appendBytes;
+        if (full && members.length > 0) {
+          state.journal.rollback(mark);
+          break;
+        }
+      }
+      members.push([waiting, decided]);
+    }
+    return { members, taken: members.length };
+  }
+
+  /** One group, from deciding to durable. Every member is settled, or the group stays queued to be decided again. */
+  async function runGroup(attempt: number): Promise<'settled' | 'again'> {
+    const expected = state.revision.value;
+    const { members, taken } = decideGroup();
+    const proposals = members.flatMap(([, decided]) => (decided.kind === 'write' ? [decided.proposal] : []));
+    if (proposals.length < members.length) {
+      // Some answers write nothing: they hold only if the log has not moved on.
+      const behind = await eventStoreHasMore(expected);
+      if (behind) {
+        state.journal.rollback(0);
+        await catchUp();
+        return 'again';
+      }
+    }
+    const settleAll = (position: number): void => {
+      queue.splice(0, taken);
+      newestPosition = Math.max(newestPosition, position);
+      for (const [waiting, decided] of members) {
+        if (decided.kind === 'answer') waiting.settle(decided.verdict);
+        else waiting.settle({ ...decided, kind: 'written', position: newestPosition });
+      }
+    };
+    const failAll = (error: ServiceError): void => {
+      state.journal.rollback(0);
+      for (const [waiting] of members) waiting.settle({ kind: 'refused', error });
+      queue.splice(0, taken);
+    };
+    if (proposals.length === 0) {
+      settleAll(newestPosition);
+      return 'settled';
+    }
+
+    const events = proposals.flatMap((proposal) => proposal.events);
+    for (let tries = 0; ; tries += 1) {
+      const outcome = await eventStore.append(stream, expected < 0 ? 'no_stream' : expected, events);
+      switch (outcome.kind) {
+        case 'appended':
+          state.journal.commit();
+          settleAll(outcome.position ?? (await positionOf(outcome.revision)));
+          return 'settled';
+        case 'conflict': {
+          state.journal.rollback(0);
+          const seen = await catchUp();
+          if (events.every((event) => seen.has(event.id))) {
+            // A first try whose answer was lost had been written; the fold has it from the log now.
+            settleAll(newestPosition);
+            return 'settled';
+          }
+          if (attempt >= limits.events.gatewayAttempts) {
+            failAll(new ServiceError('unavailable', 'the log moved on at every try; nothing was written'));
+            return 'settled';
+          }
+          return 'again';
+        }
+        case 'unknown': {
+          logger.warn(
+            { stream, cause: outcome.cause, tries },
+            'the outcome of an append is unknown; looking for its events',
+          );
+          if (tries >= limits.events.gatewayAttempts || closed) {
+            failAll(
+              new ServiceError(
+                'unavailable',
+                'the event store did not say whether the change was written; it may have been',
+              ),
+            );
+            return 'settled';
+          }
+          // Look for the ids before anything else. When nothing stands there, the same ids at the same revision again:
+          // whichever try arrives first is written, the other one is answered as it was.
+          const found = await findEvents(expected, events[0]?.id ?? '');
+          if (found === 'written') {
+            state.journal.commit();
+            settleAll(newestPosition);
+            return 'settled';
+          }
+          await sleep(backoff(tries, 20, 2_000));
+          break;
+        }
+        case 'unavailable':
+          logger.warn({ stream, cause: outcome.cause }, 'the event store refused an append; nothing was written');
+          failAll(new ServiceError('unavailable', 'the event store is out of reach; nothing was written'));
+          return 'settled';
+        default:
+          return unreachable(outcome);
+      }
+    }
+  }
+
+  async function eventStoreHasMore(revision: number): Promise<boolean> {
+    for await (const _ of eventStore.read(stream, { direction: 'forward', from: revision + 1, maxCount: 1 }))
+      return true;
+    return false;
+  }
+
+  /** Position of an event, where an append did not tell it: it is read back. */
+  async function positionOf(revision: number): Promise<number> {
+    for await (const event of eventStore.read(stream, { direction: 'forward', from: revision, maxCount: 1 })) {
+      return event.position;
+    }
+    return newestPosition;
+  }
+
+  async function findEvents(expected: number, firstId: string): Promise<'written' | 'not_there'> {
+    try {
+      const options = { direction: 'forward', from: expected + 1, maxCount: limits.events.commandEvents } as const;
+      let written = false;
+      let first = true;
+      for await (const event of eventStore.read(stream, options)) {
+        if (first && event.id !== firstId) return 'not_there';
+        first = false;
+        written = true;
+        newestPosition = Math.max(newestPosition, event.position);
+      }
+      return written ? 'written' : 'not_there';
+    } catch (error) {
+      logger.warn({ stream, error: errorText(error) }, 'the log could not be read while looking for an append');
+      return 'not_there';
+    }
+  }
+
+  async function run(): Promise<void> {
+    let attempt = 0;
+    while (queue.length > 0) {
+      try {
+        attempt = (await runGroup(attempt)) === 'again' ? attempt + 1 : 0;
+      } catch (error) {
+        // The log could not be read, or holds what this release does not know: whoever waits is told, none is lost.
+        state.journal.rollback(0);
+        const failure = asServiceError(error);
+        for (const waiting of queue.splice(0)) waiting.settle({ kind: 'refused', error: failure });
+        attempt = 0;
+      }
+    }
+  }
+
+  function enqueue(waiting: Waiting<State, Command>): void {
+    queue.push(waiting);
+    running ??= Promise.resolve()
+      .then(run)
+      .finally(() => {
+        running = undefined;
+      });
+  }
+
+  await catchUp();
+  return {
+    async execute<R>(
+      command: Command,
+      context: CommandContext,
+      select: (state: State) => R,
+    ): Promise<CommandOutcome<R>> {
+      const readOnly = options.readOnly();
+      if (closed || readOnly !== undefined) {
+        throw new ServiceError('unavailable', readOnly ?? 'the service is shutting down');
+      }
+      if (queue.length >= limits.events.gatewayQueue) {
+        throw new ServiceError('unavailable', 'too many commands are waiting; nothing was written');
+      }
+      const verdict = await new Promise<Verdict>((settle) => enqueue({ command, context, select, settle }));
+      switch (verdict.kind) {
+        case 'written': {
+          const { proposal, revision, position } = verdict;
+          const events: readonly RecordedEvent[] = asRecorded(
+            stream,
+            proposal,
+            revision - proposal.events.length,
+          ).events;
+          const applied = await options.projections.applied(stream, revision, limits.rest.projectionWaitMs);
+          return {
+            kind: 'done',
+            commandId: proposal.commandId,
+            events,
+            position,
+            result: verdict.result as R,
+            lagging: !applied,
+          };
+        }
+        case 'unchanged': {
+          const { position } = verdict;
+          return { kind: 'done', commandId: '', events: [], position, result: verdict.result as R, lagging: false };
+        }
+        case 'repeated': {
+          const { commandId, resourceId, revision } = verdict;
+          const applied = await options.projections.applied(stream, revision, limits.rest.projectionWaitMs);
+          return { kind: 'repeated', commandId, resourceId, position: await positionOf(revision), lagging: !applied };
+        }
+        case 'refused':
+          throw verdict.error;
+        default:
+          return unreachable(verdict);
+      }
+    },
+    async close() {
+      closed = true;
+      await running;
+    },
+  };
+}
+
+function asServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof UnknownEventError)
+    return new ServiceError('unavailable', `this instance is read-only: ${error.message}`);
+  return new ServiceError('internal', 'the command could not be carried out', { cause: error });
+}

@@ -1,0 +1,99 @@
+/**
+ * What needs I/O around commands about nodes: making and sealing PSKs. The rules are in `domain/node`; verifiers that
+ * were replaced are shredded by whoever follows the committed log (`app.ts`).
+ */
+import type { FleetCommand } from '../domain/fleet/events.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import { generationOf } from '../domain/fleet/fleet.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
+import { streams } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import type { Logger } from '../kernel/logger.js';
+import type { Keyring } from '../security/keyring.js';
+import { issueControlPsk, sealVerifier } from '../security/psk.js';
+import type { SealedValue } from '../security/sealing.js';
+import type { CommandHandlers } from './handlers-port.js';
+import type { CommandOutcome, Gateway } from './port.js';
+
+export interface NodeHandlerOptions {
+  readonly gateway: Gateway<Fleet, FleetCommand>;
+  readonly keyring: Keyring;
+  /** 32 bytes: goes into every PSK, so that the agent pins the service. */
+  readonly servicePublic: Uint8Array;
+  readonly ids: Ids;
+  readonly logger: Logger;
+}
+
+interface NewPsk {
+  readonly controlPsk: string;
+  readonly psk: { readonly fingerprint: string; readonly verifier: SealedValue };
+}
+
+export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers['nodes'] {
+  const { gateway, keyring, servicePublic, ids, logger } = options;
+
+  async function newPsk(nodeId: string): Promise<NewPsk> {
+    const issued = issueControlPsk(servicePublic);
+    const verifier = await sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId });
+    issued.verifier.psk.fill(0);
+    return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier } };
+  }
+
+  /** A verifier that no event holds is made unreadable. Best effort: it opens nothing. */
+  async function shred({ psk }: NewPsk): Promise<void> {
+    try {
+      await keyring.shred(psk.verifier.key_id);
+    } catch (error) {
+      logger.warn({ error: errorText(error) }, 'an unused PSK verifier could not be shredded');
+    }
+  }
+
+  /** Runs a command that stores a new PSK; shreds it again when it certainly was not stored. */
+  async function withPsk<R>(issued: NewPsk | null, run: () => Promise<CommandOutcome<R>>): Promise<CommandOutcome<R>> {
+    try {
+      const outcome = await run();
+      if (outcome.kind === 'repeated' && issued !== null) await shred(issued);
+      return outcome;
+    } catch (error) {
+      const written = !(error instanceof ServiceError) || error.code === 'unavailable';
+      if (issued !== null && !written) await shred(issued);
+      throw error;
+    }
+  }
+
+  return {
+    async create(context, fields) {
+      const { issuePsk, ...node } = fields;
+      const id = ids.next();
+      const issued = issuePsk ? await newPsk(id) : null;
+      return withPsk(issued, () =>
+        gateway.execute({ type: 'CreateNode', id, ...node, psk: issued?.psk ?? null }, context, (fleet) => ({
+          node: present(fleet.nodes.get(id)),
+          controlPsk: issued?.controlPsk ?? null,
+        })),
+      );
+    },
+    update: (context, id, ifMatch, fields) =>
+      gateway.execute({ type: 'UpdateNode', id, ifMatch, ...fields }, context, (fleet) => present(fleet.nodes.get(id))),
+    remove: (context, id, ifMatch) => gateway.execute({ type: 'DeleteNode', id, ifMatch }, context, () => undefined),
+    async issuePsk(context, id) {
+      const issued = await newPsk(id);
+      return withPsk(issued, () =>
+        gateway.execute({ type: 'IssueNodePsk', id, ...issued.psk }, context, () => ({
+          controlPsk: issued.controlPsk,
+          fingerprint: issued.psk.fingerprint,
+        })),
+      );
+    },
+    refresh: (context, id) =>
+      gateway.execute({ type: 'RefreshNodeConfig', id }, context, (fleet) => ({
+        generation: generationOf(fleet, id) ?? 0,
+      })),
+  };
+}
+
+/** What a command has just written is there. */
+export function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('a resource is missing right after its own command');
+  return value;
+}

@@ -1,0 +1,59 @@
+/** A decided command as events ready to be appended: ids, metadata, size limits. */
+import { schemaVersions } from '../domain/upcast.js';
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import type { JsonObject } from '../kernel/json.js';
+import { limits } from '../kernel/limits.js';
+import type { CommandContext } from './port.js';
+
+export interface Proposal {
+  readonly commandId: string;
+  readonly events: readonly ProposedEvent[];
+  /** Bytes of data and metadata together. */
+  readonly bytes: number;
+}
+
+type Decided = readonly { readonly type: string; readonly data: object }[];
+
+/** @throws ServiceError `payload_too_large` when an event would be larger than the log takes */
+export function propose(decided: Decided, context: CommandContext, clock: Clock, ids: Ids): Proposal {
+  const commandId = ids.next();
+  const occurred_at = timestamp(clock.now());
+  let bytes = 0;
+  const events = decided.map(({ type, data }, index): ProposedEvent => {
+    const metadata: EventMetadata = {
+      command: { id: commandId, index, count: decided.length },
+      actor: context.actor,
+      request_id: context.requestId,
+      occurred_at,
+      schema_version: (schemaVersions as { readonly [type: string]: number })[type] ?? 1,
+      ...(context.idempotency === undefined ? {} : { idempotency: context.idempotency }),
+    };
+    const event = { id: ids.next(), type, data: data as JsonObject, metadata };
+    const size = Buffer.byteLength(JSON.stringify(event));
+    if (size > limits.events.eventBytes) {
+      throw new ServiceError(
+        'payload_too_large',
+        `the change would be an event of ${size} bytes, more than the ${limits.events.eventBytes} that one may have`,
+      );
+    }
+    bytes += size;
+    return event;
+  });
+  return { commandId, events, bytes };
+}
+
+/** The proposal as it will stand in the log after `revision`. Its position is not known before it is appended. */
+export function asRecorded(stream: string, proposal: Proposal, revision: number): RecordedCommand {
+  const [first, ...rest] = proposal.events.map((event, index): RecordedEvent => ({
+    ...event,
+    stream,
+    revision: revision + 1 + index,
+    position: 0,
+  }));
+  if (first === undefined) throw new RangeError('a command without events is not recorded');
+  return { stream, events: [first, ...rest] };
+}

@@ -1,0 +1,242 @@
+/**
+ * Environment → typed config, read once. Every problem is named with its variable and what was expected; a secret's
+ * value never appears. Implements `configuration.md`.
+ */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { isIP } from 'node:net';
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Config {
+  readonly http: {
+    readonly listen: ListenAddress;
+    readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+    readonly corsOrigins: readonly string[];
+    readonly trustedProxies: readonly string[];
+    readonly metricsToken: string | undefined;
+  };
+  readonly agents: {
+    readonly listen: ListenAddress;
+    readonly rekeySeconds: number;
+    readonly failuresPerAddress: { readonly perSecond: number; readonly burst: number };
+    readonly pendingSessions: number;
+    readonly handshakeCpuShare: number;
+    readonly maxConnections: number;
+  };
+  readonly dataDir: string;
+  readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
+  readonly adminPassword: string | undefined;
+  readonly tokenTtlSeconds: number;
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+}
+
+/** The environment can't be used. One line per problem. */
+export class ConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+  }
+}
+
+const secrets: ReadonlySet<string> = new Set([
+  'SVC_MASTER_KEY',
+  'SVC_ADMIN_PASSWORD',
+  'SVC_METRICS_TOKEN',
+  'SVC_REALITY_PRIVATE_KEY',
+]);
+
+/** Variables of the contract that later releases serve: set, they stop the start rather than be ignored. */
+const notYet: { readonly [name: string]: string } = {
+  SVC_EVENTSTORE_URL: 'this release keeps its log in SVC_DATA_DIR; leave it unset',
+  SVC_MONGODB_URL: 'this release keeps its read models in SVC_DATA_DIR; leave it unset',
+  SVC_REALITY_PRIVATE_KEY: 'this release serves agents over h2c only; leave it unset',
+  SVC_REALITY_SERVER_NAMES: 'this release serves agents over h2c only; leave it unset',
+  SVC_REALITY_SHORT_IDS: 'this release serves agents over h2c only; leave it unset',
+  SVC_REALITY_TARGET: 'this release serves agents over h2c only; leave it unset',
+};
+
+const listen = z.string().transform((text, context): ListenAddress => {
+  const match = /^(?:\[(?<v6>[^\]]+)\]|(?<host>[^:[\]]+)):(?<port>\d{1,5})$/.exec(text);
+  const host = match?.groups?.['v6'] ?? match?.groups?.['host'] ?? '';
+  const port = Number(match?.groups?.['port'] ?? Number.NaN);
+  if (isIP(host) === 0 && host !== 'localhost') context.addIssue('expected address:port, an IPv6 address in brackets');
+  else if (!(port <= 65_535)) context.addIssue('expected a port from 0 to 65535');
+  return { host, port };
+});
+
+const integer = (min: number, max: number) =>
+  z.string().transform((text, context): number => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      context.addIssue(`expected a whole number from ${min} to ${max}`);
+    return value;
+  });
+
+const share = z.string().transform((text, context): number => {
+  const value = Number(text);
+  if (!(value > 0 && value <= 1)) context.addIssue('expected a number above 0 and at most 1');
+  return value;
+});
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== ''),
+);
+
+const cidrs = list.superRefine((entries, context) => {
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/');
+    const version = isIP(address);
+    const most = version === 4 ? 32 : 128;
+    if (version === 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= most))) {
+      context.addIssue(`expected comma-separated CIDRs, "${entry}" is none`);
+    }
+  }
+});
+
+const origins = list.superRefine((entries, context) => {
+  for (const entry of entries) {
+    if (!URL.canParse(entry) || new URL(entry).origin !== entry)
+      context.addIssue(`expected comma-separated origins, "${entry}" is none`);
+  }
+});
+
+const budget = z.string().transform((text, context): { perSecond: number; burst: number } => {
+  const match = /^(\d+(?:\.\d+)?)\/(\d+)$/.exec(text);
+  const [perSecond, burst] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)];
+  if (!(perSecond > 0) || burst < 1) context.addIssue('expected failures per second and burst, as in 5/50');
+  return { perSecond, burst };
+});
+
+const path = z.string().min(1, 'expected a path');
+
+const schema = z.object({
+  SVC_HTTP_LISTEN_ADDR: listen.prefault('0.0.0.0:8081'),
+  SVC_HTTP_TLS_CERT_FILE: path.optional(),
+  SVC_HTTP_TLS_KEY_FILE: path.optional(),
+  SVC_HTTP_CORS_ORIGINS: origins.prefault(''),
+  SVC_TRUSTED_PROXIES: cidrs.prefault(''),
+  SVC_METRICS_TOKEN: z.string().min(8, 'expected at least 8 characters').optional(),
+  SVC_REALITY_LISTEN_ADDR: listen.prefault('0.0.0.0:8443'),
+  SVC_DATA_DIR: path.prefault('./data'),
+  SVC_MASTER_KEY: z.string().optional(),
+  SVC_MASTER_KEY_FILE: path.optional(),
+  SVC_ADMIN_PASSWORD: z
+    .string()
+    .min(12, 'expected 12 to 256 characters')
+    .max(256, 'expected 12 to 256 characters')
+    .optional(),
+  SVC_TOKEN_TTL_SECS: integer(60, 31_536_000).prefault('43200'),
+  SVC_CONTROL_REKEY_INTERVAL_SECS: integer(10, 31_536_000).prefault('21600'),
+  SVC_LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], 'expected trace, debug, info, warn, error or fatal')
+    .default('info'),
+  SVC_ADMISSION_FAILURES_PER_ADDRESS: budget.prefault('5/50'),
+  SVC_PENDING_SESSIONS: integer(1, 1_000_000).prefault('8192'),
+  SVC_HANDSHAKE_CPU_SHARE: share.prefault('0.5'),
+  SVC_MAX_CONNECTIONS: integer(1, 1_000_000).prefault('20000'),
+});
+
+type Variables = z.output<typeof schema>;
+type Environment = { readonly [name: string]: string | undefined };
+
+/** An empty variable counts as not set, as orchestrators leave them. */
+function withoutEmpty(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name, value]) => name.startsWith('SVC_') && value !== ''));
+}
+
+function shown(name: string, value: string | undefined): string {
+  if (value === undefined) return 'not set';
+  return secrets.has(name) ? '(secret)' : JSON.stringify(value);
+}
+
+function parse(env: Environment): Variables {
+  const given = withoutEmpty(env);
+  const problems = Object.entries(notYet)
+    .filter(([name]) => given[name] !== undefined)
+    .map(([name, reason]) => `${name}: ${reason}`);
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) {
+      const name = String(issue.path[0]);
+      problems.push(`${name}: got ${shown(name, given[name])}: ${issue.message}`);
+    }
+  }
+  const has = (name: string): boolean => given[name] !== undefined;
+  if (has('SVC_HTTP_TLS_CERT_FILE') !== has('SVC_HTTP_TLS_KEY_FILE')) {
+    problems.push('SVC_HTTP_TLS_CERT_FILE and SVC_HTTP_TLS_KEY_FILE: expected both or neither');
+  }
+  if (has('SVC_MASTER_KEY') && has('SVC_MASTER_KEY_FILE')) {
+    problems.push('SVC_MASTER_KEY and SVC_MASTER_KEY_FILE: expected one of them');
+  }
+  if (problems.length > 0 || !parsed.success) throw new ConfigError(problems);
+  return parsed.data;
+}
+
+/** The config of an environment. @throws ConfigError */
+export function readConfig(env: Environment): Config {
+  const v = parse(env);
+  return {
+    http: {
+      listen: v.SVC_HTTP_LISTEN_ADDR,
+      tls:
+        v.SVC_HTTP_TLS_CERT_FILE === undefined || v.SVC_HTTP_TLS_KEY_FILE === undefined
+          ? undefined
+          : { certFile: v.SVC_HTTP_TLS_CERT_FILE, keyFile: v.SVC_HTTP_TLS_KEY_FILE },
+      corsOrigins: v.SVC_HTTP_CORS_ORIGINS,
+      trustedProxies: v.SVC_TRUSTED_PROXIES,
+      metricsToken: v.SVC_METRICS_TOKEN,
+    },
+    agents: {
+      listen: v.SVC_REALITY_LISTEN_ADDR,
+      rekeySeconds: v.SVC_CONTROL_REKEY_INTERVAL_SECS,
+      failuresPerAddress: v.SVC_ADMISSION_FAILURES_PER_ADDRESS,
+      pendingSessions: v.SVC_PENDING_SESSIONS,
+      handshakeCpuShare: v.SVC_HANDSHAKE_CPU_SHARE,
+      maxConnections: v.SVC_MAX_CONNECTIONS,
+    },
+    dataDir: v.SVC_DATA_DIR,
+    masterKey: { inline: v.SVC_MASTER_KEY, file: v.SVC_MASTER_KEY_FILE },
+    adminPassword: v.SVC_ADMIN_PASSWORD,
+    tokenTtlSeconds: v.SVC_TOKEN_TTL_SECS,
+    logLevel: v.SVC_LOG_LEVEL,
+  };
+}
+
+/** The effective variables, one `NAME=value` a line, secrets masked: what `--print-config` prints. @throws ConfigError */
+export function printableConfig(env: Environment): string {
+  parse(env);
+  const given = withoutEmpty(env);
+  return Object.entries(schema.shape)
+    .map(([name, field]) => {
+      const value = given[name] ?? defaultOf(field);
+      return `${name}=${value === undefined ? '' : secrets.has(name) ? '***' : value}`;
+    })
+    .join('\n');
+}
+
+function defaultOf(field: z.ZodType): string | undefined {
+  const { defaultValue } = field.def as { readonly defaultValue?: unknown };
+  return typeof defaultValue === 'string' ? defaultValue : undefined;
+}
+
+/** The TLS files of REST. @throws ConfigError naming the variable */
+export function readTls(tls: Config['http']['tls']): { readonly cert: string; readonly key: string } | undefined {
+  if (tls === undefined) return undefined;
+  const read = (name: string, file: string): string => {
+    try {
+      return readFileSync(file, 'utf8');
+    } catch (error) {
+      throw new ConfigError([
+        `${name}: ${file} can not be read: ${error instanceof Error ? error.message : String(error)}`,
+      ]);
+    }
+  };
+  return { cert: read('SVC_HTTP_TLS_CERT_FILE', tls.certFile), key: read('SVC_HTTP_TLS_KEY_FILE', tls.keyFile) };
+}
