@@ -141,9 +141,9 @@ async function main(): Promise<void> {
           ],
           target: { upstream_id: upstream.id },
         });
-        const deployed = (await admin.call('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`)) as unknown as {
+        const deployed = await admin.call<{
           deployment: { nodes: readonly { state: string; generation: number }[] };
-        };
+        }>('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`);
         const states = deployed.deployment.nodes.map((node) => node.state);
         expectEqual('the deployment', states, ['applied', 'applied']);
         return {
@@ -214,10 +214,10 @@ async function main(): Promise<void> {
 
     await story.step('read what happened from the audit', async () => {
       const again = await service.admin();
-      const audit = (await again.call('GET', '/api/audit?page_size=100')) as unknown as {
+      const audit = await again.call<{
         items: readonly { action: string }[];
         total: number;
-      };
+      }>('GET', '/api/audit?page_size=100');
       const actions = new Set(audit.items.map((entry) => entry.action));
       for (const wanted of [
         'node.create',

@@ -146,6 +146,8 @@ export const limits = {
     presencePurgeEveryMs: 10 * MINUTE,
     instanceLeaseMs: 10 * SECOND,
     instanceLeaseRenewMs: 3 * SECOND,
+    pingEveryMs: SECOND,
+    pingTimeoutMs: 5 * SECOND,
   },
   projections: {
     batchEvents: 1000,
@@ -154,6 +156,23 @@ export const limits = {
     retryMaxMs: 10 * SECOND,
     parkedEntities: 10_000,
     tombstonePurgeEveryMs: 10 * MINUTE,
+    /** A checkpoint may be late by so much: what lies behind it is folded again, which changes nothing. */
+    checkpointEveryMs: 250,
+    closeWithinMs: 2 * SECOND,
+    /** Commands and queries that wait until the read models have followed; more are answered at once as lagging. */
+    waiters: 20_000,
+    /** How often, while somebody waits for a position that no read model uses, the log is asked whether it is passed. */
+    probeEveryMs: 50,
+    probeTimeoutMs: 2 * SECOND,
+    /** Former names of one resource that audit entries can still be shown with. */
+    namesPerResource: 1000,
+    deploymentsListed: 10_000,
+    /** Documents that one step of a scan loads. */
+    scanDocuments: 1000,
+    /** Reads of the log that one page of the audit makes at the same time, and gaps that one read spans, in events. */
+    auditReads: 8,
+    auditReadGap: 16,
+    errorChars: 500,
   },
   storage: {
     /** Upper bound of one append, the same for every adapter: EventStoreDB's default. */

@@ -1,0 +1,103 @@
+/**
+ * The agent's environment as a typed value, read once. Not the node's configuration: that comes over the control
+ * session and is never stored. Implements `service-specification.txt` 4.2 and `agent-protocol.md`, "The reference agent".
+ */
+import { z } from 'zod';
+import { limits } from '../kernel/limits.js';
+import { agentKeysFrom } from '../noise/keys.js';
+import type { AgentKeys } from '../noise/keys.js';
+import { parseHostPort } from './host-port.js';
+import type { HostPort } from './host-port.js';
+
+export interface AgentConfig {
+  readonly nodeId: string;
+  /** Where h2c gRPC is spoken. */
+  readonly endpoint: HostPort;
+  /** Derived from the control PSK, which is not kept. */
+  readonly keys: AgentKeys;
+  /** The service may grant less. */
+  readonly rekeyIntervalSeconds: number;
+  readonly rejectUnsupported: boolean;
+  readonly logLevel: LogLevel;
+}
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** The environment can't be used. The message names each variable and what was expected, never a secret. */
+export class AgentConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
+    this.name = 'AgentConfigError';
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const schema = z.object({
+  SVC_AGENT_ID: z
+    .string({ error: 'required: the id of this node' })
+    .regex(/^[\x21-\x7e]{1,128}$/, 'expected the id of this node, 1 to 128 printable characters'),
+  SVC_CONTROL_ENDPOINT: z.string({ error: 'required: http://host:port' }).transform((text, context) => {
+    const endpoint = readEndpoint(text);
+    if (typeof endpoint !== 'string') return endpoint;
+    context.addIssue({ code: 'custom', message: endpoint });
+    return z.NEVER;
+  }),
+  SVC_CONTROL_PSK: z.string({ error: 'required: the control PSK of this node' }).transform((text, context) => {
+    const keys = agentKeysFrom(text);
+    if (keys.ok) return keys.value;
+    context.addIssue({ code: 'custom', message: keys.error });
+    return z.NEVER;
+  }),
+  SVC_CONTROL_REKEY_INTERVAL_SECS: z
+    .string()
+    .regex(/^\d{1,9}$/, 'expected a whole number of seconds')
+    .transform(Number)
+    .refine((seconds) => seconds >= 10, 'expected at least 10 seconds')
+    .default(limits.agentControl.rekeyDefaultSeconds),
+  SVC_AGENT_REJECT_UNSUPPORTED: z
+    .enum(['true', 'false'], { error: 'expected true or false' })
+    .default('false')
+    .transform((text) => text === 'true'),
+  SVC_LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error'], { error: 'expected debug, info, warn or error' })
+    .default('info'),
+});
+
+/** What must not be repeated in an error. */
+const secrets: ReadonlySet<string> = new Set(['SVC_CONTROL_PSK']);
+
+/**
+ * Reads the agent's settings.
+ * @throws AgentConfigError that lists every wrong variable
+ */
+export function readAgentConfig(environment: Environment): AgentConfig {
+  const read = schema.safeParse(environment);
+  if (!read.success) {
+    throw new AgentConfigError(
+      read.error.issues.map((issue) => {
+        const name = String(issue.path[0] ?? 'environment');
+        const value = environment[name];
+        const shown = value === undefined || secrets.has(name) ? '' : ` (is ${JSON.stringify(value.slice(0, 200))})`;
+        return `${name}: ${issue.message}${shown}`;
+      }),
+    );
+  }
+  return {
+    nodeId: read.data.SVC_AGENT_ID,
+    endpoint: read.data.SVC_CONTROL_ENDPOINT,
+    keys: read.data.SVC_CONTROL_PSK,
+    rekeyIntervalSeconds: read.data.SVC_CONTROL_REKEY_INTERVAL_SECS,
+    rejectUnsupported: read.data.SVC_AGENT_REJECT_UNSUPPORTED,
+    logLevel: read.data.SVC_LOG_LEVEL,
+  };
+}
+
+/** The endpoint, or what is wrong with it. */
+function readEndpoint(text: string): HostPort | string {
+  if (text.startsWith('reality://')) {
+    return 'this release of the agent speaks h2c only: expected http://host:port, REALITY endpoints come later';
+  }
+  const match = /^http:\/\/([^/?#@]+)\/?$/.exec(text);
+  return parseHostPort(match?.[1] ?? '') ?? 'expected http://host:port, an IPv6 host in brackets';
+}

@@ -1,0 +1,164 @@
+/**
+ * The gRPC channel to the service and the handshake on it: gives sessions that are open but not attached. Not the
+ * Control stream (`control-stream.ts`), nor the choice of when to connect (`session-loop.ts`).
+ * Implements `agent-protocol.md`, OpenSession, the agent's side.
+ */
+import { randomBytes } from 'node:crypto';
+import { Metadata, credentials } from '@grpc/grpc-js';
+import type { ServiceError as GrpcError } from '@grpc/grpc-js';
+import { SecureAgentServiceClient } from '../gen/svc/control/v1/secure_agent_service.js';
+import { SessionGrant, SessionOffer } from '../gen/svc/control/v1/session.js';
+import type { OpenSessionRequest, OpenSessionResponse } from '../gen/svc/control/v1/session.js';
+import type { Clock } from '../kernel/clock.js';
+import { GrpcStatus } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import { err, ok } from '../kernel/result.js';
+import type { Result } from '../kernel/result.js';
+import { controlPrologue, initiate, sessionIdOf } from '../noise/handshake.js';
+import type { NoiseSession } from '../noise/handshake.js';
+import type { AgentKeys } from '../noise/keys.js';
+import { attachStream } from './control-stream.js';
+import type { ControlStream, StreamHandlers } from './control-stream.js';
+import { formatHostPort } from './host-port.js';
+import type { HostPort } from './host-port.js';
+
+/** Service time minus own time; outlives connections, so that a skewed clock costs one refusal and not one each. */
+export interface ClockOffset {
+  milliseconds: number;
+}
+
+export interface ControlClientOptions {
+  readonly endpoint: HostPort;
+  readonly nodeId: string;
+  readonly keys: AgentKeys;
+  readonly agentVersion: string;
+  readonly clock: Clock;
+  readonly offset: ClockOffset;
+}
+
+/** Why there is no session. Never believed to be final: nothing about it is authenticated. */
+export interface OpenRefusal {
+  readonly status: number;
+  readonly detail: string;
+}
+
+export interface OpenedSession {
+  readonly grant: SessionGrant;
+  /** Attaches the session to a Control stream, once. */
+  attach(handlers: StreamHandlers): ControlStream;
+  /** Forgets the keys of a session that will not be attached. */
+  discard(): void;
+}
+
+export interface ControlClient {
+  /** Shakes hands, with one repeat when only the clocks differ. Ends early when the signal aborts. */
+  open(signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal>>;
+  close(): void;
+}
+
+/** One channel, so one HTTP/2 connection: a session attaches on the connection that opened it. */
+export function createControlClient(options: ControlClientOptions): ControlClient {
+  const { clock, offset } = options;
+  const client = new SecureAgentServiceClient(formatHostPort(options.endpoint), credentials.createInsecure(), {
+    // Many agents in one process must not share a connection.
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.enable_http_proxy': 0,
+    'grpc.service_config_disable_resolution': 1,
+    // A repeated message 1 is a replay and would be refused.
+    'grpc.enable_retries': 0,
+    'grpc.max_receive_message_length': limits.agent.grpcMessageBytes,
+    'grpc.keepalive_time_ms': limits.agentControl.keepaliveMs,
+    'grpc.keepalive_timeout_ms': limits.agentControl.keepaliveTimeoutMs,
+  });
+  const party = {
+    prologue: controlPrologue(options.nodeId),
+    psk: options.keys.psk,
+    localStatic: options.keys.nodeStatic,
+    remoteStatic: options.keys.servicePublic,
+  };
+
+  const call = (request: OpenSessionRequest, signal: AbortSignal): Promise<OpenSessionResponse | GrpcError> =>
+    new Promise((resolve) => {
+      const deadline = Date.now() + limits.agentControl.openTimeoutMs;
+      const running = client.openSession(request, new Metadata(), { deadline }, (error, response) => {
+        signal.removeEventListener('abort', cancel);
+        resolve(error ?? response);
+      });
+      const cancel = (): void => running.cancel();
+      signal.addEventListener('abort', cancel, { once: true });
+    });
+
+  const attempt = async (signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal & { skewed: boolean }>> => {
+    const refuse = (status: number, detail: string, skewed = false) => err({ status, detail, skewed });
+    if (signal.aborted) return refuse(GrpcStatus.ABORTED, 'stopped');
+    const offer = SessionOffer.encode({
+      timestampMs: BigInt(Math.max(0, Math.round(clock.now() + offset.milliseconds))),
+      nonce: randomBytes(limits.agent.nonceBytes),
+      agentVersion: options.agentVersion,
+    }).finish();
+    const initiated = initiate(party, offer);
+    if (!initiated.ok) return refuse(GrpcStatus.INTERNAL, `handshake: ${initiated.error}`);
+    const answer = await call(
+      {
+        nodeId: options.nodeId,
+        protocolVersion: limits.agent.protocolVersion,
+        handshake: Buffer.from(initiated.value.message),
+      },
+      signal,
+    );
+    if (answer instanceof Error) {
+      initiated.value.discard();
+      const serverTime = serverTimeOf(answer);
+      if (answer.code === GrpcStatus.FAILED_PRECONDITION && serverTime !== undefined) {
+        offset.milliseconds = serverTime - clock.now();
+        return refuse(answer.code, 'clock differs from the service', true);
+      }
+      return refuse(answer.code, answer.details);
+    }
+    const finished = initiated.value.finish(answer.handshake);
+    if (!finished.ok) return refuse(GrpcStatus.UNAUTHENTICATED, `the service did not prove itself: ${finished.error}`);
+    const sessionId = sessionIdOf(finished.value.handshakeHash);
+    const grant = decodeGrant(finished.value.payload);
+    if (grant === undefined || !answer.sessionId.equals(sessionId)) {
+      wipe(finished.value);
+      return refuse(GrpcStatus.INTERNAL, 'the grant does not parse, or its session id is not the handshake hash');
+    }
+    return ok(openedSession(finished.value, sessionId, grant));
+  };
+
+  const openedSession = (noise: NoiseSession, sessionId: Uint8Array, grant: SessionGrant): OpenedSession => ({
+    grant,
+    attach: (handlers) => attachStream(client.control(), noise, sessionId, handlers, clock),
+    discard: () => wipe(noise),
+  });
+
+  return {
+    async open(signal) {
+      const first = await attempt(signal);
+      if (first.ok || !first.error.skewed) return first;
+      return attempt(signal);
+    },
+    close() {
+      client.close();
+    },
+  };
+}
+
+function wipe(noise: NoiseSession): void {
+  noise.send.wipe();
+  noise.receive.wipe();
+}
+
+function decodeGrant(bytes: Uint8Array): SessionGrant | undefined {
+  try {
+    return SessionGrant.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The trailer of a refusal for skew: milliseconds since the Unix epoch, in decimal. */
+function serverTimeOf(error: GrpcError): number | undefined {
+  const [value] = error.metadata?.get('server-time-ms') ?? [];
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
+}

@@ -1,0 +1,177 @@
+/**
+ * One attached Control stream: payloads in and out, as encrypted frames and fragments. Knows nothing of what payloads
+ * mean, but for SessionClose, the only end that is believed. Implements `agent-protocol.md`, Control, the agent's side.
+ */
+import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
+import { AgentPayload, ServicePayload } from '../gen/svc/control/v1/session.js';
+import type { SecureFrame, SessionClose } from '../gen/svc/control/v1/session.js';
+import { withDeadline } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { limits } from '../kernel/limits.js';
+import { createJoiner, splitPayload } from '../noise/fragmenter.js';
+import type { NoiseSession } from '../noise/handshake.js';
+
+export type ServiceMessage = Exclude<NonNullable<ServicePayload['payload']>, { readonly $case: 'close' }>;
+export type AgentMessage = NonNullable<AgentPayload['payload']>;
+
+export interface StreamHandlers {
+  /** Each payload but a close; unknown ones are left out. Must not throw. */
+  onMessage(message: ServiceMessage): void;
+}
+
+export type StreamEnd =
+  /** The service said so under the session's keys. */
+  | { readonly kind: 'closed'; readonly close: SessionClose }
+  /** Anything else, a bare gRPC status included. */
+  | { readonly kind: 'lost'; readonly detail: string };
+
+export interface ControlStream {
+  /** Queues a payload. Dropped when the stream has ended; a queue that is full ends the stream. */
+  send(message: AgentMessage): void;
+  readonly ended: Promise<StreamEnd>;
+  /** Says SessionClose, half-closes and waits `waitMs` for the service to end the stream, then cuts it. */
+  close(close: SessionClose, waitMs: number): Promise<void>;
+  /** Ends at once, as lost. */
+  cut(detail: string): void;
+}
+
+const empty = Buffer.alloc(0);
+
+export function attachStream(
+  call: ClientDuplexStream<SecureFrame, SecureFrame>,
+  noise: NoiseSession,
+  sessionId: Uint8Array,
+  handlers: StreamHandlers,
+  clock: Clock,
+): ControlStream {
+  const queue: Uint8Array[] = [];
+  const joiner = createJoiner(limits.agent.joinedOutBytes);
+  let queuedBytes = 0;
+  let writing = false;
+  let closing = false;
+  let done = false;
+  let attached = false;
+  /** Goes on with the writer; called by the write's callback, or by the end, which may mean no callback ever. */
+  let written: (() => void) | undefined;
+  let completion: NodeJS.Timeout | undefined;
+  let resolveEnd: (end: StreamEnd) => void = () => undefined;
+  const ended = new Promise<StreamEnd>((resolve) => {
+    resolveEnd = resolve;
+  });
+
+  const finish = (end: StreamEnd): void => {
+    if (done) return;
+    done = true;
+    clearTimeout(completion);
+    queue.length = 0;
+    joiner.discard();
+    noise.send.wipe();
+    noise.receive.wipe();
+    call.cancel();
+    written?.();
+    resolveEnd(end);
+  };
+  const lose = (detail: string): void => finish({ kind: 'lost', detail });
+
+  const writeFrame = (ciphertext: Uint8Array, sequence: number): Promise<void> =>
+    new Promise((resolve) => {
+      written = resolve;
+      const frame = {
+        sessionId: attached ? empty : Buffer.from(sessionId),
+        sequence: BigInt(sequence),
+        ciphertext: Buffer.from(ciphertext),
+      };
+      attached = true;
+      // The callback follows the service's window, so a slow service slows this writer and nothing piles up.
+      call.write(frame, () => resolve());
+    });
+
+  const drain = async (): Promise<void> => {
+    if (writing) return;
+    writing = true;
+    for (let bytes = queue.shift(); bytes !== undefined && !done; bytes = queue.shift()) {
+      queuedBytes -= bytes.length;
+      for (const plaintext of splitPayload(bytes)) {
+        const sequence = noise.send.nextSequence;
+        const encrypted = noise.send.encrypt(sequence, plaintext);
+        if (!encrypted.ok) {
+          lose(`encryption: ${encrypted.error}`);
+          break;
+        }
+        await writeFrame(encrypted.value, sequence);
+        if (done) break;
+      }
+    }
+    writing = false;
+    if (closing && !done) call.end();
+  };
+
+  const enqueue = (message: AgentMessage): void => {
+    const bytes = AgentPayload.encode({ payload: message }).finish();
+    if (
+      queue.length >= limits.agentControl.sendQueuePayloads ||
+      queuedBytes + bytes.length > limits.agentControl.sendQueueBytes
+    ) {
+      lose('the service does not read');
+      return;
+    }
+    queue.push(bytes);
+    queuedBytes += bytes.length;
+    void drain();
+  };
+
+  const receive = (frame: SecureFrame): void => {
+    if (done) return;
+    if (frame.sessionId.length > 0 && !frame.sessionId.equals(sessionId)) return lose('a frame of another session');
+    const plaintext = noise.receive.decrypt(frame.sequence, frame.ciphertext);
+    if (!plaintext.ok) return lose(`frame refused: ${plaintext.error}`);
+    const joined = joiner.push(plaintext.value, clock.monotonic());
+    switch (joined.kind) {
+      case 'more':
+        completion ??= setTimeout(() => lose('a message was not completed in time'), limits.agent.messageCompleteMs);
+        return;
+      case 'refused':
+        return lose(`fragment refused: ${joined.reason}`);
+      case 'payload':
+        clearTimeout(completion);
+        completion = undefined;
+        return deliver(joined.payload);
+      default:
+        joined satisfies never;
+    }
+  };
+
+  const deliver = (bytes: Uint8Array): void => {
+    let message: ServicePayload['payload'];
+    try {
+      message = ServicePayload.decode(bytes).payload;
+    } catch {
+      return lose('a payload does not parse');
+    }
+    if (message === undefined) return;
+    if (message.$case === 'close') return finish({ kind: 'closed', close: message.value });
+    if (!closing) handlers.onMessage(message);
+  };
+
+  call.on('data', receive);
+  // The status says the same, and always comes; without a listener an error would be thrown.
+  call.on('error', () => undefined);
+  call.on('status', (status: StatusObject) => lose(`stream ended with gRPC status ${status.code}: ${status.details}`));
+
+  return {
+    send(message) {
+      if (!done && !closing) enqueue(message);
+    },
+    ended,
+    async close(close, waitMs) {
+      if (!closing && !done) {
+        enqueue({ $case: 'close', value: close });
+        closing = true;
+        if (!writing) call.end();
+      }
+      await withDeadline(ended, waitMs);
+      lose('closed by this agent');
+    },
+    cut: lose,
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * What the agent says of the machine: processor and memory use, addresses of its interfaces.
+ */
+import { BlockList } from 'node:net';
+import { cpus, freemem, networkInterfaces, totalmem } from 'node:os';
+import { limits } from '../kernel/limits.js';
+
+export interface HostUsage {
+  /** 0..1 of all processors together, since the last call. */
+  readonly cpu: number;
+  /** 0..1. */
+  readonly memory: number;
+}
+
+/** Measures from one call to the next. */
+export function createUsageMeter(): () => HostUsage {
+  let last = processorTimes();
+  return () => {
+    const now = processorTimes();
+    const total = now.total - last.total;
+    const idle = now.idle - last.idle;
+    last = now;
+    return { cpu: total > 0 ? ratio(1 - idle / total) : 0, memory: ratio(1 - freemem() / totalmem()) };
+  };
+}
+
+function ratio(value: number): number {
+  return Number.isFinite(value) ? Math.min(1, Math.max(0, value)) : 0;
+}
+
+function processorTimes(): { readonly total: number; readonly idle: number } {
+  let total = 0;
+  let idle = 0;
+  for (const { times } of cpus()) {
+    total += times.user + times.nice + times.sys + times.irq + times.idle;
+    idle += times.idle;
+  }
+  return { total, idle };
+}
+
+export interface HostAddresses {
+  /** Empty when no interface has a global one; then the service goes by the node's configured address. */
+  readonly publicIpv4: string;
+  readonly publicIpv6: string;
+  readonly detected: readonly string[];
+}
+
+/** Ranges that are of no use to another node across the internet. */
+const notGlobal = new BlockList();
+for (const [network, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const) {
+  notGlobal.addSubnet(network, bits, 'ipv4');
+}
+
+/** The addresses of the machine's interfaces, loopback and link-local ones left out. */
+export function hostAddresses(): HostAddresses {
+  const found = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .filter(({ internal, address }) => !internal && !address.startsWith('fe80:') && !address.startsWith('169.254.'));
+  const ipv4 = found.find(({ family, address }) => family === 'IPv4' && !notGlobal.check(address, 'ipv4'));
+  // 2000::/3 is all of IPv6 that is global unicast; 2001:db8::/32 is for documents.
+  const ipv6 = found.find(
+    ({ family, address }) => family === 'IPv6' && /^[23]/.test(address) && !/^2001:0?db8:/.test(address),
+  );
+  return {
+    publicIpv4: ipv4?.address ?? '',
+    publicIpv6: ipv6?.address ?? '',
+    detected: [...new Set(found.map(({ address }) => address))].slice(0, limits.agent.detectedAddresses),
+  };
+}

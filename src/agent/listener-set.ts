@@ -1,0 +1,115 @@
+/**
+ * The sockets of the node: brings them from one target to the next as a whole, or leaves them as they were. Listeners
+ * that stay are not touched, nor are their connections. Implements `agent-protocol.md`, Configuration ("as one target").
+ */
+import type { ConfigApplyError } from '../gen/svc/control/v1/config.js';
+import { errorText } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import { err, ok } from '../kernel/result.js';
+import type { Result } from '../kernel/result.js';
+import type { ListenerPlan } from './plan.js';
+import type { RelayDependencies, RelayListener } from './relay.js';
+import { applyError } from './rule-checks.js';
+import { openTcpListener } from './tcp-relay.js';
+import { openUdpListener } from './udp-relay.js';
+
+export interface ListenerSet {
+  get(key: string): RelayListener | undefined;
+  /**
+   * Opens what is new. On success nothing has changed yet for traffic: `commit` routes the listeners and closes those
+   * that are gone. On failure everything is as before, and the errors name the resources that could not listen.
+   */
+  prepare(plans: ReadonlyMap<string, ListenerPlan>): Promise<Result<{ commit(): void }, readonly ConfigApplyError[]>>;
+  /** Closes all, live connections included. */
+  close(): Promise<void>;
+}
+
+export function createListenerSet(dependencies: RelayDependencies): ListenerSet {
+  let running = new Map<string, { readonly plan: ListenerPlan; readonly listener: RelayListener }>();
+  const draining = new Set<RelayListener>();
+
+  const open = (plan: ListenerPlan): Promise<RelayListener> =>
+    plan.transport === 'tcp'
+      ? openTcpListener(plan.addr, plan.port, dependencies)
+      : openUdpListener(plan.addr, plan.port, dependencies);
+
+  return {
+    get: (key) => running.get(key)?.listener,
+    async prepare(plans) {
+      const relays = [...plans.values()].filter(({ relay }) => relay !== undefined);
+      const added = relays.filter(({ key }) => running.get(key)?.listener.state !== 'running');
+      const wanted = new Set(relays.map(({ key }) => key));
+      const gone = [...running.values()].filter(
+        ({ plan }) => !wanted.has(plan.key) || added.some(({ key }) => key === plan.key),
+      );
+      // An old listener on an address that overlaps a new one has to let go of the port first.
+      const inTheWay = gone.filter(({ plan }) => added.some((other) => overlaps(plan, other)));
+      const opened = new Map<string, RelayListener>();
+      const errors: ConfigApplyError[] = [];
+      for (const { listener } of inTheWay) listener.suspend();
+      for (const plan of added) {
+        try {
+          opened.set(plan.key, await open(plan));
+        } catch (error) {
+          errors.push(
+            applyError(
+              plan.origin,
+              fieldOf(error),
+              `can't listen on ${plan.transport} ${plan.addr} ${plan.port}: ${errorText(error)}`,
+            ),
+          );
+          if (errors.length >= limits.agent.applyErrors) break;
+        }
+      }
+      if (errors.length > 0) {
+        await Promise.all(Array.from(opened.values(), (listener) => listener.close(0)));
+        for (const { plan, listener } of inTheWay) {
+          try {
+            await listener.resume();
+          } catch (error) {
+            dependencies.logger.error(
+              { listener: plan.key, error: errorText(error) },
+              'a listener could not be taken up again',
+            );
+          }
+        }
+        return err(errors);
+      }
+      return ok({
+        commit() {
+          const next: typeof running = new Map();
+          for (const plan of relays) {
+            const listener = opened.get(plan.key) ?? running.get(plan.key)?.listener;
+            if (listener === undefined || plan.relay === undefined) continue;
+            listener.route(plan.relay);
+            next.set(plan.key, { plan, listener });
+          }
+          running = next;
+          for (const { listener } of gone) {
+            draining.add(listener);
+            void listener.close(limits.relay.drainMs).finally(() => draining.delete(listener));
+          }
+        },
+      });
+    },
+    async close() {
+      const all = [...Array.from(running.values(), ({ listener }) => listener), ...draining];
+      running = new Map();
+      await Promise.all(all.map((listener) => listener.close(0)));
+    },
+  };
+}
+
+/** Same transport and port, and one address covers the other (`domain.md`, Listeners and collisions). */
+function overlaps(a: ListenerPlan, b: ListenerPlan): boolean {
+  if (a.transport !== b.transport || a.port !== b.port) return false;
+  const covers = (wide: string, narrow: string): boolean =>
+    wide === narrow || wide === '::' || (wide === '0.0.0.0' && (!narrow.includes(':') || narrow === '::'));
+  return covers(a.addr, b.addr) || covers(b.addr, a.addr);
+}
+
+/** The REST field that a failed bind is about. */
+function fieldOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT' || code === 'EINVAL' ? 'listen_addr' : 'listen_port';
+}

@@ -1,0 +1,132 @@
+/**
+ * The data plane of the reference agent: applies a snapshot as one target and tells what runs. All state is in this
+ * process; nothing is written to disk, and nothing here knows whether the service is connected.
+ * Implements `agent-protocol.md`, Configuration and "The reference agent"; `service-specification.txt` 3.
+ */
+import { ConfigApplyStatus } from '../gen/svc/control/v1/config.js';
+import type { ConfigApplyError, ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
+import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
+import type { Clock } from '../kernel/clock.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import { createMeter } from './counters.js';
+import type { AppliedConfig, Gateway } from './gateway.js';
+import { createLinks } from './links.js';
+import { createListenerSet } from './listener-set.js';
+import { createReporter } from './metrics-report.js';
+import type { ListenerPlan, Target } from './plan.js';
+import { createSamples } from './samples.js';
+import { planTarget } from './target.js';
+import { createUpstreams } from './upstreams.js';
+
+export interface RuntimeOptions {
+  /** A snapshot with a listener kind that can't be run is rejected as a whole. */
+  readonly rejectUnsupported: boolean;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+export function createRuntime(options: RuntimeOptions): Gateway {
+  const { logger, clock } = options;
+  const latency = createSamples(limits.relay.latencySamples);
+  const upstreams = createUpstreams(latency);
+  const links = createLinks();
+  const totals = createMeter();
+  const listeners = createListenerSet({ upstreams, links, clock, logger, totals });
+  let applied: AppliedConfig | undefined;
+  let plans: ReadonlyMap<string, ListenerPlan> = new Map();
+  let closed = false;
+
+  const switchTo = async (target: Target): Promise<readonly ConfigApplyError[]> => {
+    const prepared = await listeners.prepare(target.listeners);
+    if (!prepared.ok) return prepared.error;
+    // From here on nothing can fail and nothing waits: connections see the old target or the new one.
+    upstreams.set(target.clusters);
+    prepared.value.commit();
+    plans = target.listeners;
+    links.keep(new Set(Array.from(plans.values(), ({ origin }) => origin.resourceId)));
+    for (const left of target.unsupported) logger.warn({ left }, 'not supported by this agent, left out');
+    return [];
+  };
+
+  const runtimeListeners = (): readonly RuntimeListener[] => {
+    const table: RuntimeListener[] = [];
+    let routes = 0;
+    for (const plan of plans.values()) {
+      routes += plan.routes.length;
+      if (table.length >= limits.agent.runtimeListeners || routes > limits.agent.runtimeRoutes) break;
+      table.push(runtimeListener(plan, listeners.get(plan.key)));
+    }
+    return table;
+  };
+  const report = createReporter({ clock, totals, latency, upstreams, runtimeListeners });
+
+  return {
+    get applied() {
+      return applied;
+    },
+    async apply(snapshot: RuntimeConfigSnapshot): Promise<ConfigApplyReport | undefined> {
+      const { generation, checksum } = snapshot;
+      if (closed) return undefined;
+      if (applied !== undefined && generation < applied.generation) {
+        logger.info({ generation: String(generation), own: String(applied.generation) }, 'older generation ignored');
+        return undefined;
+      }
+      const started = clock.monotonic();
+      const planned = planTarget(snapshot, options.rejectUnsupported);
+      const errors = planned.ok ? await switchTo(planned.value) : planned.error;
+      const duration_ms = Math.round(clock.monotonic() - started);
+      const accepted = errors.length === 0;
+      if (accepted) {
+        applied = { generation, checksum: Buffer.from(checksum) };
+        logger.info({ generation: String(generation), listeners: plans.size, duration_ms }, 'configuration applied');
+      } else {
+        logger.warn(
+          { generation: String(generation), errors: errors.slice(0, 10), duration_ms },
+          'configuration rejected',
+        );
+      }
+      return {
+        generation,
+        checksum: Buffer.from(checksum),
+        status: accepted ? ConfigApplyStatus.APPLIED : ConfigApplyStatus.REJECTED,
+        errors: errors.slice(0, limits.agent.applyErrors),
+        durationMs: BigInt(duration_ms),
+      };
+    },
+    runtimeListeners,
+    linkMetrics: () => links.metrics(),
+    report,
+    diagnostics: () => ({
+      generation: applied === undefined ? null : String(applied.generation),
+      listeners: runtimeListeners().map(
+        ({ transport, listenAddr, listenPort, state }) => `${transport} ${listenAddr} ${listenPort} ${state}`,
+      ),
+      totals: { ...totals.values },
+    }),
+    async close() {
+      closed = true;
+      plans = new Map();
+      await listeners.close();
+    },
+  };
+}
+
+function runtimeListener(
+  plan: ListenerPlan,
+  listener: ReturnType<ReturnType<typeof createListenerSet>['get']>,
+): RuntimeListener {
+  const place = { transport: plan.transport, listenAddr: plan.addr, listenPort: plan.port, routes: plan.routes };
+  if (plan.relay === undefined) return { ...place, state: 'unsupported' };
+  if (listener === undefined) return { ...place, state: 'failed' };
+  const { bytesIn, bytesOut, activeSessions, totalSessions, errorSessions } = listener.meter.values;
+  return {
+    ...place,
+    state: listener.state,
+    bytesIn: BigInt(bytesIn),
+    bytesOut: BigInt(bytesOut),
+    activeSessions: BigInt(activeSessions),
+    totalSessions: BigInt(totalSessions),
+    errorSessions: BigInt(errorSessions),
+  };
+}

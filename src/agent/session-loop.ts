@@ -1,0 +1,198 @@
+/**
+ * Keeps one live session with the service for as long as the agent runs: connects, waits after a loss, replaces the
+ * session before its keys are too old. A disconnect changes nothing on the node.
+ * Implements `agent-protocol.md`, Control (ends), Rekey, and "The reference agent".
+ */
+import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
+import { SessionCloseReason } from '../gen/svc/control/v1/session.js';
+import type { AgentHello } from '../gen/svc/control/v1/session.js';
+import { backoff, sleep } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import { createApplier } from './applier.js';
+import type { AgentConfig } from './config.js';
+import { createControlClient } from './control-client.js';
+import type { ControlClient, OpenedSession } from './control-client.js';
+import type { StreamEnd } from './control-stream.js';
+import type { Gateway } from './gateway.js';
+import type { HostUsage } from './host.js';
+import { rekeyDelay, reconnectDelay } from './reconnect.js';
+import { startSession } from './session.js';
+import type { Session, SessionDependencies } from './session.js';
+
+export interface SessionEvents {
+  /** The service has answered on a session that was opened after a loss or at the start. */
+  onConnected?(): void;
+  onDisconnected?(end: StreamEnd, retryInMs: number): void;
+  /** The new session of a rekey has taken the old one's place. */
+  onRekeyed?(): void;
+  onReport?(report: ConfigApplyReport): void;
+}
+
+export interface SessionLoopOptions {
+  readonly config: Pick<AgentConfig, 'nodeId' | 'endpoint' | 'keys' | 'rekeyIntervalSeconds'>;
+  readonly agentVersion: string;
+  readonly gateway: Gateway;
+  readonly hello: () => AgentHello;
+  readonly usage: () => HostUsage;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly events: SessionEvents;
+}
+
+export interface SessionLoop {
+  /** True from the service's first answer to the loss of the session; a rekey does not interrupt it. */
+  readonly connected: boolean;
+  /** SessionClose NORMAL, and nothing afterwards. */
+  close(): Promise<void>;
+}
+
+export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
+  const { config, gateway, logger, clock, random, events } = options;
+  const stop = new AbortController();
+  const offset = { milliseconds: 0 };
+  let current: Session | undefined;
+  let connected = false;
+  let attempt = 0;
+  let sequence = 0n;
+
+  const applier = createApplier(
+    gateway,
+    (report) => {
+      current?.report(report);
+      events.onReport?.(report);
+    },
+    (error) => logger.error({ error: errorText(error) }, 'applying a snapshot failed'),
+  );
+
+  const dependencies: SessionDependencies = {
+    nodeId: config.nodeId,
+    gateway,
+    logger,
+    clock,
+    random,
+    usage: options.usage,
+    hello: options.hello,
+    nextSequence: () => (sequence += 1n),
+    lastReport: () => applier.lastReport,
+    onSnapshot: applier.offer,
+    onAnswer: () => {
+      attempt = 0;
+      if (connected) return;
+      connected = true;
+      logger.info({}, 'connected to the service');
+      events.onConnected?.();
+    },
+  };
+
+  /** One connection, from its first session to the end of its last. */
+  const runConnection = async (client: ControlClient): Promise<StreamEnd> => {
+    const first = await client.open(stop.signal);
+    if (!first.ok)
+      return { kind: 'lost', detail: `session refused, gRPC status ${first.error.status}: ${first.error.detail}` };
+    let opened: OpenedSession = first.value;
+    for (;;) {
+      const session = startSession(opened, dependencies);
+      current = session;
+      const next = await untilReplaced(client, session, opened);
+      if (next.kind === 'ended') return next.end;
+      // Make before break: the new session is there before the old one is given up. Closed so, the old one is never
+      // superseded, and its late words are nobody's.
+      await session.close(next.kind === 'stop' ? SessionCloseReason.NORMAL : SessionCloseReason.REKEY);
+      if (next.kind === 'stop') return { kind: 'lost', detail: 'stopped' };
+      opened = next.opened;
+      logger.info({}, 'session replaced: new keys');
+      events.onRekeyed?.();
+    }
+  };
+
+  type Next =
+    | { readonly kind: 'ended'; readonly end: StreamEnd }
+    | { readonly kind: 'stop' }
+    | { readonly kind: 'rekey'; readonly opened: OpenedSession };
+
+  /** Waits for the session's end, the agent's end, or a new session in its place, whichever is first. */
+  const untilReplaced = async (client: ControlClient, session: Session, opened: OpenedSession): Promise<Next> => {
+    const over = new AbortController();
+    const abort = (): void => over.abort();
+    stop.signal.addEventListener('abort', abort, { once: true });
+    if (stop.signal.aborted) abort();
+    let end: StreamEnd | undefined;
+    void session.ended.then((value) => {
+      end = value;
+      over.abort();
+    });
+    try {
+      await sleep(rekeyDelay(config.rekeyIntervalSeconds, opened.grant.rekeyAfterSecs, random), over.signal);
+      for (let failures = 0; !over.signal.aborted; failures += 1) {
+        const replacement = await client.open(over.signal);
+        if (replacement.ok && !over.signal.aborted) return { kind: 'rekey', opened: replacement.value };
+        if (replacement.ok) {
+          replacement.value.discard();
+          break;
+        }
+        logger.warn(
+          { status: replacement.error.status, detail: replacement.error.detail },
+          'rekey refused, trying again',
+        );
+        const { backoffMinMs, backoffMaxMs } = limits.agentControl;
+        await sleep(backoff(failures, backoffMinMs, backoffMaxMs, random), over.signal);
+      }
+      return end === undefined ? { kind: 'stop' } : { kind: 'ended', end };
+    } finally {
+      stop.signal.removeEventListener('abort', abort);
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      const client = createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
+      let end: StreamEnd;
+      try {
+        end = await runConnection(client);
+      } catch (error) {
+        end = { kind: 'lost', detail: errorText(error) };
+      } finally {
+        current = undefined;
+        client.close();
+      }
+      if (stop.signal.aborted) break;
+      connected = false;
+      const delay = reconnectDelay(end, attempt, random);
+      attempt += 1;
+      logEnd(logger, end, delay);
+      events.onDisconnected?.(end, delay);
+      await sleep(delay, stop.signal);
+    }
+    connected = false;
+  };
+  const done = run();
+
+  return {
+    get connected() {
+      return connected;
+    },
+    async close() {
+      stop.abort();
+      await done;
+      await applier.close();
+    },
+  };
+}
+
+function logEnd(logger: Logger, end: StreamEnd, delay: number): void {
+  const retry_in_ms = Math.round(delay);
+  if (end.kind === 'lost') return logger.warn({ detail: end.detail, retry_in_ms }, 'connection lost');
+  const { reason, message } = end.close;
+  const name = Object.entries(SessionCloseReason).find(([, value]) => value === reason)?.[0] ?? String(reason);
+  if (reason === SessionCloseReason.REVOKED) {
+    return logger.error({ retry_in_ms }, 'the control PSK was revoked: start the agent again with a new one');
+  }
+  if (reason === SessionCloseReason.SUPERSEDED) {
+    return logger.error({ retry_in_ms }, 'another agent uses the PSK of this node');
+  }
+  logger.warn({ reason: name, message, retry_in_ms }, 'the service closed the session');
+}

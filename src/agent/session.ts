@@ -1,0 +1,235 @@
+/**
+ * One attached session from its hello to its end: what is said first, heartbeats, metrics, and what the service says.
+ * Not the choice to open, replace or retry sessions: that is `session-loop.ts`.
+ * Implements `agent-protocol.md`, Control, Configuration and Heartbeats; `service-specification.txt` 3 and 4.2.
+ */
+import { Command } from '../gen/svc/control/v1/command.js';
+import type { ConfigApplyReport, ConfigUpdate, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
+import type { HeartbeatResponse } from '../gen/svc/control/v1/heartbeat.js';
+import type { AgentHello, SessionCloseReason } from '../gen/svc/control/v1/session.js';
+import type { Clock } from '../kernel/clock.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { OpenedSession } from './control-client.js';
+import type { ControlStream, ServiceMessage, StreamEnd } from './control-stream.js';
+import type { Gateway } from './gateway.js';
+import type { HostUsage } from './host.js';
+
+export interface SessionDependencies {
+  readonly nodeId: string;
+  readonly gateway: Gateway;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly usage: () => HostUsage;
+  /** Made for each session: addresses may have changed. */
+  readonly hello: () => AgentHello;
+  /** Rising over the life of the process. */
+  readonly nextSequence: () => bigint;
+  readonly lastReport: () => ConfigApplyReport | undefined;
+  readonly onSnapshot: (snapshot: RuntimeConfigSnapshot) => void;
+  /** The service has answered something: the session is live on both sides. */
+  readonly onAnswer: () => void;
+}
+
+export interface Session {
+  readonly ended: Promise<StreamEnd>;
+  report(report: ConfigApplyReport): void;
+  /** Ends with SessionClose and waits for the service's end, `limits.agentControl.closeWaitMs` at most. */
+  close(reason: SessionCloseReason): Promise<void>;
+}
+
+/** Attaches the session and speaks first: hello, the last apply report again, ConfigRequest. */
+export function startSession(opened: OpenedSession, dependencies: SessionDependencies): Session {
+  const { gateway, clock, logger } = dependencies;
+  const started = clock.monotonic();
+  const intervals = {
+    heartbeat: seconds(opened.grant.heartbeatIntervalSecs, 10),
+    metrics: seconds(opened.grant.metricsIntervalSecs, 60),
+  };
+  let unanswered = 0;
+  let lastAck = -1n;
+  let over = false;
+
+  const stream: ControlStream = opened.attach({ onMessage: (message) => onMessage(message) });
+
+  const requestConfig = (fresh: boolean): void => {
+    const applied = fresh ? undefined : gateway.applied;
+    stream.send({
+      $case: 'configRequest',
+      value: {
+        nodeId: dependencies.nodeId,
+        configVersion: applied?.generation ?? 0n,
+        checksum: applied?.checksum ?? Buffer.alloc(0),
+      },
+    });
+  };
+
+  const heartbeats = createTicker(clock, intervals.heartbeat, () => {
+    if (unanswered >= limits.agentControl.missedHeartbeats) {
+      stream.cut(`${unanswered} heartbeats in a row were not answered`);
+      return;
+    }
+    unanswered += 1;
+    const usage = dependencies.usage();
+    stream.send({
+      $case: 'heartbeat',
+      value: {
+        nodeId: dependencies.nodeId,
+        sequence: dependencies.nextSequence(),
+        timestamp: timestampOf(clock.now()),
+        cpuUsage: usage.cpu,
+        memoryUsage: usage.memory,
+        uptimeSeconds: BigInt(Math.floor(process.uptime())),
+        linkMetrics: gateway.linkMetrics(),
+        runtimeListeners: gateway.runtimeListeners(),
+      },
+    });
+  });
+
+  const metrics = createTicker(clock, intervals.metrics, () => {
+    stream.send({
+      $case: 'metrics',
+      value: { sequence: dependencies.nextSequence(), timestamp: timestampOf(clock.now()), ...gateway.report() },
+    });
+  });
+
+  const onMessage = (message: ServiceMessage): void => {
+    dependencies.onAnswer();
+    switch (message.$case) {
+      case 'heartbeatResponse':
+        return onHeartbeatResponse(message.value);
+      case 'configUpdate':
+        return onConfigUpdate(message.value);
+      default:
+        message satisfies never;
+    }
+  };
+
+  const onHeartbeatResponse = (response: HeartbeatResponse): void => {
+    if (response.ackSequence > lastAck) {
+      lastAck = response.ackSequence;
+      unanswered = 0;
+    }
+    heartbeats.every(seconds(response.heartbeatIntervalSecs, 10));
+    metrics.every(seconds(response.metricsIntervalSecs, 60));
+    for (const command of response.commands) onCommand(command);
+  };
+
+  const onCommand = (command: Command): void => {
+    switch (command) {
+      case Command.RELOAD_CONFIG:
+        logger.info({}, 'told to load the configuration again');
+        return requestConfig(true);
+      case Command.RUN_DIAGNOSTICS:
+        return logger.info({ diagnostics: gateway.diagnostics() }, 'told to run diagnostics');
+      case Command.RESTART_PINGORA:
+        // Relays run in this process: there is no engine to restart apart from the agent itself.
+        return logger.warn({}, 'told to restart the gateway engine: this agent has none apart from itself');
+      case Command.UNSPECIFIED:
+        return;
+      default:
+        // A later service may know commands that this agent does not.
+        logger.warn({ command: Number(command) }, 'unknown command ignored');
+        command satisfies never;
+    }
+  };
+
+  const onConfigUpdate = ({ update }: ConfigUpdate): void => {
+    switch (update?.$case) {
+      case 'snapshot':
+        if (update.value.nodeId !== '' && update.value.nodeId !== dependencies.nodeId) {
+          return logger.warn({ for: update.value.nodeId }, 'a snapshot of another node ignored');
+        }
+        return dependencies.onSnapshot(update.value);
+      case 'unchanged':
+        return logger.debug({ generation: String(update.value.generation) }, 'configuration unchanged');
+      case 'gatewayConfig':
+      case 'nodeConfig':
+      case 'l3Config':
+        return logger.warn({ update: update.$case }, 'legacy split update ignored');
+      case undefined:
+        return;
+      default:
+        update satisfies never;
+    }
+  };
+
+  const stopTimers = (): void => {
+    over = true;
+    heartbeats.stop();
+    metrics.stop();
+  };
+  const ended = stream.ended.then((end) => {
+    stopTimers();
+    logger.debug({ lived_ms: Math.round(clock.monotonic() - started) }, 'session over');
+    return end;
+  });
+
+  stream.send({ $case: 'hello', value: dependencies.hello() });
+  // Before the request: a service that knows of a reject does not send the rejected snapshot once more.
+  const last = dependencies.lastReport();
+  if (last !== undefined) stream.send({ $case: 'applyReport', value: last });
+  requestConfig(false);
+  // Spread out, so that a fleet that comes back together does not beat together.
+  heartbeats.start(dependencies.random() * Math.min(intervals.heartbeat, limits.agentControl.firstHeartbeatWithinMs));
+  metrics.start(intervals.metrics);
+
+  return {
+    ended,
+    report(report) {
+      if (!over) stream.send({ $case: 'applyReport', value: report });
+    },
+    async close(reason) {
+      stopTimers();
+      await stream.close({ reason, message: '', retryAfterMs: 0 }, limits.agentControl.closeWaitMs);
+    },
+  };
+}
+
+interface Ticker {
+  start(firstAfterMs: number): void;
+  /** A new interval, counted from the last tick. */
+  every(ms: number): void;
+  stop(): void;
+}
+
+function createTicker(clock: Clock, everyMs: number, tick: () => void): Ticker {
+  let interval = everyMs;
+  let timer: NodeJS.Timeout | undefined;
+  let lastTick = clock.monotonic();
+  let stopped = false;
+
+  const arm = (ms: number): void => {
+    clearTimeout(timer);
+    if (stopped) return;
+    timer = setTimeout(() => {
+      lastTick = clock.monotonic();
+      arm(interval);
+      tick();
+    }, ms);
+  };
+
+  return {
+    start: arm,
+    every(ms) {
+      if (ms === interval) return;
+      interval = ms;
+      arm(Math.max(0, lastTick + ms - clock.monotonic()));
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Intervals on the wire to milliseconds; 0 is "not said", and a day is more than any that the service allows. */
+function seconds(value: number, whenZero: number): number {
+  return Math.min(value === 0 ? whenZero : value, 86_400) * 1000;
+}
+
+function timestampOf(milliseconds: number): { readonly seconds: bigint; readonly nanos: number } {
+  const whole = Math.floor(milliseconds / 1000);
+  return { seconds: BigInt(whole), nanos: Math.floor((milliseconds - whole * 1000) * 1e6) };
+}

@@ -1,0 +1,117 @@
+/**
+ * A snapshot as one target: which listeners, what each relays to, which clusters; or everything that is wrong with it.
+ * Pure: no socket is touched before the whole target is known to be valid. Implements `agent-protocol.md`,
+ * Configuration and "The reference agent"; the sharing of listeners follows `service-specification.txt` 3.
+ */
+import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
+import { limits } from '../kernel/limits.js';
+import { err, ok } from '../kernel/result.js';
+import type { Result } from '../kernel/result.js';
+import { applyError, checkRules } from './rule-checks.js';
+import type { CheckedRule } from './rule-checks.js';
+import { parseHostPort } from './host-port.js';
+import type { Cluster, ListenerPlan, Target, Transport } from './plan.js';
+
+export function listenerKey(transport: Transport, addr: string, port: number): string {
+  return `${transport} ${addr} ${port}`;
+}
+
+/**
+ * Reads a snapshot as a target.
+ * @param rejectUnsupported a kind of listener or outbound that this agent can't run is an error instead
+ * @returns the target, or the errors, each naming the resource and the REST field that its rule came from
+ */
+export function planTarget(
+  snapshot: RuntimeConfigSnapshot,
+  rejectUnsupported: boolean,
+): Result<Target, readonly ConfigApplyError[]> {
+  const errors: ConfigApplyError[] = [];
+  const clusters = readClusters(snapshot, errors);
+  const rules = checkRules(snapshot, clusters, errors);
+  if (rules.length > limits.relay.rules) {
+    errors.push({ resourceType: '', resourceId: '', path: '', message: `more than ${limits.relay.rules} rules` });
+  }
+  const listeners = joinListeners(rules, errors);
+  const unsupported = rules.filter(({ unsupported }) => unsupported !== undefined);
+  if (rejectUnsupported) {
+    for (const rule of unsupported) {
+      errors.push(
+        applyError(rule.origin, rule.unsupportedField, `not supported by this agent: ${rule.unsupported ?? ''}`),
+      );
+    }
+  }
+  const node = snapshot.node;
+  const left = unsupported.map(({ ruleId, unsupported: why }) => `${ruleId}: ${why ?? ''}`);
+  if (node?.multiplex === true) {
+    const why = 'multiplexing several listeners over one port';
+    if (rejectUnsupported)
+      errors.push({
+        resourceType: 'connectivity',
+        resourceId: '',
+        path: 'multiplex',
+        message: `not supported by this agent: ${why}`,
+      });
+    left.push(why);
+  }
+  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, unsupported: left });
+}
+
+function readClusters(snapshot: RuntimeConfigSnapshot, errors: ConfigApplyError[]): Map<string, Cluster> {
+  const clusters = new Map<string, Cluster>();
+  for (const cluster of snapshot.gateway?.upstreamClusters ?? []) {
+    const complain = (path: string, message: string): void => {
+      errors.push({ resourceType: 'l4_upstream', resourceId: cluster.name, path, message });
+    };
+    if (clusters.has(cluster.name)) complain('name', 'two upstream clusters have this name');
+    if (cluster.endpoints.length === 0) complain('endpoint', 'expected at least one endpoint');
+    const endpoints = cluster.endpoints.flatMap((text) => {
+      const endpoint = parseHostPort(text);
+      if (endpoint === undefined) complain('endpoint', 'expected host:port, an IPv6 host in brackets');
+      return endpoint === undefined ? [] : [endpoint];
+    });
+    clusters.set(cluster.name, { name: cluster.name, endpoints, enabled: cluster.enabled });
+  }
+  return clusters;
+}
+
+/** Rules with one transport, address and port share a listener. */
+function joinListeners(rules: readonly CheckedRule[], errors: ConfigApplyError[]): Map<string, ListenerPlan> {
+  const groups = new Map<string, CheckedRule[]>();
+  for (const rule of rules) {
+    if (rule.listener === undefined) continue;
+    const key = listenerKey(rule.listener.transport, rule.listener.addr, rule.listener.port);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [rule]);
+    else group.push(rule);
+  }
+  const listeners = new Map<string, ListenerPlan>();
+  for (const [key, group] of groups) {
+    const [first] = group;
+    if (first?.listener === undefined) continue;
+    checkSharing(group, errors);
+    // One rule that can't run makes the listener one that can't: what belongs to it would end at the wrong next hop.
+    const relay = group.length === 1 && first.unsupported === undefined ? first.next : undefined;
+    listeners.set(key, {
+      key,
+      ...first.listener,
+      origin: first.origin,
+      relay: relay === undefined ? undefined : { origin: first.origin, next: relay },
+      routes: relay === undefined ? [] : first.routes,
+    });
+  }
+  return listeners;
+}
+
+function checkSharing(group: readonly CheckedRule[], errors: ConfigApplyError[]): void {
+  const seen = new Set<string>();
+  for (const rule of group) {
+    if (group.length > 1 && rule.alone) {
+      errors.push(applyError(rule.origin, 'listen_port', 'FAKE_TCP shares its listener with nothing'));
+    }
+    for (const match of rule.matches) {
+      if (seen.has(match))
+        errors.push(applyError(rule.origin, 'listen_port', 'another rule of this listener matches the same'));
+      seen.add(match);
+    }
+  }
+}

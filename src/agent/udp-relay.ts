@@ -1,0 +1,203 @@
+/**
+ * One UDP listener of a RAW rule. A session is a client's address and port with a socket of its own towards the next
+ * hop; it ends when nothing has passed for a while. Datagrams are dropped, never queued without bound.
+ * Implements `agent-protocol.md`, "The reference agent".
+ */
+import { createSocket } from 'node:dgram';
+import type { RemoteInfo, Socket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import { lookup } from 'node:dns/promises';
+import { withDeadline, timedOut } from '../kernel/background.js';
+import { errorText } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import { createMeter } from './counters.js';
+import type { HostPort } from './host-port.js';
+import type { RelayRoute } from './plan.js';
+import type { RelayDependencies, RelayListener } from './relay.js';
+
+export interface UdpRelayOptions {
+  /** Silence after which a session ends, milliseconds. */
+  readonly idleMs?: number;
+}
+
+interface Session {
+  /** Towards the next hop. */
+  forward(datagram: Buffer): void;
+  lastUsed: number;
+  end(failed: boolean): void;
+}
+
+/** Opens the listener; rejects with the system's error when address and port can't be had. */
+export async function openUdpListener(
+  addr: string,
+  port: number,
+  dependencies: RelayDependencies,
+  options: UdpRelayOptions = {},
+): Promise<RelayListener> {
+  const { upstreams, links, clock, logger } = dependencies;
+  const idleMs = options.idleMs ?? limits.relay.udpIdleMs;
+  const meter = createMeter(dependencies.totals);
+  const sessions = new Map<string, Session>();
+  let current: RelayRoute | undefined;
+  let state: RelayListener['state'] = 'running';
+  let bound = false;
+
+  const reply = (datagram: Buffer, client: RemoteInfo): boolean => {
+    if (!bound || listening.getSendQueueSize() > limits.relay.udpSendQueueBytes) return false;
+    listening.send(datagram, client.port, client.address, () => undefined);
+    return true;
+  };
+
+  const open = (key: string, client: RemoteInfo, route: RelayRoute): Session | undefined => {
+    const picked = upstreams.pick(route);
+    const [endpoint] = picked.kind === 'endpoints' ? picked.endpoints : [];
+    if (picked.kind === 'refused' || endpoint === undefined || sessions.size >= limits.relay.udpSessionsPerListener) {
+      meter.refused();
+      return undefined;
+    }
+    const link = links.of(route.origin, endpoint, 'udp');
+    const endMeter = meter.begin();
+    const endLink = link.meter.begin();
+    const started = clock.monotonic();
+    let pending: Buffer[] = [];
+    let socket: Socket | undefined;
+    let over = false;
+
+    const session: Session = {
+      lastUsed: started,
+      forward(datagram) {
+        meter.received(datagram.length);
+        if (socket === undefined) {
+          if (pending.length < limits.relay.udpPendingDatagrams) pending.push(datagram);
+        } else if (socket.getSendQueueSize() <= limits.relay.udpSendQueueBytes) {
+          link.meter.sent(datagram.length);
+          socket.send(datagram, () => undefined);
+        }
+      },
+      end(failed) {
+        if (over) return;
+        over = true;
+        pending = [];
+        socket?.close();
+        if (sessions.get(key) === session) sessions.delete(key);
+        endMeter(failed);
+        endLink(failed);
+      },
+    };
+
+    void connectUdp(endpoint).then((connected) => {
+      picked.settled(connected === undefined ? undefined : clock.monotonic() - started);
+      if (connected === undefined || over) {
+        connected?.close();
+        link.failed();
+        return session.end(true);
+      }
+      socket = connected;
+      connected.on('message', (datagram) => {
+        session.lastUsed = clock.monotonic();
+        link.meter.received(datagram.length);
+        if (reply(datagram, client)) meter.sent(datagram.length);
+      });
+      // The next hop refuses: the client's next datagram begins a new session, at the next endpoint.
+      connected.on('error', () => {
+        link.failed();
+        session.end(true);
+      });
+      const held = pending;
+      pending = [];
+      for (const datagram of held) {
+        link.meter.sent(datagram.length);
+        connected.send(datagram, () => undefined);
+      }
+    });
+    sessions.set(key, session);
+    return session;
+  };
+
+  const receive = (datagram: Buffer, client: RemoteInfo): void => {
+    if (current === undefined) return;
+    const key = `${client.address} ${client.port}`;
+    const session = sessions.get(key) ?? open(key, client, current);
+    if (session === undefined) return;
+    session.lastUsed = clock.monotonic();
+    session.forward(datagram);
+  };
+
+  const listen = async (): Promise<Socket> => {
+    const opened = createSocket({ type: isIPv6(addr) ? 'udp6' : 'udp4' });
+    await new Promise<void>((resolve, reject) => {
+      opened.once('error', (error) => {
+        opened.close();
+        reject(error);
+      });
+      opened.bind({ address: addr, port, exclusive: true }, () => {
+        opened.removeAllListeners('error');
+        resolve();
+      });
+    });
+    opened.on('error', (error) => {
+      state = 'failed';
+      logger.error({ addr, port, error: errorText(error) }, 'a UDP listener failed');
+    });
+    opened.on('message', receive);
+    state = 'running';
+    bound = true;
+    return opened;
+  };
+  let listening = await listen();
+
+  const sweeper = setInterval(() => {
+    const now = clock.monotonic();
+    for (const session of sessions.values()) if (now - session.lastUsed >= idleMs) session.end(false);
+  }, idleMs / 4);
+  sweeper.unref();
+
+  const release = (): void => {
+    if (bound) listening.close();
+    bound = false;
+    state = 'failed';
+    for (const session of sessions.values()) session.end(false);
+  };
+
+  return {
+    meter,
+    get state() {
+      return state;
+    },
+    route(route) {
+      current = route;
+    },
+    suspend: release,
+    async resume() {
+      listening = await listen();
+    },
+    async close() {
+      clearInterval(sweeper);
+      current = undefined;
+      release();
+    },
+  };
+}
+
+/** A socket that sends to, and hears, this endpoint alone; undefined when its name is not found. */
+async function connectUdp({ host, port }: HostPort): Promise<Socket | undefined> {
+  const found = await withDeadline(
+    lookup(host).catch(() => undefined),
+    limits.relay.connectTimeoutMs,
+  );
+  if (found === undefined || found === timedOut) return undefined;
+  const socket = createSocket({ type: found.family === 6 ? 'udp6' : 'udp4' });
+  return new Promise((resolve) => {
+    const fail = (): void => {
+      socket.removeAllListeners();
+      socket.close();
+      resolve(undefined);
+    };
+    socket.once('error', fail);
+    socket.connect(port, found.address, (error?: Error) => {
+      if (error instanceof Error) return fail();
+      socket.removeListener('error', fail);
+      resolve(socket);
+    });
+  });
+}

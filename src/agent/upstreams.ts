@@ -1,0 +1,102 @@
+/**
+ * Where a new session goes: the endpoints of a rule's next hop in the order to try them, round robin over a cluster.
+ * Keeps per-cluster figures for metrics. Opens nothing itself.
+ */
+import type { UpstreamMetrics } from '../gen/svc/control/v1/metrics.js';
+import { limits } from '../kernel/limits.js';
+import type { HostPort } from './host-port.js';
+import type { Cluster, RelayRoute } from './plan.js';
+import { createSamples } from './samples.js';
+import type { Samples } from './samples.js';
+
+export type Pick =
+  | {
+      readonly kind: 'endpoints';
+      /** Not empty; at most `limits.relay.connectAttempts`. */
+      readonly endpoints: readonly HostPort[];
+      /** Tells how it went: milliseconds of the connect, or undefined for a failure of all endpoints. */
+      settled(connectMs: number | undefined): void;
+    }
+  | { readonly kind: 'refused'; readonly reason: 'disabled' | 'unknown' };
+
+export interface Upstreams {
+  /** Takes effect for new sessions; a cluster that stays keeps its turn and its figures. */
+  set(clusters: ReadonlyMap<string, Cluster>): void;
+  pick(route: RelayRoute): Pick;
+  /** Figures per cluster, latencies since the last call. */
+  metrics(): readonly UpstreamMetrics[];
+}
+
+interface Entry {
+  cluster: Cluster;
+  turn: number;
+  requests: number;
+  errors: number;
+  healthy: boolean;
+  readonly latency: Samples;
+}
+
+/** `latency` gets every connect time as well. */
+export function createUpstreams(latency: Samples): Upstreams {
+  let entries = new Map<string, Entry>();
+
+  const pickCluster = (entry: Entry): Pick => {
+    const { endpoints, enabled } = entry.cluster;
+    if (!enabled) return { kind: 'refused', reason: 'disabled' };
+    if (endpoints.length === 0) return { kind: 'refused', reason: 'unknown' };
+    const start = entry.turn % endpoints.length;
+    entry.turn = start + 1;
+    entry.requests += 1;
+    const inTurn = [...endpoints.slice(start), ...endpoints.slice(0, start)];
+    return {
+      kind: 'endpoints',
+      endpoints: inTurn.slice(0, limits.relay.connectAttempts),
+      settled(connectMs) {
+        entry.healthy = connectMs !== undefined;
+        if (connectMs === undefined) entry.errors += 1;
+        else {
+          entry.latency.add(connectMs);
+          latency.add(connectMs);
+        }
+      },
+    };
+  };
+
+  return {
+    set(clusters) {
+      entries = new Map(
+        Array.from(clusters, ([name, cluster]) => {
+          const old = entries.get(name);
+          if (old === undefined) return [name, createEntry(cluster)];
+          old.cluster = cluster;
+          return [name, old];
+        }),
+      );
+    },
+    pick({ next }) {
+      if (next.kind === 'cluster') {
+        const entry = entries.get(next.name);
+        return entry === undefined ? { kind: 'refused', reason: 'unknown' } : pickCluster(entry);
+      }
+      return {
+        kind: 'endpoints',
+        endpoints: [next.endpoint],
+        settled: (connectMs) => {
+          if (connectMs !== undefined) latency.add(connectMs);
+        },
+      };
+    },
+    metrics: () =>
+      Array.from(entries, ([cluster, entry]) => {
+        const latencyP99Ms = entry.latency.percentile(0.99);
+        entry.latency.clear();
+        const { requests, errors, healthy } = entry;
+        return { cluster, requests: BigInt(requests), errors: BigInt(errors), healthy, latencyP99Ms };
+      }),
+  };
+}
+
+function createEntry(cluster: Cluster): Entry {
+  const latency = createSamples(limits.relay.latencySamples);
+  return { cluster, turn: 0, requests: 0, errors: 0, healthy: true, latency };
+}

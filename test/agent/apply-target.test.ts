@@ -1,0 +1,226 @@
+import { connect } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createRuntime } from '../../src/agent/runtime.js';
+import type { Gateway } from '../../src/agent/gateway.js';
+import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
+import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { cluster, freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+function runtime(rejectUnsupported = false): Gateway {
+  const made = createRuntime({ rejectUnsupported, logger: silentLogger, clock: systemClock });
+  closers.push(() => made.close());
+  return made;
+}
+
+async function greeter(text: string): Promise<string> {
+  const place = await tcpServer((socket) => socket.end(text));
+  closers.push(() => place.close());
+  return `127.0.0.1:${place.port}`;
+}
+
+/** What a connection gets, or the error code that it meets. */
+function fetchText(port: number, host = '127.0.0.1'): Promise<string> {
+  return new Promise((resolve) => {
+    const parts: Buffer[] = [];
+    const socket = connect({ host, port });
+    socket.on('data', (chunk: Buffer) => parts.push(chunk));
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'error'));
+    socket.on('end', () => resolve(Buffer.concat(parts).toString()));
+  });
+}
+
+const keys = (gateway: Gateway): string[] =>
+  gateway.runtimeListeners().map((row) => `${row.transport} ${row.listenAddr}:${row.listenPort} ${row.state}`);
+
+describe('applying a snapshot', () => {
+  it('is all or nothing: a port that is taken rejects it, and the old target keeps running whole', async () => {
+    const target = await greeter('hello');
+    const taken = await tcpServer(() => undefined);
+    closers.push(() => taken.close());
+    const [kept, gone, fresh] = [await freePort(), await freePort(), await freePort()];
+    const gateway = runtime();
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(kept, target), tcpRule(gone, target)] }));
+    const other = await greeter('other');
+    const report = await gateway.apply(
+      snapshot(2, {
+        tcp: [
+          tcpRule(kept, other),
+          tcpRule(fresh, other),
+          tcpRule(taken.port, other, {
+            origin: { resourceType: 'l4_chain', resourceId: 'c9', resourceName: 'nine', hopIndex: 1 },
+          }),
+        ],
+      }),
+    );
+    expect(report).toMatchObject({ generation: 2n, status: ConfigApplyStatus.REJECTED });
+    expect(report?.errors).toHaveLength(1);
+    expect(report?.errors[0]).toMatchObject({
+      resourceType: 'l4_chain',
+      resourceId: 'c9',
+      path: 'hops[1].listen_port',
+    });
+    expect(report?.errors[0]?.message).toContain('EADDRINUSE');
+    expect(gateway.applied?.generation).toBe(1n);
+    expect(await fetchText(kept)).toBe('hello');
+    expect(await fetchText(gone)).toBe('hello');
+    expect(await fetchText(fresh)).toBe('ECONNREFUSED');
+    expect(keys(gateway)).toEqual([`tcp 127.0.0.1:${kept} running`, `tcp 127.0.0.1:${gone} running`]);
+  });
+
+  it('names the address when it is not of this machine', async () => {
+    const report = await runtime().apply(
+      snapshot(1, { tcp: [tcpRule(await freePort(), '127.0.0.1:9', { listenAddr: '192.0.2.77' })] }),
+    );
+    expect(report?.errors[0]?.path).toBe('hops[0].listen_addr');
+  });
+
+  it('ignores a generation older than its own, applies an equal one again', async () => {
+    const [first, second] = [await freePort(), await freePort()];
+    const gateway = runtime();
+    await gateway.apply(snapshot(5, { tcp: [tcpRule(first, '127.0.0.1:9')] }));
+    expect(await gateway.apply(snapshot(4, { tcp: [tcpRule(second, '127.0.0.1:9')] }))).toBeUndefined();
+    expect(keys(gateway)).toEqual([`tcp 127.0.0.1:${first} running`]);
+    expect((await gateway.apply(snapshot(5, { tcp: [tcpRule(second, '127.0.0.1:9')] })))?.status).toBe(
+      ConfigApplyStatus.APPLIED,
+    );
+    expect(keys(gateway)).toEqual([`tcp 127.0.0.1:${second} running`]);
+  });
+
+  it('replaces a wildcard listener by one address of the same port, and goes back when that fails', async () => {
+    const target = await greeter('hello');
+    const port = await freePort();
+    const gateway = runtime();
+    const wild = tcpRule(port, target, { listenAddr: '0.0.0.0' });
+    await gateway.apply(snapshot(1, { tcp: [wild] }));
+    const failed = await gateway.apply(
+      snapshot(2, { tcp: [tcpRule(port, target), tcpRule(await freePort(), target, { listenAddr: '192.0.2.77' })] }),
+    );
+    expect(failed?.status).toBe(ConfigApplyStatus.REJECTED);
+    expect(keys(gateway)).toEqual([`tcp 0.0.0.0:${port} running`]);
+    expect(await fetchText(port)).toBe('hello');
+    expect((await gateway.apply(snapshot(3, { tcp: [tcpRule(port, target)] })))?.errors).toEqual([]);
+    expect(keys(gateway)).toEqual([`tcp 127.0.0.1:${port} running`]);
+    expect(await fetchText(port)).toBe('hello');
+  });
+
+  it('closes what the new target no longer has', async () => {
+    const target = await greeter('hello');
+    const port = await freePort();
+    const gateway = runtime();
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(port, target)] }));
+    await gateway.apply(snapshot(2));
+    expect(keys(gateway)).toEqual([]);
+    expect(await fetchText(port)).toBe('ECONNREFUSED');
+  });
+
+  it('lets live connections of a listener that is gone come to their end', async () => {
+    const place = await tcpServer((socket) => socket.pipe(socket));
+    closers.push(() => place.close());
+    const port = await freePort();
+    const gateway = runtime();
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(port, `127.0.0.1:${place.port}`)] }));
+    const socket = connect({ host: '127.0.0.1', port });
+    const echo = (): Promise<string> =>
+      new Promise((resolve) => socket.once('data', (chunk) => resolve(chunk.toString())));
+    socket.write('one');
+    expect(await echo()).toBe('one');
+    await gateway.apply(snapshot(2));
+    socket.write('two');
+    expect(await echo()).toBe('two');
+    socket.destroy();
+  });
+
+  it('checks every rule before it touches a socket', async () => {
+    const port = await freePort();
+    const gateway = runtime();
+    const report = await gateway.apply(
+      snapshot(1, {
+        tcp: [
+          tcpRule(port, '127.0.0.1:9'),
+          tcpRule(await freePort(), 'cluster:none', {}, 'a'),
+          tcpRule(await freePort(), 'no endpoint', {}, 'b'),
+          tcpRule(70_000, '127.0.0.1:9', {}, 'c'),
+          tcpRule(await freePort(), '127.0.0.1:9', { listenAddr: 'localhost' }, 'd'),
+          tcpRule(port, '127.0.0.1:9', {}, 'e'),
+        ],
+        udp: [udpRule(await freePort(), '127.0.0.1:9', { mode: UdpMode.ENC }, 'f')],
+        clusters: [cluster('u', ['nonsense'])],
+      }),
+    );
+    expect(report?.errors.map(({ resourceId, path }) => `${resourceId} ${path}`).toSorted()).toEqual([
+      'a target.upstream_id',
+      'b target',
+      'c hops[0].listen_port',
+      'd hops[0].listen_addr',
+      'e hops[0].listen_port',
+      'f hops[0].credential_id',
+      'u endpoint',
+    ]);
+    expect(keys(gateway)).toEqual([]);
+    expect(await fetchText(port)).toBe('ECONNREFUSED');
+  });
+
+  it('reports kinds that it can not run as unsupported, or rejects them when told to', async () => {
+    const [sni, shared, tls, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
+    const target = await greeter('hello');
+    const mixed: RuntimeConfigSnapshot = snapshot(1, {
+      tcp: [
+        tcpRule(sni, target, { serverNames: ['a.example'] }, 'sni'),
+        tcpRule(shared, target, { serverNames: ['b.example'] }, 'named'),
+        tcpRule(shared, target, {}, 'fallback'),
+        tcpRule(
+          tls,
+          target,
+          {
+            outbound: { ...tcpRule(1, target).outbound!, tls: true },
+            upstreamTlsSpkiPinsSha256: [Buffer.alloc(32).toString('base64')],
+          },
+          'tls',
+        ),
+        tcpRule(plain, target, {}, 'plain'),
+      ],
+    });
+    const gateway = runtime();
+    expect((await gateway.apply(mixed))?.errors).toEqual([]);
+    expect(keys(gateway)).toEqual([
+      `tcp 127.0.0.1:${sni} unsupported`,
+      `tcp 127.0.0.1:${shared} unsupported`,
+      `tcp 127.0.0.1:${tls} unsupported`,
+      `tcp 127.0.0.1:${plain} running`,
+    ]);
+    expect(await fetchText(shared)).toBe('ECONNREFUSED');
+    expect(await fetchText(plain)).toBe('hello');
+
+    const strict = runtime(true);
+    const report = await strict.apply(mixed);
+    expect(report?.status).toBe(ConfigApplyStatus.REJECTED);
+    expect(report?.errors.map(({ resourceId }) => resourceId)).toEqual(['sni', 'named', 'tls']);
+    expect(keys(strict)).toEqual([]);
+  });
+
+  it('refuses upstream TLS without a pin, TLS rules without certificate, REALITY rules without key', async () => {
+    const target = '127.0.0.1:9';
+    const report = await runtime().apply(
+      snapshot(1, {
+        tcp: [
+          tcpRule(1001, target, { outbound: { ...tcpRule(1, target).outbound!, tls: true } }, 'a'),
+          tcpRule(1002, target, { mode: TcpProxyMode.TLS, serverNames: ['x'], tlsCredentialId: 'gone' }, 'b'),
+          tcpRule(1003, target, { mode: TcpProxyMode.REALITY, serverNames: ['x'] }, 'c'),
+        ],
+      }),
+    );
+    expect(report?.errors.map(({ resourceId, path }) => `${resourceId} ${path}`)).toEqual([
+      'a target.tls',
+      'b hops[0].credential_id',
+      'c hops[0].credential_id',
+    ]);
+  });
+});

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { AgentConfigError, readAgentConfig } from '../../src/agent/config.js';
+import { encodeControlPsk } from '../../src/noise/keys.js';
+
+const psk = encodeControlPsk({ secret: randomBytes(32), servicePublic: randomBytes(32) });
+const good = { SVC_AGENT_ID: 'node-1', SVC_CONTROL_ENDPOINT: 'http://gateway.example:8443', SVC_CONTROL_PSK: psk };
+
+function problemOf(change: Record<string, string | undefined>): string {
+  try {
+    readAgentConfig({ ...good, ...change });
+  } catch (error) {
+    if (error instanceof AgentConfigError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+describe('the environment of the agent', () => {
+  it('needs three variables and has defaults for the rest', () => {
+    expect(readAgentConfig(good)).toMatchObject({
+      nodeId: 'node-1',
+      endpoint: { host: 'gateway.example', port: 8443 },
+      rekeyIntervalSeconds: 21_600,
+      rejectUnsupported: false,
+      logLevel: 'info',
+    });
+    expect(readAgentConfig({ ...good, SVC_CONTROL_ENDPOINT: 'http://[2001:db8::1]:1/' }).endpoint).toEqual({
+      host: '2001:db8::1',
+      port: 1,
+    });
+    expect(
+      readAgentConfig({ ...good, SVC_AGENT_REJECT_UNSUPPORTED: 'true', SVC_CONTROL_REKEY_INTERVAL_SECS: '60' }),
+    ).toMatchObject({
+      rejectUnsupported: true,
+      rekeyIntervalSeconds: 60,
+    });
+  });
+
+  it.each([
+    [{ SVC_AGENT_ID: undefined }, /^SVC_AGENT_ID: required/],
+    [{ SVC_AGENT_ID: 'a b' }, /^SVC_AGENT_ID: expected .*"a b"/],
+    [{ SVC_CONTROL_ENDPOINT: undefined }, /^SVC_CONTROL_ENDPOINT: required/],
+    [{ SVC_CONTROL_ENDPOINT: 'https://a:1' }, /^SVC_CONTROL_ENDPOINT: expected http:\/\/host:port/],
+    [{ SVC_CONTROL_ENDPOINT: 'http://a' }, /^SVC_CONTROL_ENDPOINT: expected http:\/\/host:port/],
+    [{ SVC_CONTROL_ENDPOINT: 'http://a:70000' }, /^SVC_CONTROL_ENDPOINT: expected/],
+    [
+      { SVC_CONTROL_ENDPOINT: 'reality://a:1?pbk=x&sid=y&sni=z' },
+      /^SVC_CONTROL_ENDPOINT: .*REALITY endpoints come later/,
+    ],
+    [{ SVC_CONTROL_PSK: undefined }, /^SVC_CONTROL_PSK: required/],
+    [{ SVC_CONTROL_REKEY_INTERVAL_SECS: '9' }, /^SVC_CONTROL_REKEY_INTERVAL_SECS: expected at least 10 seconds/],
+    [{ SVC_CONTROL_REKEY_INTERVAL_SECS: '1.5' }, /^SVC_CONTROL_REKEY_INTERVAL_SECS: expected a whole number/],
+    [{ SVC_AGENT_REJECT_UNSUPPORTED: 'yes' }, /^SVC_AGENT_REJECT_UNSUPPORTED: expected true or false/],
+  ])('is refused by name when wrong: %o', (change, expected) => {
+    expect(problemOf(change)).toMatch(expected);
+  });
+
+  it('lists every wrong variable at once, and never shows the PSK', () => {
+    const wrong = psk.slice(0, -2);
+    const problem = problemOf({ SVC_AGENT_ID: '', SVC_CONTROL_PSK: wrong, SVC_CONTROL_ENDPOINT: 'x' });
+    for (const name of ['SVC_AGENT_ID', 'SVC_CONTROL_PSK', 'SVC_CONTROL_ENDPOINT']) expect(problem).toContain(name);
+    expect(problem).not.toContain(wrong.slice(8, 30));
+  });
+});

@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { afterEach, describe, expect, it } from 'vitest';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { startControlServer } from '../support/agent-control-server.js';
+import type { ControlServer } from '../support/agent-control-server.js';
+import { snapshot } from '../support/snapshots.js';
+import { eventually } from '../support/eventually.js';
+
+let child: ChildProcess | undefined;
+let service: ControlServer | undefined;
+afterEach(async () => {
+  child?.kill('SIGKILL');
+  await service?.stop();
+  child = service = undefined;
+});
+
+interface Running {
+  readonly output: () => string;
+  readonly exit: Promise<number | null>;
+}
+
+function run(environment: Record<string, string>): Running {
+  let output = '';
+  const started = spawn(process.execPath, ['--import', 'tsx', 'src/agent/main.ts'], {
+    env: { PATH: process.env.PATH ?? '', ...environment },
+  });
+  child = started;
+  for (const stream of [started.stdout, started.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+  return { output: () => output, exit: new Promise((resolve) => started.once('exit', resolve)) };
+}
+
+describe('the agent as a process', () => {
+  it('stops with code 2 and names what is wrong with its environment', async () => {
+    const running = run({
+      SVC_AGENT_ID: 'n',
+      SVC_CONTROL_ENDPOINT: 'http://127.0.0.1:1',
+      SVC_CONTROL_PSK: 'svcpsk1_secret',
+    });
+    expect(await running.exit).toBe(2);
+    expect(running.output()).toContain('SVC_CONTROL_PSK');
+    expect(running.output()).not.toContain('secret');
+  });
+
+  it('lives while there is no service, and leaves with SessionClose NORMAL and code 0 on SIGTERM', async () => {
+    service = await startControlServer({
+      onSaid(said, session) {
+        if (said.$case === 'configRequest')
+          session.send({ $case: 'configUpdate', value: { update: { $case: 'snapshot', value: snapshot(1) } } });
+      },
+    });
+    const { port, controlPsk } = service;
+    const running = run({
+      SVC_AGENT_ID: 'node-1',
+      SVC_CONTROL_ENDPOINT: `http://127.0.0.1:${port}`,
+      SVC_CONTROL_PSK: controlPsk,
+    });
+    await eventually(running.output).toContain('configuration applied');
+    const [session] = service.sessions;
+    session?.drop();
+    await eventually(running.output).toContain('connection lost');
+    await eventually(() => service?.sessions.length).toBe(2);
+    child?.kill('SIGTERM');
+    expect(await running.exit).toBe(0);
+    expect(service.sessions[1]?.said.at(-1)).toMatchObject({
+      $case: 'close',
+      value: { reason: SessionCloseReason.NORMAL },
+    });
+    expect(running.output()).not.toContain(controlPsk.slice(8, 40));
+    for (const line of running.output().trim().split('\n'))
+      expect(JSON.parse(line)).toMatchObject({ level: expect.any(String), node: 'node-1' });
+  });
+});

@@ -1,0 +1,338 @@
+import { status } from '@grpc/grpc-js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startAgent } from '../../src/agent/agent.js';
+import type { AgentHandle, AgentOptions } from '../../src/agent/agent.js';
+import { startLightFleet } from '../../src/agent/light-agent.js';
+import type { StreamEnd } from '../../src/agent/control-stream.js';
+import { Command } from '../../src/gen/svc/control/v1/command.js';
+import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
+import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { issuePsk, startControlServer } from '../support/agent-control-server.js';
+import type {
+  Answer,
+  ControlServer,
+  ControlServerOptions,
+  Said,
+  ServerSession,
+} from '../support/agent-control-server.js';
+import { freePort, snapshot, tcpRule } from '../support/snapshots.js';
+import { eventually } from '../support/eventually.js';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+async function server(options: ControlServerOptions = {}, issued = issuePsk()): Promise<ControlServer> {
+  const made = await startControlServer(options, issued);
+  closers.push(() => made.stop());
+  return made;
+}
+
+async function agent(of: ControlServer, options: Partial<AgentOptions> = {}): Promise<AgentHandle> {
+  const made = await startAgent({ config: of.config, ...options });
+  closers.push(() => made.close());
+  return made;
+}
+
+const push = (value: RuntimeConfigSnapshot): Answer => ({
+  $case: 'configUpdate',
+  value: { update: { $case: 'snapshot', value } },
+});
+const unchanged = (generation: bigint): Answer => ({
+  $case: 'configUpdate',
+  value: { update: { $case: 'unchanged', value: { generation } } },
+});
+const answerTo = (said: Said & { $case: 'heartbeat' }, secs: number, commands: Command[] = []): Answer => ({
+  $case: 'heartbeatResponse',
+  value: {
+    ok: true,
+    ackSequence: said.value.sequence,
+    commands,
+    heartbeatIntervalSecs: secs,
+    metricsIntervalSecs: secs,
+  },
+});
+
+/** A service whose node has one configuration: the snapshot for who lacks it, else unchanged. */
+function serving(configuration: RuntimeConfigSnapshot, secs = 1) {
+  return (said: Said, session: ServerSession): void => {
+    if (said.$case === 'heartbeat') session.send(answerTo(said, secs));
+    if (said.$case === 'configRequest') {
+      session.send(
+        said.value.configVersion === configuration.generation
+          ? unchanged(configuration.generation)
+          : push(configuration),
+      );
+    }
+  };
+}
+
+const cases = (session: ServerSession | undefined): string[] => (session?.said ?? []).map(({ $case }) => $case);
+
+describe('a session of the reference agent', () => {
+  it('says hello, asks with version 0, applies, reports, and sends its whole table with each heartbeat', async () => {
+    const port = await freePort();
+    const configuration = snapshot(7, { tcp: [tcpRule(port, '127.0.0.1:9')] });
+    const service = await server({
+      grant: { heartbeatIntervalSecs: 1, metricsIntervalSecs: 1 },
+      onSaid: serving(configuration),
+    });
+    const running = await agent(service);
+    expect(await running.waitUntil(({ generation }) => generation === 7, 20_000)).toBe(true);
+    expect(running.state().connected).toBe(true);
+    const [session] = service.sessions;
+    await eventually(() => cases(session)).toContain('metrics');
+    expect(cases(session).slice(0, 2)).toEqual(['hello', 'configRequest']);
+    const request = session?.said.find((said) => said.$case === 'configRequest');
+    expect(request?.value).toMatchObject({ configVersion: 0n, nodeId: 'node-1' });
+    expect(request?.value.checksum).toHaveLength(0);
+    const report = session?.said.find((said) => said.$case === 'applyReport');
+    expect(report?.value).toMatchObject({
+      generation: 7n,
+      status: ConfigApplyStatus.APPLIED,
+      checksum: Buffer.alloc(32, 7),
+    });
+    await eventually(
+      () => session?.said.findLast((said) => said.$case === 'heartbeat')?.value.runtimeListeners,
+    ).toMatchObject([
+      {
+        transport: 'tcp',
+        listenAddr: '127.0.0.1',
+        listenPort: port,
+        state: 'running',
+        bytesIn: 0n,
+        routes: [{ matchKind: 'default', nextHop: '127.0.0.1:9' }],
+      },
+    ]);
+    const beat = session?.said.findLast((said) => said.$case === 'heartbeat')?.value;
+    for (const usage of [beat!.cpuUsage, beat!.memoryUsage]) expect(usage >= 0 && usage <= 1).toBe(true);
+  });
+
+  it('ends with an encrypted SessionClose NORMAL when it is closed, and closes its listeners', async () => {
+    const port = await freePort();
+    const service = await server({ onSaid: serving(snapshot(1, { tcp: [tcpRule(port, '127.0.0.1:9')] })) });
+    const running = await agent(service);
+    await running.waitUntil(({ generation }) => generation === 1, 20_000);
+    await running.close();
+    expect(service.sessions[0]?.said.at(-1)).toMatchObject({
+      $case: 'close',
+      value: { reason: SessionCloseReason.NORMAL },
+    });
+    expect(running.state()).toMatchObject({ connected: false, listeners: [] });
+  });
+
+  it('keeps everything running while the service is away, and comes back with its generation and last report', async () => {
+    const port = await freePort();
+    const configuration = snapshot(3, { tcp: [tcpRule(port, '127.0.0.1:9')] });
+    const issued = issuePsk();
+    const first = await startControlServer({ onSaid: serving(configuration) }, issued);
+    const running = await agent(first);
+    await running.waitUntil(({ generation }) => generation === 3, 20_000);
+    await first.stop();
+    expect(await running.waitUntil(({ connected }) => !connected, 20_000)).toBe(true);
+    expect(running.state().listeners).toMatchObject([{ listenPort: port, state: 'running' }]);
+    const second = await server({ port: first.port, onSaid: serving(configuration) }, issued);
+    expect(await running.waitUntil(({ connected }) => connected, 20_000)).toBe(true);
+    const said = second.sessions[0]?.said ?? [];
+    expect(said.slice(0, 3).map(({ $case }) => $case)).toEqual(['hello', 'applyReport', 'configRequest']);
+    expect(said[1]).toMatchObject({ value: { generation: 3n, status: ConfigApplyStatus.APPLIED } });
+    expect(said[2]).toMatchObject({ value: { configVersion: 3n, checksum: Buffer.alloc(32, 3) } });
+    expect(second.sessions[0]?.said.filter(({ $case }) => $case === 'applyReport')).toHaveLength(1);
+  });
+
+  it('offers the time that the service told it when its own clock is wrong, at once', async () => {
+    const service = await server({ clockOffsetMs: 3_600_000, onSaid: serving(snapshot(1)) });
+    const running = await agent(service);
+    expect(await running.waitUntil(({ generation }) => generation === 1, 20_000)).toBe(true);
+    expect(service.opens()).toBe(2);
+  });
+
+  it('joins a snapshot that comes in many fragments', async () => {
+    const rules = [];
+    for (let i = 0; i < 3000; i += 1)
+      rules.push(tcpRule(20_000 + i, '127.0.0.1:9', { serverNames: [`${'n'.repeat(50)}${i}.example`] }));
+    const service = await server({ grant: { heartbeatIntervalSecs: 1 }, onSaid: serving(snapshot(1, { tcp: rules })) });
+    const running = await agent(service);
+    expect(await running.waitUntil(({ generation }) => generation === 1, 20_000)).toBe(true);
+    // The table is longer than one frame as well, on its way back.
+    await eventually(
+      () => service.sessions[0]?.said.findLast((said) => said.$case === 'heartbeat')?.value.runtimeListeners.length,
+    ).toBe(3000);
+  });
+
+  it('keeps its target when a snapshot is rejected, and says so once more on the next session', async () => {
+    const port = await freePort();
+    const good = snapshot(1, { tcp: [tcpRule(port, '127.0.0.1:9')] });
+    const bad = snapshot(2, { tcp: [tcpRule(port, 'cluster:gone')] });
+    const service = await server({
+      onSaid(said, session) {
+        if (said.$case === 'configRequest' && session.index === 0) session.send(push(good));
+        if (said.$case === 'applyReport' && said.value.generation === 1n) session.send(push(bad));
+        if (said.$case === 'applyReport' && said.value.generation === 2n && session.index === 0) session.drop();
+        if (said.$case === 'configRequest' && session.index === 1) session.send(unchanged(0n));
+      },
+    });
+    const running = await agent(service);
+    await eventually(() => service.sessions.length).toBe(2);
+    expect(await running.waitUntil(({ connected }) => connected, 20_000)).toBe(true);
+    expect(service.sessions[1]?.said.slice(0, 3)).toMatchObject([
+      { $case: 'hello' },
+      {
+        $case: 'applyReport',
+        value: { generation: 2n, status: ConfigApplyStatus.REJECTED, errors: [{ path: 'target.upstream_id' }] },
+      },
+      { $case: 'configRequest', value: { configVersion: 1n } },
+    ]);
+    expect(running.state().listeners).toMatchObject([{ listenPort: port, state: 'running' }]);
+  });
+
+  it('asks for everything when told to reload', async () => {
+    let told = false;
+    const service = await server({
+      grant: { heartbeatIntervalSecs: 1 },
+      onSaid(said, session) {
+        serving(snapshot(4))(said, session);
+        if (said.$case === 'heartbeat' && !told) {
+          told = true;
+          session.send(answerTo(said, 1, [Command.RELOAD_CONFIG, Command.RUN_DIAGNOSTICS, 99 as Command]));
+        }
+      },
+    });
+    await agent(service);
+    const versions = () =>
+      service.sessions[0]?.said
+        .filter((said) => said.$case === 'configRequest')
+        .map(({ value }) => value.configVersion);
+    await eventually(versions).toEqual([0n, 0n]);
+    await eventually(() => cases(service.sessions[0]).filter((name) => name === 'applyReport').length).toBe(2);
+  });
+
+  it('takes three heartbeats without an answer for a lost connection', async () => {
+    const service = await server({ grant: { heartbeatIntervalSecs: 1 } });
+    const ends: StreamEnd[] = [];
+    await agent(service, { random: () => 0, events: { onDisconnected: (end) => void ends.push(end) } });
+    await eventually(() => service.sessions.length).toBe(2);
+    expect(ends[0]).toMatchObject({ kind: 'lost', detail: expect.stringContaining('3 heartbeats') });
+    expect(cases(service.sessions[0]).filter((name) => name === 'heartbeat')).toHaveLength(3);
+  });
+});
+
+describe('the end of a session', () => {
+  const endWith = async (end: (session: ServerSession) => void): Promise<{ end: StreamEnd; delay: number }> => {
+    const service = await server({
+      onSaid(said, session) {
+        if (said.$case !== 'configRequest') return;
+        session.send(unchanged(0n));
+        end(session);
+      },
+    });
+    let seen: { end: StreamEnd; delay: number } | undefined;
+    await agent(service, { events: { onDisconnected: (reason, delay) => (seen ??= { end: reason, delay }) } });
+    await eventually(() => seen).toBeDefined();
+    return seen!;
+  };
+
+  it('is believed when it is encrypted: superseded waits a minute, draining as long as it says', async () => {
+    const superseded = await endWith((session) =>
+      session.close({ reason: SessionCloseReason.SUPERSEDED, message: '', retryAfterMs: 0 }),
+    );
+    expect(superseded).toMatchObject({ end: { kind: 'closed' } });
+    expect(superseded.delay).toBeGreaterThanOrEqual(60_000);
+    const draining = await endWith((session) =>
+      session.close({ reason: SessionCloseReason.DRAINING, message: '', retryAfterMs: 12_345 }, status.UNAVAILABLE),
+    );
+    expect(draining.delay).toBe(12_345);
+  });
+
+  it('is a lost connection when it is a bare status, whatever the status', async () => {
+    for (const code of [status.PERMISSION_DENIED, status.ABORTED, status.UNAUTHENTICATED]) {
+      const { end, delay } = await endWith((session) => session.drop(code));
+      expect(end.kind).toBe('lost');
+      expect(delay).toBeLessThanOrEqual(1000);
+    }
+  });
+});
+
+describe('rekey', () => {
+  it('opens the new session first, closes the old one with REKEY, repeats the last report, and stays connected', async () => {
+    const configuration = snapshot(9);
+    let closedBeforeHello = true;
+    const sessionsSeen: ServerSession[] = [];
+    const service = await server({
+      grant: { rekeyAfterSecs: 1 },
+      onSaid(said, session) {
+        serving(configuration)(said, session);
+        if (said.$case !== 'hello') return;
+        const old = sessionsSeen.at(-1);
+        if (old !== undefined && old.said.at(-1)?.$case !== 'close') closedBeforeHello = false;
+        sessionsSeen.push(session);
+      },
+    });
+    let lost = 0;
+    let rekeyed = 0;
+    const running = await agent(service, {
+      events: { onDisconnected: () => (lost += 1), onRekeyed: () => (rekeyed += 1) },
+    });
+    await eventually(() => rekeyed).toBeGreaterThanOrEqual(2);
+    await eventually(() => cases(service.sessions[1]).slice(0, 3)).toEqual(['hello', 'applyReport', 'configRequest']);
+    expect(service.sessions[0]?.said.at(-1)).toMatchObject({
+      $case: 'close',
+      value: { reason: SessionCloseReason.REKEY },
+    });
+    expect(service.sessions[1]?.said[1]).toMatchObject({ value: { generation: 9n } });
+    expect(service.sessions[1]?.said[2]).toMatchObject({ value: { configVersion: 9n } });
+    expect(closedBeforeHello).toBe(true);
+    expect(lost).toBe(0);
+    expect(running.state().connected).toBe(true);
+  });
+
+  it('keeps the old session while a new one is refused', async () => {
+    const issued = issuePsk();
+    let refuse = false;
+    const service = await server(
+      {
+        grant: { rekeyAfterSecs: 2 },
+        onSaid: serving(snapshot(1)),
+        get clockOffsetMs() {
+          // A clock that never agrees: every new session is refused.
+          return refuse ? (service.opens() % 2 === 0 ? 9_000_000 : -9_000_000) : 0;
+        },
+      },
+      issued,
+    );
+    const running = await agent(service);
+    await running.waitUntil(({ generation }) => generation === 1, 20_000);
+    refuse = true;
+    await eventually(() => service.opens()).toBeGreaterThanOrEqual(3);
+    expect(service.sessions).toHaveLength(1);
+    expect(service.sessions[0]?.over).toBe(false);
+    refuse = false;
+    await eventually(() => service.sessions.length).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe('light agents', () => {
+  it('acknowledge each generation and tell when', async () => {
+    const service = await server({ onSaid: serving(snapshot(1)) });
+    const applied: number[] = [];
+    const fleet = await startLightFleet({
+      endpoint: service.config.endpoint,
+      agents: Array.from({ length: 5 }, () => ({ nodeId: 'node-1', controlPsk: service.controlPsk })),
+      onApplied: (_node, generation) => applied.push(generation),
+    });
+    closers.push(() => fleet.close());
+    await eventually(() => fleet.connected()).toBe(5);
+    await eventually(() => applied).toEqual([1, 1, 1, 1, 1]);
+    service.sessions[2]?.send(push(snapshot(2)));
+    await eventually(() => fleet.applied('node-1')?.generation).toBe(2);
+    await eventually(() => service.sessions[2]?.said.findLast(({ $case }) => $case === 'applyReport')).toMatchObject({
+      $case: 'applyReport',
+      value: { generation: 2n },
+    });
+    await fleet.close();
+    expect(fleet.connected()).toBe(0);
+    expect(service.sessions.every((session) => session.said.at(-1)?.$case === 'close')).toBe(true);
+  });
+});

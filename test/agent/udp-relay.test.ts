@@ -1,0 +1,117 @@
+import { createSocket } from 'node:dgram';
+import type { Socket } from 'node:dgram';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createMeter } from '../../src/agent/counters.js';
+import { createLinks } from '../../src/agent/links.js';
+import type { RelayListener } from '../../src/agent/relay.js';
+import { createRuntime } from '../../src/agent/runtime.js';
+import { createSamples } from '../../src/agent/samples.js';
+import { openUdpListener } from '../../src/agent/udp-relay.js';
+import { createUpstreams } from '../../src/agent/upstreams.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { cluster, freePort, snapshot, udpEcho, udpRule } from '../support/snapshots.js';
+import { eventually } from '../support/eventually.js';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+async function echo(tag: string): Promise<string> {
+  const place = await udpEcho(tag);
+  closers.push(() => place.close());
+  return `127.0.0.1:${place.port}`;
+}
+
+function client(): Socket {
+  const socket = createSocket('udp4');
+  closers.push(async () => socket.close());
+  return socket;
+}
+
+/** Asks until answered: loopback UDP may drop, and the answer is what counts. */
+function ask(socket: Socket, port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const again = setInterval(() => socket.send(text, port, '127.0.0.1'), 200);
+    socket.once('message', (answer) => {
+      clearInterval(again);
+      resolve(answer.toString());
+    });
+    socket.send(text, port, '127.0.0.1');
+  });
+}
+
+describe('a RAW UDP relay', () => {
+  it('carries datagrams through two hops and keeps clients apart', async () => {
+    const target = await echo('t');
+    const [first, second] = [await freePort(), await freePort()];
+    const gateway = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
+    closers.push(() => gateway.close());
+    const report = await gateway.apply(
+      snapshot(1, {
+        udp: [udpRule(first, `127.0.0.1:${second}`), udpRule(second, 'cluster:u')],
+        clusters: [cluster('u', [target])],
+      }),
+    );
+    expect(report?.errors).toEqual([]);
+    const [a, b] = [client(), client()];
+    expect(await Promise.all([ask(a, first, 'from a'), ask(b, first, 'from b')])).toEqual(['t:from a', 't:from b']);
+    const row = gateway.runtimeListeners().find(({ listenPort }) => listenPort === first);
+    expect(row).toMatchObject({ transport: 'udp', state: 'running', activeSessions: 2n });
+    expect(Number(row?.bytesIn)).toBeGreaterThanOrEqual(12);
+  });
+
+  it('gives a session to one endpoint, new sessions to a changed one, and none to a disabled cluster', async () => {
+    const [one, two, port] = [await echo('one'), await echo('two'), await freePort()];
+    const gateway = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
+    closers.push(() => gateway.close());
+    const rules = { udp: [udpRule(port, 'cluster:u')] };
+    await gateway.apply(snapshot(1, { ...rules, clusters: [cluster('u', [one])] }));
+    const old = client();
+    expect(await ask(old, port, 'x')).toBe('one:x');
+    await gateway.apply(snapshot(2, { ...rules, clusters: [cluster('u', [two])] }));
+    expect(await ask(client(), port, 'y')).toBe('two:y');
+    expect(await ask(old, port, 'z')).toBe('one:z');
+    await gateway.apply(snapshot(3, { ...rules, clusters: [cluster('u', [two], false)] }));
+    client().send('refused', port, '127.0.0.1');
+    await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBe(1n);
+    expect(await ask(old, port, 'still')).toBe('one:still');
+  });
+
+  it('ends a session after a while of silence', async () => {
+    const target = await echo('t');
+    const { listener, port } = await listenerTo(target, 100);
+    expect(await ask(client(), port, 'x')).toBe('t:x');
+    await eventually(() => listener.meter.values.activeSessions).toBe(0);
+    expect(listener.meter.values).toMatchObject({ totalSessions: 1, errorSessions: 0 });
+  });
+
+  it('ends a session whose next hop refuses, and begins anew', async () => {
+    const { listener, port } = await listenerTo(`127.0.0.1:${await freePort()}`, 60_000);
+    const socket = client();
+    const again = setInterval(() => socket.send('x', port, '127.0.0.1'), 20);
+    await eventually(() => listener.meter.values.errorSessions).toBeGreaterThanOrEqual(2);
+    clearInterval(again);
+  });
+});
+
+async function listenerTo(target: string, idleMs: number): Promise<{ listener: RelayListener; port: number }> {
+  const port = await freePort();
+  const upstreams = createUpstreams(createSamples(16));
+  const dependencies = {
+    upstreams,
+    links: createLinks(),
+    clock: systemClock,
+    logger: silentLogger,
+    totals: createMeter(),
+  };
+  const listener = await openUdpListener('127.0.0.1', port, dependencies, { idleMs });
+  closers.push(() => listener.close(0));
+  const [host = '', targetPort] = target.split(':');
+  listener.route({
+    origin: { resourceType: 'l4_chain', resourceId: 'c', resourceName: 'c', hopIndex: 0 },
+    next: { kind: 'endpoint', endpoint: { host, port: Number(targetPort) } },
+  });
+  return { listener, port };
+}

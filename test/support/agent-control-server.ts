@@ -1,0 +1,199 @@
+/**
+ * The service's side of the control protocol in its plainest form, for tests of the agent: real gRPC, real handshake,
+ * and a test that decides what is answered. Not the service: no admission, no limits, no stores.
+ */
+import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { randomBytes } from 'node:crypto';
+import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
+import type { SecureAgentServiceServer } from '../../src/gen/svc/control/v1/secure_agent_service.js';
+import { AgentPayload, ServicePayload, SessionGrant, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
+import type { SecureFrame, SessionClose } from '../../src/gen/svc/control/v1/session.js';
+import type { AgentConfig } from '../../src/agent/config.js';
+import { createJoiner, splitPayload } from '../../src/noise/fragmenter.js';
+import { controlPrologue, respond, sessionIdOf } from '../../src/noise/handshake.js';
+import type { NoiseSession } from '../../src/noise/handshake.js';
+import { agentKeysFrom, encodeControlPsk, generateX25519 } from '../../src/noise/keys.js';
+import { limits } from '../../src/kernel/limits.js';
+import { valueOf } from './noise-parties.js';
+
+export type Said = NonNullable<AgentPayload['payload']>;
+export type Answer = NonNullable<ServicePayload['payload']>;
+
+export interface ServerSession {
+  readonly index: number;
+  readonly said: Said[];
+  send(payload: Answer): void;
+  /** SessionClose under the session's keys, then the status. */
+  close(close: SessionClose, code?: number): void;
+  /** A bare status: nothing encrypted is said. */
+  drop(code?: number): void;
+  readonly over: boolean;
+}
+
+export interface ControlServerOptions {
+  readonly grant?: Partial<SessionGrant>;
+  /** Of the service, relative to this machine's. */
+  readonly clockOffsetMs?: number;
+  readonly port?: number;
+  onSaid?(said: Said, session: ServerSession): void;
+}
+
+export interface ControlServer {
+  readonly port: number;
+  readonly sessions: ServerSession[];
+  readonly config: AgentConfig;
+  /** The text form of the node's PSK. */
+  readonly controlPsk: string;
+  /** OpenSession calls, refused ones included. */
+  opens(): number;
+  stop(): Promise<void>;
+}
+
+/** A node's PSK, as the service would issue it. */
+export interface Issued {
+  readonly controlPsk: string;
+  readonly service: ReturnType<typeof generateX25519>;
+}
+
+export function issuePsk(): Issued {
+  const service = generateX25519();
+  return { service, controlPsk: encodeControlPsk({ secret: randomBytes(32), servicePublic: service.publicKey.bytes }) };
+}
+
+export async function startControlServer(
+  options: ControlServerOptions = {},
+  issued = issuePsk(),
+): Promise<ControlServer> {
+  const nodeId = 'node-1';
+  const keys = valueOf(agentKeysFrom(issued.controlPsk));
+  const pending = new Map<string, NoiseSession>();
+  const sessions: ServerSession[] = [];
+  let opens = 0;
+
+  const service: SecureAgentServiceServer = {
+    openSession(call, callback) {
+      opens += 1;
+      const refuse = (code: number, details: string, metadata = new Metadata()): void =>
+        callback({ code, details, metadata });
+      const started = respond(
+        {
+          prologue: controlPrologue(call.request.nodeId),
+          psk: keys.psk,
+          localStatic: issued.service,
+          remoteStatic: keys.nodeStatic.publicKey,
+        },
+        call.request.handshake,
+      );
+      if (!started.ok) return refuse(status.UNAUTHENTICATED, 'session refused');
+      const serverTime = Date.now() + (options.clockOffsetMs ?? 0);
+      const offer = SessionOffer.decode(started.value.payload);
+      if (Math.abs(Number(offer.timestampMs) - serverTime) > limits.agent.clockSkewMs) {
+        const trailer = new Metadata();
+        trailer.set('server-time-ms', String(serverTime));
+        return refuse(status.FAILED_PRECONDITION, 'clock skew', trailer);
+      }
+      const grant = SessionGrant.encode({
+        rekeyAfterSecs: 21_600,
+        heartbeatIntervalSecs: 10,
+        metricsIntervalSecs: 60,
+        serverTimeMs: BigInt(serverTime),
+        ...options.grant,
+      }).finish();
+      const finished = valueOf(started.value.finish(grant));
+      const sessionId = Buffer.from(sessionIdOf(finished.handshakeHash));
+      pending.set(sessionId.toString('hex'), finished);
+      callback(null, { sessionId, handshake: Buffer.from(finished.message) });
+    },
+    control(call) {
+      serveControl(call, pending, sessions, options);
+    },
+  };
+  const server = new Server({ 'grpc.max_receive_message_length': limits.agent.grpcMessageBytes });
+  server.addService(SecureAgentServiceService, service);
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(`127.0.0.1:${options.port ?? 0}`, ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+
+  return {
+    port,
+    sessions,
+    controlPsk: issued.controlPsk,
+    config: {
+      nodeId,
+      endpoint: { host: '127.0.0.1', port },
+      keys,
+      rekeyIntervalSeconds: 21_600,
+      rejectUnsupported: false,
+      logLevel: 'error',
+    },
+    opens: () => opens,
+    async stop() {
+      server.forceShutdown();
+    },
+  };
+}
+
+function serveControl(
+  call: ServerDuplexStream<SecureFrame, SecureFrame>,
+  pending: Map<string, NoiseSession>,
+  sessions: ServerSession[],
+  options: ControlServerOptions,
+): void {
+  const joiner = createJoiner(limits.agent.joinedInBytes);
+  let noise: NoiseSession | undefined;
+  let over = false;
+  const said: Said[] = [];
+  const write = (payload: Answer): void => {
+    if (noise === undefined || over) return;
+    for (const plaintext of splitPayload(ServicePayload.encode({ payload }).finish())) {
+      const sequence = noise.send.nextSequence;
+      const ciphertext = Buffer.from(valueOf(noise.send.encrypt(sequence, plaintext)));
+      call.write({ sessionId: Buffer.alloc(0), sequence: BigInt(sequence), ciphertext });
+    }
+  };
+  const end = (code: number, details: string): void => {
+    if (over) return;
+    over = true;
+    if (code === status.OK) call.end();
+    else call.emit('error', { code, details, metadata: new Metadata() });
+  };
+  const session: ServerSession = {
+    index: sessions.length,
+    said,
+    send: write,
+    close(close, code = status.ABORTED) {
+      write({ $case: 'close', value: close });
+      end(code, 'closed');
+    },
+    drop: (code = status.UNAVAILABLE) => end(code, 'dropped'),
+    get over() {
+      return over;
+    },
+  };
+  call.on('error', () => (over = true));
+  call.on('cancelled', () => (over = true));
+  call.on('end', () => end(status.OK, ''));
+  call.on('data', (frame: SecureFrame) => {
+    if (over) return;
+    if (noise === undefined) {
+      const id = frame.sessionId.toString('hex');
+      noise = pending.get(id);
+      pending.delete(id);
+      if (noise === undefined) return end(status.UNAUTHENTICATED, 'session refused');
+      sessions.push(session);
+    }
+    const plaintext = noise.receive.decrypt(frame.sequence, frame.ciphertext);
+    if (!plaintext.ok) return end(status.ABORTED, plaintext.error);
+    const joined = joiner.push(plaintext.value, 0);
+    if (joined.kind === 'refused') return end(status.INVALID_ARGUMENT, joined.reason);
+    if (joined.kind === 'more') return;
+    const payload = AgentPayload.decode(joined.payload).payload;
+    if (payload === undefined) return end(status.INVALID_ARGUMENT, 'empty payload');
+    said.push(payload);
+    options.onSaid?.(payload, session);
+    if (payload.$case === 'close') end(status.OK, '');
+  });
+}

@@ -1,0 +1,133 @@
+/** Snapshots as the service would compile them for RAW chains, and the sockets that tests put around them. */
+import { createSocket } from 'node:dgram';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import type { UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
+import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
+import type { TcpProxyRule, UdpRule } from '../../src/gen/svc/control/v1/rules.js';
+import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
+import type { Outbound } from '../../src/gen/svc/control/v1/transport.js';
+
+export const none = Buffer.alloc(0);
+const rawTcp = { payload: PayloadProtocol.TCP, outer: OuterTransport.TCP, security: SecurityLayer.RAW };
+const rawUdp = { payload: PayloadProtocol.UDP, outer: OuterTransport.UDP, security: SecurityLayer.RAW };
+
+/** `cluster:<name>` or `host:port`. */
+function outbound(next: string, profile: typeof rawTcp | typeof rawUdp): Outbound {
+  return {
+    next: next.startsWith('cluster:')
+      ? { $case: 'upstreamCluster', value: next.slice('cluster:'.length) }
+      : { $case: 'endpoint', value: next },
+    transportProfile: profile,
+    reality: undefined,
+    quicReality: undefined,
+    tls: false,
+    tlsServerName: '',
+    noisePublicKey: none,
+  };
+}
+
+export function tcpRule(
+  port: number,
+  next: string,
+  change: Partial<TcpProxyRule> = {},
+  chain = `chain-${port}`,
+): TcpProxyRule {
+  return {
+    ruleId: `${chain}/0`,
+    origin: { resourceType: 'l4_chain', resourceId: chain, resourceName: `name of ${chain}`, hopIndex: 0 },
+    listenAddr: '127.0.0.1',
+    listenPort: port,
+    mode: TcpProxyMode.RAW,
+    transportProfile: rawTcp,
+    serverNames: [],
+    reality: undefined,
+    tlsCredentialId: '',
+    outbound: outbound(next, rawTcp),
+    upstreamTlsSpkiPinsSha256: [],
+    ...change,
+  };
+}
+
+export function udpRule(port: number, next: string, change: Partial<UdpRule> = {}, chain = `udp-${port}`): UdpRule {
+  return {
+    ruleId: `${chain}/0`,
+    origin: { resourceType: 'l4_chain', resourceId: chain, resourceName: `name of ${chain}`, hopIndex: 0 },
+    listenAddr: '127.0.0.1',
+    listenPort: port,
+    mode: UdpMode.RAW,
+    transportProfile: rawUdp,
+    noisePrivateKey: none,
+    noisePublicKey: none,
+    outbound: outbound(next, rawUdp),
+    ...change,
+  };
+}
+
+export function cluster(name: string, endpoints: readonly string[], enabled = true): UpstreamCluster {
+  return { name, endpoints, serverNames: [], enabled, healthCheck: undefined };
+}
+
+export function snapshot(
+  generation: number,
+  parts: { tcp?: readonly TcpProxyRule[]; udp?: readonly UdpRule[]; clusters?: readonly UpstreamCluster[] } = {},
+): RuntimeConfigSnapshot {
+  return {
+    nodeId: 'node-1',
+    generation: BigInt(generation),
+    checksum: Buffer.alloc(32, generation % 256),
+    gateway: {
+      upstreamClusters: parts.clusters ?? [],
+      tcpProxyRules: parts.tcp ?? [],
+      httpProxyRules: [],
+      tls: undefined,
+      quicRules: [],
+      udpRules: parts.udp ?? [],
+      listenerPolicies: [],
+    },
+    l3: { rules: [] },
+    node: { multiplex: false, multiplexPort: 0 },
+  };
+}
+
+export interface Place {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** A TCP server on a free loopback port; its connections are cut on close. */
+export async function tcpServer(onConnection: (socket: Socket) => void): Promise<Place & { readonly server: Server }> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    server,
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
+
+/** A UDP server that answers each datagram with `tag` before it. */
+export async function udpEcho(tag: string): Promise<Place> {
+  const socket = createSocket('udp4');
+  socket.on('message', (datagram, from) => socket.send(`${tag}:${datagram.toString()}`, from.port, from.address));
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  return { port: socket.address().port, close: () => new Promise((resolve) => socket.close(() => resolve())) };
+}
+
+/** A loopback port that nothing listens on at this moment, for TCP and for UDP. */
+export async function freePort(): Promise<number> {
+  const place = await tcpServer(() => undefined);
+  await place.close();
+  return place.port;
+}
