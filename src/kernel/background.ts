@@ -4,10 +4,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Sleeps `ms`; ends early, without an error, when the signal aborts. Keeps no process alive. */
+/** Sleeps `ms`; ends early, without an error, when the signal aborts. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   try {
-    await delay(ms, undefined, signal === undefined ? { ref: false } : { ref: false, signal });
+    await delay(ms, undefined, signal === undefined ? {} : { signal });
   } catch {
     // Aborted: the caller looks at its signal.
   }

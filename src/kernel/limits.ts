@@ -48,6 +48,8 @@ export const limits = {
     gatewayQueue: 10_000,
     /** Decide again after a conflict or an unknown outcome at most so often, then 503. */
     gatewayAttempts: 20,
+    /** An append whose outcome is unknown is looked for and repeated so long, then its callers get a 503. */
+    outcomeWaitMs: 30 * SECOND,
     appendTimeoutMs: 10 * SECOND,
     agentFactsBatchMs: 250,
     agentFactsQueue: 200_000,
@@ -266,4 +268,5 @@ export const limits = {
     latencySamples: 512,
   },
   shutdownMs: 10 * SECOND,
+  startProgressMs: 5 * SECOND,
 } as const;

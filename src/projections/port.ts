@@ -50,7 +50,10 @@ export interface NodeRecord {
 export interface NodeListQuery extends ListQuery {
   readonly label?: { readonly key: string; readonly value: string } | undefined;
   /** The ids that a status filter leaves, or all but some. */
-  readonly ids?: { readonly in: readonly string[] } | { readonly notIn: ReadonlySet<string>; readonly connectedOnce: boolean } | undefined;
+  readonly ids?:
+    | { readonly in: readonly string[] }
+    | { readonly notIn: ReadonlySet<string>; readonly connectedOnce: boolean }
+    | undefined;
 }
 
 export interface Deployment {
@@ -79,7 +82,11 @@ export interface AuditQuery {
 export interface AuditEntry {
   readonly id: string;
   readonly at: string;
-  readonly actor: { readonly type: 'user' | 'agent' | 'system'; readonly id: string | null; readonly name: string | null };
+  readonly actor: {
+    readonly type: 'user' | 'agent' | 'system';
+    readonly id: string | null;
+    readonly name: string | null;
+  };
   readonly action: string;
   readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
   readonly changes: readonly { readonly path: string; readonly before: Json; readonly after: Json }[];

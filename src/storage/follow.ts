@@ -3,7 +3,7 @@
  * caught up. What projections and delivery read; not an adapter. Implements `domain.md` ("Folds, projections, pushes,
  * time travel and audit only ever see whole commands").
  */
-import { backoff, sleep } from '../kernel/background.js';
+import { backoff, sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { EventStore, LogItem, ResumePoint } from './event-store.js';
@@ -21,32 +21,53 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** Joins events into whole commands; holds back the head of one whose rest has not come yet. */
-export function createCommandAssembler(): {
+/** The log holds a command that is not whole: asking again can't help, a person must look. */
+export class BrokenLogError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'BrokenLogError';
+  }
+}
+
+export interface CommandAssembler {
+  /** The commands that these events complete. @throws BrokenLogError when events of a command are missing. */
   add(events: readonly RecordedEvent[]): RecordedCommand[];
   /** True while a command is incomplete: a point taken now would cut it. */
   pending(): boolean;
   reset(): void;
-} {
+}
+
+/** Joins events into whole commands; holds back the head of one whose rest has not come yet. */
+export function createCommandAssembler(): CommandAssembler {
   let open: RecordedEvent[] = [];
+
+  function check(event: RecordedEvent): void {
+    const { index, count, id } = event.metadata.command;
+    const place = `${event.stream} at revision ${event.revision}`;
+    const [first] = open;
+    if (!(count >= 1 && count <= limits.events.commandEvents && index >= 0 && index < count)) {
+      throw new BrokenLogError(`command ${id} in ${place} claims to be event ${index} of ${count}`);
+    }
+    if (first === undefined) {
+      if (index !== 0) throw new BrokenLogError(`command ${id} in ${place} begins with its event ${index}`);
+      return;
+    }
+    const { command } = first.metadata;
+    if (command.id !== id || command.count !== count || open.length !== index || first.stream !== event.stream) {
+      throw new BrokenLogError(
+        `command ${command.id} in ${first.stream} has ${open.length} of ${command.count} events before ${place}`,
+      );
+    }
+  }
+
   return {
     add(events) {
       const commands: RecordedCommand[] = [];
       for (const event of events) {
-        const { index, count, id } = event.metadata.command;
-        if (open.length > 0 && (open[0]?.metadata.command.id !== id || open.length !== index)) {
-          throw new Error(
-            `command ${open[0]?.metadata.command.id} in ${event.stream} lacks events before revision ${event.revision}`,
-          );
-        }
-        if (open.length === 0 && index !== 0) {
-          throw new Error(
-            `command ${id} in ${event.stream} begins with its event ${index} at revision ${event.revision}`,
-          );
-        }
+        check(event);
         open.push(event);
         const [first, ...rest] = open;
-        if (first !== undefined && open.length === count) {
+        if (first !== undefined && open.length === event.metadata.command.count) {
           commands.push({ stream: event.stream, events: [first, ...rest] });
           open = [];
         }
@@ -60,62 +81,101 @@ export function createCommandAssembler(): {
   };
 }
 
-const compare = (a: ResumePoint, b: ResumePoint): number => a.commit - b.commit || a.prepare - b.prepare;
+const isAfter = (a: ResumePoint, b: ResumePoint): boolean =>
+  a.commit > b.commit || (a.commit === b.commit && a.prepare > b.prepare);
 
-/**
- * Whole commands from `after` on, each once and in the log's order, until the signal aborts.
- * Points are safe to store: everything up to them has been handed out.
- */
-export async function* followLog(store: EventStore, options: FollowOptions): AsyncGenerator<FollowItem, void, void> {
-  let point = options.after;
-  let lastPosition = point === 'start' ? -1 : point.commit;
-  let failures = 0;
-  while (!options.signal.aborted) {
-    const assembler = createCommandAssembler();
-    // Events that only completed part of a command are asked for again after a drop: the point stays before them.
-    let seen = lastPosition;
-    try {
-      for await (const item of store.subscribe({ prefix: options.prefix, after: point, signal: options.signal })) {
-        failures = 0;
-        const out = handle(item);
-        if (out !== undefined) yield out;
-      }
-      if (options.signal.aborted) return;
-      yield { kind: 'dropped', cause: new Error('the subscription ended') };
-    } catch (cause) {
-      if (options.signal.aborted) return;
-      yield { kind: 'dropped', cause };
+/** What has been handed out, over all subscriptions, and what the running one still holds back. */
+function createProgress(after: ResumePoint | 'start'): {
+  point(): ResumePoint | 'start';
+  /** Begins anew at the point: the head of a command that the last subscription left incomplete comes again. */
+  restart(): void;
+  handle(item: LogItem): FollowItem[];
+} {
+  let point = after;
+  let handedOut = after === 'start' ? -1 : after.commit;
+  let seen = handedOut;
+  let caughtUpHeldBack = false;
+  const assembler = createCommandAssembler();
+
+  function takeEvents(events: readonly RecordedEvent[]): FollowItem[] {
+    const fresh = events.filter((event) => {
+      if (event.position <= seen) return false;
+      seen = event.position;
+      return true;
+    });
+    const commands = assembler.add(fresh);
+    const last = commands.at(-1)?.events.at(-1);
+    if (last === undefined) return [];
+    handedOut = last.position;
+    point = { commit: last.position, prepare: last.position };
+    const items: FollowItem[] = [{ kind: 'commands', commands, point }];
+    if (caughtUpHeldBack && !assembler.pending()) {
+      caughtUpHeldBack = false;
+      items.push({ kind: 'caught_up' });
     }
-    failures += 1;
-    await sleep(backoff(failures, limits.projections.retryMinMs, limits.projections.retryMaxMs), options.signal);
+    return items;
+  }
 
-    function handle(item: LogItem): FollowItem | undefined {
+  return {
+    point: () => point,
+    restart() {
+      assembler.reset();
+      seen = handedOut;
+      caughtUpHeldBack = false;
+    },
+    handle(item) {
       switch (item.kind) {
-        case 'events': {
-          const fresh = item.events.filter((event) => {
-            if (event.position <= seen) return false;
-            seen = event.position;
-            return true;
-          });
-          const commands = assembler.add(fresh);
-          const last = commands.at(-1)?.events.at(-1);
-          if (last === undefined) return undefined;
-          lastPosition = last.position;
-          point = { commit: last.position, prepare: last.position };
-          return { kind: 'commands', commands, point };
-        }
+        case 'events':
+          return takeEvents(item.events);
         case 'checkpoint':
-          if (assembler.pending()) return undefined;
-          if (point !== 'start' && compare(item.point, point) <= 0) return undefined;
+          if (assembler.pending()) return [];
+          if (point !== 'start' && !isAfter(item.point, point)) return [];
           point = item.point;
-          return { kind: 'checkpoint', point };
+          return [{ kind: 'checkpoint', point }];
         case 'caught_up':
-          return assembler.pending() ? undefined : { kind: 'caught_up' };
+          // Inside a command it would be said before its events: it waits for the last of them.
+          caughtUpHeldBack = assembler.pending();
+          return caughtUpHeldBack ? [] : [{ kind: 'caught_up' }];
         default: {
           const never: never = item;
           throw new Error(`unknown log item ${JSON.stringify(never)}`);
         }
       }
+    },
+  };
+}
+
+/**
+ * Whole commands from `after` on, each once and in the log's order, until the signal aborts.
+ * Points are safe to store: everything up to them has been handed out. Ends only with the signal: a consumer that stops
+ * early must abort it.
+ * @throws BrokenLogError when the log holds a command that is not whole. Drops are items, not errors.
+ */
+export async function* followLog(store: EventStore, options: FollowOptions): AsyncGenerator<FollowItem, void, void> {
+  const { prefix, signal } = options;
+  const progress = createProgress(options.after);
+  let failures = 0;
+  while (!signal.aborted) {
+    progress.restart();
+    let moved = false;
+    let cause: unknown = new Error('the subscription ended');
+    try {
+      for await (const item of store.subscribe({ prefix, after: progress.point(), signal })) {
+        for (const out of progress.handle(item)) {
+          moved ||= out.kind === 'commands';
+          yield out;
+        }
+        if (signal.aborted) return;
+      }
+    } catch (error) {
+      if (error instanceof BrokenLogError) throw error;
+      cause = error;
     }
+    if (signal.aborted) return;
+    yield { kind: 'dropped', cause };
+    // A store that drops a busy consumer now and then is asked again at once; one that fails is left in peace.
+    failures = moved ? 0 : failures + 1;
+    if (moved) await yieldToEventLoop();
+    else await sleep(backoff(failures - 1, limits.projections.retryMinMs, limits.projections.retryMaxMs), signal);
   }
 }

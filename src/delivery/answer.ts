@@ -1,0 +1,165 @@
+/**
+ * Answers ConfigRequests: raises the generation where the agent is ahead, takes what it confirms, and gives the target
+ * or says that nothing is to be done. Implements `agent-protocol.md`, Configuration ("Request answered").
+ */
+import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { KeptSnapshots } from './kept.js';
+import type { NewestSnapshots } from './newest.js';
+import type { ConfigAnswer } from './port.js';
+import type { GenerationRaises } from './raise.js';
+import type { Session } from './sessions.js';
+import type { StandingRecord, Standings } from './standings.js';
+import type { Stamp } from './target.js';
+import { sameStamp, snapshotNamed, targetOf, versionClaim } from './target.js';
+import type { Verdicts } from './verdicts.js';
+
+export interface AnswerDeps {
+  readonly newest: NewestSnapshots;
+  readonly kept: Pick<KeptSnapshots, 'load'>;
+  readonly standings: Pick<Standings, 'load'>;
+  readonly verdicts: Pick<Verdicts, 'applied'>;
+  readonly raises: Pick<GenerationRaises, 'raise' | 'conflict'>;
+  readonly logger: Logger;
+  generation(nodeId: string): number | undefined;
+  /** Resolves true once the fold is up to date, false after a while. */
+  upToDate(): Promise<boolean>;
+  drainRetryMs(): number;
+}
+
+interface Claim {
+  readonly version: bigint;
+  /** Undefined for an agent that holds no configuration. */
+  readonly stamp: Stamp | undefined;
+}
+
+/** One answer to a session. Never throws: what can't be answered now is drained. */
+export type Answerer = (session: Session, configVersion: bigint, checksum: Uint8Array) => Promise<ConfigAnswer>;
+
+export function createAnswerer(deps: AnswerDeps): Answerer {
+  const draining = (): ConfigAnswer => ({ kind: 'draining', retryAfterMs: deps.drainRetryMs() });
+
+  const answer = async (session: Session, claim: Claim, mayRaise: boolean): Promise<ConfigAnswer> => {
+    const { nodeId } = session;
+    const generation = deps.generation(nodeId);
+    if (generation === undefined) return draining();
+    if (versionClaim(claim.version, generation) === 'absurd') {
+      deps.raises.conflict(nodeId, claim.version);
+      return { kind: 'absurd_version' };
+    }
+    const record = await deps.standings.load(nodeId);
+    const newest = await deps.newest.stamp(nodeId);
+    switch (newest.kind) {
+      case 'unknown_node':
+        return draining();
+      case 'withheld':
+        session.considered = Math.max(session.considered, generation);
+        return withoutNewest(session, record, claim);
+      case 'made':
+        break;
+      default:
+        return unreachable(newest);
+    }
+    const versus = versionClaim(claim.version, newest.stamp.generation);
+    if (versus === 'ahead' || (versus === 'equal' && !sameStamp(claim.stamp, newest.stamp))) {
+      return mayRaise ? raised(session, claim) : draining();
+    }
+    session.considered = Math.max(session.considered, newest.stamp.generation);
+    confirm(record, claim, newest.stamp);
+    return ofTarget(session, record, claim, newest.stamp);
+  };
+
+  const raised = async (session: Session, claim: Claim): Promise<ConfigAnswer> => {
+    const outcome = await deps.raises.raise(session.nodeId, Number(claim.version));
+    switch (outcome.kind) {
+      case 'raised':
+        return answer(session, claim, false);
+      case 'too_soon':
+        return { kind: 'overloaded', retryAfterMs: outcome.retryAfterMs };
+      case 'unavailable':
+        return draining();
+      default:
+        return unreachable(outcome);
+    }
+  };
+
+  const confirm = (record: StandingRecord, claim: Claim, newest: Stamp): void => {
+    if (claim.stamp === undefined) return;
+    const named = snapshotNamed(claim.stamp, newest, record.standing.kept);
+    if (named === undefined) return;
+    // The answer does not wait for the fact. Of the kept one the standing changes at once; the newest is looked at below.
+    deps.verdicts.applied(record, claim.stamp, named, 0).catch((error: unknown) => {
+      deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
+    });
+  };
+
+  const ofTarget = async (
+    session: Session,
+    record: StandingRecord,
+    claim: Claim,
+    newest: Stamp,
+  ): Promise<ConfigAnswer> => {
+    useUpRetry(session, record);
+    // What the agent has just confirmed runs, whether or not that is in the standing yet.
+    if (sameStamp(claim.stamp, newest)) return { kind: 'unchanged', generation: newest.generation };
+    const target = targetOf(newest, record.standing);
+    switch (target) {
+      case 'newest':
+      case 'newest_again': {
+        if (target === 'newest_again') session.again = newest.generation;
+        const made = await deps.newest.get(session.nodeId);
+        if (made.kind !== 'made') return draining();
+        session.considered = Math.max(session.considered, made.stamp.generation);
+        return { kind: 'snapshot', push: made.value };
+      }
+      case 'kept':
+        return keptOr(session, record, claim, () => ofTarget(session, record, claim, newest));
+      case 'nothing':
+        return { kind: 'unchanged', generation: 0 };
+      default:
+        return unreachable(target);
+    }
+  };
+
+  const keptOr = async (
+    session: Session,
+    record: StandingRecord,
+    claim: Claim,
+    otherwise: () => Promise<ConfigAnswer>,
+  ): Promise<ConfigAnswer> => {
+    const { kept } = record.standing;
+    if (kept !== undefined && sameStamp(claim.stamp, kept)) return { kind: 'unchanged', generation: kept.generation };
+    const push = kept === undefined ? undefined : await deps.kept.load(session.nodeId, kept);
+    if (push !== undefined) return { kind: 'snapshot', push };
+    // Gone, or not to be opened: as if the node had never applied any.
+    record.standing = { ...record.standing, kept: undefined };
+    return otherwise();
+  };
+
+  /** The newest can't be made: what the node ran last, if it is kept, else it keeps what it has. */
+  const withoutNewest = (session: Session, record: StandingRecord, claim: Claim): Promise<ConfigAnswer> =>
+    keptOr(session, record, claim, () => Promise.resolve({ kind: 'unchanged', generation: 0 }));
+
+  return async (session, configVersion, checksum) => {
+    if (!(await deps.upToDate())) return draining();
+    const stamp =
+      configVersion === 0n || configVersion > BigInt(limits.fleet.generationMax)
+        ? undefined
+        : { generation: Number(configVersion), checksum: Buffer.from(checksum).toString('hex') };
+    try {
+      return await answer(session, { version: configVersion, stamp }, true);
+    } catch (error) {
+      const level = error instanceof ServiceError && error.code === 'unavailable' ? 'warn' : 'error';
+      deps.logger[level]({ node_id: session.nodeId, error: errorText(error) }, 'a ConfigRequest could not be answered');
+      return draining();
+    }
+  };
+}
+
+/** "Once more" is used up when it was sent, or when the agent asks again on the same session. */
+export function useUpRetry(session: Session, record: StandingRecord): void {
+  if (session.again === undefined) return;
+  record.standing = { ...record.standing, retried: session.again };
+  session.again = undefined;
+}

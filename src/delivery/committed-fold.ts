@@ -1,0 +1,270 @@
+/**
+ * The committed fold: the fleet as the log has it, from a checkpoint and the tail that follows. It only ever holds
+ * whole commands, tells who was touched by each batch, and knows whether it is up to date. It decides nothing, and
+ * never shares its tables with the gateway's fold. Implements `domain.md` ("A second, committed-only fold", Generation,
+ * Fold checkpoint) and `agent-protocol.md` (an older compiler, behind the log).
+ */
+import { compilerVersion } from '../domain/compile/version.js';
+import { applyCommand } from '../domain/fleet/apply.js';
+import { captureFleet } from '../domain/fleet/checkpoint.js';
+import type { FleetCapture } from '../domain/fleet/checkpoint.js';
+import { emptyFleet } from '../domain/fleet/fleet.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { SealedSecret } from '../domain/sealed.js';
+import { UnknownEventError } from '../domain/unknown-event.js';
+import { fleetEvent, readCommand } from '../domain/upcast.js';
+import { sleep } from '../kernel/background.js';
+import { errorText } from '../kernel/errors.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import { lastEvent, streams } from '../kernel/event.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { EventStore } from '../storage/event-store.js';
+import { followLog } from '../storage/follow.js';
+import { loadFleet, saveFleet } from './fold-checkpoint.js';
+import type { DeliveryState } from './port.js';
+import { createWaiters } from './waiters.js';
+
+export interface Revoked {
+  readonly nodeId: string;
+  /** The verifier that counted until now, undefined when there was none. */
+  readonly replaced: SealedSecret | undefined;
+}
+
+/** What one batch of whole commands did. */
+export interface FoldBatch {
+  /** Nodes whose configuration changed; deleted ones included. */
+  readonly touched: ReadonlySet<string>;
+  /** PSKs that were replaced or went with their node, in order. */
+  readonly revoked: readonly Revoked[];
+  readonly deleted: ReadonlySet<string>;
+  /** Nodes whose generation was raised, with the time of the command (RFC 3339). */
+  readonly raised: ReadonlyMap<string, string>;
+}
+
+export interface CommittedFold {
+  /** The fleet now. Do not keep it: a replay puts another in its place. */
+  fleet(): Fleet;
+  state(): DeliveryState;
+  /** True when ready and nothing of the log is known to be missing: only then may anything be pushed. */
+  upToDate(): boolean;
+  capture(): FleetCapture;
+  /** Resolves true once the condition holds, false after `timeoutMs` or at the end. Looked at after each batch. */
+  until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
+  /** Begins to follow the log; the callbacks come from now on. */
+  start(): void;
+  close(): Promise<void>;
+}
+
+export interface CommittedFoldDeps {
+  readonly eventStore: EventStore;
+  readonly logger: Logger;
+  /** After each batch, before anything that waits for it goes on. */
+  onBatch(batch: FoldBatch): void;
+  onStateChange(state: DeliveryState): void;
+  /** The fold has become up to date. */
+  onUpToDate(): void;
+  /** Events between two checkpoints. */
+  readonly checkpointEvery?: number;
+}
+
+/** Loads the checkpoint; `start` begins to catch up. @throws ServiceError `unavailable` */
+export async function openCommittedFold(deps: CommittedFoldDeps): Promise<CommittedFold> {
+  const { eventStore, logger } = deps;
+  const checkpointEvery = deps.checkpointEvery ?? limits.events.foldCheckpointEvery;
+  const stop = new AbortController();
+  const waiters = createWaiters();
+  let fleet = (await loadFleet(eventStore, logger)) ?? emptyFleet();
+  let checkpointed = fleet.revision.value;
+  let checkpointing: Promise<void> | undefined;
+  /** All that the log held has been folded, and the subscription stands. */
+  let live = false;
+  /** Dropped a moment ago: still near enough to the log to answer, too far to push. */
+  let grace: NodeJS.Timeout | undefined;
+  let unknownEvent: string | undefined;
+  let state: DeliveryState = currentState();
+
+  function currentState(): DeliveryState {
+    if (unknownEvent !== undefined) return { kind: 'unknown_event', eventType: unknownEvent };
+    const logVersion = fleet.compilerVersion.value;
+    if (logVersion > compilerVersion) return { kind: 'older_compiler', logVersion, ownVersion: compilerVersion };
+    // Below: this release's own number is not in the log yet, so its output would go out under old generations.
+    return (live || grace !== undefined) && logVersion === compilerVersion
+      ? { kind: 'ready' }
+      : { kind: 'catching_up' };
+  }
+
+  const upToDate = (): boolean => live && state.kind === 'ready';
+
+  const settle = (): void => {
+    const before = state;
+    state = currentState();
+    if (before.kind !== state.kind) {
+      logger.info(
+        { before: before.kind, now: state.kind, revision: fleet.revision.value },
+        'delivery changed its state',
+      );
+      deps.onStateChange(state);
+    }
+    waiters.look();
+  };
+
+  const setLive = (now: boolean): void => {
+    const before = live;
+    live = now;
+    clearTimeout(grace);
+    grace = undefined;
+    if (before && !now) {
+      grace = setTimeout(() => {
+        grace = undefined;
+        settle();
+      }, limits.delivery.dropGraceMs);
+      grace.unref();
+    }
+  };
+
+  const applyOne = (recorded: RecordedCommand): ReadonlySet<string> => {
+    const command = readCommand(recorded);
+    const mark = fleet.journal.mark();
+    try {
+      const touched = applyCommand(fleet, command);
+      fleet.journal.commit();
+      return touched;
+    } catch (error) {
+      fleet.journal.rollback(mark);
+      throw error;
+    }
+  };
+
+  const apply = (commands: readonly RecordedCommand[]): void => {
+    const batch = {
+      touched: new Set<string>(),
+      revoked: [] as Revoked[],
+      deleted: new Set<string>(),
+      raised: new Map<string, string>(),
+    };
+    try {
+      for (const command of commands) {
+        if (command.stream !== streams.fleet) continue;
+        const expected = fleet.revision.value + 1;
+        if (lastEvent(command).revision < expected) continue;
+        // An idle stream and one that has lost something look alike: only the revisions tell.
+        if (command.events[0].revision !== expected) {
+          throw new Error(`${streams.fleet} goes on at ${command.events[0].revision} instead of ${expected}`);
+        }
+        const revoked = revokedBy(fleet, command);
+        for (const nodeId of applyOne(command)) batch.touched.add(nodeId);
+        batch.revoked.push(...revoked);
+        noteNodeEvents(command, batch);
+      }
+    } finally {
+      // Also when a later command can't be folded: what came before it holds.
+      deps.onBatch(batch);
+      settle();
+    }
+  };
+
+  const checkpointWhenDue = (): void => {
+    if (!live || checkpointing !== undefined || fleet.revision.value - checkpointed < checkpointEvery) return;
+    const capture = captureFleet(fleet);
+    checkpointed = capture.revision;
+    checkpointing = saveFleet(eventStore, capture, stop.signal)
+      .catch((error: unknown) => logger.warn({ error: errorText(error) }, 'the fold checkpoint was not written'))
+      .finally(() => {
+        checkpointing = undefined;
+      });
+  };
+
+  const follow = async (): Promise<void> => {
+    const position = fleet.position.value;
+    const after = fleet.revision.value < 0 ? 'start' : { commit: position, prepare: position };
+    for await (const item of followLog(eventStore, { prefix: streams.fleet, after, signal: stop.signal })) {
+      switch (item.kind) {
+        case 'commands':
+          apply(item.commands);
+          break;
+        case 'caught_up':
+          setLive(true);
+          settle();
+          if (upToDate()) deps.onUpToDate();
+          break;
+        case 'dropped':
+          logger.warn({ error: errorText(item.cause) }, 'the subscription to the fleet dropped');
+          setLive(false);
+          settle();
+          break;
+        case 'checkpoint':
+          break;
+        default: {
+          const never: never = item;
+          throw new Error(`unknown item ${JSON.stringify(never)}`);
+        }
+      }
+      checkpointWhenDue();
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      try {
+        await follow();
+        return;
+      } catch (error) {
+        live = false;
+        clearTimeout(grace);
+        grace = undefined;
+        if (error instanceof UnknownEventError) {
+          unknownEvent = error.eventType;
+          logger.error({ error: error.message }, 'delivery stopped at an event that this release does not know');
+          settle();
+          return;
+        }
+        logger.error({ error: errorText(error) }, 'the committed fold failed; the log is replayed from its start');
+        settle();
+        await sleep(limits.delivery.replayRetryMs, stop.signal);
+        fleet = emptyFleet();
+        checkpointed = -1;
+      }
+    }
+  };
+
+  let running: Promise<void> | undefined;
+  return {
+    fleet: () => fleet,
+    state: () => state,
+    upToDate,
+    capture: () => captureFleet(fleet),
+    until: waiters.until,
+    start() {
+      running ??= run();
+    },
+    async close() {
+      stop.abort();
+      clearTimeout(grace);
+      waiters.close();
+      await running;
+      await checkpointing;
+    },
+  };
+}
+
+/** The PSKs that a command ends, as they are before it. */
+function revokedBy(fleet: Fleet, command: RecordedCommand): readonly Revoked[] {
+  return command.events.flatMap((recorded) => {
+    const event = fleetEvent(recorded);
+    if (event.type !== 'NodePskIssued' && event.type !== 'NodeDeleted') return [];
+    const nodeId = event.data.node_id;
+    return [{ nodeId, replaced: fleet.nodes.get(nodeId)?.psk?.verifier }];
+  });
+}
+
+function noteNodeEvents(
+  command: RecordedCommand,
+  batch: { readonly deleted: Set<string>; readonly raised: Map<string, string> },
+): void {
+  for (const recorded of command.events) {
+    const event = fleetEvent(recorded);
+    if (event.type === 'NodeDeleted') batch.deleted.add(event.data.node_id);
+    if (event.type === 'NodeGenerationRaised') batch.raised.set(event.data.node_id, recorded.metadata.occurred_at);
+  }
+}

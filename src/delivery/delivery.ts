@@ -1,0 +1,234 @@
+/**
+ * Delivery: committed fold → compile → open secrets → encode and checksum once → target per node → one-slot queue per
+ * session. This file only wires the parts to the port; each rule has its file. Implements `agent-protocol.md`,
+ * Configuration, and the delivery row of `architecture.md`.
+ */
+import type { AgentEvent } from '../domain/agents.js';
+import { compileNode } from '../domain/compile/compile-node.js';
+import { planDeploy } from '../domain/compile/plan.js';
+import type { FleetCapture } from '../domain/fleet/checkpoint.js';
+import { generationOf } from '../domain/fleet/fleet.js';
+import type { Clock } from '../kernel/clock.js';
+import { ServiceError, errorText } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { Keyring } from '../security/keyring.js';
+import type { EventStore } from '../storage/event-store.js';
+import type { ReadStore } from '../storage/read-store.js';
+import { createAnswerer } from './answer.js';
+import { createAttachments } from './attachment.js';
+import { createSnapshotCache } from './cache.js';
+import { openCommittedFold } from './committed-fold.js';
+import type { FoldBatch, Revoked } from './committed-fold.js';
+import { createFanOut } from './fan-out.js';
+import { createForgetting } from './forgetting.js';
+import { openKeptSnapshots } from './kept.js';
+import { createNewestSnapshots } from './newest.js';
+import type { Delivery, DeliveryState, ShownSnapshot } from './port.js';
+import { createGenerationRaises } from './raise.js';
+import { openerOf } from './secrets.js';
+import { createSessions } from './sessions.js';
+import { shownSnapshotJson } from './shown.js';
+import { createStandings } from './standings.js';
+import type { RecordedVerdicts } from './target.js';
+import { createVerdicts } from './verdicts.js';
+
+export interface DeliveryDeps {
+  readonly eventStore: EventStore;
+  readonly readStore: ReadStore;
+  readonly keyring: Pick<Keyring, 'createKey' | 'open' | 'openSync' | 'sealBytes' | 'openBytes' | 'shred'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
+  readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
+  /** Records a fact of the node's agent; resolves once it is durable. */
+  readonly recordFact: (nodeId: string, event: AgentEvent) => Promise<void>;
+  /** What the log says that the node applied and rejected last; undefined for a node without facts. */
+  readonly nodeFacts: (nodeId: string) => Promise<RecordedVerdicts | undefined>;
+  /** 0..1, spreads the retries of drained agents. */
+  readonly random?: () => number;
+  /** Fleet events between two fold checkpoints. */
+  readonly checkpointEvery?: number;
+  /** The compiler; tests put one in its place that fails. */
+  readonly compile?: typeof compileNode;
+}
+
+/** Counts since the start, and what is held now: for /metrics. */
+export interface DeliveryStats {
+  readonly sessions: number;
+  /** Changed nodes that wait to be served. */
+  readonly waitingNodes: number;
+  readonly offered: number;
+  readonly ignoredReports: number;
+  readonly cacheBytes: number;
+}
+
+export interface DeliveryService extends Delivery {
+  /** The committed fold at this moment, for a gateway's start. */
+  captureCommitted(): FleetCapture;
+  stats(): DeliveryStats;
+}
+
+/** Resolves once the fold checkpoint is loaded and catching up has begun. @throws ServiceError `unavailable` */
+export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryService> {
+  const { logger, clock, readStore, keyring } = deps;
+  const random = deps.random ?? Math.random;
+  const stateListeners = new Set<(state: DeliveryState) => void>();
+  const revokedListeners = new Set<(revoked: Revoked) => void>();
+  let ignoredReports = 0;
+
+  const kept = await openKeptSnapshots({ readStore, keyring, logger });
+  const fold = await openCommittedFold({
+    eventStore: deps.eventStore,
+    logger,
+    onBatch,
+    onStateChange: (state) => tellAll(stateListeners, state),
+    onUpToDate: () => {
+      fanOut.wake();
+      forgetting.wake();
+    },
+    ...(deps.checkpointEvery === undefined ? {} : { checkpointEvery: deps.checkpointEvery }),
+  });
+  const generation = (nodeId: string): number | undefined => generationOf(fold.fleet(), nodeId);
+  const cache = createSnapshotCache(limits.delivery.cacheBytes, limits.delivery.rememberedNodes);
+  const newest = createNewestSnapshots({
+    fleet: fold.fleet,
+    cache,
+    openSecret: openerOf(keyring),
+    logger,
+    ...(deps.compile === undefined ? {} : { compile: deps.compile }),
+  });
+  const standings = createStandings({ kept, nodeFacts: deps.nodeFacts });
+  const verdicts = createVerdicts({
+    newest,
+    kept,
+    generation,
+    recordFact: deps.recordFact,
+    onIgnored: (nodeId) => {
+      ignoredReports += 1;
+      logger.debug({ node_id: nodeId }, 'an apply report fits neither the newest nor the kept snapshot');
+    },
+  });
+  const raises = createGenerationRaises({
+    clock,
+    raiseGeneration: deps.raiseGeneration,
+    recordFact: deps.recordFact,
+    passed: (nodeId, reported) => fold.until(() => (generation(nodeId) ?? 0) > reported, limits.delivery.requestWaitMs),
+    onError: (nodeId, error) =>
+      logger.warn({ node_id: nodeId, error: errorText(error) }, 'a generation was not raised'),
+  });
+  const answer = createAnswerer({
+    newest,
+    kept,
+    standings,
+    verdicts,
+    raises,
+    logger,
+    generation,
+    upToDate: () => fold.until(fold.upToDate, limits.delivery.requestWaitMs),
+    drainRetryMs: () => Math.round(limits.delivery.drainRetryMs * (0.5 + random())),
+  });
+  const sessions = createSessions();
+  const attachments = createAttachments({
+    sessions,
+    standings,
+    verdicts,
+    newest,
+    clock,
+    answer,
+    generation,
+    mayPush: fold.upToDate,
+    touch: (nodeId) => fanOut.touch([nodeId]),
+  });
+  const fanOut = createFanOut({
+    mayPush: fold.upToDate,
+    hasSession: sessions.has,
+    serve: attachments.serve,
+    onError: (nodeId, error) => logger.warn({ node_id: nodeId, error: errorText(error) }, 'a node was not served yet'),
+  });
+  const forgetting = createForgetting({
+    mayForget: fold.upToDate,
+    isGone: (nodeId) => !fold.fleet().nodes.has(nodeId),
+    forget: kept.forget,
+    onError: (nodeId, error) =>
+      logger.warn({ node_id: nodeId, error: errorText(error) }, 'what is kept of a deleted node was not deleted'),
+  });
+
+  function tellAll<T>(listeners: ReadonlySet<(value: T) => void>, value: T): void {
+    for (const listener of listeners) {
+      try {
+        listener(value);
+      } catch (error) {
+        logger.error({ error: errorText(error) }, 'a listener of delivery failed');
+      }
+    }
+  }
+
+  function onBatch(batch: FoldBatch): void {
+    for (const [nodeId, at] of batch.raised) raises.seen(nodeId, at);
+    for (const nodeId of batch.deleted) {
+      if (fold.fleet().nodes.has(nodeId)) continue;
+      cache.delete(nodeId);
+      standings.forget(nodeId);
+      forgetting.add(nodeId);
+    }
+    for (const revoked of batch.revoked) tellAll(revokedListeners, revoked);
+    fanOut.touch(batch.touched);
+  }
+
+  const shownSnapshot = async (nodeId: string): Promise<ShownSnapshot | undefined> => {
+    for (;;) {
+      const made = await newest.stamp(nodeId);
+      if (made.kind === 'unknown_node') return undefined;
+      if (made.kind === 'withheld') {
+        throw new ServiceError(
+          'internal',
+          'the configuration of this node can not be made; the log of the service says why',
+        );
+      }
+      const { generation: shown, checksum } = made.stamp;
+      // The same fold that the checksum was made from, unless a command came between.
+      if (generation(nodeId) !== shown) continue;
+      const snapshot = shownSnapshotJson(compileNode(fold.fleet(), nodeId), Buffer.from(checksum, 'hex'));
+      return { generation: shown, checksum, snapshot };
+    }
+  };
+
+  fold.start();
+  return {
+    state: fold.state,
+    onStateChange: (listener) => subscribe(stateListeners, listener),
+    node: (nodeId) => fold.fleet().nodes.get(nodeId),
+    chain: (chainId) => fold.fleet().chains.get(chainId),
+    settings: () => fold.fleet().settings.value,
+    verifier: (nodeId) => fold.fleet().nodes.get(nodeId)?.psk?.verifier,
+    generation,
+    onRevoked: (listener) => subscribe(revokedListeners, ({ nodeId, replaced }) => listener(nodeId, replaced)),
+    attach: attachments.attach,
+    pushed: sessions.pushed,
+    plan: (chainId) => planDeploy(fold.fleet(), chainId),
+    shownSnapshot,
+    waitFor: (revision, timeoutMs) => fold.until(() => fold.fleet().revision.value >= revision, timeoutMs),
+    captureCommitted: fold.capture,
+    stats: () => ({
+      sessions: sessions.size,
+      waitingNodes: fanOut.waiting,
+      offered: attachments.offered(),
+      ignoredReports,
+      cacheBytes: cache.bytes,
+    }),
+    async close() {
+      await fold.close();
+      await fanOut.close();
+      await forgetting.close();
+      await kept.close();
+    },
+  };
+}
+
+function subscribe<T>(listeners: Set<(value: T) => void>, listener: (value: T) => void): () => void {
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * The sessions that are attached, by node, and what each of them has been told so far. Holds no rule about what a node
+ * should have (`target.ts`) and answers no request (`answer.ts`).
+ * Implements `agent-protocol.md`: "Each stream holds at most one unsent snapshot"; nothing before the first request.
+ */
+import type { PushSlot, SnapshotPush } from './port.js';
+
+export interface Session {
+  readonly nodeId: string;
+  readonly sessionId: string;
+  readonly slot: PushSlot;
+  /** Its first ConfigRequest has been answered: pushes may be offered. */
+  opened: boolean;
+  /** Answers being made. Meanwhile nothing is offered, so that no offer overtakes an answer. */
+  answering: number;
+  /** The newest generation that was looked at for it, whether or not it was the target then. */
+  considered: number;
+  /** A rejected newest generation that was its last answer, "once more". */
+  again: number | undefined;
+  pushed: { readonly generation: number; readonly at: number } | undefined;
+  closed: boolean;
+}
+
+export interface Sessions {
+  add(nodeId: string, sessionId: string, slot: PushSlot): Session;
+  /** Answers true when it was the node's last one. */
+  remove(session: Session): boolean;
+  has(nodeId: string): boolean;
+  /** Those that a push of this generation may be offered to. */
+  waitingFor(nodeId: string, generation: number): readonly Session[];
+  pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
+  nodes(): IterableIterator<string>;
+  readonly size: number;
+}
+
+export function createSessions(): Sessions {
+  const byNode = new Map<string, Set<Session>>();
+  let size = 0;
+  return {
+    add(nodeId, sessionId, slot) {
+      const session: Session = {
+        nodeId,
+        sessionId,
+        slot,
+        opened: false,
+        answering: 0,
+        considered: 0,
+        again: undefined,
+        pushed: undefined,
+        closed: false,
+      };
+      const sessions = byNode.get(nodeId);
+      if (sessions === undefined) byNode.set(nodeId, new Set([session]));
+      else sessions.add(session);
+      size += 1;
+      return session;
+    },
+    remove(session) {
+      if (session.closed) return false;
+      session.closed = true;
+      size -= 1;
+      const sessions = byNode.get(session.nodeId);
+      sessions?.delete(session);
+      if (sessions?.size !== 0) return false;
+      byNode.delete(session.nodeId);
+      return true;
+    },
+    has: (nodeId) => byNode.has(nodeId),
+    waitingFor: (nodeId, generation) =>
+      [...(byNode.get(nodeId) ?? [])].filter(
+        (session) => session.opened && session.answering === 0 && session.considered < generation,
+      ),
+    pushed(nodeId) {
+      const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));
+      return all.sort((a, b) => b.generation - a.generation)[0];
+    },
+    nodes: () => byNode.keys(),
+    get size() {
+      return size;
+    },
+  };
+}
+
+/** Notes that a push has left as a whole. An older one than the newest pushed changes nothing. */
+export function noteSent(session: Session, push: SnapshotPush, at: number): void {
+  if ((session.pushed?.generation ?? 0) < push.generation) session.pushed = { generation: push.generation, at };
+}

@@ -1,0 +1,125 @@
+/**
+ * Which configuration a node should have, and what its requests and reports mean: pure rules, no bytes, no I/O.
+ * Implements `agent-protocol.md`, Configuration ("Target", requests, reports) and the bounds of `NodeGenerationRaised`
+ * (`domain.md`, Generation).
+ */
+import { limits } from '../kernel/limits.js';
+
+/** Names one exact snapshot: the same generation from another compiler or another log has another checksum. */
+export interface Stamp {
+  readonly generation: number;
+  /** Lower-case hex. */
+  readonly checksum: string;
+}
+
+/** What is known of a node beside its newest configuration. */
+export interface Standing {
+  /** The last generation it applied, whose exact bytes were kept. */
+  readonly kept: Stamp | undefined;
+  /** Snapshots that it rejected and has not outgrown since: its newest and the kept one at most matter. */
+  readonly rejected: readonly Stamp[];
+  /** The rejected newest generation that this instance has already sent once more. */
+  readonly retried: number | undefined;
+  /** What was last recorded as applied: a repeat is no second fact. */
+  readonly applied: Stamp | undefined;
+}
+
+export const noStanding: Standing = { kept: undefined, rejected: [], retried: undefined, applied: undefined };
+
+/** Verdicts remembered of one node. */
+const maxRejected = 4;
+
+export type Target =
+  | 'newest'
+  | 'kept'
+  /** The newest although rejected: once more, as an answer only. */
+  | 'newest_again'
+  /** Nothing that it has not rejected: it keeps what runs. */
+  | 'nothing';
+
+export const sameStamp = (a: Stamp | undefined, b: Stamp | undefined): boolean =>
+  a !== undefined && b !== undefined && a.generation === b.generation && a.checksum === b.checksum;
+
+export const hasRejected = (standing: Standing, stamp: Stamp): boolean =>
+  standing.rejected.some((entry) => sameStamp(entry, stamp));
+
+/** The target of a node whose newest configuration is `newest`. */
+export function targetOf(newest: Stamp, standing: Standing): Target {
+  if (!hasRejected(standing, newest)) return 'newest';
+  if (standing.kept !== undefined && !hasRejected(standing, standing.kept)) return 'kept';
+  return standing.retried === newest.generation ? 'nothing' : 'newest_again';
+}
+
+/**
+ * The node runs the snapshot: verdicts on it and on earlier ones are outgrown.
+ * @param kept what is kept of the node from now on; it stays as it was when the bytes applied could not be had
+ */
+export function afterApply(standing: Standing, stamp: Stamp, kept: Stamp | undefined): Standing {
+  return {
+    ...standing,
+    kept,
+    applied: stamp,
+    rejected: standing.rejected.filter((entry) => entry.generation > stamp.generation),
+  };
+}
+
+/** The node refused the snapshot and goes on with what ran before. */
+export function afterReject(standing: Standing, stamp: Stamp): Standing {
+  if (hasRejected(standing, stamp)) return standing;
+  return { ...standing, rejected: [...standing.rejected, stamp].slice(-maxRejected) };
+}
+
+/** What the log says that a node's agent did last. */
+export interface RecordedVerdicts {
+  readonly applied: Stamp | null;
+  /** Kept until an apply of its generation or a later one. */
+  readonly rejected: Stamp | null;
+}
+
+/** What is known of a node when its session begins: what this instance remembers, what was recorded, what is kept. */
+export function standingOf(
+  remembered: Standing | undefined,
+  recorded: RecordedVerdicts | undefined,
+  kept: Stamp | undefined,
+): Standing {
+  const before = remembered ?? noStanding;
+  const applied = recorded?.applied ?? undefined;
+  // The node may have been elsewhere, or the record may lag behind what this instance saw itself.
+  const newer = applied !== undefined && applied.generation > (before.applied?.generation ?? 0);
+  const standing: Standing = {
+    kept,
+    retried: before.retried,
+    applied: newer ? applied : before.applied,
+    rejected: newer ? before.rejected.filter((entry) => entry.generation > applied.generation) : before.rejected,
+  };
+  return recorded?.rejected ? afterReject(standing, recorded.rejected) : standing;
+}
+
+/** What a ConfigRequest says of the version that it names, before the target is looked at. */
+export type VersionClaim =
+  /** Above 2^53-1, or more than 2^32 ahead. */
+  | 'absurd'
+  /** Above the node's generation: it must be raised first. */
+  | 'ahead'
+  /** The node's generation: only its checksum can tell. */
+  | 'equal'
+  /** Below it, or no configuration at all. */
+  | 'behind';
+
+export function versionClaim(configVersion: bigint, newestGeneration: number): VersionClaim {
+  if (configVersion > BigInt(limits.fleet.generationMax)) return 'absurd';
+  const ahead = configVersion - BigInt(newestGeneration);
+  if (ahead > BigInt(limits.fleet.versionAheadMax)) return 'absurd';
+  if (ahead > 0n) return 'ahead';
+  return ahead === 0n ? 'equal' : 'behind';
+}
+
+/** Which snapshot a generation and checksum name; a checksum alone or a generation alone names none. */
+export function snapshotNamed(
+  claimed: Stamp,
+  newest: Stamp | undefined,
+  kept: Stamp | undefined,
+): 'newest' | 'kept' | undefined {
+  if (sameStamp(claimed, newest)) return 'newest';
+  return sameStamp(claimed, kept) ? 'kept' : undefined;
+}

@@ -1,0 +1,46 @@
+/**
+ * Start and signals: reads the environment, starts the app, ends it in order on SIGTERM and SIGINT.
+ * Whatever stops the start is one clear sentence on standard error and exit code 1.
+ */
+import { pino } from 'pino';
+import { startApp, StartError } from './app.js';
+import { ConfigError, printableConfig, readConfig } from './config.js';
+import { errorText } from './kernel/errors.js';
+
+function fail(sentence: string): never {
+  process.stderr.write(`${sentence}\n`);
+  process.exit(1);
+}
+
+async function main(): Promise<void> {
+  if (process.argv.includes('--print-config')) {
+    process.stdout.write(`${printableConfig(process.env)}\n`);
+    return;
+  }
+  const config = readConfig(process.env);
+  const logger = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  const app = await startApp(config, logger);
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) return;
+    stopping = true;
+    logger.info({ signal }, 'stopping: agents are drained, what is accepted is finished');
+    app.close().then(
+      () => process.exit(0),
+      (error: unknown) => fail(`the service did not stop in order: ${errorText(error)}`),
+    );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  process.on('unhandledRejection', (error) => {
+    // A fault of the program: the state of this process is not to be trusted any further, the log of events is.
+    logger.fatal({ error: errorText(error), stack: error instanceof Error ? error.stack : undefined }, 'unhandled rejection');
+    process.exit(1);
+  });
+}
+
+main().catch((error: unknown) => {
+  if (error instanceof ConfigError) fail(`The configuration can not be used:\n${error.message}`);
+  if (error instanceof StartError) fail(error.message);
+  fail(`The service could not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+});

@@ -1,0 +1,74 @@
+/**
+ * All read models, as one group: one subscription, one position, one version, so that what is shown together is never
+ * out of step. Opens their collections. Implements `architecture.md` ("(projection, version) names its collections").
+ */
+import type { Collection, ReadStore } from '../storage/read-store.js';
+import { audit } from './audit.js';
+import type { AuditFields } from './audit.js';
+import { chains } from './chains.js';
+import type { ChainFields } from './chains.js';
+import { deployments } from './deployments.js';
+import type { DeploymentFields } from './deployments.js';
+import { names } from './names.js';
+import type { NameFields } from './names.js';
+import { nodes } from './nodes.js';
+import type { NodeFields } from './nodes.js';
+import type { ReadModel } from './read-model.js';
+import { upstreams } from './upstreams.js';
+import type { UpstreamFields } from './upstreams.js';
+
+/** Names the checkpoint and the pointer of the group. */
+export const groupName = 'read_models';
+
+/**
+ * Raise it when a read model's fold, fields or keys change, what `describeCommand` calls an action included: the new
+ * version fills beside the old one and is shown once it has caught up. A new index alone needs no new version.
+ */
+export const groupVersion = 1;
+
+export const readModels: readonly ReadModel[] = [
+  nodes as ReadModel,
+  upstreams as ReadModel,
+  chains as ReadModel,
+  deployments as ReadModel,
+  names as ReadModel,
+  audit as ReadModel,
+];
+
+/** The collections by name of the read model, for those who write them. */
+export type OpenCollections = ReadonlyMap<string, Collection>;
+
+export async function openCollections(
+  store: ReadStore,
+  models: readonly ReadModel[],
+  version: number,
+): Promise<OpenCollections> {
+  const opened = await Promise.all(
+    models.map(async ({ name, indexes }) => [name, await store.collection({ name, version, indexes })] as const),
+  );
+  return new Map(opened);
+}
+
+/** The same collections, typed, for those who query them. */
+export interface QueryCollections {
+  readonly nodes: Collection<NodeFields>;
+  readonly upstreams: Collection<UpstreamFields>;
+  readonly chains: Collection<ChainFields>;
+  readonly deployments: Collection<DeploymentFields>;
+  readonly names: Collection<NameFields>;
+  readonly audit: Collection<AuditFields>;
+}
+
+export async function openForQueries(store: ReadStore, version: number): Promise<QueryCollections> {
+  const [n, u, c, d, r, a] = await Promise.all([
+    store.collection<NodeFields>({ ...specOf(nodes), version }),
+    store.collection<UpstreamFields>({ ...specOf(upstreams), version }),
+    store.collection<ChainFields>({ ...specOf(chains), version }),
+    store.collection<DeploymentFields>({ ...specOf(deployments), version }),
+    store.collection<NameFields>({ ...specOf(names), version }),
+    store.collection<AuditFields>({ ...specOf(audit), version }),
+  ]);
+  return { nodes: n, upstreams: u, chains: c, deployments: d, names: r, audit: a };
+}
+
+const specOf = ({ name, indexes }: Pick<ReadModel, 'name' | 'indexes'>) => ({ name, indexes });

@@ -1,0 +1,185 @@
+/**
+ * The runner: follows the log once for all read models, applies what comes in bounded batches, writes the checkpoint
+ * last, and says how far it is. Tries again for as long as a store is away; stops for good at an event that this release
+ * does not know. Implements `architecture.md` (projections) and `domain.md` ("it is never skipped").
+ */
+import { agentEvent, readCommand } from '../domain/upcast.js';
+import type { AgentEvent } from '../domain/agents.js';
+import { UnknownEventError } from '../domain/unknown-event.js';
+import { backoff, sleep } from '../kernel/background.js';
+import { unreachable } from '../kernel/errors.js';
+import { streams } from '../kernel/event.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import { createKeyedBatch } from '../kernel/keyed-batch.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { EventStore, ResumePoint } from '../storage/event-store.js';
+import { followLog } from '../storage/follow.js';
+import type { FollowItem } from '../storage/follow.js';
+import type { ReadStore } from '../storage/read-store.js';
+import { applyCommands } from './apply.js';
+import type { ApplyTarget } from './apply.js';
+import { shortError } from './fold.js';
+import type { Progress } from './progress.js';
+import { groupName } from './read-models.js';
+import type { StatusBoard } from './status.js';
+import { ProjectionsStopped } from './stopped.js';
+
+export interface RunnerDeps {
+  readonly eventStore: EventStore;
+  readonly readStore: ReadStore;
+  readonly logger: Logger;
+  readonly version: number;
+  readonly target: ApplyTarget;
+  readonly progress: Progress;
+  readonly status: StatusBoard;
+  /** Where the stored checkpoint says to go on. */
+  readonly after: ResumePoint | 'start';
+  /** All that the log held is in the read models, and the checkpoint says so. May come more than once. */
+  onCaughtUp(): Promise<void>;
+  onAgentFact(fact: AgentEvent): void;
+}
+
+export interface Runner {
+  /** Up to where everything has been handled. */
+  handled(): ResumePoint | 'start';
+  close(): Promise<void>;
+}
+
+/** Parts of a batch whose events stay within the bound; a larger command is a part of its own. */
+function* parts(commands: readonly RecordedCommand[]): Generator<readonly RecordedCommand[], void, void> {
+  let part: RecordedCommand[] = [];
+  let events = 0;
+  for (const command of commands) {
+    if (part.length > 0 && events + command.events.length > limits.projections.batchEvents) {
+      yield part;
+      part = [];
+      events = 0;
+    }
+    part.push(command);
+    events += command.events.length;
+  }
+  if (part.length > 0) yield part;
+}
+
+export function startRunner(deps: RunnerDeps): Runner {
+  const { eventStore, readStore, logger, version, progress, status, target } = deps;
+  const stop = new AbortController();
+  let handled = deps.after;
+  /** The subscription stands and had delivered all there was. */
+  let live = false;
+
+  const checkpoints = createKeyedBatch<ResumePoint>({
+    everyMs: limits.projections.checkpointEveryMs,
+    batchEntries: 1,
+    maxEntries: 1,
+    retryMinMs: limits.projections.retryMinMs,
+    retryMaxMs: limits.projections.retryMaxMs,
+    closeWithinMs: limits.projections.closeWithinMs,
+    async write(entries) {
+      for (const [, point] of entries) await readStore.saveCheckpoint(groupName, version, point);
+    },
+    onError: (error) => logger.warn({ error: shortError(error) }, 'the checkpoint of the read models is late'),
+  });
+
+  const handle = (point: ResumePoint): void => {
+    handled = point;
+    checkpoints.put('point', point);
+  };
+
+  /** Tries until it works or the runner is closed: nothing is ever skipped. */
+  async function persist(what: string, turn: () => Promise<void>): Promise<void> {
+    for (let tries = 0; !stop.signal.aborted; tries += 1) {
+      try {
+        await turn();
+        if (tries > 0) logger.info({ tries }, `${what}: works again`);
+        status.set({ caughtUp: live, lastError: null });
+        return;
+      } catch (error) {
+        if (error instanceof ProjectionsStopped) throw error;
+        logger.warn({ error: shortError(error), tries }, `${what}: failed and is tried again`);
+        status.set({ caughtUp: false, lastError: shortError(error) });
+        await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), stop.signal);
+      }
+    }
+  }
+
+  async function applyPart(commands: readonly RecordedCommand[]): Promise<void> {
+    const known: RecordedCommand[] = [];
+    let unknown: unknown;
+    try {
+      for (const command of commands) known.push(readCommand(command));
+    } catch (error) {
+      unknown = error;
+    }
+    if (known.length > 0) {
+      await persist('applying events', () => applyCommands(target, known));
+      if (stop.signal.aborted) return;
+      const position = known.at(-1)?.events.at(-1)?.position ?? 0;
+      handle({ commit: position, prepare: position });
+      progress.applied(known);
+      tellFacts(known);
+    }
+    if (unknown !== undefined) throw unknown;
+  }
+
+  function tellFacts(commands: readonly RecordedCommand[]): void {
+    for (const { stream, events } of commands) {
+      if (!stream.startsWith(streams.agentsPrefix)) continue;
+      for (const event of events) deps.onAgentFact(agentEvent(event));
+    }
+  }
+
+  async function take(item: FollowItem): Promise<void> {
+    switch (item.kind) {
+      case 'commands':
+        for (const part of parts(item.commands)) {
+          await applyPart(part);
+          if (stop.signal.aborted) return;
+        }
+        return handle(item.point);
+      case 'checkpoint':
+        handle(item.point);
+        return progress.passed(item.point.commit);
+      case 'caught_up':
+        await persist('writing the checkpoint', async () => {
+          await checkpoints.flush();
+          await deps.onCaughtUp();
+        });
+        if (stop.signal.aborted) return;
+        live = true;
+        return status.set({ caughtUp: true });
+      case 'dropped':
+        logger.warn({ error: shortError(item.cause) }, 'the subscription of the read models dropped');
+        live = false;
+        return status.set({ caughtUp: false, lastError: shortError(item.cause) });
+      default:
+        return unreachable(item);
+    }
+  }
+
+  async function run(): Promise<void> {
+    try {
+      const options = { prefix: streams.prefix, after: deps.after, signal: stop.signal };
+      for await (const item of followLog(eventStore, options)) {
+        await take(item);
+        if (stop.signal.aborted) return;
+      }
+    } catch (error) {
+      const unknownEvent = error instanceof UnknownEventError ? error.eventType : null;
+      live = false;
+      logger.error({ error: shortError(error), unknownEvent }, 'the read models stopped and stay as they are');
+      status.set({ caughtUp: false, unknownEvent, lastError: shortError(error) });
+    }
+  }
+
+  const running = run();
+  return {
+    handled: () => handled,
+    async close() {
+      stop.abort();
+      await running;
+      await checkpoints.close();
+    },
+  };
+}

@@ -1,0 +1,91 @@
+/**
+ * The data folder: created private, marked with the version of its format, locked against a second process.
+ * Not the stores in it. Implements `configuration.md` (SVC_DATA_DIR: "locked: a second process is refused").
+ */
+import { open, mkdir, readFile, rename, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { errorText } from '../../kernel/errors.js';
+import { lockFolder, type FolderLock } from './folder-lock.js';
+
+/** Raised when what lies in the folder changes so that older code can't read it. */
+export const dataFormat = 1;
+const markerName = 'format.json';
+
+/** The folder can't be used; `message` is one sentence for the person who started the service. */
+export class DataFolderError extends Error {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.name = 'DataFolderError';
+  }
+}
+
+async function writeMarker(folder: string): Promise<void> {
+  const temporary = join(folder, `${markerName}.new`);
+  const file = await open(temporary, 'w', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify({ format: dataFormat })}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, join(folder, markerName));
+  const directory = await open(folder, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+async function checkMarker(folder: string): Promise<void> {
+  let text: string;
+  try {
+    text = await readFile(join(folder, markerName), 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return writeMarker(folder);
+    throw error;
+  }
+  let format: unknown;
+  try {
+    const marker: unknown = JSON.parse(text);
+    format = typeof marker === 'object' && marker !== null && 'format' in marker ? marker.format : undefined;
+  } catch {
+    format = undefined;
+  }
+  if (typeof format !== 'number') {
+    throw new DataFolderError(
+      `The data folder ${folder} has an unreadable ${markerName}: restore it or use another folder.`,
+    );
+  }
+  if (format > dataFormat) {
+    throw new DataFolderError(
+      `The data folder ${folder} has format ${format}, written by a newer release; this release reads up to format ${dataFormat}.`,
+    );
+  }
+}
+
+/**
+ * Creates (0700), locks and checks the folder.
+ * @throws DataFolderError when it can't be created, is in use by another process, or is of a newer format.
+ */
+export async function openDataFolder(dataDir: string): Promise<{ path: string; lock: FolderLock }> {
+  const path = resolve(dataDir);
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    if (!(await stat(path)).isDirectory()) throw new Error('it is not a folder');
+  } catch (error) {
+    throw new DataFolderError(`The data folder ${path} can not be used: ${errorText(error)}.`, { cause: error });
+  }
+  const lock = await lockFolder(path);
+  if (lock === undefined) {
+    throw new DataFolderError(`The data folder ${path} is in use by another process: stop it or use another folder.`);
+  }
+  try {
+    await checkMarker(path);
+  } catch (error) {
+    await lock.release();
+    if (error instanceof DataFolderError) throw error;
+    throw new DataFolderError(`The data folder ${path} can not be used: ${errorText(error)}.`, { cause: error });
+  }
+  return { path, lock };
+}

@@ -1,0 +1,110 @@
+/**
+ * Decides one append inside a group commit: expected revision, repeats, places of the new events. Not the commit.
+ * Implements `event-store.ts` (append) with EventStoreDB's rules for repeats (`eventstoredb-measured.md`, 2.3).
+ */
+import { limits } from '../../../kernel/limits.js';
+import type { AppendOutcome, ExpectedRevision } from '../../event-store.js';
+import { decodeHead, placeEvent, type EncodedEvent } from './event-codec.js';
+import {
+  encodeAppend,
+  ensureStream,
+  eventKey,
+  positionKey,
+  putCounters,
+  putStreamRecord,
+  readCounters,
+  readStreamRecord,
+  type LogBatch,
+  type StreamRecord,
+} from './layout.js';
+
+/**
+ * Appends with expected revision `any`, by stream and first event id, so that a quick repeat is answered like the first
+ * try. Bounded and forgotten at a restart, like EventStoreDB's. An entry is only a hint: the stored ids decide.
+ */
+export interface RecentAppends {
+  find(stream: string, firstId: string): number | undefined;
+  remember(stream: string, firstId: string, revision: number): void;
+}
+
+export function createRecentAppends(): RecentAppends {
+  const revisions = new Map<string, number>();
+  const keyOf = (stream: string, id: string): string => `${id}/${stream}`;
+  return {
+    find: (stream, firstId) => revisions.get(keyOf(stream, firstId)),
+    remember(stream, firstId, revision) {
+      revisions.set(keyOf(stream, firstId), revision);
+      if (revisions.size <= limits.storage.anyAppends) return;
+      for (const oldest of revisions.keys()) {
+        revisions.delete(oldest);
+        break;
+      }
+    },
+  };
+}
+
+/** The position of the last of `events` when exactly they stand at `revision`, else undefined. */
+function standsAt(
+  batch: LogBatch,
+  record: StreamRecord,
+  revision: number,
+  events: readonly EncodedEvent[],
+): number | undefined {
+  if (revision + events.length - 1 > record.head) return undefined;
+  let position: number | undefined;
+  for (const [index, event] of events.entries()) {
+    const stored = batch.get('events', eventKey(record.number, revision + index));
+    if (stored === undefined) return undefined;
+    const head = decodeHead(stored.toString('utf8'));
+    if (head.id !== event.id) return undefined;
+    position = head.position;
+  }
+  return position;
+}
+
+/** `now`: milliseconds since the epoch. Changes the batch only when the outcome is a fresh `appended`. */
+export function decideAppend(
+  batch: LogBatch,
+  recent: RecentAppends,
+  now: number,
+  stream: string,
+  expected: ExpectedRevision,
+  events: readonly EncodedEvent[],
+): AppendOutcome {
+  const known = readStreamRecord(batch.get, stream);
+  const head = known?.head ?? -1;
+  const conflict: AppendOutcome = { kind: 'conflict', actual: head < 0 ? 'no_stream' : head };
+  const firstId = events[0]?.id ?? '';
+
+  const repeated = (revision: number): AppendOutcome | undefined => {
+    const position = known === undefined ? undefined : standsAt(batch, known, revision, events);
+    return position === undefined ? undefined : { kind: 'appended', revision: revision + events.length - 1, position };
+  };
+
+  if (expected === 'any') {
+    const revision = recent.find(stream, firstId);
+    const first = events.slice(0, 1);
+    if (revision !== undefined && known !== undefined && standsAt(batch, known, revision, first) !== undefined) {
+      return repeated(revision) ?? conflict;
+    }
+  } else {
+    const wanted = expected === 'no_stream' ? -1 : expected;
+    if (wanted !== head) return repeated(wanted + 1) ?? conflict;
+  }
+
+  const record = ensureStream(batch, stream);
+  const counters = readCounters(batch.get);
+  const revision = head + 1;
+  let position = counters.position;
+  for (const [index, event] of events.entries()) {
+    position += 1;
+    batch.put('events', eventKey(record.number, revision + index), placeEvent(event, position, now));
+  }
+  const first = counters.position + 1;
+  const append = { position: first, stream: record.number, revision, count: events.length };
+  batch.put('appends', positionKey(first), encodeAppend(append));
+  putStreamRecord(batch, stream, { ...record, head: head + events.length });
+  putCounters(batch, { ...counters, position });
+  if (expected === 'any') recent.remember(stream, firstId, revision);
+  return { kind: 'appended', revision: head + events.length, position };
+}

@@ -1,0 +1,187 @@
+/**
+ * The embedded event log: the port `EventStore` on one LMDB environment. Puts the parts of this folder together and
+ * turns their failures into the port's answers. Implements `architecture.md` (storage, "Embedded default").
+ */
+import { startLoop } from '../../../kernel/background.js';
+import type { Clock } from '../../../kernel/clock.js';
+import { errorText, ServiceError } from '../../../kernel/errors.js';
+import type { ProposedEvent, RecordedEvent } from '../../../kernel/event.js';
+import { limits } from '../../../kernel/limits.js';
+import type { Logger } from '../../../kernel/logger.js';
+import { assertAppendable } from '../../append-limits.js';
+import type { AppendOutcome, EventStore, ExpectedRevision } from '../../event-store.js';
+import { openEnvironment } from '../environment.js';
+import { createGroupWriter } from '../group-writer.js';
+import { createRecentAppends, decideAppend } from './append.js';
+import { encodeEvent } from './event-codec.js';
+import { loadCheckpoint, saveCheckpoint } from './fold-checkpoints.js';
+import { ensureStream, logDatabases, putStreamRecord, readCounters, type LogBatch } from './layout.js';
+import { readSlices } from './read-stream.js';
+import { createStreamNames, subscribeLog } from './subscription.js';
+import { trimStreams } from './trim.js';
+import { createWakeUp } from './wake-up.js';
+
+export interface EmbeddedEventStore extends EventStore {
+  /** Removes what retention has taken out of sight, one bounded turn. Returns how many appends. */
+  trim(): Promise<number>;
+}
+
+function unavailable(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  return new ServiceError('unavailable', 'The event store can not be read now.', { cause: error });
+}
+
+async function* translated<T>(inner: AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
+  try {
+    yield* inner;
+  } catch (error) {
+    throw unavailable(error);
+  }
+}
+
+/** One event per step, without a turn of the event loop for those that are there already. */
+function flatten(slices: AsyncGenerator<readonly RecordedEvent[], void, void>): AsyncIterableIterator<RecordedEvent> {
+  let slice: readonly RecordedEvent[] = [];
+  let index = 0;
+  const iterator: AsyncIterableIterator<RecordedEvent> = {
+    async next() {
+      for (;;) {
+        const event = slice[index];
+        if (event !== undefined) {
+          index += 1;
+          return { value: event, done: false };
+        }
+        const next = await slices.next();
+        if (next.done === true) return { value: undefined, done: true };
+        slice = next.value;
+        index = 0;
+      }
+    },
+    async return() {
+      slice = [];
+      await slices.return();
+      return { value: undefined, done: true };
+    },
+    [Symbol.asyncIterator]: () => iterator,
+  };
+  return iterator;
+}
+
+/**
+ * Opens the log in the folder `path`.
+ * @throws Error of the library when its files can't be opened.
+ */
+export function openEventStore(path: string, clock: Clock, logger: Logger): EmbeddedEventStore {
+  const environment = openEnvironment(path, logDatabases, logger);
+  const writer = createGroupWriter(environment);
+  const wakeUp = createWakeUp();
+  const recent = createRecentAppends();
+  const nameOf = createStreamNames(environment);
+  const saving = new Map<string, Promise<void>>();
+  let closing: Promise<void> | undefined;
+
+  /** Writes that are not appends: only durable counts. */
+  async function run<T>(operation: (batch: LogBatch) => T): Promise<T> {
+    const written = await writer.run(operation);
+    if (written.kind === 'durable') return written.value;
+    throw new ServiceError('unavailable', `The event store can not be written now: ${written.cause}.`);
+  }
+
+  const trimmer = startLoop(
+    limits.storage.trimEveryMs,
+    async (signal) => {
+      const removed = await trimStreams(environment, run, clock.now, signal);
+      if (removed > 0) logger.debug({ removed }, 'expired appends removed');
+    },
+    (error) => logger.warn({ cause: errorText(error) }, 'expired events could not be removed'),
+  );
+
+  async function append(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly ProposedEvent[],
+  ): Promise<AppendOutcome> {
+    if (stream.length === 0 || stream.length > 256) throw new RangeError('a stream name has 1 to 256 characters');
+    const encoded = events.map(encodeEvent);
+    assertAppendable(encoded.map(({ bytes }) => bytes));
+    let wrote = false;
+    const written = await writer
+      .run((batch) => {
+        const before = readCounters(batch.get).position;
+        const outcome = decideAppend(batch, recent, clock.now(), stream, expected, encoded);
+        wrote = readCounters(batch.get).position !== before;
+        return outcome;
+      })
+      .catch((error: unknown) => ({ kind: 'not_written' as const, cause: errorText(error) }));
+    switch (written.kind) {
+      case 'durable':
+        if (wrote) wakeUp.notify();
+        return written.value;
+      case 'not_written':
+        return { kind: 'unavailable', cause: written.cause };
+      case 'unknown':
+        // It may be there after all, or come late: those who follow should look.
+        wakeUp.notify();
+        return { kind: 'unknown', cause: written.cause };
+      default: {
+        const never: never = written;
+        throw new Error(`unknown write outcome ${JSON.stringify(never)}`);
+      }
+    }
+  }
+
+  async function ping(): Promise<void> {
+    if (closing !== undefined) throw new ServiceError('unavailable', 'The event store is closed.');
+    try {
+      if (writer.failing())
+        await run((batch) => batch.put('meta', Buffer.from('probe'), Buffer.from(`${clock.now()}`)));
+      environment.probe();
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  return {
+    append,
+    read: (stream, options) => flatten(translated(readSlices(environment, stream, options, clock.now))),
+    subscribe: (options) => translated(subscribeLog(environment, nameOf, wakeUp, options)),
+    async setRetention(stream, retention) {
+      await run((batch) => putStreamRecord(batch, stream, { ...ensureStream(batch, stream), retention }));
+    },
+    async loadFoldCheckpoint(name) {
+      try {
+        return loadCheckpoint(environment, name);
+      } catch (error) {
+        throw unavailable(error);
+      }
+    },
+    async saveFoldCheckpoint(name, checkpoint) {
+      const before = saving.get(name) ?? Promise.resolve();
+      const mine = before.catch(() => undefined).then(() => saveCheckpoint(environment, run, name, checkpoint));
+      saving.set(name, mine);
+      try {
+        await mine;
+      } finally {
+        if (saving.get(name) === mine) saving.delete(name);
+      }
+    },
+    async headPosition() {
+      try {
+        return readCounters(environment.get).position;
+      } catch (error) {
+        throw unavailable(error);
+      }
+    },
+    ping,
+    trim: () => trimStreams(environment, run, clock.now, new AbortController().signal),
+    close() {
+      closing ??= (async () => {
+        await trimmer.close();
+        wakeUp.close();
+        await writer.close();
+        await environment.close();
+      })();
+      return closing;
+    },
+  };
+}

@@ -1,0 +1,163 @@
+/**
+ * Follows the log from a position on: scans the appends, reads the events of those whose stream has the prefix, waits
+ * for more at the head. Pulled by its consumer, so it never drops a slow one. Implements `event-store.ts` (subscribe).
+ */
+import { yieldToEventLoop } from '../../../kernel/background.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import type { RecordedEvent } from '../../../kernel/event.js';
+import { limits } from '../../../kernel/limits.js';
+import type { LogItem, ResumePoint, SubscribeOptions } from '../../event-store.js';
+import { decodeEvent } from './event-codec.js';
+import {
+  decodeAppend,
+  eventKey,
+  numberKey,
+  positionKey,
+  revisionOf,
+  type AppendRecord,
+  type LogEnvironment,
+} from './layout.js';
+import type { WakeUp } from './wake-up.js';
+
+interface Slice {
+  readonly events: readonly RecordedEvent[];
+  /** Everything up to this position has been looked at. */
+  readonly upTo: number;
+  readonly atHead: boolean;
+}
+
+const pointAt = (position: number): ResumePoint => ({ commit: position, prepare: position });
+
+/** Names of streams by number. Numbers are never given twice, so what was found stays true. */
+export type StreamNames = (stream: number) => string;
+
+export function createStreamNames(environment: LogEnvironment): StreamNames {
+  const names = new Map<number, string>();
+  return (stream) => {
+    const known = names.get(stream);
+    if (known !== undefined) return known;
+    const name = environment.get('names', numberKey(stream))?.toString('utf8') ?? '';
+    names.set(stream, name);
+    return name;
+  };
+}
+
+/** Appends looked up at once. */
+const appendsAtOnce = 256;
+
+/** The append that holds `after` and more behind it, if there is one: a subscription may go on in its middle. */
+function appendAround(environment: LogEnvironment, after: number): AppendRecord[] {
+  return environment
+    .entries('appends', { from: positionKey(0), to: positionKey(after + 1), reverse: true, limit: 1 })
+    .map(({ key, value }) => decodeAppend(key, value))
+    .filter(({ position, count }) => position + count - 1 > after);
+}
+
+function appendsAbove(environment: LogEnvironment, after: number): AppendRecord[] {
+  const range = { from: positionKey(after + 1), to: positionKey(Number.MAX_SAFE_INTEGER), limit: appendsAtOnce };
+  return environment.entries('appends', range).map(({ key, value }) => decodeAppend(key, value));
+}
+
+/** Events of one stream that lie next to each other in the log as well: one scan. */
+interface Run {
+  readonly stream: number;
+  readonly revision: number;
+  readonly count: number;
+  readonly position: number;
+}
+
+function joinRuns(appends: readonly AppendRecord[]): Run[] {
+  const runs: Run[] = [];
+  for (const append of appends) {
+    const last = runs.at(-1);
+    // After a trim, neighbours in the stream need not be neighbours in the log.
+    const joins =
+      last?.stream === append.stream &&
+      last.revision + last.count === append.revision &&
+      last.position + last.count === append.position;
+    if (joins) runs[runs.length - 1] = { ...last, count: last.count + append.count };
+    else runs.push(append);
+  }
+  return runs;
+}
+
+/** Reads on from a position, slice by slice; remembers the runs that it has looked up and not finished. */
+function createReader(environment: LogEnvironment, nameOf: StreamNames, prefix: string, after: number): () => Slice {
+  const { batchEvents, batchBytes, sliceEntries } = limits.storage;
+  let upTo = after;
+  let runs: Run[] = joinRuns(appendAround(environment, after));
+
+  return () => {
+    const events: RecordedEvent[] = [];
+    let bytes = 0;
+    let scanned = 0;
+    for (;;) {
+      const run = runs.shift();
+      if (run === undefined) {
+        const appends = appendsAbove(environment, upTo);
+        scanned += appends.length;
+        runs = joinRuns(appends);
+        if (runs.length === 0 || scanned > sliceEntries) return { events, upTo, atHead: runs.length === 0 };
+        continue;
+      }
+      const last = run.position + run.count - 1;
+      const stream = nameOf(run.stream);
+      if (stream.startsWith(prefix)) {
+        const found = environment.texts('events', {
+          from: eventKey(run.stream, run.revision + Math.max(0, upTo - run.position + 1)),
+          to: eventKey(run.stream, run.revision + run.count),
+          limit: batchEvents - events.length,
+          maxBytes: batchBytes - bytes,
+        });
+        for (const { key, text } of found) {
+          bytes += text.length;
+          events.push(decodeEvent(text, stream, revisionOf(key)));
+        }
+        if (events.length >= batchEvents || bytes >= batchBytes) {
+          upTo = events.at(-1)?.position ?? last;
+          if (upTo < last) runs.unshift(run);
+          return { events, upTo, atHead: false };
+        }
+      }
+      upTo = last;
+    }
+  };
+}
+
+export async function* subscribeLog(
+  environment: LogEnvironment,
+  nameOf: StreamNames,
+  wakeUp: WakeUp,
+  options: SubscribeOptions,
+): AsyncGenerator<LogItem, void, void> {
+  let position = options.after === 'start' ? 0 : options.after.commit;
+  /** Up to where the consumer knows that it has everything. */
+  let told = position;
+  let behind = true;
+  const readSlice = createReader(environment, nameOf, options.prefix, position);
+  while (!options.signal.aborted) {
+    if (wakeUp.closed()) throw new ServiceError('unavailable', 'The event store is closed.');
+    const turn = wakeUp.turn();
+    const slice = readSlice();
+    position = slice.upTo;
+    if (slice.events.length > 0) {
+      told = slice.events.at(-1)?.position ?? told;
+      yield { kind: 'events', events: slice.events };
+    }
+    const foreign = position - told;
+    if (foreign >= limits.storage.sliceEntries || (slice.atHead && behind && foreign > 0)) {
+      told = position;
+      yield { kind: 'checkpoint', point: pointAt(position) };
+    }
+    if (!slice.atHead) {
+      behind = true;
+      await yieldToEventLoop();
+      continue;
+    }
+    if (behind) {
+      behind = false;
+      yield { kind: 'caught_up' };
+    }
+    await wakeUp.after(turn, options.signal);
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Opens the embedded stores of one data folder: the only door into this folder from outside.
+ * Implements `architecture.md` ("Embedded default").
+ */
+import { join } from 'node:path';
+import type { Clock } from '../../kernel/clock.js';
+import { errorText } from '../../kernel/errors.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { ReadStore } from '../read-store.js';
+import { DataFolderError, openDataFolder } from './data-folder.js';
+import { openEventStore, type EmbeddedEventStore } from './log/event-store.js';
+import { openReadStore } from './read/read-store.js';
+
+export { DataFolderError } from './data-folder.js';
+
+export interface EmbeddedOptions {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface EmbeddedStores {
+  readonly eventStore: EmbeddedEventStore;
+  readonly readStore: ReadStore;
+  /** Writes what waits, closes both and frees the folder. */
+  close(): Promise<void>;
+}
+
+/** @throws DataFolderError, one clear sentence, when the folder can't be used: in use, of a newer format, unreadable. */
+export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStores> {
+  const { path, lock } = await openDataFolder(options.dataDir);
+  let eventStore: EmbeddedEventStore | undefined;
+  try {
+    eventStore = openEventStore(join(path, 'log'), options.clock, options.logger);
+    const readStore = await openReadStore(join(path, 'read'), options.clock, options.logger);
+    const log = eventStore;
+    let closing: Promise<void> | undefined;
+    return {
+      eventStore: log,
+      readStore,
+      close() {
+        closing ??= (async () => {
+          await Promise.allSettled([log.close(), readStore.close()]);
+          await lock.release();
+        })();
+        return closing;
+      },
+    };
+  } catch (error) {
+    await eventStore?.close();
+    await lock.release();
+    throw new DataFolderError(`The stores in ${path} can not be opened: ${errorText(error)}.`, { cause: error });
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * A document as bytes: JSON, followed by the raw bytes of its binary fields when it has any (kept snapshots, wrapped
+ * keys). A tombstone is kept elsewhere and is only a position.
+ */
+import type { FieldValue, Fields, StoredDocument } from '../../read-store.js';
+
+type Plain = readonly [position: number, fields: Fields];
+type WithBytes = readonly [
+  position: number,
+  fields: Fields,
+  binary: readonly (readonly [field: string, length: number])[],
+];
+
+const binaryMark = 2;
+
+export function encodeDocument(position: number, fields: Fields): Buffer {
+  const binary = Object.entries(fields).filter(
+    (entry): entry is [string, Uint8Array] => entry[1] instanceof Uint8Array,
+  );
+  if (binary.length === 0) return Buffer.from(JSON.stringify([position, fields]));
+  const names = new Set(binary.map(([field]) => field));
+  const rest = Object.fromEntries(Object.entries(fields).filter(([field]) => !names.has(field)));
+  const text = Buffer.from(JSON.stringify([position, rest, binary.map(([field, bytes]) => [field, bytes.length])]));
+  const head = Buffer.allocUnsafe(5);
+  head.writeUInt8(binaryMark, 0);
+  head.writeUInt32BE(text.length, 1);
+  return Buffer.concat([head, text, ...binary.map(([, bytes]) => bytes)]);
+}
+
+export function decodeDocument(id: string, value: Buffer): StoredDocument {
+  if (value[0] !== binaryMark) {
+    const [position, fields] = JSON.parse(value.toString('utf8')) as Plain;
+    return { id, position, fields };
+  }
+  const end = 5 + value.readUInt32BE(1);
+  const [position, fields, binary] = JSON.parse(value.toString('utf8', 5, end)) as WithBytes;
+  const all: Record<string, FieldValue> = { ...fields };
+  let offset = end;
+  for (const [field, length] of binary) {
+    all[field] = new Uint8Array(value.subarray(offset, offset + length));
+    offset += length;
+  }
+  return { id, position, fields: all };
+}
+
+export function encodeTombstone(position: number): Buffer {
+  const value = Buffer.allocUnsafe(8);
+  value.writeDoubleBE(position, 0);
+  return value;
+}
+
+export const decodeTombstone = (value: Buffer): number => value.readDoubleBE(0);

@@ -1,0 +1,51 @@
+/**
+ * How the read store lies in LMDB: names of the databases and the keys of documents. Index keys are in `index-keys`.
+ *
+ * `documents` and `tombstones`: (collection number, id). `indexes`: see there. `collections`: name@version → definition.
+ * `leases`: (kind, name). `state`: checkpoints, pointers, counters.
+ */
+import { limits } from '../../../kernel/limits.js';
+import type { Environment } from '../environment.js';
+import type { Batch } from '../group-writer.js';
+
+export const readDatabases = {
+  documents: 'bytes',
+  tombstones: 'bytes',
+  indexes: 'bytes',
+  collections: 'bytes',
+  leases: 'bytes',
+  state: 'bytes',
+} as const;
+export type ReadDatabase = keyof typeof readDatabases;
+export type ReadEnvironment = Environment<ReadDatabase>;
+export type ReadBatch = Batch<ReadDatabase>;
+/** Runs an operation in a group commit. @throws ServiceError `unavailable` unless it became durable. */
+export type RunWrite = <T>(operation: (batch: ReadBatch) => T) => Promise<T>;
+
+/** The value of entries that only have a key. */
+export const present = Buffer.from([1]);
+
+export function collectionPrefix(collection: number): Buffer {
+  const prefix = Buffer.allocUnsafe(4);
+  prefix.writeUInt32BE(collection, 0);
+  return prefix;
+}
+
+/** @throws RangeError on an empty id or one over `limits.storage.documentIdBytes`. */
+export function documentKey(collection: number, id: string): Buffer {
+  const bytes = Buffer.from(id, 'utf8');
+  if (bytes.length === 0 || bytes.length > limits.storage.documentIdBytes) {
+    throw new RangeError(`a document id has 1 to ${limits.storage.documentIdBytes} bytes, not ${bytes.length}`);
+  }
+  return Buffer.concat([collectionPrefix(collection), bytes]);
+}
+
+export const idOfKey = (key: Buffer): string => key.toString('utf8', 4);
+
+/** Everything that begins with `prefix`; the next bytes are never 0xff. */
+export function within(prefix: Buffer): { from: Buffer; to: Buffer } {
+  return { from: prefix, to: Buffer.concat([prefix, Buffer.from([0xff])]) };
+}
+
+/** The smallest key above `key`. */
+export const justAbove = (key: Buffer): Buffer => Buffer.concat([key, Buffer.from([0])]);

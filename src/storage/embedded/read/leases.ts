@@ -1,0 +1,112 @@
+/**
+ * Claims that end by themselves, on the store's own clock. One process owns the data folder, so its wall clock is the
+ * common one. Implements `read-store.ts` (Leases).
+ */
+import type { Clock } from '../../../kernel/clock.js';
+import type { Json } from '../../../kernel/json.js';
+import { limits } from '../../../kernel/limits.js';
+import type { Lease, LeaseClaim, Leases } from '../../read-store.js';
+import { justAbove, type ReadBatch, type ReadEnvironment, type RunWrite } from './layout.js';
+
+interface StoredLease {
+  readonly holder: string;
+  /** Milliseconds since the epoch. */
+  readonly endsAt: number;
+  readonly data: Json;
+}
+
+function leaseKey(kind: string, name: string): Buffer {
+  const key = Buffer.from(`${kind}\u0000${name}`, 'utf8');
+  if (kind.includes('\u0000') || kind.length === 0 || name.length === 0 || key.length > limits.storage.leaseNameBytes) {
+    throw new RangeError(`kind and name of a lease have 1 to ${limits.storage.leaseNameBytes} bytes together`);
+  }
+  return key;
+}
+
+const kindRange = (kind: string): { from: Buffer; to: Buffer } => ({
+  from: Buffer.from(`${kind}\u0000`, 'utf8'),
+  to: Buffer.from(`${kind}\u0001`, 'utf8'),
+});
+
+const nameOf = (kind: string, key: Buffer): string => key.toString('utf8', Buffer.byteLength(kind) + 1);
+
+const decode = (value: Buffer | undefined): StoredLease | undefined =>
+  value === undefined ? undefined : (JSON.parse(value.toString('utf8')) as StoredLease);
+
+export function createLeases(environment: ReadEnvironment, run: RunWrite, clock: Clock): Leases {
+  function put(batch: ReadBatch, kind: string, claim: LeaseClaim): void {
+    const lease: StoredLease = { holder: claim.holder, endsAt: clock.now() + claim.ttlMs, data: claim.data };
+    batch.put('leases', leaseKey(kind, claim.name), Buffer.from(JSON.stringify(lease)));
+  }
+
+  function live(kind: string, name: string, stored: StoredLease | undefined): Lease | undefined {
+    if (stored === undefined) return undefined;
+    const remainingMs = stored.endsAt - clock.now();
+    return remainingMs > 0 ? { kind, name, holder: stored.holder, remainingMs, data: stored.data } : undefined;
+  }
+
+  /** Slices of all stored leases of a kind, ended ones included. */
+  function* slices(kind: string): Generator<{ key: Buffer; name: string; stored: StoredLease }[], void, void> {
+    const { to, ...start } = kindRange(kind);
+    let { from } = start;
+    for (;;) {
+      const slice = environment.entries('leases', { from, to, limit: limits.storage.sliceEntries });
+      const last = slice.at(-1);
+      if (last === undefined) return;
+      yield slice.flatMap(({ key, value }) => {
+        const stored = decode(value);
+        return stored === undefined ? [] : [{ key, name: nameOf(kind, key), stored }];
+      });
+      from = justAbove(last.key);
+    }
+  }
+
+  return {
+    take: (kind, claim) => run((batch) => put(batch, kind, claim)),
+    acquire: (kind, claim) =>
+      run((batch) => {
+        const stored = decode(batch.get('leases', leaseKey(kind, claim.name)));
+        if (stored !== undefined && stored.holder !== claim.holder && stored.endsAt > clock.now()) return false;
+        put(batch, kind, claim);
+        return true;
+      }),
+    renew: (kind, claims) =>
+      run((batch) => {
+        const lost: string[] = [];
+        for (const claim of claims) {
+          const stored = decode(batch.get('leases', leaseKey(kind, claim.name)));
+          if (stored?.holder === claim.holder) put(batch, kind, claim);
+          else lost.push(claim.name);
+        }
+        return lost;
+      }),
+    release: (kind, name, holder) =>
+      run((batch) => {
+        const key = leaseKey(kind, name);
+        if (decode(batch.get('leases', key))?.holder === holder) batch.remove('leases', key);
+      }),
+    async get(kind, name) {
+      return live(kind, name, decode(environment.get('leases', leaseKey(kind, name))));
+    },
+    async list(kind) {
+      const found: Lease[] = [];
+      for (const slice of slices(kind)) {
+        for (const { name, stored } of slice) {
+          const lease = live(kind, name, stored);
+          if (lease !== undefined) found.push(lease);
+        }
+      }
+      return found;
+    },
+    async purge(kind, olderThanMs) {
+      for (const slice of slices(kind)) {
+        await run((batch) => {
+          for (const { key } of slice) {
+            const stored = decode(batch.get('leases', key));
+            if (stored !== undefined && stored.endsAt < clock.now() - olderThanMs) batch.remove('leases', key);
+          }
+        });
+      }
+    },
+  };
+}

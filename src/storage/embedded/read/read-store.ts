@@ -1,0 +1,123 @@
+/**
+ * The embedded read store: the port `ReadStore` on one LMDB environment of its own, so that a flush of the log never
+ * waits for one of the read models. Implements `architecture.md` (storage, "Embedded default").
+ */
+import type { Clock } from '../../../kernel/clock.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import type { Logger } from '../../../kernel/logger.js';
+import type { ResumePoint } from '../../event-store.js';
+import type { Collection, CollectionSpec, Fields, ReadStore } from '../../read-store.js';
+import { openEnvironment } from '../environment.js';
+import { createGroupWriter } from '../group-writer.js';
+import { createCollections } from './collections.js';
+import { readDatabases, type ReadBatch } from './layout.js';
+import { createLeases } from './leases.js';
+
+const checkpointKey = (projection: string, version: number): Buffer =>
+  Buffer.from(`checkpoint/${projection}@${version}`);
+const activeKey = (projection: string): Buffer => Buffer.from(`active/${projection}`);
+
+function parse<T>(value: Buffer | undefined): T | undefined {
+  return value === undefined ? undefined : (JSON.parse(value.toString('utf8')) as T);
+}
+
+const isAbove = (a: ResumePoint, b: ResumePoint): boolean =>
+  a.commit > b.commit || (a.commit === b.commit && a.prepare > b.prepare);
+
+/** Every method of the port answers `unavailable` for what the library throws; a caller's fault stays as it is. */
+function translated<A extends readonly unknown[], T>(method: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+  return async (...args) => {
+    try {
+      return await method(...args);
+    } catch (error) {
+      if (error instanceof ServiceError || error instanceof RangeError) throw error;
+      throw new ServiceError('unavailable', 'The read store can not be used now.', { cause: error });
+    }
+  };
+}
+
+function guarded(collection: Collection): Collection {
+  return {
+    spec: collection.spec,
+    get: translated(collection.get),
+    getMany: translated(collection.getMany),
+    find: translated(collection.find),
+    count: translated(collection.count),
+    write: translated(collection.write),
+    set: translated(collection.set),
+    insert: translated(collection.insert),
+    updateIf: translated(collection.updateIf),
+    remove: translated(collection.remove),
+    purgeTombstones: translated(collection.purgeTombstones),
+  };
+}
+
+/**
+ * Opens the read store in the folder `path` and finishes what a crash interrupted.
+ * @throws Error of the library when its files can't be opened.
+ */
+export async function openReadStore(path: string, clock: Clock, logger: Logger): Promise<ReadStore> {
+  const environment = openEnvironment(path, readDatabases, logger);
+  const writer = createGroupWriter(environment);
+  let closing: Promise<void> | undefined;
+
+  async function run<T>(operation: (batch: ReadBatch) => T): Promise<T> {
+    const written = await writer.run(operation);
+    if (written.kind === 'durable') return written.value;
+    throw new ServiceError('unavailable', `The read store can not be written now: ${written.cause}.`);
+  }
+
+  const collections = createCollections(environment, run);
+  const leases = createLeases(environment, run, clock);
+  await collections.recover();
+
+  return {
+    // Fields are what the caller put in: the store keeps them as they are, so the narrower type is the caller's word.
+    collection: translated(async <F extends Fields>(spec: CollectionSpec) => {
+      const opened = guarded(await collections.open(spec));
+      return opened as unknown as Collection<F>;
+    }) as ReadStore['collection'],
+    drop: translated(collections.drop),
+    loadCheckpoint: translated(async (projection: string, version: number) =>
+      parse<ResumePoint>(environment.get('state', checkpointKey(projection, version))),
+    ),
+    saveCheckpoint: translated(async (projection: string, version: number, point: ResumePoint) => {
+      const key = checkpointKey(projection, version);
+      await run((batch) => {
+        const stored = parse<ResumePoint>(batch.get('state', key));
+        if (stored === undefined || isAbove(point, stored)) batch.put('state', key, Buffer.from(JSON.stringify(point)));
+      });
+    }),
+    deleteCheckpoint: translated((projection: string, version: number) =>
+      run((batch) => batch.remove('state', checkpointKey(projection, version))),
+    ),
+    activeVersion: translated(async (projection: string) =>
+      parse<number>(environment.get('state', activeKey(projection))),
+    ),
+    activate: translated((projection: string, version: number) =>
+      run((batch) => batch.put('state', activeKey(projection), Buffer.from(`${version}`))),
+    ),
+    leases: {
+      take: translated(leases.take),
+      acquire: translated(leases.acquire),
+      renew: translated(leases.renew),
+      release: translated(leases.release),
+      get: translated(leases.get),
+      list: translated(leases.list),
+      purge: translated(leases.purge),
+    },
+    ping: translated(async () => {
+      if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
+      if (writer.failing())
+        await run((batch) => batch.put('state', Buffer.from('probe'), Buffer.from(`${clock.now()}`)));
+      environment.probe();
+    }),
+    close() {
+      closing ??= (async () => {
+        await writer.close();
+        await environment.close();
+      })();
+      return closing;
+    },
+  };
+}

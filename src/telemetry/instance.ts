@@ -1,0 +1,79 @@
+/**
+ * The lease by which an instance says that it lives, how far it has projected, and which compiler it runs: what the
+ * others wait for before they purge tombstones or call a node's sessions ended.
+ * Implements `agent-protocol.md`, Several instances.
+ */
+import { startLoop } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
+import type { Json } from '../kernel/json.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
+
+export const instanceKind = 'instances';
+
+export interface InstanceLeaseDeps {
+  readonly readStore: Pick<ReadStore, 'leases'>;
+  readonly instanceId: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Log position that every read model of this instance holds. */
+  position(): number;
+  readonly compilerVersion: number;
+}
+
+export interface InstanceLease {
+  /** Ends the lease at once. Never rejects. */
+  close(): Promise<void>;
+}
+
+export interface LiveInstance {
+  readonly instance_id: string;
+  readonly position: number;
+  readonly compiler_version: number;
+  /** RFC 3339. */
+  readonly started_at: string;
+}
+
+/** Takes the lease and renews it until closed. @throws ServiceError `unavailable` */
+export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<InstanceLease> {
+  const { instanceId, logger } = deps;
+  const { leases } = deps.readStore;
+  const startedAt = timestamp(deps.clock.now());
+  const claim = (): LeaseClaim => ({
+    name: instanceId,
+    holder: instanceId,
+    ttlMs: limits.telemetry.instanceLeaseMs,
+    data: { position: deps.position(), compiler_version: deps.compilerVersion, started_at: startedAt },
+  });
+  // The id is this process's alone, so taking is always right, also after the lease was purged.
+  const take = (): Promise<void> => leases.take(instanceKind, claim());
+  await take();
+  const complain = (error: unknown): void =>
+    logger.warn({ error: errorText(error) }, 'the lease of this instance was not renewed');
+  const loop = startLoop(
+    limits.telemetry.instanceLeaseRenewMs,
+    async () => {
+      await take();
+      await leases.purge(instanceKind, limits.telemetry.presencePurgeAfterMs);
+    },
+    complain,
+  );
+  return {
+    async close() {
+      await loop.close();
+      await leases.release(instanceKind, instanceId, instanceId).catch(complain);
+    },
+  };
+}
+
+/** Every instance that lives now. @throws ServiceError `unavailable` */
+export async function liveInstances(readStore: Pick<ReadStore, 'leases'>): Promise<readonly LiveInstance[]> {
+  return (await readStore.leases.list(instanceKind)).flatMap(({ name, data }) => {
+    const { position, compiler_version, started_at } = data as { readonly [field: string]: Json };
+    if (typeof position !== 'number' || typeof compiler_version !== 'number') return [];
+    return [{ instance_id: name, position, compiler_version, started_at: String(started_at) }];
+  });
+}

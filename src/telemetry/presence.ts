@@ -1,0 +1,163 @@
+/**
+ * Who is online: a lease per node, held by the session that is its live one, renewed in batches by the instance that
+ * has the session and ended by the store's clock when it does not. Not a record of sessions: that is `svc-agents-*`.
+ * Implements `agent-protocol.md`, Heartbeats ("Online: a presence lease").
+ */
+import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
+import { errorText } from '../kernel/errors.js';
+import { createKeyedBatch } from '../kernel/keyed-batch.js';
+import type { Json } from '../kernel/json.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
+import type { PresenceFacts } from './port.js';
+
+export const presenceKind = 'presence';
+
+export interface Presence {
+  /** Durable when it returns. @throws ServiceError `unavailable` */
+  opened(nodeId: string, facts: PresenceFacts, ttlMs: number): Promise<void>;
+  alive(nodeId: string, facts: PresenceFacts, ttlMs: number): void;
+  ended(nodeId: string, sessionId: string): Promise<void>;
+  onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
+  of(nodeId: string): Promise<PresenceFacts | undefined>;
+  all(): Promise<ReadonlyMap<string, PresenceFacts>>;
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Renewal {
+  readonly nodeId: string;
+  readonly facts: PresenceFacts;
+  readonly ttlMs: number;
+}
+
+export function createPresence(leases: Leases, logger: Logger): Presence {
+  const { batchMs, batchDocuments, waitingNodes } = limits.telemetry;
+  const listeners = new Set<(nodeId: string, sessionId: string) => void>();
+  /** Sessions of this instance, by id: a renewal of any other is late and means nothing. */
+  const mine = new Set<string>();
+  const complain = (error: unknown): void =>
+    logger.warn({ error: errorText(error) }, 'presence could not be written yet');
+  const common = {
+    everyMs: batchMs,
+    batchEntries: batchDocuments,
+    maxEntries: waitingNodes,
+    retryMinMs: limits.projections.retryMinMs,
+    retryMaxMs: limits.projections.retryMaxMs,
+    closeWithinMs: limits.shutdownMs,
+    onError: complain,
+  };
+
+  const renewals = createKeyedBatch<Renewal>({
+    ...common,
+    write: async (entries) => {
+      for (const round of roundsByNode(entries.filter(([sessionId]) => mine.has(sessionId)))) {
+        const lost = await leases.renew(presenceKind, [...round.values()].map(claimOf));
+        for (const nodeId of lost) await retake(round.get(nodeId));
+      }
+    },
+  });
+
+  /** Leases that could not be released at once. */
+  const releases = createKeyedBatch<string>({
+    ...common,
+    write: async (entries) => {
+      for (const [sessionId, nodeId] of entries) await leases.release(presenceKind, nodeId, sessionId);
+    },
+  });
+
+  /** A lease that is not held may just be missing, as after a restore: then it is free. Else the session has lost. */
+  const retake = async (renewal: Renewal | undefined): Promise<void> => {
+    if (renewal === undefined || !mine.has(renewal.facts.session_id)) return;
+    if (await leases.acquire(presenceKind, claimOf(renewal))) return;
+    if (!mine.delete(renewal.facts.session_id)) return;
+    for (const listener of listeners) listener(renewal.nodeId, renewal.facts.session_id);
+  };
+
+  const purge = startLoop(
+    limits.telemetry.presencePurgeEveryMs,
+    () => leases.purge(presenceKind, limits.telemetry.presencePurgeAfterMs),
+    complain,
+  );
+
+  return {
+    async opened(nodeId, facts, ttlMs) {
+      mine.add(facts.session_id);
+      try {
+        await leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
+      } catch (error) {
+        mine.delete(facts.session_id);
+        throw error;
+      }
+    },
+    alive(nodeId, facts, ttlMs) {
+      if (mine.has(facts.session_id)) renewals.put(facts.session_id, { nodeId, facts, ttlMs });
+    },
+    async ended(nodeId, sessionId) {
+      mine.delete(sessionId);
+      renewals.delete(sessionId);
+      const released = leases.release(presenceKind, nodeId, sessionId);
+      const outcome = await withDeadline(released, limits.telemetry.releaseTimeoutMs).catch((error: unknown) => {
+        complain(error);
+        return timedOut;
+      });
+      // It ends by itself in any case; this only makes it sooner.
+      if (outcome === timedOut) releases.put(sessionId, nodeId);
+    },
+    onLost(listener) {
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+      };
+    },
+    async of(nodeId) {
+      return factsOf(await leases.get(presenceKind, nodeId));
+    },
+    async all() {
+      const online = new Map<string, PresenceFacts>();
+      for (const lease of await leases.list(presenceKind)) {
+        const facts = factsOf(lease);
+        if (facts !== undefined) online.set(lease.name, facts);
+      }
+      return online;
+    },
+    async flush() {
+      await renewals.flush();
+      await releases.flush();
+    },
+    async close() {
+      await purge.close();
+      await renewals.close();
+      await releases.close();
+    },
+  };
+}
+
+/** An old and a new session of one node can't be renewed in one call, which names leases by node. */
+function roundsByNode(entries: readonly (readonly [string, Renewal])[]): readonly Map<string, Renewal>[] {
+  const rounds: Map<string, Renewal>[] = [];
+  for (const [, renewal] of entries) {
+    const round = rounds.find((candidate) => !candidate.has(renewal.nodeId));
+    if (round === undefined) rounds.push(new Map([[renewal.nodeId, renewal]]));
+    else round.set(renewal.nodeId, renewal);
+  }
+  return rounds;
+}
+
+function claimOf({ nodeId, facts, ttlMs }: Renewal): LeaseClaim {
+  return { name: nodeId, holder: facts.session_id, ttlMs, data: { ...facts } };
+}
+
+function factsOf(lease: Lease | undefined): PresenceFacts | undefined {
+  if (lease === undefined || typeof lease.data !== 'object' || lease.data === null) return undefined;
+  const data = lease.data as { readonly [field: string]: Json };
+  const { session_id, instance_id, pushed_generation, pushed_at } = data;
+  if (typeof session_id !== 'string' || typeof instance_id !== 'string') return undefined;
+  return {
+    session_id,
+    instance_id,
+    pushed_generation: typeof pushed_generation === 'number' ? pushed_generation : 0,
+    pushed_at: typeof pushed_at === 'string' ? pushed_at : null,
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * Sign-in and the caller's own account. Budgets, passwords and tokens are behind `CommandHandlers.accounts`.
+ * Implements `rest.md`, Authentication and roles.
+ */
+import { z } from 'zod';
+import rateLimit from '@fastify/rate-limit';
+import type { UserView } from '../../commands/handlers-port.js';
+import { canonicalIp } from '../../kernel/addresses.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import { callerOf, commandContext, settle } from './consistency.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { answers, ok } from './envelope.js';
+import { body, canonical, name, text } from './fields.js';
+import { conditionalHeaders, etag, readHeaders } from './headers.js';
+import { noQuery } from './query.js';
+import { role, timestamps } from './shared-schemas.js';
+
+const user = z
+  .object({
+    id: z.string(),
+    username: z.string(),
+    display_name: z.string().nullable(),
+    email: z.string().nullable(),
+    role,
+    ...timestamps,
+  })
+  .meta({ id: 'User' });
+
+const credentials = body({
+  username: text(0, limits.rest.stringChars),
+  password: text(0, limits.rest.stringChars),
+});
+
+const profile = body({
+  display_name: name.nullable().optional(),
+  email: canonical('an e-mail address', (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? value : undefined))
+    .nullable()
+    .optional(),
+});
+
+export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
+  const { accounts } = deps.commands;
+  await app.register(rateLimit, {
+    global: false,
+    cache: limits.rest.loginAddresses,
+    // The builder's value is thrown, so it meets the error handler like every other refusal.
+    errorResponseBuilder: (_request, context) =>
+      new ServiceError('rate_limited', 'too many sign-ins from this address', {
+        hints: { retryAfterSeconds: context.ttl / 1000 },
+      }),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/auth/login',
+    config: {
+      access: 'login',
+      takes: 'json',
+      rateLimit: { max: limits.rest.loginsPerMinute, timeWindow: 60_000 },
+    },
+    schema: {
+      summary: 'Sign in',
+      tags: ['auth'],
+      security: [],
+      querystring: noQuery,
+      body: credentials,
+      response: answers(z.object({ token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int(), user })),
+    },
+    handler: async (request) => {
+      const { username, password } = request.body;
+      const login = await accounts.login(username, password, callerAddress(request.ip), request.id);
+      return ok({
+        token: login.token,
+        token_type: 'Bearer' as const,
+        expires_in: login.expiresIn,
+        user: { ...login.user },
+      });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/auth/me',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      summary: "The caller's account",
+      tags: ['auth'],
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(user),
+    },
+    handler: async (request, reply) => {
+      const me = await accounts.me(callerOf(request).userId);
+      void reply.header('etag', etag(me.version));
+      return ok(userView(me));
+    },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/api/auth/me',
+    config: { access: 'anyone', takes: 'json' },
+    schema: {
+      summary: "Change the caller's account",
+      tags: ['auth'],
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      body: profile,
+      response: answers(user),
+    },
+    handler: async (request, reply) => {
+      const { userId } = callerOf(request);
+      const outcome = await accounts.updateMe(
+        commandContext(request),
+        userId,
+        request.headers['if-match'],
+        request.body,
+      );
+      await settle(reply, deps, outcome);
+      return ok(userView(outcome.kind === 'done' ? outcome.result : await accounts.me(userId)));
+    },
+  });
+}
+
+function userView(view: UserView): z.output<typeof user> {
+  return { ...view };
+}
+
+/** One address has one budget, however the listener spells it. */
+function callerAddress(ip: string): string {
+  const address = canonicalIp(ip) ?? ip;
+  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
+}

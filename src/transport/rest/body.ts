@@ -1,0 +1,65 @@
+/**
+ * Reads bodies: at most 256 KiB, then strict JSON or, where a route takes none, nothing. Not their validation.
+ * Implements `rest.md`: 413, malformed JSON, "No body".
+ */
+import type { Readable } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
+import { ServiceError } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import type { RestApp } from './deps.js';
+import { unsupported } from './gate.js';
+import { readJson } from './json-body.js';
+import { isJson } from './media-type.js';
+
+/** Replaces fastify's parsers, whose JSON takes duplicate keys and whose errors quote the body. */
+export function installBodies(app: RestApp): void {
+  app.decorateRequest('bodyBytes', null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
+    if (Number(request.headers['content-length'] ?? 0) > limits.rest.drainBytes) throw tooLarge();
+    return readBounded(payload);
+  });
+  app.addHook('preValidation', async (request) => {
+    if (request.method === 'GET' || request.method === 'HEAD') return;
+    const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+    request.bodyBytes = bytes;
+    request.body = request.routeOptions.config.takes === 'json' ? jsonObject(bytes) : noBody(bytes, request);
+  });
+}
+
+function jsonObject(bytes: Buffer): unknown {
+  if (bytes.length === 0) throw new ServiceError('invalid_request', 'body: required, expected a JSON object');
+  return readJson(bytes);
+}
+
+function noBody(bytes: Buffer, request: FastifyRequest): undefined {
+  if (bytes.length === 0) return undefined;
+  const type = request.headers['content-type'];
+  if (type !== undefined && !isJson(type)) throw unsupported('content-type application/json in UTF-8');
+  const value = readJson(bytes);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0)
+    return undefined;
+  throw new ServiceError('invalid_request', 'body: expected no body, or {}');
+}
+
+/**
+ * The whole body. One that is too large is read on and dropped, up to a bound, before it is refused: its sender would
+ * meet a reset connection in place of the 413.
+ * @throws ServiceError `payload_too_large`
+ */
+async function readBounded(payload: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Ending the loop early must not destroy the socket: the answer goes through it.
+  for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= limits.rest.bodyBytes) chunks.push(chunk);
+    if (length > limits.rest.drainBytes) break;
+  }
+  if (length > limits.rest.bodyBytes) throw tooLarge();
+  return Buffer.concat(chunks, length);
+}
+
+function tooLarge(): ServiceError {
+  return new ServiceError('payload_too_large', `body: expected at most ${limits.rest.bodyBytes} bytes`);
+}

@@ -1,0 +1,101 @@
+/**
+ * The REST transport as one fastify instance: hooks in the order of the checks, then one file of routes per resource.
+ * It does not listen. Implements `rest.md`, `configuration.md` (SVC_HTTP_*) and section 4.1 of the source specification.
+ */
+import helmet from '@fastify/helmet';
+import { serializerCompiler } from '@fastify/type-provider-zod';
+import type { ZodTypeProvider } from '@fastify/type-provider-zod';
+import Fastify from 'fastify';
+import { auditRoutes } from './audit.js';
+import { authRoutes } from './auth.js';
+import { installBodies } from './body.js';
+import { chainRoutes } from './chains.js';
+import { installMinPosition } from './consistency.js';
+import { decodableUrl, installCorrelation, requestId } from './correlation.js';
+import { installCors } from './cors.js';
+import { deploymentRoutes } from './deployments.js';
+import type { RestApp, RestDeps, RestOptions } from './deps.js';
+import { docsStyleSource } from './docs-page.js';
+import { answerClientError, answerError, installErrors } from './errors.js';
+import { installGate } from './gate.js';
+import { createHttpServer } from './http-server.js';
+import { nodeConfigRoutes } from './node-config.js';
+import { nodeRoutes } from './nodes.js';
+import { installOpenApi, openApiRoutes } from './openapi.js';
+import { probeRoutes } from './probes.js';
+import './request-state.js';
+import { createRouteTable } from './route-table.js';
+import { settingsRoutes } from './settings.js';
+import { upstreamRoutes } from './upstreams.js';
+import { validatorCompiler } from './validation.js';
+
+export type { Readiness, RestApp, RestDeps, RestOptions } from './deps.js';
+
+/**
+ * Builds the REST server; the caller listens and closes. Closing answers waiting deploys and refuses new requests.
+ * @returns a ready fastify instance, for `listen` or `inject`
+ */
+export async function buildRest(deps: RestDeps, options: RestOptions): Promise<RestApp> {
+  const table = createRouteTable();
+  const app = Fastify({
+    logger: false,
+    serverFactory: (handler) => createHttpServer(handler, options.tls),
+    genReqId: (request) => requestId(request, () => deps.ids.next()),
+    requestIdHeader: false,
+    trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
+    rewriteUrl: (request) => decodableUrl(request.url ?? '/'),
+    // A body of any size reaches the reader, which counts: the parser's own limit would cut the connection.
+    bodyLimit: Number.MAX_SAFE_INTEGER,
+    routerOptions: { maxParamLength: 16_384 },
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps.logger),
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+
+  app.addHook('onRoute', ({ method, url, config }) => {
+    // The CORS plugin's catch-all is not an endpoint.
+    if (config?.access === undefined || config.takes === undefined) return;
+    for (const one of Array.isArray(method) ? method : [method]) {
+      table.add({ method: one, template: url, access: config.access, takes: config.takes });
+    }
+  });
+  installErrors(app, deps.logger);
+  installCorrelation(app);
+  await app.register(helmet, {
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        styleSrc: [docsStyleSource],
+        baseUri: ["'none'"],
+        formAction: ["'none'"],
+        frameAncestors: ["'none'"],
+      },
+    },
+    // Another origin's page may read what CORS lets it read.
+    crossOriginResourcePolicy:
+      options.corsOrigins.length === 0 ? { policy: 'same-origin' } : { policy: 'cross-origin' },
+    strictTransportSecurity: options.tls === undefined ? false : { maxAge: 31_536_000 },
+  });
+  await installCors(app, options.corsOrigins);
+  installGate(app, deps, table);
+  installBodies(app);
+  installMinPosition(app, deps);
+  await installOpenApi(app, options);
+
+  await authRoutes(app, deps);
+  nodeRoutes(app, deps);
+  nodeConfigRoutes(app, deps);
+  upstreamRoutes(app, deps);
+  chainRoutes(app, deps);
+  deploymentRoutes(app, deps);
+  settingsRoutes(app, deps);
+  auditRoutes(app, deps);
+  probeRoutes(app, deps, options);
+  openApiRoutes(app);
+  await app.ready();
+  return app;
+}

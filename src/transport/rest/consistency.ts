@@ -1,0 +1,58 @@
+/**
+ * Read your writes: the context of a command, the headers that its answer carries, and the wait of a GET with
+ * `x-min-position`. Implements `rest.md`, Consistency.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext, CommandOutcome } from '../../commands/port.js';
+import type { Caller } from '../../commands/handlers-port.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { streams } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { idempotencyMark } from './headers.js';
+
+/** The caller that the gate has let in. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null) throw new Error('a route without a caller asked for it');
+  return request.caller;
+}
+
+export function commandContext(request: FastifyRequest): CommandContext {
+  const caller = callerOf(request);
+  return {
+    actor: { type: 'user', id: caller.userId, name: caller.username },
+    requestId: request.id,
+    idempotency: idempotencyMark(request, caller.userId),
+  };
+}
+
+/**
+ * Tells where the command lies in the log, once this instance's committed fold shows it too: generations and settings
+ * are read from there.
+ */
+export async function settle(reply: FastifyReply, deps: RestDeps, outcome: CommandOutcome<unknown>): Promise<void> {
+  let lagging = outcome.lagging;
+  const last = outcome.kind === 'done' ? outcome.events[outcome.events.length - 1] : undefined;
+  if (last?.stream === streams.fleet) {
+    lagging = !(await deps.delivery.waitFor(last.revision, limits.rest.projectionWaitMs)) || lagging;
+  }
+  void reply.header('x-position', String(outcome.position));
+  if (lagging) void reply.header('x-projection-lag', 'true');
+}
+
+/** Makes a GET with `x-min-position` wait; after validation, before the resource is looked for. */
+export function installMinPosition(app: RestApp, deps: RestDeps): void {
+  app.addHook('preHandler', async (request) => {
+    // Validation has turned it into a number where the route reads it.
+    const position: unknown = request.method === 'GET' ? request.headers['x-min-position'] : undefined;
+    if (typeof position !== 'number') return;
+    if (await deps.projections.reached(position, limits.rest.projectionWaitMs)) return;
+    throw new ServiceError('unavailable', 'x-min-position: this instance does not show that log position yet');
+  });
+}
+
+/** A resource that is not there: the 404 of the path's id. */
+export function found<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new ServiceError('not_found', `no ${what} has this id`);
+  return value;
+}

@@ -1,0 +1,65 @@
+/** What the REST transport is given, and what may be set. Types only: `buildRest` is in `build.ts`. */
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from '@fastify/type-provider-zod';
+import type {
+  FastifyBaseLogger,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify';
+import type { CommandHandlers } from '../../commands/handlers-port.js';
+import type { Delivery } from '../../delivery/port.js';
+import type { Clock } from '../../kernel/clock.js';
+import type { Ids } from '../../kernel/ids.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { Projections } from '../../projections/port.js';
+import type { Telemetry } from '../../telemetry/port.js';
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** Sentences, empty when ready. */
+  readonly reasons: readonly string[];
+}
+
+export interface RestDeps {
+  readonly commands: CommandHandlers;
+  readonly projections: Pick<
+    Projections,
+    'nodes' | 'upstreams' | 'chains' | 'deployments' | 'audit' | 'reached' | 'onAgentFact'
+  >;
+  readonly delivery: Pick<
+    Delivery,
+    'state' | 'chain' | 'settings' | 'generation' | 'pushed' | 'plan' | 'shownSnapshot' | 'waitFor'
+  >;
+  readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'telemetry'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  /** True once no live session of the node that began before the call is left on any instance, false after the time. */
+  sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
+  readiness(): Readiness;
+  /** The Prometheus text. */
+  metrics(): Promise<string>;
+}
+
+export interface RestOptions {
+  /** Shown in the OpenAPI document. */
+  readonly version: string;
+  /** Origins that may call from a browser, compared as a whole; none: no CORS headers at all. */
+  readonly corsOrigins: readonly string[];
+  /** CIDRs whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
+  /** When set, `/metrics` wants it as bearer token. */
+  readonly metricsToken?: string | undefined;
+  /** PEM texts; serve over TLS. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+}
+
+/** The fastify instance that resources add their routes to: schemas are zod's. */
+export type RestApp = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;

@@ -1,0 +1,143 @@
+/**
+ * The building blocks of request schemas: bounded strings, integers, hosts, endpoints, names. Each says in its error
+ * what was expected, canonicalises, and shows its bounds in the OpenAPI document. Not the resources' schemas: they stand
+ * beside their handlers. Implements `rest.md`, Envelope (bounds, canonical addresses).
+ */
+import { z } from 'zod';
+import {
+  canonicalDnsName,
+  canonicalEndpoint,
+  canonicalHost,
+  canonicalIp,
+  canonicalNamePattern,
+} from '../../kernel/addresses.js';
+import { isUuid } from '../../kernel/ids.js';
+import { limits } from '../../kernel/limits.js';
+import { expected } from './validation.js';
+
+const loneSurrogate = /\p{Surrogate}/u;
+
+/** A string of `min` to `max` characters (code points), well-formed Unicode. */
+export function text(min: number, max: number) {
+  const error = expected(
+    min === 0 ? `a string of at most ${max} characters` : `a string of ${min} to ${max} characters`,
+  );
+  return z
+    .string({ error })
+    .refine(
+      (value) => {
+        // A code point is one or two code units: most strings need no counting.
+        if (value.length > 2 * max || value.length < min) return false;
+        const length = value.length <= max ? value.length : [...value].length;
+        return length >= min && length <= max && !loneSurrogate.test(value);
+      },
+      { error },
+    )
+    .meta({ minLength: min, maxLength: max });
+}
+
+export const name = text(1, limits.rest.nameChars);
+export const description = text(0, limits.rest.descriptionChars).nullable();
+
+/** A JSON integer in a range, both ends included. */
+export function integer(min: number, max: number) {
+  const error = expected(`an integer from ${min} to ${max}`);
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+export const port = integer(1, 65_535);
+
+export function boolean() {
+  return z.boolean({ error: expected('true or false') });
+}
+
+/** A string that `read` turns into its canonical form, or refuses with undefined. */
+export function canonical(what: string, read: (value: string) => string | undefined) {
+  const error = expected(what);
+  return z
+    .string({ error })
+    .transform((value, ctx) => {
+      const form = value.length > limits.rest.stringChars ? undefined : read(value);
+      if (form !== undefined) return form;
+      ctx.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
+      return z.NEVER;
+    })
+    .meta({ maxLength: limits.rest.stringChars, description: what });
+}
+
+export const uuid = canonical('a UUID in lower case', (value) => (isUuid(value) ? value : undefined));
+export const ip = canonical('an IPv4 or IPv6 address', canonicalIp);
+export const host = canonical('a host name or an IP address', canonicalHost);
+export const endpoint = canonical('host:port, with an IPv6 address in brackets', canonicalEndpoint);
+export const dnsName = canonical('a DNS name', canonicalDnsName);
+export const namePattern = canonical(
+  'a DNS name, which may start with one wildcard label (*.a.b)',
+  canonicalNamePattern,
+);
+
+/** Base64 of exactly `size` bytes, in the one spelling that it has. */
+export function base64(size: number) {
+  return canonical(`base64 of ${size} bytes`, (value) => {
+    const bytes = Buffer.from(value, 'base64');
+    return bytes.length === size && bytes.toString('base64') === value ? value : undefined;
+  });
+}
+
+/** A list of `min` to `max` entries. */
+export function list<T extends z.ZodType>(entry: T, min = 0, max: number = limits.rest.listEntries) {
+  const error = expected(min === 0 ? `a list of at most ${max} entries` : `a list of ${min} to ${max} entries`);
+  return z.array(entry, { error }).min(min, { error }).max(max, { error });
+}
+
+/** A list of names, each once. */
+export function distinct<T extends z.ZodType<string>>(entry: T) {
+  return list(entry).superRefine((values, ctx) => {
+    const seen = new Set<string>();
+    for (const [index, value] of values.entries()) {
+      if (seen.has(value)) ctx.addIssue({ code: 'custom', path: [index], message: 'expected each name once' });
+      seen.add(value);
+    }
+  });
+}
+
+/** The strict body of a request. */
+export function body<S extends z.core.$ZodLooseShape>(shape: S) {
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'invalid_type' ? 'expected a JSON object' : undefined),
+  });
+}
+
+/** A strict object inside a body. */
+export function object<S extends z.core.$ZodLooseShape>(shape: S) {
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'invalid_type' ? expected('an object')(issue) : undefined),
+  });
+}
+
+export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
+  return z.enum(values, { error: expected(values.map((value) => `"${value}"`).join(' or ')) });
+}
+
+/** Labels: at most 32, keys not empty. */
+export const labels = z
+  .record(z.string(), text(0, limits.rest.stringChars), { error: expected('an object of strings') })
+  .superRefine((value, ctx) => {
+    const keys = Object.keys(value);
+    if (keys.length > limits.rest.labels) {
+      ctx.addIssue({ code: 'custom', message: `expected at most ${limits.rest.labels} labels` });
+    }
+    const bad = keys.find((key) => !text(1, limits.rest.stringChars).safeParse(key).success);
+    if (bad !== undefined) {
+      ctx.addIssue({
+        code: 'custom',
+        path: [bad],
+        message: `expected a key of 1 to ${limits.rest.stringChars} characters`,
+      });
+    }
+  })
+  .meta({ maxProperties: limits.rest.labels });
+
+/** The TLS that the gateway speaks to an upstream: never without a pin. */
+export const upstreamTls = object({ server_name: dnsName, spki_pins_sha256: list(base64(32), 1) }).meta({
+  id: 'UpstreamTls',
+});

@@ -1,0 +1,91 @@
+/**
+ * Strict reading of a JSON text: UTF-8, RFC 8259, no duplicate key in any object. Not validation: the route's schema
+ * does that. Implements `rest.md`, Envelope ("A duplicate key in JSON is a 400") and Errors (malformed JSON).
+ */
+import { ServiceError } from '../../kernel/errors.js';
+import { propertyPath, shown } from './json-path.js';
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * The value of a JSON text.
+ * @throws ServiceError `invalid_request` on bytes that are not UTF-8, not JSON, or that name a key twice
+ */
+export function readJson(bytes: Uint8Array): unknown {
+  let text: string;
+  let value: unknown;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    throw new ServiceError('invalid_request', 'body: expected UTF-8');
+  }
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text, which may hold a password.
+    throw new ServiceError('invalid_request', 'body: expected well-formed JSON');
+  }
+  const problem = keyProblem(text);
+  if (problem !== undefined) throw new ServiceError('invalid_request', problem);
+  return value;
+}
+
+interface OpenObject {
+  readonly kind: 'object';
+  readonly keys: Set<string>;
+  key: string;
+  expectKey: boolean;
+}
+
+interface OpenArray {
+  readonly kind: 'array';
+  index: number;
+}
+
+const stringToken = /"(?:[^"\\]|\\.)*"/y;
+
+/** Walks a text that `JSON.parse` has accepted, so the syntax needs no second check. Iterative: depth costs memory only. */
+function keyProblem(text: string): string | undefined {
+  const open: (OpenObject | OpenArray)[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const top = open[open.length - 1];
+    switch (text.charCodeAt(at)) {
+      case 0x7b: // {
+        open.push({ kind: 'object', keys: new Set(), key: '', expectKey: true });
+        break;
+      case 0x5b: // [
+        open.push({ kind: 'array', index: 0 });
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        open.pop();
+        break;
+      case 0x2c: // ,
+        if (top?.kind === 'object') top.expectKey = true;
+        else if (top !== undefined) top.index += 1;
+        break;
+      case 0x22: {
+        // "
+        stringToken.lastIndex = at;
+        const token = stringToken.exec(text)?.[0] ?? '"';
+        at += token.length - 1;
+        if (top?.kind !== 'object' || !top.expectKey) break;
+        top.expectKey = false;
+        top.key = token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1);
+        // It can't be a key of any object here: assigning it would set the prototype.
+        if (top.key === '__proto__') return `${pathOf(open)}: not a field of this request`;
+        if (top.keys.has(top.key)) return `${pathOf(open)}: expected each key once, found it twice`;
+        top.keys.add(top.key);
+        break;
+      }
+    }
+  }
+  return undefined;
+}
+
+function pathOf(open: readonly (OpenObject | OpenArray)[]): string {
+  const deepest = 12;
+  const path = propertyPath(open.slice(0, deepest).map((part) => (part.kind === 'object' ? part.key : part.index)));
+  const last = open[open.length - 1];
+  return open.length > deepest && last?.kind === 'object' ? `${path}…${shown(last.key)}` : path;
+}

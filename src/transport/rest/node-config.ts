@@ -1,0 +1,91 @@
+/**
+ * A node's snapshot over REST: refresh it, look at it. Only the newest generation can be shown by this release: an
+ * earlier one would have to be compiled from an earlier fleet, so a `?generation=` below the newest is a 404.
+ * Implements `rest.md`, Nodes (`/config`).
+ */
+import { z } from 'zod';
+import { sleep } from '../../kernel/background.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import { commandContext, found, settle } from './consistency.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { answers, ok } from './envelope.js';
+import { postHeaders, readHeaders } from './headers.js';
+import { idParams, pathId } from './ids.js';
+import { pushFacts } from './node-view.js';
+import { noQuery, query, queryInteger } from './query.js';
+
+const tags = ['nodes'];
+
+const snapshotSchema = z.object({
+  node_id: z.string(),
+  generation: z.int(),
+  checksum: z.string(),
+  snapshot: z.record(z.string(), z.unknown()),
+});
+
+export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'POST',
+    url: '/api/nodes/:id/config',
+    config: { access: 'operator', takes: 'none' },
+    schema: {
+      summary: 'Give the node a new generation and push it',
+      tags,
+      params: idParams,
+      querystring: noQuery,
+      headers: postHeaders,
+      response: answers(z.object({ node_id: z.string(), generation: z.int(), pushed: z.boolean() })),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, 'node');
+      const outcome = await deps.commands.nodes.refresh(commandContext(request), id);
+      await settle(reply, deps, outcome);
+      const generation =
+        outcome.kind === 'done' ? outcome.result.generation : await generationNow(deps, outcome.resourceId);
+      return ok({ node_id: id, generation, pushed: await pushLeft(deps, id, generation) });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/:id/config',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      summary: "The node's snapshot as its agent gets it, secrets masked",
+      tags,
+      params: idParams,
+      querystring: query({ generation: queryInteger(0, Number.MAX_SAFE_INTEGER).optional() }),
+      headers: readHeaders,
+      response: answers(snapshotSchema),
+    },
+    handler: async (request) => {
+      const id = pathId(request.params, 'node');
+      found(await deps.projections.nodes.get(id), 'node');
+      const shown = await deps.delivery.shownSnapshot(id);
+      if (shown === undefined) throw new ServiceError('unavailable', "the node's configuration is not compiled yet");
+      if ((request.query.generation ?? shown.generation) < shown.generation) {
+        throw new ServiceError('not_found', `generation: only the newest can be shown, which is ${shown.generation}`);
+      }
+      const { generation, checksum, snapshot } = shown;
+      return ok({ node_id: id, generation, checksum, snapshot: { ...snapshot } });
+    },
+  });
+}
+
+async function generationNow(deps: RestDeps, id: string): Promise<number> {
+  found(await deps.projections.nodes.get(id), 'node');
+  return found(deps.delivery.generation(id), 'node');
+}
+
+/** True once the generation has left for the node's live session; false when it has none, or did not leave in time. */
+async function pushLeft(deps: RestDeps, id: string, generation: number): Promise<boolean> {
+  const deadline = deps.clock.monotonic() + limits.rest.pushWaitMs;
+  for (;;) {
+    const presence = await deps.telemetry.presence(id);
+    if (presence === undefined) return false;
+    if ((pushFacts(deps, id, presence)?.generation ?? 0) >= generation) return true;
+    if (deps.clock.monotonic() >= deadline) return false;
+    await sleep(limits.rest.waitPollMs);
+  }
+}

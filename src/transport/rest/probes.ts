@@ -1,0 +1,78 @@
+/** Health, readiness and metrics, beside `/api` and without its envelope. Implements `rest.md`, Beside /api. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { ServiceError } from '../../kernel/errors.js';
+import type { RestApp, RestDeps, RestOptions } from './deps.js';
+import { failureSchema } from './envelope.js';
+import { bearerToken } from './gate.js';
+
+const readiness = z.object({ ready: z.boolean(), reasons: z.array(z.string()) });
+const tags = ['operation'];
+const open = { access: 'open', takes: 'none' } as const;
+
+export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions): void {
+  app.route({
+    method: 'GET',
+    url: '/healthz',
+    exposeHeadRoute: true,
+    config: open,
+    schema: {
+      summary: 'The process answers',
+      tags,
+      security: [],
+      response: { 200: z.object({ status: z.literal('ok') }) },
+    },
+    handler: async () => ({ status: 'ok' as const }),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/readyz',
+    exposeHeadRoute: true,
+    config: open,
+    schema: {
+      summary: 'Stores are in reach and projections caught up; else 503 with reasons',
+      tags,
+      security: [],
+      response: { 200: readiness, 503: readiness },
+    },
+    handler: async (_request, reply) => {
+      const { ready, reasons } = deps.readiness();
+      return reply.code(ready ? 200 : 503).send({ ready, reasons: [...reasons] });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/metrics',
+    exposeHeadRoute: true,
+    config: open,
+    schema: {
+      summary: 'Prometheus metrics',
+      tags,
+      produces: ['text/plain'],
+      security: options.metricsToken === undefined ? [] : [{ metricsToken: [] }],
+      response: { 200: z.string(), 401: failureSchema },
+    },
+    // Prometheus text goes out as it is, not through the JSON serializer of its schema.
+    serializerCompiler: () => (data) => (typeof data === 'string' ? data : JSON.stringify(data)),
+    handler: async (request, reply) => {
+      if (
+        options.metricsToken !== undefined &&
+        !sameSecret(bearerToken(request.headers.authorization), options.metricsToken)
+      ) {
+        throw new ServiceError(
+          'unauthenticated',
+          'expected the metrics token in the header Authorization: Bearer <token>',
+        );
+      }
+      return reply.header('content-type', 'text/plain; version=0.0.4; charset=utf-8').send(await deps.metrics());
+    },
+  });
+}
+
+/** Compares in constant time, lengths included. */
+function sameSecret(given: string | undefined, wanted: string): boolean {
+  const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(hash(given ?? ''), hash(wanted)) && given !== undefined;
+}

@@ -1,0 +1,52 @@
+/**
+ * Query strings and their schemas: strict, never clamped. Implements `rest.md`, Envelope (list queries).
+ */
+import { z } from 'zod';
+import { limits } from '../../kernel/limits.js';
+import { text } from './fields.js';
+import { expected } from './validation.js';
+
+/** A decimal integer in a range. */
+export function queryInteger(min: number, max: number) {
+  const what = `an integer from ${min} to ${max}, once`;
+  return z
+    .string({ error: expected(what) })
+    .transform((value, ctx) => {
+      const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+      if (number >= min && number <= max) return number;
+      ctx.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
+      return z.NEVER;
+    })
+    .meta({ type: 'integer', minimum: min, maximum: max });
+}
+
+/** Free text of a filter. */
+export const queryText = text(1, limits.rest.stringChars);
+
+const page = queryInteger(1, Number.MAX_SAFE_INTEGER).optional();
+const pageSize = queryInteger(1, limits.rest.pageSizeMax).optional();
+const sorts = ['name', 'created_at', 'updated_at', '-name', '-created_at', '-updated_at'] as const;
+
+export const paging = { page, page_size: pageSize };
+
+export const listing = {
+  ...paging,
+  sort: z.enum(sorts, { error: expected('name, created_at or updated_at, or one of them after "-"') }).optional(),
+  q: queryText.optional().meta({ description: 'Case-insensitive substring of the name' }),
+};
+
+export function query<S extends z.core.$ZodLooseShape>(shape: S) {
+  return z.strictObject(shape);
+}
+
+export const noQuery = query({});
+
+/** The page that a query asks for. */
+export function pageOfQuery(asked: { readonly page?: number | undefined; readonly page_size?: number | undefined }) {
+  return { page: asked.page ?? 1, pageSize: asked.page_size ?? limits.rest.pageSizeDefault };
+}
+
+/** The list query of the read models. */
+export function listQuery(asked: z.output<z.ZodObject<typeof listing>>) {
+  return { ...pageOfQuery(asked), sort: asked.sort ?? ('name' as const), q: asked.q };
+}

@@ -1,0 +1,72 @@
+/**
+ * Which paths and methods there are, so that a 404 of the path and a 405 can be told before anything else is looked at.
+ * Pure; fastify's router finds the handler. A static segment beats a parameter. Implements `rest.md`, the order of checks.
+ */
+import type { Access, BodyRule } from './request-state.js';
+
+export interface Endpoint {
+  readonly method: string;
+  /** `/api/nodes/:id` */
+  readonly template: string;
+  readonly access: Access;
+  readonly takes: BodyRule;
+}
+
+export interface KnownPath {
+  readonly template: string;
+  readonly methods: ReadonlyMap<string, Endpoint>;
+}
+
+export interface RouteTable {
+  add(endpoint: Endpoint): void;
+  find(pathname: string): KnownPath | undefined;
+  /** Every endpoint, in order of registration. */
+  all(): readonly Endpoint[];
+}
+
+const methodOrder = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** The methods of a path in the order that `Allow` lists them. */
+export function allowedMethods(path: KnownPath): readonly string[] {
+  return [...path.methods.keys()].sort((a, b) => methodOrder.indexOf(a) - methodOrder.indexOf(b));
+}
+
+export function createRouteTable(): RouteTable {
+  const paths = new Map<
+    string,
+    { readonly template: string; readonly segments: readonly string[]; readonly methods: Map<string, Endpoint> }
+  >();
+  return {
+    add(endpoint) {
+      const { template } = endpoint;
+      const path = paths.get(template) ?? { template, segments: template.split('/'), methods: new Map() };
+      path.methods.set(endpoint.method, endpoint);
+      paths.set(template, path);
+    },
+    find(pathname) {
+      const exact = paths.get(pathname);
+      if (exact !== undefined && !pathname.includes(':')) return exact;
+      const asked = pathname.split('/');
+      let best: typeof exact | undefined;
+      for (const path of paths.values()) {
+        if (!matches(path.segments, asked)) continue;
+        if (best === undefined || moreStatic(path.segments, best.segments)) best = path;
+      }
+      return best;
+    },
+    all: () => [...paths.values()].flatMap((path) => [...path.methods.values()]),
+  };
+}
+
+function matches(segments: readonly string[], asked: readonly string[]): boolean {
+  return (
+    segments.length === asked.length &&
+    segments.every((segment, index) => (segment.startsWith(':') ? asked[index] !== '' : segment === asked[index]))
+  );
+}
+
+/** True when, at the first difference, `a` has a word where `b` has a parameter. */
+function moreStatic(a: readonly string[], b: readonly string[]): boolean {
+  const at = a.findIndex((segment, index) => segment.startsWith(':') !== (b[index] ?? '').startsWith(':'));
+  return at >= 0 && !(a[at] ?? '').startsWith(':');
+}

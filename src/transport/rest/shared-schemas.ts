@@ -1,0 +1,12 @@
+/** Response schemas that several resources share. Implements `rest.md`, Consistency (what every resource has). */
+import { z } from 'zod';
+
+export const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds' });
+
+export const timestamps = { created_at: time, updated_at: time, version: z.int() };
+
+export const role = z.enum(['admin', 'operator', 'viewer']);
+
+export const applyErrors = z.array(
+  z.object({ resource_type: z.string(), resource_id: z.string(), path: z.string(), message: z.string() }),
+);

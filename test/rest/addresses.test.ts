@@ -1,0 +1,78 @@
+/** `rest.md`, Envelope: addresses in any valid notation, answered in canonical form (IPv6 by RFC 5952). */
+import { isIPv6 } from 'node:net';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  canonicalDnsName,
+  canonicalEndpoint,
+  canonicalHost,
+  canonicalIp,
+  canonicalNamePattern,
+} from '../../src/kernel/addresses.js';
+
+test.each([
+  ['2001:0DB8:0:0:0:0:2:1', '2001:db8::2:1'],
+  ['2001:db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1'],
+  ['2001:db8::1:0:0:1', '2001:db8::1:0:0:1'],
+  ['2001:0:0:1:0:0:0:1', '2001:0:0:1::1'],
+  ['0:0:0:0:0:0:0:0', '::'],
+  ['0:0:0:0:0:0:0:1', '::1'],
+  ['1:0:0:0:0:0:0:0', '1::'],
+  ['::FFFF:192.0.2.128', '::ffff:192.0.2.128'],
+  ['::ffff:c000:280', '::ffff:192.0.2.128'],
+  ['64:ff9b::192.0.2.33', '64:ff9b::c000:221'],
+  ['192.0.2.1', '192.0.2.1'],
+])('%s is %s', (text, canonical) => expect(canonicalIp(text)).toBe(canonical));
+
+test.each(['192.0.2.01', '192.0.2', '1.2.3.256', '::1%eth0', '[::1]', ':::', '1::2::3', '', 'a'])(
+  '%j is no address',
+  (text) => expect(canonicalIp(text)).toBeUndefined(),
+);
+
+const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }));
+test('every spelling of an IPv6 address has the same canonical form, which is its own', () => {
+  fc.assert(
+    fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), fc.boolean(), (groups, upper) => {
+      const long = groups.map((one) => one.toString(16).padStart(4, '0')).join(':');
+      const short = groups.map((one) => one.toString(16)).join(':');
+      const form = canonicalIp(short) ?? '';
+      expect(isIPv6(form)).toBe(true);
+      expect(canonicalIp(upper ? long.toUpperCase() : long)).toBe(form);
+      expect(canonicalIp(form)).toBe(form);
+      expect(new URL(`http://[${short}]/`).hostname === `[${form}]` || form.includes('.')).toBe(true);
+    }),
+  );
+});
+
+test('names', () => {
+  expect(canonicalDnsName('Gate-1.EXAMPLE')).toBe('gate-1.example');
+  expect(canonicalDnsName('_srv.example')).toBe('_srv.example');
+  expect(canonicalDnsName('a'.repeat(63))).toBe('a'.repeat(63));
+  for (const bad of [
+    '',
+    '.',
+    'a.',
+    '.a',
+    'a..b',
+    '-a',
+    'a-',
+    'a'.repeat(64),
+    'ä.example',
+    'a b',
+    '10.0.0.1',
+    'a.1',
+    '*.a',
+    `${'a.'.repeat(127)}ab`,
+  ]) {
+    expect([bad, canonicalDnsName(bad)]).toEqual([bad, undefined]);
+  }
+  expect(canonicalNamePattern('*.A.b')).toBe('*.a.b');
+  for (const bad of ['*', '*.', '*.*.a', 'a.*.b', '**.a'])
+    expect([bad, canonicalNamePattern(bad)]).toEqual([bad, undefined]);
+  expect(canonicalHost('FE80::0001')).toBe('fe80::1');
+  expect(canonicalEndpoint('EXAMPLE.org:443')).toBe('example.org:443');
+  expect(canonicalEndpoint('[0:0::1]:1')).toBe('[::1]:1');
+  for (const bad of ['::1:80', '[10.0.0.1]:80', 'a:0', 'a:65536', 'a:01', 'a', ':1', 'a:1 ', 'a:b:1']) {
+    expect([bad, canonicalEndpoint(bad)]).toEqual([bad, undefined]);
+  }
+});

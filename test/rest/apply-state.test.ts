@@ -1,0 +1,56 @@
+/** `rest.md`, L4 chains: "applied: …; rejected: …; offline: …", and a node's `apply` by the same rule. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { NodeAgentFacts } from '../../src/projections/port.js';
+import { applyState, deploymentState } from '../../src/transport/rest/apply-state.js';
+
+const at = '2030-01-01T00:00:00.000Z';
+const facts = (applied: number | null, rejected: number | null): NodeAgentFacts => ({
+  connected_once: true,
+  agent_version: null,
+  detected_addresses: [],
+  reported_multiplex: null,
+  reported_multiplex_port: null,
+  applied: applied === null ? null : { generation: applied, checksum: '', at },
+  rejected: rejected === null ? null : { generation: rejected, checksum: '', at, errors: [] },
+  duplicate_until: null,
+  version_conflict_at: null,
+});
+
+test.each([
+  [5, 5, null, 5, 'applied'],
+  [5, 7, null, 5, 'applied'],
+  [5, 5, 6, 5, 'applied'],
+  [6, 5, 6, 6, 'rejected'],
+  [5, 4, 7, 7, 'rejected'],
+  [6, 5, null, 6, 'pushed'],
+  [6, 5, 5, 5, 'none'],
+  [6, null, null, null, 'none'],
+] as const)('generation %i, applied %s, rejected %s, pushed %s: %s', (generation, applied, rejected, pushed, state) => {
+  const push = pushed === null ? undefined : { generation: pushed, at };
+  expect(applyState(generation, facts(applied, rejected), push).state).toBe(state);
+});
+
+const maybe = fc.option(fc.integer({ min: 1, max: 6 }));
+test('a deployment and a node agree wherever both can tell', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 6 }),
+      maybe,
+      maybe,
+      maybe,
+      fc.boolean(),
+      (generation, applied, rejected, pushed, online) => {
+        const push = pushed === null ? undefined : { generation: pushed, at };
+        const node = applyState(generation, facts(applied, rejected), push).state;
+        const deployment = deploymentState(generation, facts(applied, rejected), push, online).state;
+        if (node === 'applied' || node === 'rejected') expect(deployment).toBe(node);
+        else expect(deployment).toBe(!online ? 'offline' : node === 'pushed' ? 'pushed' : 'pending');
+      },
+    ),
+  );
+});
+
+test('a node that is gone is offline', () => {
+  expect(deploymentState(3, undefined, undefined, false)).toEqual({ state: 'offline', errors: [] });
+});

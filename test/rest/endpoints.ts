@@ -1,0 +1,61 @@
+/** Every endpoint of this release, as the contract lists them: what table-driven tests go over. */
+export interface ListedEndpoint {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** `{id}` stands for an id. */
+  readonly path: string;
+  readonly access: 'login' | 'anyone' | 'operator';
+  /** A body that is right, or null where none is taken. */
+  readonly body: object | null;
+  readonly ifMatch?: true;
+}
+
+const id = '00000000-0000-4000-8000-000000000000';
+const hop = { node_id: id, listen_port: 80, outer: 'tcp', security: 'raw' };
+
+export const endpoints: readonly ListedEndpoint[] = [
+  { method: 'POST', path: '/api/auth/login', access: 'login', body: { username: 'admin', password: 'wrong' } },
+  { method: 'GET', path: '/api/auth/me', access: 'anyone', body: null },
+  { method: 'PUT', path: '/api/auth/me', access: 'anyone', body: { display_name: 'A' }, ifMatch: true },
+  { method: 'GET', path: '/api/nodes', access: 'anyone', body: null },
+  { method: 'POST', path: '/api/nodes', access: 'operator', body: { name: 'n' } },
+  { method: 'GET', path: '/api/nodes/{id}', access: 'anyone', body: null },
+  { method: 'PUT', path: '/api/nodes/{id}', access: 'operator', body: { name: 'n' }, ifMatch: true },
+  { method: 'DELETE', path: '/api/nodes/{id}', access: 'operator', body: null, ifMatch: true },
+  { method: 'POST', path: '/api/nodes/{id}/psk', access: 'operator', body: null },
+  { method: 'POST', path: '/api/nodes/{id}/config', access: 'operator', body: null },
+  { method: 'GET', path: '/api/nodes/{id}/config', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/l4-upstreams', access: 'anyone', body: null },
+  { method: 'POST', path: '/api/l4-upstreams', access: 'operator', body: { name: 'u', endpoint: 'a.example:80' } },
+  { method: 'GET', path: '/api/l4-upstreams/{id}', access: 'anyone', body: null },
+  { method: 'PUT', path: '/api/l4-upstreams/{id}', access: 'operator', body: { enabled: false }, ifMatch: true },
+  { method: 'DELETE', path: '/api/l4-upstreams/{id}', access: 'operator', body: null, ifMatch: true },
+  { method: 'GET', path: '/api/l4-chains', access: 'anyone', body: null },
+  {
+    method: 'POST',
+    path: '/api/l4-chains',
+    access: 'operator',
+    body: { name: 'c', payload: 'tcp', hops: [hop], target: { endpoint: 'a.example:80' } },
+  },
+  { method: 'GET', path: '/api/l4-chains/{id}', access: 'anyone', body: null },
+  { method: 'PUT', path: '/api/l4-chains/{id}', access: 'operator', body: { name: 'c' }, ifMatch: true },
+  { method: 'DELETE', path: '/api/l4-chains/{id}', access: 'operator', body: null, ifMatch: true },
+  { method: 'POST', path: '/api/l4-chains/{id}/deploy', access: 'operator', body: null, ifMatch: true },
+  { method: 'GET', path: '/api/l4-chains/{id}/deployments', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/l4-chains/{id}/plan', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/settings/connectivity', access: 'anyone', body: null },
+  { method: 'PUT', path: '/api/settings/connectivity', access: 'operator', body: { multiplex: false }, ifMatch: true },
+  { method: 'GET', path: '/api/audit', access: 'anyone', body: null },
+];
+
+/** Paths beside `/api`. */
+export const open = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'];
+
+export const unknownId = id;
+
+export function urlOf(endpoint: Pick<ListedEndpoint, 'path'>, resourceId: string = id): string {
+  return endpoint.path.replace('{id}', resourceId);
+}
+
+export function nameOf({ method, path }: ListedEndpoint): string {
+  return `${method} ${path}`;
+}

@@ -1,0 +1,327 @@
+/** `rest.md`: all bodies are strict, the sentence names the field by its JSON path, no sentence repeats a value. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startRest } from '../support/rest-client.js';
+import type { RestUnderTest } from '../support/rest-client.js';
+import { endpoints, nameOf, urlOf } from './endpoints.js';
+
+let rest: RestUnderTest;
+beforeAll(async () => {
+  rest = await startRest();
+});
+afterAll(() => rest.app.close());
+
+const id = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6d';
+const pin = Buffer.alloc(32, 7).toString('base64');
+const hop = { node_id: id, listen_port: 80, outer: 'tcp', security: 'raw' };
+const chain = { name: 'c', payload: 'tcp', hops: [hop], target: { endpoint: 'a.example:80' } };
+const upstream = { name: 'u', endpoint: 'a.example:80' };
+const other = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6e';
+
+const refusals: readonly (readonly [string, object, string])[] = [
+  ['POST /api/nodes', { name: '' }, 'name: expected a string of 1 to 128 characters'],
+  ['POST /api/nodes', { name: 'x'.repeat(129) }, 'name: expected a string of 1 to 128 characters'],
+  ['POST /api/nodes', { name: '\ud800' }, 'name: expected a string of 1 to 128 characters'],
+  ['POST /api/nodes', {}, 'name: required, expected a string of 1 to 128 characters'],
+  ['POST /api/nodes', { name: null }, 'name: expected a string'],
+  ['POST /api/nodes', { name: 'n', descripton: 'x' }, 'descripton: not a field of this request'],
+  ['POST /api/nodes', { name: 'n', description: 'x'.repeat(1025) }, 'description: expected a string of at most 1024'],
+  ['POST /api/nodes', { name: 'n', address: 'a b' }, 'address: expected a host name or an IP address'],
+  ['POST /api/nodes', { name: 'n', address: '256.1.1.1' }, 'address: expected a host name or an IP address'],
+  ['POST /api/nodes', { name: 'n', address: '1.2.3.04' }, 'address: expected a host name or an IP address'],
+  ['POST /api/nodes', { name: 'n', address: 'fe80::1%eth0' }, 'address: expected a host name or an IP address'],
+  ['POST /api/nodes', { name: 'n', labels: { a: 1 } }, 'labels.a: expected a string'],
+  ['POST /api/nodes', { name: 'n', labels: { '': 'x' } }, 'labels'],
+  ['POST /api/nodes', { name: 'n', labels: ['a'] }, 'labels: expected an object of strings'],
+  [
+    'POST /api/nodes',
+    { name: 'n', labels: Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`k${at}`, ''])) },
+    'labels: expected at most 32 labels',
+  ],
+  ['POST /api/nodes', { name: 'n', issue_psk: 'yes' }, 'issue_psk: expected true or false'],
+  ['POST /api/nodes', { name: 'n', id }, 'id: not a field of this request'],
+  ['PUT /api/nodes/{id}', { name: null }, 'name: expected a string'],
+  ['PUT /api/nodes/{id}', { labels: null }, 'labels: expected an object of strings'],
+  ['PUT /api/nodes/{id}', { issue_psk: true }, 'issue_psk: not a field of this request'],
+  ['POST /api/l4-upstreams', { name: 'u' }, 'endpoint: required, expected host:port'],
+  ['POST /api/l4-upstreams', { endpoint: 'a:1' }, 'name: required, expected a string'],
+  ['POST /api/l4-upstreams', { ...upstream, health_check_path: '/' }, 'health_check_path: not a field'],
+  ['POST /api/l4-upstreams', { ...upstream, enabled: true }, 'enabled: not a field of this request'],
+  ['PUT /api/l4-upstreams/{id}', { name: 'u' }, 'name: not a field of this request'],
+  ['PUT /api/l4-upstreams/{id}', { health_check_path: '/' }, 'health_check_path: not a field'],
+  ['PUT /api/l4-upstreams/{id}', { enabled: null }, 'enabled: expected true or false'],
+  ...[
+    'a.example',
+    'a.example:0',
+    'a.example:65536',
+    'a.example:080',
+    '::1:80',
+    '[::1]',
+    '[a.example]:80',
+    ':80',
+    '',
+    'http://a:80',
+  ].map((endpoint) => ['POST /api/l4-upstreams', { name: 'u', endpoint }, 'endpoint: expected host:port'] as const),
+  [
+    'POST /api/l4-upstreams',
+    { ...upstream, health_check_interval_ms: 99 },
+    'health_check_interval_ms: expected an integer from 100 to 3600000',
+  ],
+  [
+    'POST /api/l4-upstreams',
+    { ...upstream, health_check_interval_ms: 100.5 },
+    'health_check_interval_ms: expected an integer',
+  ],
+  ['POST /api/l4-upstreams', { ...upstream, server_names: ['*.a.b'] }, 'server_names[0]: expected a DNS name'],
+  ['POST /api/l4-upstreams', { ...upstream, server_names: ['10.0.0.1'] }, 'server_names[0]: expected a DNS name'],
+  ['POST /api/l4-upstreams', { ...upstream, server_names: ['a.b', 'A.B'] }, 'server_names[1]: expected each name once'],
+  [
+    'POST /api/l4-upstreams',
+    { ...upstream, server_names: Array.from({ length: 65 }, (_, at) => `n${at}.a`) },
+    'server_names: expected a list of at most 64 entries',
+  ],
+  ['POST /api/l4-upstreams', { ...upstream, tls: { server_name: 'a.b' } }, 'tls.spki_pins_sha256: required'],
+  [
+    'POST /api/l4-upstreams',
+    { ...upstream, tls: { server_name: 'a.b', spki_pins_sha256: [] } },
+    'tls.spki_pins_sha256: expected a list of 1 to 64',
+  ],
+  [
+    'POST /api/l4-upstreams',
+    { ...upstream, tls: { server_name: 'a.b', spki_pins_sha256: [pin.slice(1)] } },
+    'tls.spki_pins_sha256[0]: expected base64 of 32 bytes',
+  ],
+  [
+    'POST /api/l4-upstreams',
+    { ...upstream, tls: { server_name: 'a.b', spki_pins_sha256: [pin], verify: false } },
+    'tls.verify: not a field',
+  ],
+  ['POST /api/l4-chains', { ...chain, hops: [] }, 'hops: expected a list of 1 to 8 entries'],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: Array.from({ length: 9 }, () => hop) },
+    'hops: expected a list of 1 to 8 entries',
+  ],
+  ['POST /api/l4-chains', { ...chain, payload: 'ip' }, 'payload: expected "tcp" or "udp"'],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [{ ...hop, listen_port: 0 }] },
+    'hops[0].listen_port: expected an integer from 1 to 65535',
+  ],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [{ ...hop, listen_port: '80' }] },
+    'hops[0].listen_port: expected an integer',
+  ],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [{ ...hop, listen_addr: 'a.example' }] },
+    'hops[0].listen_addr: expected an IPv4 or IPv6 address',
+  ],
+  ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, listen_addr: null }] }, 'hops[0].listen_addr: expected'],
+  ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, node_id: 'n' }] }, 'hops[0].node_id: expected a UUID'],
+  ['POST /api/l4-chains', { ...chain, hops: [hop, hop] }, 'hops[1].node_id: expected a node once in a chain'],
+  ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, extra: 1 }] }, 'hops[0].extra: not a field of this request'],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [{ ...hop, credential_id: other }] },
+    'hops[0].credential_id: expected none with security raw',
+  ],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [{ ...hop, max_streams: 5 }] },
+    'hops[0].max_streams: expected none unless outer is quic',
+  ],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [{ ...hop, server_names: ['a.*.b'] }] },
+    'hops[0].server_names[0]: expected a DNS name',
+  ],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [{ ...hop, server_names: ['*'] }] },
+    'hops[0].server_names[0]: expected a DNS name',
+  ],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [{ ...hop, dial_addr: 'a:80' }] },
+    'hops[0].dial_addr: expected a host name',
+  ],
+  ['POST /api/l4-chains', { ...chain, target: {} }, 'target: expected either {"upstream_id"} or {"endpoint", "tls"?}'],
+  ['POST /api/l4-chains', { ...chain, target: null }, 'target: expected either'],
+  ['POST /api/l4-chains', { name: 'c', payload: 'tcp', hops: [hop] }, 'target: required, expected either'],
+  ['POST /api/l4-chains', { ...chain, target: { upstream_id: id, endpoint: 'a:1' } }, 'target: expected either'],
+  ['POST /api/l4-chains', { ...chain, target: { upstream_id: 'u' } }, 'target.upstream_id: expected a UUID'],
+  ['POST /api/l4-chains', { ...chain, target: { endpoint: 'a' } }, 'target.endpoint: expected host:port'],
+  ['POST /api/l4-chains', { ...chain, target: { endpoint: 'a:1', tls: null } }, 'target.tls: expected an object'],
+  [
+    'POST /api/l4-chains',
+    { ...chain, target: { endpoint: 'a:1', weight: 1 } },
+    'target.weight: not a field of this request',
+  ],
+  [
+    'POST /api/l4-chains',
+    {
+      ...chain,
+      payload: 'udp',
+      hops: [{ ...hop, outer: 'udp' }],
+      target: { endpoint: 'a:1', tls: { server_name: 'a.b', spki_pins_sha256: [pin] } },
+    },
+    'target.tls: expected none when payload is udp',
+  ],
+  [
+    'POST /api/l4-chains',
+    { ...chain, payload: 'udp', hops: [{ ...hop, outer: 'udp', server_names: ['a.b'] }] },
+    'hops[0].server_names: expected none with outer udp',
+  ],
+  ['PUT /api/l4-chains/{id}', { status: 'deployed' }, 'status: not a field of this request'],
+  ['PUT /api/l4-chains/{id}', { enabled: null }, 'enabled: expected true or false'],
+  ['PUT /api/settings/connectivity', { version: 3 }, 'version: not a field of this request'],
+  [
+    'PUT /api/settings/connectivity',
+    { heartbeat_interval_secs: 0 },
+    'heartbeat_interval_secs: expected an integer from 1 to 3600',
+  ],
+  [
+    'PUT /api/settings/connectivity',
+    { heartbeat_interval_secs: 3601 },
+    'heartbeat_interval_secs: expected an integer from 1 to 3600',
+  ],
+  [
+    'PUT /api/settings/connectivity',
+    { metrics_interval_secs: 4 },
+    'metrics_interval_secs: expected an integer from 5 to 86400',
+  ],
+  [
+    'PUT /api/settings/connectivity',
+    { heartbeat_interval_secs: 10, offline_after_secs: 19 },
+    'offline_after_secs: expected at least 2',
+  ],
+  ['PUT /api/settings/connectivity', { multiplex: true, multiplex_port: null }, 'multiplex_port: expected a port'],
+  ['PUT /api/settings/connectivity', { multiplex_port: 65536 }, 'multiplex_port: expected an integer from 1 to 65535'],
+  [
+    'PUT /api/settings/connectivity',
+    { nodes: [{ node_id: id }] },
+    'nodes[0].multiplex: required, expected true or false',
+  ],
+  [
+    'PUT /api/settings/connectivity',
+    {
+      nodes: [
+        { node_id: id, multiplex: null },
+        { node_id: id, multiplex: null },
+      ],
+    },
+    'nodes[1].node_id: expected each node once',
+  ],
+  [
+    'PUT /api/settings/connectivity',
+    { nodes: [{ node_id: id, multiplex: null, multiplex_port: 5 }] },
+    'nodes[0].multiplex_port: expected none',
+  ],
+  ['PUT /api/auth/me', { email: 'nobody' }, 'email: expected an e-mail address'],
+  ['PUT /api/auth/me', { role: 'admin' }, 'role: not a field of this request'],
+  ['PUT /api/auth/me', { username: 'x' }, 'username: not a field of this request'],
+  ['POST /api/auth/login', { username: 'a' }, 'password: required, expected a string'],
+  ['POST /api/auth/login', { username: 'a', password: 1 }, 'password: expected a string'],
+];
+
+test.each(refusals)('%s %j', async (line, body, sentence) => {
+  const [method = '', path = ''] = line.split(' ');
+  const before = rest.plane.position();
+  const answer = await rest.call(method, path.replace('{id}', id), { body });
+  expect(answer.json()).toEqual({
+    success: false,
+    data: null,
+    error: expect.stringContaining(`invalid_request: ${sentence}`),
+  });
+  expect(answer.statusCode).toBe(400);
+  expect(rest.plane.position()).toBe(before);
+});
+
+const combinations = ['tcp', 'udp'].flatMap((payload) =>
+  ['tcp', 'udp', 'quic', 'fake_tcp'].flatMap((outer) =>
+    ['raw', 'tls', 'reality', 'noise'].map((security) => ({ payload, outer, security })),
+  ),
+);
+test('combinations that this release does not take are refused with a list of those it takes', async () => {
+  const node = await rest.data('POST', '/api/nodes', { body: { name: 'combinations' } });
+  const taken: string[] = [];
+  for (const { payload, outer, security } of combinations) {
+    const hops = [{ ...hop, node_id: node.id, outer, security }];
+    const body = { ...chain, name: `${payload} ${outer} ${security}`, payload, hops };
+    const answer = await rest.call('POST', '/api/l4-chains', { body });
+    if (answer.statusCode === 201) taken.push(body.name);
+    else
+      expect(answer.json().error).toMatch(
+        /^invalid_request: hops\[0\]: .*payload tcp with outer tcp and security raw; payload udp with outer udp/,
+      );
+  }
+  expect(taken).toEqual(['tcp tcp raw', 'udp udp raw', 'udp fake_tcp raw']);
+});
+
+describe('a body that is no JSON object', () => {
+  const taking = endpoints.filter((one) => one.body !== null);
+  test.each(taking.map((one) => [nameOf(one), one] as const))('%s', async (_name, one) => {
+    for (const body of ['', ' ', '{', '{"a":1,}', "{'a':1}", '[]', 'null', '1', '"x"', '{"a":1}{}', '\u0000']) {
+      const answer = await rest.call(one.method, urlOf(one), { body });
+      expect([body, answer.statusCode]).toEqual([body, 400]);
+      expect(answer.json().error).toMatch(/^invalid_request: body: /);
+    }
+    const latin = Buffer.from([0x7b, 0x22, 0xe9, 0x22, 0x3a, 0x31, 0x7d]);
+    expect((await rest.call(one.method, urlOf(one), { body: latin })).json().error).toBe(
+      'invalid_request: body: expected UTF-8',
+    );
+    expect((await rest.call(one.method, urlOf(one), { headers: {} })).statusCode).toBe(400);
+  });
+});
+
+describe('no body', () => {
+  const bodiless = endpoints.filter((one) => one.body === null && one.method !== 'GET');
+  test.each(bodiless.map((one) => [nameOf(one), one] as const))('%s', async (_name, one) => {
+    const url = urlOf(one, id);
+    const accepted = [
+      {},
+      { body: '', headers: { 'content-type': 'application/json' } },
+      { headers: { 'content-type': 'text/plain' } },
+      { body: {} },
+      { body: ' { } ' },
+    ];
+    for (const call of accepted) expect((await rest.call(one.method, url, call)).statusCode).toBe(404);
+    for (const body of ['{"rules":[]}', '[]', 'null', '1']) {
+      const answer = await rest.call(one.method, url, { body });
+      expect(answer.json().error).toBe('invalid_request: body: expected no body, or {}');
+    }
+  });
+});
+
+test('a duplicate key is refused with its path, however it is spelled and however deep', async () => {
+  const bodies: readonly (readonly [string, string])[] = [
+    ['{"name":"a","name":"a"}', 'name'],
+    ['{"name":"a","n\\u0061me":"b"}', 'name'],
+    ['{"name":"a","labels":{"x":"1","y":"2","x":"3"}}', 'labels.x'],
+    ['{"name":"a","labels":{"__proto__":"1"}}', 'labels.__proto__'],
+    ['{"hops":[{},{"a":[{"b":1,"b":2}]}]}', 'hops[1].a[0].b'],
+  ];
+  for (const [body, path] of bodies) {
+    const answer = await rest.call('POST', '/api/nodes', { body });
+    expect(answer.json().error).toMatch(`invalid_request: ${path}: `);
+    expect(answer.statusCode).toBe(400);
+  }
+});
+
+test('no refusal repeats a value', async () => {
+  const secret = 'hunter2-hunter2';
+  const calls = [
+    ['/api/auth/login', { username: 'admin', password: [secret] }],
+    ['/api/auth/login', `{"username":"admin","password":"${secret}"`],
+    ['/api/auth/login', { username: 'admin', password: secret }],
+    ['/api/nodes', { name: { secret } }],
+    ['/api/l4-upstreams', { name: 'u', endpoint: secret, tls: { server_name: secret } }],
+  ] as const;
+  for (const [url, body] of calls) {
+    const answer = await rest.call('POST', url, { body });
+    expect(answer.statusCode).toBeGreaterThanOrEqual(400);
+    expect(answer.body).not.toContain(secret);
+  }
+  expect(rest.plane.logged.join('\n')).not.toContain(secret);
+});

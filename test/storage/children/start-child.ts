@@ -1,0 +1,60 @@
+/** Starts one of the scripts of this folder as a process of its own and reads its lines. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+export interface Child {
+  readonly process: ChildProcess;
+  readonly lines: string[];
+  /** Resolves with the first line that fits, which may have come already. */
+  line(fits: (line: string) => boolean, timeoutMs?: number): Promise<string>;
+  stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+}
+
+/** `before` is put in front of the command line, for example to set limits. */
+export function startChild(script: string, args: readonly string[], before: readonly string[] = []): Child {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  const command = [...before, process.execPath, '--import', 'tsx', path, ...args];
+  const child = spawn(command[0] ?? '', command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+  const lines: string[] = [];
+  let errors = '';
+  let wake = (): void => undefined;
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line);
+    wake();
+  });
+  child.stderr.on('data', (data: Buffer) => {
+    errors = (errors + data.toString()).slice(-4000);
+  });
+  child.on('exit', () => wake());
+  const ended = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  return {
+    process: child,
+    lines,
+    async line(fits, timeoutMs = 20_000) {
+      const until = Date.now() + timeoutMs;
+      let scanned = 0;
+      for (;;) {
+        const found = lines.slice(scanned).find(fits);
+        if (found !== undefined) return found;
+        scanned = lines.length;
+        if (ended() || Date.now() > until) {
+          throw new Error(`the child did not say it: ${lines.slice(-5).join(' | ')} ${errors}`);
+        }
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, 200);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+    },
+    async stop(signal) {
+      if (ended()) return;
+      child.kill(signal);
+      await once(child, 'exit');
+    },
+  };
+}

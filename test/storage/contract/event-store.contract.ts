@@ -1,0 +1,417 @@
+/**
+ * What every event store must keep, and no more than `src/storage/event-store.ts` promises: the same file runs against
+ * each adapter and its hostile wrapper. Streams are fresh per test, so a shared server will do.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { limits } from '../../../src/kernel/limits.js';
+import type { ProposedEvent, RecordedEvent } from '../../../src/kernel/event.js';
+import {
+  lastRevision,
+  type EventStore,
+  type ExpectedRevision,
+  type ResumePoint,
+} from '../../../src/storage/event-store.js';
+import {
+  appendAtEnd,
+  appendSurely,
+  collectLog,
+  collectRead,
+  commandOf,
+  findEvents,
+  readAll,
+  type Settled,
+} from './appending.js';
+
+export interface EventStoreHarness {
+  /** The store that is open now. */
+  store(): EventStore;
+  /** Closes the store and opens it again on the same data. */
+  reopen(): Promise<void>;
+  /** Ends the store's process or server as a crash does, then makes `store()` usable again. */
+  kill?(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const idsOf = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);
+
+function expectOrdered(events: readonly RecordedEvent[]): void {
+  const revisions = new Map<string, number>();
+  let position = -1;
+  for (const event of events) {
+    expect(event.position).toBeGreaterThan(position);
+    position = event.position;
+    const before = revisions.get(event.stream);
+    if (before !== undefined) expect(event.revision).toBe(before + 1);
+    revisions.set(event.stream, event.revision);
+  }
+}
+
+export function eventStoreContract(name: string, open: () => Promise<EventStoreHarness>): void {
+  describe(`event store contract: ${name}`, () => {
+    let harness: EventStoreHarness;
+    let prefix: string;
+    let stream: string;
+    const store = (): EventStore => harness.store();
+
+    beforeEach(async () => {
+      harness = await open();
+      prefix = `svc-${randomUUID()}-`;
+      stream = `${prefix}a`;
+    });
+    afterEach(async () => {
+      await harness.close();
+    });
+
+    describe('append and read', () => {
+      it('counts revisions from 0 and gives back what was appended', async () => {
+        const first = commandOf(2, { text: 'ü ✓ \u{1f600}', nested: { list: [1, 2.5, null, true, { a: '' }] } });
+        const second = commandOf(1);
+        expect(await appendSurely(store(), stream, 'no_stream', first)).toEqual({ kind: 'appended', revision: 1 });
+        expect(await appendSurely(store(), stream, 1, second)).toEqual({ kind: 'appended', revision: 2 });
+        const read = await readAll(store(), stream);
+        expect(read.map(({ revision }) => revision)).toEqual([0, 1, 2]);
+        expectOrdered(read);
+        const proposed = read.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
+        expect(proposed).toEqual([...first, ...second]);
+        expect(read.every((event) => event.stream === stream)).toBe(true);
+      });
+
+      it('keeps any JSON and all metadata as they are', async () => {
+        const value = fc.jsonValue({ depthSize: 'small' });
+        const samples = fc.sample(value, { numRuns: 40, seed: 7 }).map((data) => JSON.parse(JSON.stringify(data)));
+        const [event] = commandOf(1);
+        const events: ProposedEvent[] = samples.map((data, index) => ({
+          ...event!,
+          id: randomUUID(),
+          data: { data, __type: 'x', 'a key': 1 },
+          metadata: {
+            ...event!.metadata,
+            command: { id: 'c', index, count: samples.length },
+            ...(index % 2 === 0 ? { revert_of: 'r', idempotency: { key_hash: 'k', body_hash: 'b' } } : {}),
+          },
+        }));
+        await appendSurely(store(), stream, 'no_stream', events);
+        const read = await readAll(store(), stream);
+        expect(read.map(({ data }) => data)).toEqual(events.map(({ data }) => data));
+        expect(read.map(({ metadata }) => metadata)).toEqual(events.map(({ metadata }) => metadata));
+      });
+
+      it('reads in both directions, from any revision, as many as asked', async () => {
+        for (let index = 0; index < 5; index += 1) await appendAtEnd(store(), stream, commandOf(2));
+        const read = async (direction: 'forward' | 'backward', from: number | 'start' | 'end', maxCount: number) =>
+          (await collectRead(store().read(stream, { direction, from, maxCount }))).map(({ revision }) => revision);
+        expect(await read('forward', 'start', 100)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        expect(await read('forward', 7, 100)).toEqual([7, 8, 9]);
+        expect(await read('forward', 2, 3)).toEqual([2, 3, 4]);
+        expect(await read('forward', 10, 100)).toEqual([]);
+        expect(await read('backward', 'end', 3)).toEqual([9, 8, 7]);
+        expect(await read('backward', 4, 100)).toEqual([4, 3, 2, 1, 0]);
+        expect(await read('backward', 400, 2)).toEqual([9, 8]);
+        expect(await lastRevision(store(), stream)).toBe(9);
+      });
+
+      it('reads a missing stream as empty', async () => {
+        expect(await readAll(store(), stream)).toEqual([]);
+        expect(await collectRead(store().read(stream, { direction: 'backward', from: 'end', maxCount: 1 }))).toEqual(
+          [],
+        );
+        expect(await lastRevision(store(), stream)).toBeUndefined();
+      });
+
+      it('can be left in the middle of a read', async () => {
+        await appendAtEnd(store(), stream, commandOf(50));
+        for (let round = 0; round < 150; round += 1) {
+          for await (const event of store().read(stream, { direction: 'forward', from: 'start', maxCount: 50 })) {
+            expect(event.revision).toBe(0);
+            break;
+          }
+        }
+        expect(await readAll(store(), stream)).toHaveLength(50);
+      });
+
+      it('refuses an empty list and what is over the limits, as a fault of the caller', async () => {
+        await expect(store().append(stream, 'any', [])).rejects.toThrow(RangeError);
+        const large = commandOf(1, { text: 'x'.repeat(limits.events.eventBytes) });
+        await expect(store().append(stream, 'any', large)).rejects.toThrow(RangeError);
+        const many = Array.from({ length: 9 }, () => commandOf(1, { text: 'x'.repeat(200_000) })).flat();
+        await expect(store().append(stream, 'any', many)).rejects.toThrow(RangeError);
+        expect(await readAll(store(), stream)).toEqual([]);
+      });
+    });
+
+    describe('expected revision', () => {
+      it('tells the actual revision of a conflict and writes nothing', async () => {
+        expect(await appendSurely(store(), stream, 3, commandOf(1))).toEqual({ kind: 'conflict', actual: 'no_stream' });
+        await appendSurely(store(), stream, 'no_stream', commandOf(3));
+        expect(await appendSurely(store(), stream, 'no_stream', commandOf(1))).toEqual({ kind: 'conflict', actual: 2 });
+        expect(await appendSurely(store(), stream, 1, commandOf(1))).toEqual({ kind: 'conflict', actual: 2 });
+        expect(await appendSurely(store(), stream, 9, commandOf(1))).toEqual({ kind: 'conflict', actual: 2 });
+        expect(await readAll(store(), stream)).toHaveLength(3);
+      });
+
+      it('lets exactly one of racing appenders win, every time', async () => {
+        let expected: ExpectedRevision = 'no_stream';
+        for (let round = 0; round < 15; round += 1) {
+          const racers = Array.from({ length: 6 }, (_, racer) => commandOf(1 + (racer % 3), { round, racer }));
+          const before: ExpectedRevision = expected;
+          const outcomes: Settled[] = await Promise.all(
+            racers.map((events) => appendSurely(store(), stream, before, events)),
+          );
+          const winners: ProposedEvent[][] = racers.filter((_, racer) => outcomes[racer]?.kind === 'appended');
+          expect(winners).toHaveLength(1);
+          const start: number = typeof before === 'number' ? before + 1 : 0;
+          const tail = await collectRead(store().read(stream, { direction: 'forward', from: start, maxCount: 100 }));
+          expect(idsOf(tail)).toEqual(idsOf(winners[0]!));
+          expected = start + winners[0]!.length - 1;
+        }
+      });
+
+      it('any always appends at the end', async () => {
+        for (let index = 0; index < 5; index += 1) {
+          const events = commandOf(1, { index });
+          let outcome = await store().append(stream, 'any', events);
+          // Without a known outcome a repeat could write twice: look first, and wait for what may come late.
+          while (outcome.kind !== 'appended') {
+            await delay(20);
+            const revision = await findEvents(store(), stream, events);
+            if (revision !== undefined) break;
+            outcome = await store().append(stream, 'any', events);
+          }
+        }
+        const indexes = (await readAll(store(), stream)).map(({ data }) => data['index']);
+        expect(new Set(indexes)).toEqual(new Set([0]));
+        expect(indexes.length).toBeGreaterThanOrEqual(5);
+      });
+    });
+
+    describe('repeats', () => {
+      it('answers a retry with the same ids and revision like the first try, and writes nothing', async () => {
+        const first = commandOf(3);
+        const second = commandOf(2);
+        await appendSurely(store(), stream, 'no_stream', first);
+        await appendSurely(store(), stream, 2, second);
+        const before = await readAll(store(), stream);
+        for (let repeat = 0; repeat < 5; repeat += 1) {
+          expect(await appendSurely(store(), stream, 'no_stream', first)).toEqual({ kind: 'appended', revision: 2 });
+          expect(await appendSurely(store(), stream, 2, second)).toEqual({ kind: 'appended', revision: 4 });
+        }
+        expect(await readAll(store(), stream)).toEqual(before);
+      });
+
+      it('gives the original position, where it gives one', async () => {
+        const events = commandOf(2);
+        await appendSurely(store(), stream, 'no_stream', events);
+        const [, last] = await readAll(store(), stream);
+        for (let repeat = 0; repeat < 20; repeat += 1) {
+          const outcome = await store().append(stream, 'no_stream', events);
+          if (outcome.kind !== 'appended') continue;
+          expect([undefined, last!.position]).toContain(outcome.position);
+        }
+      });
+
+      it('takes another list at the same revision for a conflict', async () => {
+        const [a, b, c] = commandOf(3);
+        await appendSurely(store(), stream, 'no_stream', [a!, b!]);
+        expect(await appendSurely(store(), stream, 'no_stream', [a!, b!, c!])).toEqual({ kind: 'conflict', actual: 1 });
+        expect(await appendSurely(store(), stream, 'no_stream', [b!, a!])).toEqual({ kind: 'conflict', actual: 1 });
+        expect(await appendSurely(store(), stream, 'no_stream', [a!, c!])).toEqual({ kind: 'conflict', actual: 1 });
+        expect(idsOf(await readAll(store(), stream))).toEqual([a!.id, b!.id]);
+      });
+
+      it('knows a repeat after it was opened again', async () => {
+        const events = commandOf(2);
+        await appendSurely(store(), stream, 'no_stream', events);
+        await appendSurely(store(), stream, 1, commandOf(1));
+        await harness.reopen();
+        expect(await appendSurely(store(), stream, 'no_stream', events)).toEqual({ kind: 'appended', revision: 1 });
+        expect(await readAll(store(), stream)).toHaveLength(3);
+      });
+    });
+
+    describe('the order of the whole log', () => {
+      it('keeps groups together and agrees with the streams, under concurrent appends', async () => {
+        const streams = Array.from({ length: 5 }, (_, index) => `${prefix}${index}`);
+        const groups: ProposedEvent[][] = [];
+        await Promise.all(
+          streams.map(async (target) => {
+            for (let round = 0; round < 30; round += 1) {
+              const group = commandOf(1 + ((round * 7) % 20), { round });
+              groups.push(group);
+              await appendAtEnd(store(), target, group);
+            }
+          }),
+        );
+        const total = groups.reduce((sum, group) => sum + group.length, 0);
+        const { events } = await collectLog(store(), prefix, 'start', (all) => all.length >= total);
+        expect(events).toHaveLength(total);
+        expectOrdered(events);
+        const place = new Map(events.map((event, index) => [event.id, index]));
+        for (const group of groups) {
+          const at = place.get(group[0]!.id)!;
+          expect(idsOf(events.slice(at, at + group.length))).toEqual(idsOf(group));
+        }
+        for (const target of streams) {
+          expect(await readAll(store(), target)).toEqual(events.filter((event) => event.stream === target));
+        }
+        expect(await store().headPosition()).toBeGreaterThanOrEqual(events.at(-1)!.position);
+      });
+    });
+
+    describe('subscriptions', () => {
+      it('deliver every event of the prefix and no other, from any point, while others append', async () => {
+        const target = 400;
+        const other = `x${prefix}`;
+        const load = (async () => {
+          for (let written = 0; written < target;) {
+            const count = Math.min(1 + ((written * 13) % 9), target - written);
+            await appendAtEnd(store(), `${prefix}${written % 3}`, commandOf(count));
+            if (written % 4 === 0) await appendAtEnd(store(), `${other}y`, commandOf(1));
+            written += count;
+          }
+        })();
+        const live = await Promise.all(
+          Array.from({ length: 4 }, () => collectLog(store(), prefix, 'start', (all) => all.length >= target)),
+        );
+        await load;
+        const [{ events, points }] = live as [{ events: RecordedEvent[]; points: ResumePoint[] }];
+        expect(events).toHaveLength(target);
+        expectOrdered(events);
+        for (const one of live) expect(idsOf(one.events)).toEqual(idsOf(events));
+        for (let index = 0; index < points.length; index += 23) {
+          const point = points[index]!;
+          const rest = events.filter(({ position }) => position > point.commit);
+          const again = await collectLog(store(), prefix, point, (all, item) =>
+            rest.length === 0 ? item.kind === 'caught_up' : all.length >= rest.length,
+          );
+          expect(idsOf(again.events)).toEqual(idsOf(rest));
+        }
+      });
+
+      it('say caught_up only when all that was there at the start has been delivered', async () => {
+        for (let index = 0; index < 20; index += 1) await appendAtEnd(store(), `${prefix}${index % 2}`, commandOf(7));
+        const { events } = await collectLog(store(), prefix, 'start', (_, item) => item.kind === 'caught_up');
+        expect(events.length).toBeGreaterThanOrEqual(140);
+      });
+
+      it('deliver what is appended after they have caught up', async () => {
+        await appendAtEnd(store(), stream, commandOf(1));
+        let appended: Promise<number> | undefined;
+        const { events } = await collectLog(store(), prefix, 'start', (all, item) => {
+          if (item.kind === 'caught_up') appended ??= appendAtEnd(store(), stream, commandOf(3));
+          return all.length >= 4;
+        });
+        await appended;
+        expect(events.map(({ revision }) => revision)).toEqual([0, 1, 2, 3]);
+      });
+
+      it('split large amounts into bounded batches', async () => {
+        for (let index = 0; index < 13; index += 1) await appendAtEnd(store(), stream, commandOf(100));
+        let largest = 0;
+        const { events } = await collectLog(store(), prefix, 'start', (all, item) => {
+          if (item.kind === 'events') largest = Math.max(largest, item.events.length);
+          return all.length >= 1300;
+        });
+        expect(events).toHaveLength(1300);
+        expect(largest).toBeLessThanOrEqual(limits.storage.batchEvents);
+      });
+
+      it('end without an error when they are aborted', async () => {
+        await appendAtEnd(store(), stream, commandOf(2));
+        for (let round = 0; round < 20; round += 1) {
+          const stop = new AbortController();
+          const timer = setTimeout(() => stop.abort(), round);
+          try {
+            for await (const item of store().subscribe({ prefix, after: 'start', signal: stop.signal })) {
+              if (round % 2 === 0 && item.kind === 'events') stop.abort();
+            }
+          } catch (error) {
+            // A drop is allowed; an error for having been aborted is not.
+            expect(stop.signal.aborted).toBe(false);
+            expect(error).toBeInstanceOf(Error);
+          }
+          clearTimeout(timer);
+        }
+      });
+    });
+
+    describe('retention', () => {
+      it('hides what is over $maxCount, and goes on counting', async () => {
+        await appendAtEnd(store(), stream, commandOf(10));
+        await store().setRetention(stream, { maxCount: 3 });
+        const read = async (direction: 'forward' | 'backward', from: number | 'start' | 'end') =>
+          (await collectRead(store().read(stream, { direction, from, maxCount: 100 }))).map(({ revision }) => revision);
+        expect(await read('forward', 'start')).toEqual([7, 8, 9]);
+        expect(await read('forward', 2)).toEqual([7, 8, 9]);
+        expect(await read('backward', 'end')).toEqual([9, 8, 7]);
+        expect(await read('backward', 4)).toEqual([]);
+        expect(await appendSurely(store(), stream, 9, commandOf(2))).toEqual({ kind: 'appended', revision: 11 });
+        expect(await read('forward', 'start')).toEqual([9, 10, 11]);
+      });
+
+      it('hides what is older than $maxAge, and goes on counting', async () => {
+        await store().setRetention(stream, { maxAgeSeconds: 1 });
+        await appendAtEnd(store(), stream, commandOf(2));
+        for (let waited = 0; (await readAll(store(), stream)).length > 0 && waited < 10_000; waited += 100)
+          await delay(100);
+        expect(await readAll(store(), stream)).toEqual([]);
+        expect(await appendSurely(store(), stream, 'no_stream', commandOf(1))).toEqual({ kind: 'conflict', actual: 1 });
+        expect(await appendSurely(store(), stream, 1, commandOf(1))).toEqual({ kind: 'appended', revision: 2 });
+      });
+
+      it('is kept when the store is opened again', async () => {
+        await store().setRetention(stream, { maxCount: 1 });
+        await appendAtEnd(store(), stream, commandOf(3));
+        await harness.reopen();
+        expect((await readAll(store(), stream)).map(({ revision }) => revision)).toEqual([2]);
+      });
+    });
+
+    describe('fold checkpoints', () => {
+      const checkpoint = (size: number, revision: number) => ({
+        foldVersion: 3,
+        revision,
+        position: revision * 2,
+        sha256: 'ab'.repeat(32),
+        bytes: new Uint8Array(Buffer.alloc(size, `${revision}`)),
+      });
+
+      it('come back as they were saved, small and large, the newest only, also after a reopening', async () => {
+        expect(await store().loadFoldCheckpoint(`${prefix}fold`)).toBeUndefined();
+        for (const [index, size] of [10, 3_500_000, 0, 2_000_000].entries()) {
+          const saved = checkpoint(size, index);
+          await store().saveFoldCheckpoint(`${prefix}fold`, saved);
+          const loaded = await store().loadFoldCheckpoint(`${prefix}fold`);
+          expect({ ...loaded, bytes: 0 }).toEqual({ ...saved, bytes: 0 });
+          expect(Buffer.compare(loaded!.bytes, saved.bytes)).toBe(0);
+        }
+        await store().saveFoldCheckpoint(`${prefix}other`, checkpoint(5, 9));
+        await harness.reopen();
+        expect((await store().loadFoldCheckpoint(`${prefix}fold`))?.bytes.byteLength).toBe(2_000_000);
+        expect((await store().loadFoldCheckpoint(`${prefix}other`))?.revision).toBe(9);
+      });
+    });
+
+    it('keeps everything when it is opened again', async () => {
+      await appendAtEnd(store(), stream, commandOf(5));
+      const before = await readAll(store(), stream);
+      const head = await store().headPosition();
+      await harness.reopen();
+      expect(await readAll(store(), stream)).toEqual(before);
+      expect(await store().headPosition()).toBeGreaterThanOrEqual(head);
+      expect(await appendAtEnd(store(), stream, commandOf(1))).toBe(5);
+      const { events } = await collectLog(store(), prefix, 'start', (all) => all.length >= 6);
+      expectOrdered(events);
+      await store().ping();
+    });
+
+    it('keeps what it acknowledged when it is killed', async (context) => {
+      if (harness.kill === undefined) return context.skip();
+      await appendAtEnd(store(), stream, commandOf(5));
+      await harness.kill();
+      expect(await readAll(store(), stream)).toHaveLength(5);
+    });
+  });
+}

@@ -1,0 +1,59 @@
+/** A process killed while it appends has lost nothing that it acknowledged, and nothing is half there. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import { readAll } from './contract/appending.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+import { startChild } from './children/start-child.js';
+
+it('keeps every acknowledged append whole over ten kills under load', async () => {
+  const folder = await temporaryFolder();
+  const acknowledged = new Map<string, { stream: string; revision: number; position: number }>();
+  let newestDocument = 0;
+  try {
+    for (let kill = 0; kill < 10; kill += 1) {
+      const child = startChild('./appender.ts', [folder.path]);
+      await child.line((line) => line === 'open');
+      await delay(40 + kill * 23);
+      await child.stop('SIGKILL');
+      for (const line of child.lines) {
+        const [stream = '', revision, position, id] = line.split(' ');
+        if (stream === 'document') newestDocument = Math.max(newestDocument, Number(revision));
+        // The last line may have been cut by the kill.
+        else if (id?.length === 36) {
+          acknowledged.set(id, { stream, revision: Number(revision), position: Number(position) });
+        }
+      }
+      const stores = await openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });
+      const found = new Map<string, number>();
+      let events = 0;
+      for (let index = 0; index < 8; index += 1) {
+        const all = await readAll(stores.eventStore, `svc-${index}`);
+        expect(all.map(({ revision }) => revision)).toEqual(all.map((_, revision) => revision));
+        events += all.length;
+        for (const event of all) {
+          const { id, count } = event.metadata.command;
+          found.set(id, (found.get(id) ?? 0) + 1);
+          const told = acknowledged.get(id);
+          if (told !== undefined && told.revision === event.revision) expect(event.position).toBe(told.position);
+          expect(count).toBeLessThan(10);
+        }
+        const whole = all.filter(({ metadata }) => metadata.command.index === 0);
+        for (const { metadata } of whole) expect(found.get(metadata.command.id)).toBe(metadata.command.count);
+      }
+      expect(await stores.eventStore.headPosition()).toBe(events);
+      for (const id of acknowledged.keys()) expect(found.has(id)).toBe(true);
+      const documents = await stores.readStore.collection({ name: 'seen', version: 1, indexes: [{ fields: ['n'] }] });
+      const newest = await documents.find({ sort: [{ field: 'n', direction: 'desc' }], limit: 1 });
+      expect(newest.items[0]?.position ?? 0).toBeGreaterThanOrEqual(newestDocument);
+      expect(await documents.count([{ field: 'n', op: 'gte', value: 0 }])).toBe(await documents.count());
+      await stores.close();
+    }
+    expect(acknowledged.size).toBeGreaterThan(100);
+    expect(newestDocument).toBeGreaterThan(10);
+  } finally {
+    await folder.remove();
+  }
+}, 120_000);

@@ -1,0 +1,83 @@
+/** The data folder is private, belongs to one process, frees itself when that dies, and is refused when it is newer. */
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { lockByFile } from '../../src/storage/embedded/folder-lock.js';
+import { DataFolderError, openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import { startChild } from './children/start-child.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+
+describe('the data folder', () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  let dataDir: string;
+  const open = (): Promise<EmbeddedStores> => openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
+  beforeEach(async () => {
+    folder = await temporaryFolder();
+    dataDir = join(folder.path, 'deep', 'data');
+  });
+  afterEach(() => folder.remove());
+
+  it('is created for its owner only', async () => {
+    const stores = await open();
+    expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+    await stores.close();
+  });
+
+  it('is refused in one sentence while another opening has it, and free after it is closed', async () => {
+    const first = await open();
+    await expect(open()).rejects.toThrow(DataFolderError);
+    await expect(open()).rejects.toThrow(/^The data folder \S+ is in use by another process: [^.]*\.$/);
+    await first.close();
+    await (await open()).close();
+  });
+
+  it('is refused while another process has it, and free as soon as that is killed', async () => {
+    const child = startChild('./appender.ts', [dataDir]);
+    await child.line((line) => line === 'open');
+    await expect(open()).rejects.toThrow(/in use by another process/);
+    await child.stop('SIGKILL');
+    await (await open()).close();
+  });
+
+  it('is refused in one sentence when a newer release wrote it', async () => {
+    await (await open()).close();
+    const marker = join(dataDir, 'format.json');
+    const { format } = JSON.parse(await readFile(marker, 'utf8')) as { format: number };
+    await writeFile(marker, JSON.stringify({ format: format + 1 }));
+    await expect(open()).rejects.toThrow(/^The data folder \S+ has format 2, written by a newer release; .* 1\.$/);
+    await writeFile(marker, 'not json');
+    await expect(open()).rejects.toThrow(DataFolderError);
+    await writeFile(marker, JSON.stringify({ format }));
+    await (await open()).close();
+  });
+
+  it('is refused in one sentence when it is a file', async () => {
+    await mkdir(join(folder.path, 'deep'));
+    await writeFile(dataDir, 'x');
+    await expect(open()).rejects.toThrow(DataFolderError);
+  });
+
+  it('is locked by a file where there are no abstract sockets, and a dead owner does not keep it', async () => {
+    const path = join(folder.path, 'lock.pid');
+    const first = await lockByFile(path);
+    expect(first).toBeDefined();
+    expect(await lockByFile(path)).toBeUndefined();
+    await first!.release();
+    // A process that lives, and began after this machine did.
+    await writeFile(path, JSON.stringify({ pid: process.ppid, since: Date.now() }));
+    expect(await lockByFile(path)).toBeUndefined();
+    const gone = startChild('./exits.ts', []);
+    await gone.line((line) => line === 'bye');
+    await gone.stop('SIGKILL');
+    await writeFile(path, JSON.stringify({ pid: gone.process.pid, since: Date.now() }));
+    const second = await lockByFile(path);
+    expect(second).toBeDefined();
+    await second!.release();
+    await writeFile(path, JSON.stringify({ pid: process.ppid, since: 1 }));
+    const third = await lockByFile(path);
+    expect(third).toBeDefined();
+    await third!.release();
+  });
+});

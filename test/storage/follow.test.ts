@@ -1,0 +1,188 @@
+/** The follower gives whole commands, each once and in order, over a store that drops, repeats and splits. */
+import { describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EventStore, LogItem, ResumePoint, SubscribeOptions } from '../../src/storage/event-store.js';
+import { BrokenLogError, createCommandAssembler, followLog, type FollowItem } from '../../src/storage/follow.js';
+import { hostileEventStore, type HostileEventStore } from '../support/hostile.js';
+import { appendAtEnd, commandOf } from './contract/appending.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+
+async function follow(
+  store: EventStore,
+  after: ResumePoint | 'start',
+  done: (commands: readonly RecordedCommand[], item: FollowItem) => boolean,
+): Promise<{ commands: RecordedCommand[]; items: FollowItem[] }> {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), 25_000);
+  const commands: RecordedCommand[] = [];
+  const items: FollowItem[] = [];
+  for await (const item of followLog(store, { prefix: 'svc-', after, signal: stop.signal })) {
+    items.push(item);
+    if (item.kind === 'commands') commands.push(...item.commands);
+    if (done(commands, item)) stop.abort();
+  }
+  clearTimeout(timer);
+  return { commands, items };
+}
+
+const commandIds = (commands: readonly RecordedCommand[]): string[] =>
+  commands.map(({ events }) => events[0].metadata.command.id);
+
+function expectWhole(commands: readonly RecordedCommand[]): void {
+  for (const { events, stream } of commands) {
+    expect(events).toHaveLength(events[0].metadata.command.count);
+    expect(events.map(({ metadata }) => metadata.command.index)).toEqual(events.map((_, index) => index));
+    expect(events.every((event) => event.stream === stream)).toBe(true);
+  }
+}
+
+/** A store whose subscriptions play a script, one list of items per subscription, and then wait. */
+function scripted(...scripts: readonly (readonly (LogItem | Error)[])[]): { store: EventStore; asked: unknown[] } {
+  const asked: unknown[] = [];
+  let next = 0;
+  async function* subscribe({ after, signal }: SubscribeOptions): AsyncGenerator<LogItem, void, void> {
+    asked.push(after);
+    for (const item of scripts[next++] ?? []) {
+      if (item instanceof Error) throw item;
+      yield item;
+    }
+    if (next < scripts.length) return;
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  }
+  return { store: { subscribe } as unknown as EventStore, asked };
+}
+
+function recorded(count: number, position: number): RecordedEvent[] {
+  return commandOf(count).map((event, index) => ({
+    ...event,
+    stream: 'svc-fleet',
+    revision: position + index,
+    position: position + index,
+  }));
+}
+
+describe('followLog over a hostile store', () => {
+  for (const seed of [1, 2, 3, 4, 5, 6]) {
+    it(`hands out every command once, whole and in order (seed ${seed})`, async () => {
+      const folder = await temporaryFolder();
+      const stores = await openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });
+      const store: HostileEventStore = hostileEventStore(stores.eventStore, seed);
+      try {
+        const wanted = new Set<string>();
+        const sizes = [1, 3, 7, 40, 2];
+        const appending = (async () => {
+          for (let round = 0; round < 60; round += 1) {
+            // Several commands in one append, as the gateway groups them.
+            const group = Array.from({ length: 1 + (round % 3) }, (_, index) =>
+              commandOf(sizes[(round + index) % sizes.length]!),
+            );
+            for (const [event] of group) wanted.add(event!.metadata.command.id);
+            await appendAtEnd(store, `svc-${round % 2}`, group.flat());
+          }
+        })();
+        const total = 120;
+        const [live] = await Promise.all([follow(store, 'start', (commands) => commands.length >= total), appending]);
+        expect(new Set(commandIds(live.commands))).toEqual(wanted);
+        expect(live.commands).toHaveLength(wanted.size);
+        expectWhole(live.commands);
+        const positions = live.commands.flatMap(({ events }) => events.map(({ position }) => position));
+        expect(positions).toEqual([...positions].sort((a, b) => a - b));
+
+        const points = live.items.flatMap((item) => ('point' in item ? [item.point] : []));
+        for (let index = 0; index < points.length; index += Math.ceil(points.length / 8)) {
+          const point = points[index]!;
+          const rest = live.commands.filter(({ events }) => events[0].position > point.commit);
+          const again = await follow(store, point, (commands, item) =>
+            rest.length === 0 ? item.kind === 'caught_up' : commands.length >= rest.length,
+          );
+          expect(commandIds(again.commands)).toEqual(commandIds(rest));
+          expectWhole(again.commands);
+        }
+        const atEnd = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
+        expect(atEnd.commands).toHaveLength(total);
+      } finally {
+        await store.close();
+        await stores.close();
+        await folder.remove();
+      }
+    });
+  }
+});
+
+describe('followLog', () => {
+  it('says caught_up after the command that it came inside of, not before and not never', async () => {
+    const command = recorded(3, 0);
+    const { store } = scripted([
+      { kind: 'events', events: command.slice(0, 2) },
+      { kind: 'caught_up' },
+      { kind: 'caught_up' },
+      { kind: 'events', events: command.slice(2) },
+    ]);
+    const { items } = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
+    expect(items.map(({ kind }) => kind)).toEqual(['commands', 'caught_up']);
+  });
+
+  it('forgets a held-back caught_up when the subscription drops, as the next one says it again', async () => {
+    const command = recorded(2, 0);
+    const { store, asked } = scripted(
+      [{ kind: 'events', events: command.slice(0, 1) }, { kind: 'caught_up' }, new Error('dropped')],
+      [{ kind: 'events', events: command }, { kind: 'events', events: recorded(1, 2) }, { kind: 'caught_up' }],
+    );
+    const { items, commands } = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
+    expect(items.map(({ kind }) => kind)).toEqual(['dropped', 'commands', 'commands', 'caught_up']);
+    expect(commands).toHaveLength(2);
+    expect(asked).toEqual(['start', 'start']);
+  });
+
+  it('throws when events of a command are missing, instead of asking for ever', async () => {
+    const first = recorded(3, 0);
+    const second = recorded(1, 3);
+    for (const events of [
+      [first[0]!, first[2]!],
+      [first[0]!, first[1]!, second[0]!],
+      [first[1]!],
+      [{ ...first[0]!, metadata: { ...first[0]!.metadata, command: { id: 'x', index: 0, count: 0 } } }],
+    ]) {
+      const { store, asked } = scripted([{ kind: 'events', events }]);
+      await expect(follow(store, 'start', () => false)).rejects.toThrow(BrokenLogError);
+      expect(asked).toHaveLength(1);
+    }
+  });
+
+  it('takes no point inside a command', async () => {
+    const command = recorded(2, 5);
+    const { store, asked } = scripted(
+      [
+        { kind: 'checkpoint', point: { commit: 4, prepare: 0 } },
+        { kind: 'events', events: command.slice(0, 1) },
+        { kind: 'checkpoint', point: { commit: 5, prepare: 5 } },
+        new Error('dropped'),
+      ],
+      [{ kind: 'events', events: command }],
+    );
+    const { items } = await follow(store, 'start', (commands) => commands.length === 1);
+    expect(items.filter(({ kind }) => kind === 'checkpoint')).toHaveLength(1);
+    expect(asked).toEqual(['start', { commit: 4, prepare: 0 }]);
+  });
+
+  it('goes on when a subscription just ends, and stops when it is told to', async () => {
+    const { store, asked } = scripted([], [{ kind: 'caught_up' }]);
+    const { items } = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
+    expect(items.map(({ kind }) => kind)).toEqual(['dropped', 'caught_up']);
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe('createCommandAssembler', () => {
+  it('holds the head of a command back until its last event', () => {
+    const assembler = createCommandAssembler();
+    const events = [...recorded(2, 0), ...recorded(3, 2)];
+    expect(assembler.add(events.slice(0, 4))).toHaveLength(1);
+    expect(assembler.pending()).toBe(true);
+    expect(assembler.add(events.slice(4))).toHaveLength(1);
+    expect(assembler.pending()).toBe(false);
+  });
+});

@@ -1,0 +1,82 @@
+/**
+ * Writes that fail for real: the size that the files of a running process may have is lowered and raised again from
+ * outside, which makes the kernel refuse its writes as a full disk does.
+ */
+import { execFileSync } from 'node:child_process';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import { readAll } from './contract/appending.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+import { startChild } from './children/start-child.js';
+
+function canLimit(): boolean {
+  try {
+    execFileSync('prlimit', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const limitFiles = (pid: number, size: number | 'unlimited'): void => {
+  execFileSync('prlimit', ['--pid', String(pid), `--fsize=${size}:unlimited`]);
+};
+
+it.skipIf(!canLimit())(
+  'refuses writes while the disk is full, goes on reading, recovers by itself, and loses nothing',
+  async () => {
+    const folder = await temporaryFolder();
+    try {
+      const child = startChild('./full-disk.ts', [folder.path]);
+      const pid = child.process.pid!;
+      await child.line((line) => line.startsWith('ping done'));
+      for (let round = 0; round < 3; round += 1) {
+        const sizes = await Promise.all(['log', 'read'].map((store) => stat(join(folder.path, store, 'data.mdb'))));
+        limitFiles(pid, Math.min(...sizes.map(({ size }) => size)));
+        const failed = child.lines.length;
+        const since = (fits: (line: string) => boolean) => (line: string) =>
+          fits(line) && child.lines.lastIndexOf(line) >= failed;
+        await child.line(since((line) => line.startsWith('unavailable ') || line.startsWith('unknown ')));
+        await child.line(since((line) => line.startsWith('document unavailable')));
+        await child.line(since((line) => line === 'ping unavailable unavailable'));
+        await child.line(since((line) => line.startsWith('read ')));
+        limitFiles(pid, 'unlimited');
+        const healed = child.lines.length;
+        const later = (fits: (line: string) => boolean) => (line: string) =>
+          fits(line) && child.lines.lastIndexOf(line) >= healed;
+        await child.line(later((line) => line.startsWith('appended ')));
+        await child.line(later((line) => line.startsWith('document done')));
+        await child.line(later((line) => line === 'ping done done'));
+      }
+      await child.stop('SIGKILL');
+      expect(child.lines.filter((line) => line.startsWith('unhandled'))).toEqual([]);
+
+      const stores = await openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });
+      const found = new Map<string, number>();
+      for (let index = 0; index < 4; index += 1) {
+        for (const { metadata } of await readAll(stores.eventStore, `svc-${index}`)) {
+          found.set(metadata.command.id, (found.get(metadata.command.id) ?? 0) + 1);
+        }
+      }
+      const documents = await stores.readStore.collection({ name: 'seen', version: 1, indexes: [{ fields: ['n'] }] });
+      let lost = 0;
+      for (const line of child.lines) {
+        const [outcome, id = '', n] = line.split(' ');
+        if (outcome === 'appended') expect(found.get(id)).toBe(3);
+        if (outcome === 'unavailable') expect(found.has(id)).toBe(false);
+        if (outcome === 'unavailable') lost += 1;
+        if (outcome === 'document' && id === 'done') expect(await documents.get(`id-${n}`)).toBeDefined();
+      }
+      expect(lost).toBeGreaterThan(0);
+      for (const count of found.values()) expect(count).toBe(3);
+      await stores.close();
+    } finally {
+      await folder.remove();
+    }
+  },
+  60_000,
+);

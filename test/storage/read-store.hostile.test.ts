@@ -1,0 +1,6 @@
+import { hostileReadStore } from '../support/hostile.js';
+import { embeddedHarness } from './contract/embedded-harness.js';
+import { readStoreContract } from './contract/read-store.contract.js';
+
+let seed = 1;
+readStoreContract('hostile', () => embeddedHarness(({ readStore }) => hostileReadStore(readStore, (seed += 1))));

@@ -1,0 +1,97 @@
+/**
+ * Listener collisions from the text of `domain.md` alone, every listener against every other one, without any of the
+ * code that the service decides with: its indexes, its address overlap, its effective multiplex.
+ */
+
+interface OracleHop {
+  readonly node_id: string;
+  readonly listen_addr: string;
+  readonly listen_port: number;
+  readonly outer: string;
+  readonly server_names?: readonly string[];
+}
+
+interface OracleChain {
+  readonly id: string;
+  readonly enabled: boolean;
+  readonly hops: readonly OracleHop[];
+  readonly deployed: { readonly hops: readonly OracleHop[] } | null;
+}
+
+interface OracleSettings {
+  readonly multiplex: boolean;
+  readonly multiplex_port: number | null;
+  readonly nodes: { readonly [id: string]: { readonly multiplex: boolean; readonly multiplex_port: number | null } };
+}
+
+/** What collisions depend on. */
+export interface World {
+  readonly nodeIds: readonly string[];
+  readonly chains: readonly OracleChain[];
+  readonly settings: OracleSettings;
+}
+
+interface Listener {
+  readonly owner: string;
+  readonly node: string;
+  readonly transport: string;
+  readonly addr: string;
+  readonly port: number;
+  readonly alone: boolean;
+  /** null: the RAW fallback. */
+  readonly names: readonly string[] | null;
+}
+
+/** Pairs of owners that may not live together, as `a + b` with a < b. */
+export function collidingPairs(world: World): ReadonlySet<string> {
+  const all = [...world.chains.flatMap(listenersOf), ...multiplexPorts(world)];
+  const pairs = new Set<string>();
+  for (const [index, a] of all.entries()) {
+    for (const b of all.slice(index + 1)) if (collide(a, b)) pairs.add([a.owner, b.owner].sort().join(' + '));
+  }
+  return pairs;
+}
+
+/** "A chain claims its current *and* its deployed listeners while it is enabled." */
+function listenersOf(chain: OracleChain): readonly Listener[] {
+  if (!chain.enabled) return [];
+  return [...chain.hops, ...(chain.deployed?.hops ?? [])].map((hop) => ({
+    owner: `l4_chain/${chain.id}`,
+    node: hop.node_id,
+    // "QUIC is udp, FAKE_TCP is tcp."
+    transport: { tcp: 'tcp', fake_tcp: 'tcp', udp: 'udp', quic: 'udp' }[hop.outer] ?? '',
+    addr: hop.listen_addr,
+    port: hop.listen_port,
+    alone: hop.outer === 'fake_tcp',
+    names: hop.outer === 'tcp' && (hop.server_names ?? []).length > 0 ? (hop.server_names ?? []) : null,
+  }));
+}
+
+/** "A multiplex port is held on `::`"; it "shares with nothing". */
+function multiplexPorts({ nodeIds, settings }: World): readonly Listener[] {
+  return nodeIds.flatMap((node) => {
+    const own = settings.nodes[node];
+    const on = own === undefined ? settings.multiplex : own.multiplex;
+    const port = own === undefined || own.multiplex_port === null ? settings.multiplex_port : own.multiplex_port;
+    if (!on || port === null) return [];
+    return [{ owner: `connectivity/${node}`, node, transport: 'tcp', addr: '::', port, alone: true, names: null }];
+  });
+}
+
+function collide(a: Listener, b: Listener): boolean {
+  // "compared with others' only"
+  if (a.owner === b.owner) return false;
+  if (a.node !== b.node || a.transport !== b.transport || a.port !== b.port) return false;
+  // "overlapping keys with the same port and transport collide unless they are the same key"
+  if (a.addr !== b.addr) return covers(a.addr, b.addr) || covers(b.addr, a.addr);
+  if (a.alone || b.alone) return true;
+  // "at most one RAW fallback"; "server names are distinct"
+  if (a.names === null || b.names === null) return a.names === b.names;
+  const others = new Set(b.names);
+  return a.names.some((name) => others.has(name));
+}
+
+/** "`0.0.0.0` overlaps every IPv4 address and `::` every address". */
+function covers(wide: string, other: string): boolean {
+  return wide === '::' || (wide === '0.0.0.0' && !other.includes(':'));
+}

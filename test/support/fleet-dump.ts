@@ -1,0 +1,43 @@
+/**
+ * A fleet as text, state and every index, independent of the order in which things were put in. Two fleets with equal
+ * text are equal to the last byte that a decision, a compile or a checkpoint could see.
+ */
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { canonicalJson } from '../../src/kernel/json.js';
+
+type Rows = Iterable<[string, unknown]>;
+
+const lines = (name: string, rows: Rows): readonly string[] =>
+  [...rows].map(([key, value]) => `${name} ${key} = ${canonicalJson(value)}`).sort();
+
+function* sorted(index: Iterable<[string, ReadonlySet<string>]>): Generator<[string, readonly string[]]> {
+  for (const [key, values] of index) yield [key, [...values].sort()];
+}
+
+/** The state: what events wrote. */
+export function dumpState(fleet: Fleet): string {
+  return [
+    `revision ${fleet.revision.value} position ${fleet.position.value} compiler ${fleet.compilerVersion.value}`,
+    `settings ${canonicalJson(fleet.settings.value)}`,
+    ...lines('node', fleet.nodes.entries()),
+    ...lines('upstream', fleet.upstreams.entries()),
+    ...lines('chain', fleet.chains.entries()),
+    ...lines('touched', fleet.touched.entries()),
+    ...lines('key', fleet.idempotency.keys.entries()),
+  ].join('\n');
+}
+
+/** The indexes: what is derived from the state. */
+export function dumpIndexes(fleet: Fleet): string {
+  return [
+    ...lines('names', fleet.names.entries()),
+    ...lines('references', sorted(fleet.references.entries())),
+    ...lines('deployedOn', sorted(fleet.deployedOn.entries())),
+    ...lines('claims', sorted(fleet.claims.entries())),
+    ...lines('hours', sorted(fleet.idempotency.hours.entries())),
+  ].join('\n');
+}
+
+export function dumpFleet(fleet: Fleet): string {
+  return `${dumpState(fleet)}\n${dumpIndexes(fleet)}`;
+}

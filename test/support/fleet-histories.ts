@@ -1,0 +1,299 @@
+/**
+ * Random histories of a small fleet. A move is a kind and some numbers; what it means is read off the fleet at that
+ * moment, so most commands are accepted, and names, ports and references collide now and then.
+ */
+import fc from 'fast-check';
+import type { ChainDefinition, Hop, Target } from '../../src/domain/chain/chain.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, generationOf } from '../../src/domain/fleet/fleet.js';
+import type { IfMatch } from '../../src/domain/node/node.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { sealed, upstreamTls } from './fleet.js';
+import type { Performed, Recording } from './fleet.js';
+import { perform } from './fleet.js';
+
+/** How often each kind of move is drawn. */
+const weights = {
+  createNode: 5,
+  updateNode: 7,
+  deleteNode: 2,
+  issuePsk: 1,
+  refresh: 2,
+  reportAddress: 5,
+  raiseGeneration: 2,
+  createUpstream: 4,
+  updateUpstream: 6,
+  deleteUpstream: 2,
+  createChain: 14,
+  renameChain: 3,
+  switchChain: 6,
+  editChain: 8,
+  deployChain: 14,
+  deleteChain: 2,
+  settings: 3,
+  overrides: 4,
+  raiseCompiler: 1,
+} as const;
+type MoveKind = keyof typeof weights;
+
+export interface Move {
+  readonly kind: MoveKind;
+  /** What the details of the move are drawn from. */
+  readonly seed: number;
+}
+
+const kinds = Object.entries(weights).flatMap(([kind, weight]) => Array<MoveKind>(weight).fill(kind as MoveKind));
+
+/** Histories of up to so many moves. */
+export function histories(maxLength = 60): fc.Arbitrary<readonly Move[]> {
+  const move = fc.record({
+    kind: fc.constantFrom(...kinds),
+    seed: fc.nat(0x7fff_ffff),
+  });
+  return fc.array(move, { minLength: 1, maxLength, size: 'max' });
+}
+
+/** Draws the details of a move, always the same ones from the same seed. */
+interface Dealer {
+  of<T>(list: readonly T[]): T;
+  chance(percent: number): boolean;
+  upTo(max: number): number;
+}
+
+function dealer(seed: number): Dealer {
+  let state = seed;
+  const draw = (): number => {
+    // mulberry32
+    state = (state + 0x6d2b_79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) >>> 8;
+  };
+  return {
+    of<T>(list: readonly T[]): T {
+      return list[draw() % list.length] as T;
+    },
+    chance: (percent) => draw() % 100 < percent,
+    upTo: (max) => draw() % (max + 1),
+  };
+}
+
+// "É" twice, composed and decomposed: one name after NFC.
+const greek = ['beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota', 'kappa', 'lambda', 'mu', 'nu', 'xi', 'pi'];
+const names = ['alpha', 'Alpha', '\u00c9', 'e\u0301', ...greek];
+const addresses = [null, 'a.example', '198.51.100.7', '2001:db8::7', 'b.example'];
+const ports = [80, 443, 9000, 9001, 9002];
+const listenAddrs = ['0.0.0.0', '::', '10.0.0.1', '10.0.0.1', '10.0.0.2', '10.0.0.3', 'fd00::1', 'fd00::2'];
+const serverNames = ['a.example', 'b.example', '*.example', 'c.example'];
+const labelKeys = ['site', 'rack', 'constructor', '__proto__', '10'];
+
+/** The command that a move is on this fleet; undefined where there is nothing to make it on. */
+export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand | undefined {
+  const deal = dealer(move.seed);
+  const nodes = [...fleet.nodes.ids()].sort();
+  const upstreams = [...fleet.upstreams.ids()].sort();
+  const chains = [...fleet.chains.ids()].sort();
+  const create = move.kind === 'createNode' || move.kind === 'createUpstream' || move.kind === 'createChain';
+  const id = uuidFromName(`${move.kind} ${step}`);
+  const [node, upstream, chain] = [nodes, upstreams, chains].map((list) => (list.length === 0 ? undefined : deal.of(list)));
+  const version = (current: number | undefined): IfMatch =>
+    deal.chance(10) ? deal.of<IfMatch>(['*', [current ?? 0], [0, current ?? 0], [9999]]) : undefined;
+  const command = create ? creation(move.kind, id, deal, nodes, upstreams) : undefined;
+  if (command !== undefined) return command;
+  switch (move.kind) {
+    case 'createNode':
+    case 'createUpstream':
+    case 'createChain':
+      return undefined;
+    case 'updateNode': {
+      if (node === undefined) return undefined;
+      return {
+        type: 'UpdateNode',
+        id: node,
+        ifMatch: version(fleet.nodes.get(node)?.version),
+        ...(deal.chance(30) ? { name: deal.of(names) } : {}),
+        ...(deal.chance(20) ? { description: deal.of([null, 'one', 'two']) } : {}),
+        ...(deal.chance(60) ? { address: deal.of(addresses) } : {}),
+        ...(deal.chance(40) ? { labels: labels(deal) } : {}),
+      };
+    }
+    case 'deleteNode': {
+      // Half of the time a node that nothing refers to, so that some are deleted indeed.
+      const free = nodes.filter((candidate) => fleet.references.get(`node/${candidate}`).size === 0);
+      const victim = free.length > 0 && deal.chance(50) ? deal.of(free) : node;
+      return victim === undefined ? undefined : { type: 'DeleteNode', id: victim, ifMatch: undefined };
+    }
+    case 'issuePsk':
+      return node === undefined ? undefined : { type: 'IssueNodePsk', id: node, fingerprint: 'f', verifier: sealed };
+    case 'refresh':
+      return node === undefined ? undefined : { type: 'RefreshNodeConfig', id: node };
+    case 'reportAddress': {
+      if (node === undefined) return undefined;
+      const [public_ipv4, public_ipv6] = [deal.of([null, '203.0.113.1', '203.0.113.2']), deal.of([null, '2001:db8::1'])];
+      return { type: 'ReportNodeAddress', id: node, public_ipv4, public_ipv6 };
+    }
+    case 'raiseGeneration': {
+      const reported = (node === undefined ? 0 : (generationOf(fleet, node) ?? 0)) + deal.upTo(1000);
+      return node === undefined ? undefined : { type: 'RaiseNodeGeneration', id: node, reported };
+    }
+    case 'updateUpstream': {
+      if (upstream === undefined) return undefined;
+      return {
+        type: 'UpdateUpstream',
+        id: upstream,
+        ifMatch: version(fleet.upstreams.get(upstream)?.version),
+        ...(deal.chance(40) ? { endpoint: deal.of(['x.example:1', 'y.example:2', '[2001:db8::9]:3']) } : {}),
+        ...(deal.chance(20) ? { server_names: deal.of([[], ['s.example'], ['s.example', 't.example']]) } : {}),
+        ...(deal.chance(20) ? { health_check_interval_ms: deal.of([1000, 10_000]) } : {}),
+        ...(deal.chance(40) ? { enabled: deal.chance(50) } : {}),
+        ...(deal.chance(20) ? { tls: deal.of([null, upstreamTls]) } : {}),
+      };
+    }
+    case 'deleteUpstream':
+      return upstream === undefined ? undefined : { type: 'DeleteUpstream', id: upstream, ifMatch: undefined };
+    case 'renameChain': {
+      if (chain === undefined) return undefined;
+      const ifMatch = version(fleet.chains.get(chain)?.version);
+      return { type: 'UpdateChain', id: chain, ifMatch, name: deal.of(names), description: deal.of([null, 'some']) };
+    }
+    case 'switchChain': {
+      if (chain === undefined) return undefined;
+      const enabled = fleet.chains.get(chain)?.enabled !== true;
+      return { type: 'UpdateChain', id: chain, ifMatch: undefined, enabled, ...(deal.chance(15) ? { name: deal.of(names) } : {}) };
+    }
+    case 'editChain':
+      return chain === undefined ? undefined : edit(fleet, chain, deal, nodes, upstreams);
+    case 'deployChain':
+      if (chain !== undefined && fleet.chains.get(chain)?.enabled !== true && deal.chance(80)) return undefined;
+      return chain === undefined ? undefined : { type: 'DeployChain', id: chain, ifMatch: version(fleet.chains.get(chain)?.version) };
+    case 'deleteChain':
+      return chain === undefined ? undefined : { type: 'DeleteChain', id: chain, ifMatch: undefined };
+    case 'settings':
+      return {
+        type: 'UpdateConnectivity',
+        ifMatch: version(fleet.settings.value.version),
+        ...(deal.chance(60) ? { multiplex: deal.chance(50) } : {}),
+        ...(deal.chance(60) ? { multiplex_port: deal.of([null, 9000, 10_000, 10_001, 10_002]) } : {}),
+        ...(deal.chance(20) ? { heartbeat_interval_secs: deal.of([5, 10, 20]) } : {}),
+        ...(deal.chance(20) ? { offline_after_secs: deal.of([null, 15, 60]) } : {}),
+      };
+    case 'overrides': {
+      if (nodes.length === 0) return undefined;
+      const overrides = Array.from({ length: 1 + deal.upTo(2) }, () => ({
+        node_id: deal.of(nodes),
+        multiplex: deal.of([null, true, true, false]),
+        ...(deal.chance(85) ? { multiplex_port: deal.of([null, 9002, 10_000, 10_001, 10_002]) } : {}),
+      }));
+      return { type: 'UpdateConnectivity', ifMatch: undefined, nodes: overrides };
+    }
+    case 'raiseCompiler':
+      return { type: 'RaiseCompilerVersion', version: fleet.compilerVersion.value + deal.upTo(2) };
+  }
+}
+
+function creation(
+  kind: MoveKind,
+  id: string,
+  deal: Dealer,
+  nodes: readonly string[],
+  upstreams: readonly string[],
+): FleetCommand | undefined {
+  const name = deal.of(names);
+  if ((kind === 'createNode' && nodes.length < 5) || nodes.length < 2) {
+    const psk = deal.chance(50) ? { fingerprint: 'f', verifier: sealed } : null;
+    return { type: 'CreateNode', id, name, description: null, address: deal.of(addresses), labels: labels(deal), psk };
+  }
+  if (kind === 'createUpstream') {
+    const tls = deal.chance(25) ? upstreamTls : null;
+    const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true, tls };
+    return { type: 'CreateUpstream', id, name, ...fields };
+  }
+  return { type: 'CreateChain', id, name, description: null, enabled: deal.chance(85), ...definition(deal, nodes, upstreams) };
+}
+
+function labels(deal: Dealer): { readonly [key: string]: string } {
+  return Object.fromEntries(labelKeys.flatMap((key) => (deal.chance(30) ? [[key, deal.of(['x', 'y'])]] : [])));
+}
+
+function definition(deal: Dealer, nodes: readonly string[], upstreams: readonly string[]): ChainDefinition {
+  const payload = deal.chance(65) ? 'tcp' : 'udp';
+  const rest = [...nodes];
+  const count = 1 + deal.upTo(Math.min(2, nodes.length - 1));
+  const hops = Array.from({ length: count }, (): Hop => {
+    const [node_id = ''] = rest.splice(deal.upTo(rest.length - 1), 1);
+    // Now and then a node that has been deleted, or is in the chain already.
+    if (deal.chance(4)) rest.push(node_id);
+    const outer = payload === 'tcp' ? 'tcp' : deal.of(['udp', 'udp', 'fake_tcp'] as const);
+    const listening = { listen_addr: deal.of(listenAddrs), listen_port: deal.of(ports), outer, security: 'raw' } as const;
+    return {
+      node_id: deal.chance(2) ? uuidFromName('nowhere') : node_id,
+      ...listening,
+      ...(payload === 'tcp' && deal.chance(50) ? { server_names: serverNames.filter(() => deal.chance(40)) } : {}),
+      ...(deal.chance(30) ? { dial_addr: deal.of(['dial.example', '192.0.2.77']) } : {}),
+    };
+  });
+  return { payload, hops, target: target(deal, payload, upstreams) };
+}
+
+function target(deal: Dealer, payload: 'tcp' | 'udp', upstreams: readonly string[]): Target {
+  if (upstreams.length > 0 && deal.chance(75)) return { upstream_id: deal.of(upstreams) };
+  const endpoint = deal.of(['192.0.2.1:80', 't.example:443']);
+  return payload === 'tcp' && deal.chance(25) ? { endpoint, tls: upstreamTls } : { endpoint };
+}
+
+function edit(
+  fleet: Fleet,
+  id: string,
+  deal: Dealer,
+  nodes: readonly string[],
+  upstreams: readonly string[],
+): FleetCommand | undefined {
+  const chain = fleet.chains.get(id);
+  if (chain === undefined || nodes.length === 0) return undefined;
+  const whole = { type: 'UpdateChain', id, ifMatch: undefined } as const;
+  if (deal.chance(40)) return { ...whole, ...definition(deal, nodes, upstreams) };
+  if (deal.chance(40)) return { ...whole, target: target(deal, chain.payload, upstreams) };
+  const at = deal.upTo(chain.hops.length - 1);
+  const listen_port = deal.of(ports);
+  const dial = deal.chance(40) ? { dial_addr: deal.of(['dial.example', 'other.example']) } : {};
+  return { ...whole, hops: chain.hops.map((hop, index) => (index === at ? { ...hop, listen_port, ...dial } : hop)) };
+}
+
+export interface Step {
+  readonly command: FleetCommand;
+  readonly performed: Performed;
+}
+
+/**
+ * Plays a history on a fleet. `before` sees each command while the fleet is still as it was, `after` what came of it.
+ * The journal is committed after each command unless `keepJournal` says otherwise.
+ */
+export function play(
+  moves: readonly Move[],
+  watch: {
+    readonly fleet?: Fleet;
+    readonly keepJournal?: boolean;
+    readonly recording?: (step: number) => Recording;
+    before?(fleet: Fleet, command: FleetCommand): void;
+    after?(fleet: Fleet, step: Step): void;
+  } = {},
+): { readonly fleet: Fleet; readonly steps: readonly Step[] } {
+  const fleet = watch.fleet ?? emptyFleet();
+  const steps: Step[] = [];
+  for (const [index, move] of moves.entries()) {
+    const command = commandOf(fleet, move, index);
+    if (command === undefined) continue;
+    watch.before?.(fleet, command);
+    const step = { command, performed: perform(fleet, command, watch.recording?.(index)) };
+    if (watch.keepJournal !== true) fleet.journal.commit();
+    steps.push(step);
+    watch.after?.(fleet, step);
+  }
+  return { fleet, steps };
+}
+
+/** The commands of a history that were written, as the log has them. */
+export function logOf(steps: readonly Step[]) {
+  return steps.flatMap(({ performed }) => (performed.kind === 'written' ? [performed.command] : []));
+}

@@ -1,0 +1,75 @@
+/**
+ * Writes fleet commands to a log the short way: decides on a fold of its own and appends, one command at a time.
+ * Not the gateway: no grouping, no retries. For tests of what reads the log.
+ */
+import { randomUUID } from 'node:crypto';
+import { applyCommand } from '../../src/domain/fleet/apply.js';
+import { decideFleet } from '../../src/domain/fleet/decide.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { compilerVersion } from '../../src/domain/compile/version.js';
+import type { ProposedEvent, RecordedCommand } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import type { JsonObject } from '../../src/kernel/json.js';
+import type { EventStore } from '../../src/storage/event-store.js';
+
+export interface FleetLog {
+  readonly fleet: Fleet;
+  /** Appends the command; answers the revision of its last event, or the newest when it changed nothing. */
+  run(command: FleetCommand, at?: string): Promise<number>;
+  /** Appends events as they are, as one command. */
+  append(
+    events: readonly { readonly type: string; readonly data: JsonObject; readonly schema?: number }[],
+    at?: string,
+  ): Promise<number>;
+  createNode(id: string, name?: string): Promise<number>;
+}
+
+export async function createFleetLog(
+  store: EventStore,
+  now: () => string = () => '2025-01-01T00:00:00.000Z',
+): Promise<FleetLog> {
+  const fleet = emptyFleet();
+  const append: FleetLog['append'] = async (events, at = now()) => {
+    const command = { id: randomUUID(), count: events.length };
+    const proposed = events.map(({ type, data, schema }, index): ProposedEvent => ({
+      id: randomUUID(),
+      type,
+      data,
+      metadata: {
+        command: { ...command, index },
+        actor: { type: 'system', id: 'test', name: 'test' },
+        request_id: 'test',
+        occurred_at: at,
+        schema_version: schema ?? 1,
+      },
+    }));
+    const before = fleet.revision.value;
+    const outcome = await store.append(streams.fleet, before < 0 ? 'no_stream' : before, proposed);
+    if (outcome.kind !== 'appended') throw new Error(`not appended: ${JSON.stringify(outcome)}`);
+    const recorded = proposed.map((event, index) => ({
+      ...event,
+      stream: streams.fleet,
+      revision: before + 1 + index,
+      position: before + 1 + index,
+    }));
+    applyCommand(fleet, { stream: streams.fleet, events: recorded as unknown as RecordedCommand['events'] });
+    fleet.journal.commit();
+    return outcome.revision;
+  };
+  const run: FleetLog['run'] = async (command, at) => {
+    const decision = decideFleet(fleet, command);
+    if (!decision.ok) throw new Error(`refused: ${decision.error.message}`);
+    if (decision.value.length === 0) return fleet.revision.value;
+    return append(decision.value as unknown as { type: string; data: JsonObject }[], at);
+  };
+  await run({ type: 'RaiseCompilerVersion', version: compilerVersion });
+  return {
+    fleet,
+    run,
+    append,
+    createNode: (id, name = id) =>
+      run({ type: 'CreateNode', id, name, description: null, address: '192.0.2.1', labels: {}, psk: null }),
+  };
+}

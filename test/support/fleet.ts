@@ -1,0 +1,213 @@
+/**
+ * Commands, the log and given/when/then for tests of the fleet. Not the gateway: nothing is stored, and what is decided
+ * is applied at once, after a trip through JSON as it would take through the log.
+ */
+import { expect } from 'vitest';
+import type { ChainCommand, Hop } from '../../src/domain/chain/chain.js';
+import { applyCommand } from '../../src/domain/fleet/apply.js';
+import { decideFleet } from '../../src/domain/fleet/decide.js';
+import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import type { NodeCommand } from '../../src/domain/node/node.js';
+import type { Refusal, RefusalCode } from '../../src/domain/refusal.js';
+import type { SealedSecret } from '../../src/domain/sealed.js';
+import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
+import { readCommand, schemaVersions } from '../../src/domain/upcast.js';
+import type { UpstreamCommand } from '../../src/domain/upstream/upstream.js';
+import type { IdempotencyMark, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import type { JsonObject } from '../../src/kernel/json.js';
+
+export const nodeId = (name: string): string => uuidFromName(`node ${name}`);
+export const upstreamId = (name: string): string => uuidFromName(`upstream ${name}`);
+export const chainId = (name: string): string => uuidFromName(`chain ${name}`);
+
+export const sealed: SealedSecret = { alg: 'xc20p', key_id: 'key-1', nonce: 'bm9uY2U', ct: 'c2VhbGVk' };
+export const upstreamTls = { server_name: 'up.example', spki_pins_sha256: [`${'A'.repeat(43)}=`] };
+
+type Of<C extends { readonly type: string }, T extends C['type']> = Extract<C, { readonly type: T }>;
+/** A command without what names it. */
+type Fields<C> = Partial<Omit<C, 'type' | 'id'>>;
+
+export function createNode(name: string, fields: Fields<Of<NodeCommand, 'CreateNode'>> = {}): Of<NodeCommand, 'CreateNode'> {
+  return {
+    type: 'CreateNode',
+    id: nodeId(name),
+    name,
+    description: null,
+    address: `${name.toLowerCase().replaceAll(/[^a-z0-9]/g, 'x')}.example`,
+    labels: {},
+    psk: null,
+    ...fields,
+  };
+}
+
+export function updateNode(name: string, fields: Fields<Of<NodeCommand, 'UpdateNode'>>): FleetCommand {
+  return { type: 'UpdateNode', id: nodeId(name), ifMatch: undefined, ...fields };
+}
+
+export function createUpstream(name: string, fields: Fields<Of<UpstreamCommand, 'CreateUpstream'>> = {}): FleetCommand {
+  return {
+    type: 'CreateUpstream',
+    id: upstreamId(name),
+    name,
+    endpoint: `${name}.example:443`,
+    server_names: [],
+    health_check_interval_ms: 10_000,
+    enabled: true,
+    tls: null,
+    ...fields,
+  };
+}
+
+export function updateUpstream(name: string, fields: Fields<Of<UpstreamCommand, 'UpdateUpstream'>>): FleetCommand {
+  return { type: 'UpdateUpstream', id: upstreamId(name), ifMatch: undefined, ...fields };
+}
+
+/** A RAW hop on a node, tcp unless said otherwise. */
+export function hop(node: string, listen_port: number, fields: Partial<Hop> = {}): Hop {
+  return { node_id: nodeId(node), listen_addr: '0.0.0.0', listen_port, outer: 'tcp', security: 'raw', ...fields };
+}
+
+export const udpHop = (node: string, port: number, fields: Partial<Hop> = {}): Hop => hop(node, port, { outer: 'udp', ...fields });
+
+export function createChain(
+  name: string,
+  hops: readonly Hop[],
+  fields: Fields<Of<ChainCommand, 'CreateChain'>> = {},
+): Of<ChainCommand, 'CreateChain'> {
+  const payload = hops[0]?.outer === 'tcp' ? 'tcp' : 'udp';
+  const target = { endpoint: '192.0.2.1:80' };
+  return { type: 'CreateChain', id: chainId(name), name, description: null, enabled: true, payload, hops, target, ...fields };
+}
+
+export function updateChain(name: string, fields: Fields<Of<ChainCommand, 'UpdateChain'>>): FleetCommand {
+  return { type: 'UpdateChain', id: chainId(name), ifMatch: undefined, ...fields };
+}
+
+export function deployChain(name: string, ifMatch?: readonly number[]): FleetCommand {
+  return { type: 'DeployChain', id: chainId(name), ifMatch };
+}
+
+export function settings(fields: Partial<Omit<UpdateConnectivity, 'type'>>): FleetCommand {
+  return { type: 'UpdateConnectivity', ifMatch: undefined, ...fields };
+}
+
+const epoch = Date.UTC(2025, 0, 1);
+
+export interface Recording {
+  readonly idempotency?: IdempotencyMark | undefined;
+  /** Milliseconds since the Unix epoch; one second per revision unless given. */
+  readonly at?: number | undefined;
+}
+
+/** Decided events as the log would give them back: after JSON, with the next revisions and with growing positions. */
+export function recorded(fleet: Fleet, events: readonly FleetEvent[], recording: Recording = {}): RecordedCommand {
+  const first = fleet.revision.value + 1;
+  const id = uuidFromName(`command ${first}`);
+  const [head, ...rest] = events.map(({ type, data }, index): RecordedEvent => ({
+    id: uuidFromName(`event ${first + index}`),
+    stream: streams.fleet,
+    type,
+    data: JSON.parse(JSON.stringify(data)) as JsonObject,
+    revision: first + index,
+    position: (first + index + 1) * 100,
+    metadata: {
+      command: { id, index, count: events.length },
+      actor: { type: 'system', id: 'test', name: 'test' },
+      request_id: 'test',
+      occurred_at: new Date(recording.at ?? epoch + first * 1000).toISOString(),
+      schema_version: schemaVersions[type],
+      ...(recording.idempotency === undefined ? {} : { idempotency: recording.idempotency }),
+    },
+  }));
+  if (head === undefined) throw new RangeError('a command without events is not recorded');
+  return readCommand({ stream: streams.fleet, events: [head, ...rest] });
+}
+
+export type Performed =
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'unchanged' }
+  | {
+      readonly kind: 'written';
+      readonly events: readonly FleetEvent[];
+      readonly command: RecordedCommand;
+      readonly touched: ReadonlySet<string>;
+    };
+
+/** Decides, and applies what was decided. The journal is left to the caller. */
+export function perform(fleet: Fleet, command: FleetCommand, recording: Recording = {}): Performed {
+  const decision = decideFleet(fleet, command);
+  if (!decision.ok) return { kind: 'refused', refusal: decision.error };
+  if (decision.value.length === 0) return { kind: 'unchanged' };
+  const inLog = recorded(fleet, decision.value, recording);
+  return { kind: 'written', events: decision.value, command: inLog, touched: applyCommand(fleet, inLog) };
+}
+
+/** Performs commands that must all write something. Returns what each touched. */
+export function performAll(fleet: Fleet, commands: readonly FleetCommand[]): readonly ReadonlySet<string>[] {
+  return commands.map((command) => {
+    const performed = perform(fleet, command);
+    if (performed.kind !== 'written') throw new Error(`${command.type} wrote nothing: ${JSON.stringify(performed)}`);
+    fleet.journal.commit();
+    return performed.touched;
+  });
+}
+
+/** The fleet of a log. */
+export function foldOf(log: Iterable<RecordedCommand>, fleet: Fleet = emptyFleet()): Fleet {
+  for (const command of log) {
+    applyCommand(fleet, readCommand(command));
+    fleet.journal.commit();
+  }
+  return fleet;
+}
+
+export interface Scenario {
+  readonly fleet: Fleet;
+  when(command: FleetCommand): Outcome;
+}
+
+export interface Outcome {
+  readonly performed: Performed;
+  /** Exactly these events, in this order. */
+  thenEvents(...events: readonly FleetEvent[]): Fleet;
+  /** Accepted, and written or not. */
+  thenAccepted(): Fleet;
+  /** Accepted, and nothing to write. */
+  thenNothing(): void;
+  /** Refused with a sentence that holds every one of the parts. */
+  thenRefused(code: RefusalCode, ...parts: readonly string[]): void;
+}
+
+/** A fleet in which the commands have happened; every one of them must have written something. */
+export function given(...commands: readonly FleetCommand[]): Scenario {
+  const fleet = emptyFleet();
+  performAll(fleet, commands);
+  return { fleet, when: (command) => outcomeOf(fleet, perform(fleet, command)) };
+}
+
+function outcomeOf(fleet: Fleet, performed: Performed): Outcome {
+  return {
+    performed,
+    thenEvents(...events) {
+      expect(performed).toMatchObject({ kind: 'written' });
+      expect(performed.kind === 'written' ? performed.events : []).toEqual(events);
+      return fleet;
+    },
+    thenAccepted() {
+      expect(performed.kind === 'refused' ? performed.refusal.message : undefined).toBeUndefined();
+      return fleet;
+    },
+    thenNothing() {
+      expect(performed).toEqual({ kind: 'unchanged' });
+    },
+    thenRefused(code, ...parts) {
+      const refusal = performed.kind === 'refused' ? performed.refusal : undefined;
+      expect(refusal?.code, `${JSON.stringify(performed)} instead of a refusal`).toBe(code);
+      for (const part of parts) expect(refusal?.message).toContain(part);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/**
+ * A real store whose appends go as a test says, one step per call, then as they really go; and which counts them. For
+ * chance instead of a script see `hostile.ts`.
+ */
+import { ServiceError } from '../../src/kernel/errors.js';
+import type { ProposedEvent } from '../../src/kernel/event.js';
+import type { AppendOutcome, EventStore, ExpectedRevision } from '../../src/storage/event-store.js';
+
+export interface AppendCall {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly events: readonly ProposedEvent[];
+}
+
+/** What one append does; `write` is the real one. */
+export type AppendStep = (write: () => Promise<AppendOutcome>, call: AppendCall) => Promise<AppendOutcome>;
+
+export const passes: AppendStep = (write) => write();
+export const unavailable: AppendStep = async () => ({ kind: 'unavailable', cause: 'scripted' });
+export const notWritten: AppendStep = async () => ({ kind: 'unknown', cause: 'scripted: not written' });
+/** Written, but the answer is lost. */
+export const answerLost: AppendStep = async (write) => {
+  await write();
+  return { kind: 'unknown', cause: 'scripted: answer lost' };
+};
+export const positionLost: AppendStep = async (write) => {
+  const outcome = await write();
+  return outcome.kind === 'appended' ? { ...outcome, position: undefined } : outcome;
+};
+/** Something happens just before the real append. */
+export const after =
+  (first: () => Promise<unknown>, step: AppendStep = passes): AppendStep =>
+  async (write, call) => {
+    await first();
+    return step(write, call);
+  };
+
+export interface ScriptedEventStore extends EventStore {
+  /** Every append that was asked for, whatever became of it. */
+  readonly appends: AppendCall[];
+  /** The next appends go like this. */
+  script(...steps: readonly AppendStep[]): void;
+  /** Every append goes like this from now on; undefined: as it really goes. */
+  always(step: AppendStep | undefined): void;
+  /** So many reads fail, at their first event. */
+  failReads(count: number): void;
+}
+
+export function scriptedEventStore(inner: EventStore): ScriptedEventStore {
+  const appends: AppendCall[] = [];
+  const steps: AppendStep[] = [];
+  let standing: AppendStep | undefined;
+  let failing = 0;
+
+  async function* read(...[stream, options]: Parameters<EventStore['read']>): ReturnType<EventStore['read']> & AsyncGenerator {
+    if (failing > 0) {
+      failing -= 1;
+      throw new ServiceError('unavailable', 'scripted: the log can not be read');
+    }
+    yield* inner.read(stream, options);
+  }
+
+  return {
+    appends,
+    script: (...more) => void steps.push(...more),
+    always(step) {
+      standing = step;
+    },
+    failReads(count) {
+      failing = count;
+    },
+    append(stream, expected, events) {
+      const call = { stream, expected, events };
+      appends.push(call);
+      return (steps.shift() ?? standing ?? passes)(() => inner.append(stream, expected, events), call);
+    },
+    read,
+    subscribe: (options) => inner.subscribe(options),
+    setRetention: (stream, retention) => inner.setRetention(stream, retention),
+    loadFoldCheckpoint: (name) => inner.loadFoldCheckpoint(name),
+    saveFoldCheckpoint: (name, checkpoint) => inner.saveFoldCheckpoint(name, checkpoint),
+    headPosition: () => inner.headPosition(),
+    ping: () => inner.ping(),
+    close: () => inner.close(),
+  };
+}
