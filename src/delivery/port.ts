@@ -8,6 +8,9 @@ import type { SettingsState } from '../domain/settings/settings.js';
 import type { SealedSecret } from '../domain/sealed.js';
 import type { ApplyError } from '../domain/agents.js';
 
+export { offlineAfterSeconds } from '../domain/settings/settings.js';
+export type { ApplyError } from '../domain/agents.js';
+
 /** One full snapshot, encoded once and shared by every stream that sends it. */
 export interface SnapshotPush {
   readonly generation: number;

@@ -97,6 +97,35 @@ export const limits = {
     sessionsEndedWaitMs: 2 * SECOND,
     grpcMessageBytes: 66 * KiB,
     streamsPerConnection: 4,
+    /** HTTP/2 pings of the service to agents, and how long their answer may take. */
+    keepaliveMs: MINUTE,
+    keepaliveTimeoutMs: 20 * SECOND,
+    /** A connection without any stream is closed after this time. */
+    connectionIdleMs: MINUTE,
+    connectionMemoryMiB: 10,
+    /** Timeouts of sessions and pending sessions are looked at so often. */
+    sweepMs: 200,
+    /** Small answers that wait for a peer to read; then nothing more is read from it. */
+    outboxPayloads: 64,
+    /** Requests of one session that wait for delivery or a command claim; then nothing more is read from it. */
+    laneRequests: 4,
+    /** An answer of delivery or of the command store that takes longer ends the session with DRAINING. */
+    laneTimeoutMs: 30 * SECOND,
+    /** How long a revoked session may take to read its SessionClose before the socket is cut. */
+    revokedFlushMs: 100,
+    /** Base of the jittered `retry_after_ms` when agents are sent away. */
+    drainRetryMs: 2 * SECOND,
+    overloadRetryMs: 5 * SECOND,
+    /** OpenSession calls of one address that wait for its budget. */
+    waitingPerAddress: 16_384,
+    /** Handshake CPU time that may be used at once after a quiet time. */
+    handshakeBurstMs: 250,
+    /** Handshakes begun before the event loop gets a turn. */
+    handshakesAtOnce: 32,
+    /** A hello this long after SessionClose REKEY of its predecessor still counts as its rekey. */
+    rekeyWindowMs: 20 * SECOND,
+    metricsListeners: 4096,
+    metricsUpstreams: 16_384,
     sniffMs: 5 * SECOND,
     listenBacklog: 4096,
     runtimeListeners: 4096,
@@ -105,6 +134,7 @@ export const limits = {
     detectedAddresses: 64,
     applyErrors: 1000,
     stringBytes: 1024,
+    checksumBytes: 32,
     commandsPerHeartbeat: 16,
     commandExpiryMs: 10 * MINUTE,
     sessionAgeFactor: 1.15,
@@ -269,4 +299,5 @@ export const limits = {
   },
   shutdownMs: 10 * SECOND,
   startProgressMs: 5 * SECOND,
+  startPollMs: 20,
 } as const;

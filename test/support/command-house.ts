@@ -58,7 +58,10 @@ export interface CommandHouse {
   close(): Promise<void>;
 }
 
-export async function createCommandHouse(dataDir = mkdtempSync(join(tmpdir(), 'commands-')), clock = createManualClock()): Promise<CommandHouse> {
+export async function createCommandHouse(
+  dataDir = mkdtempSync(join(tmpdir(), 'commands-')),
+  clock = createManualClock(),
+): Promise<CommandHouse> {
   const stores = await openEmbedded({ dataDir, clock, logger: silentLogger });
   const store = scriptedEventStore(stores.eventStore);
   const options: GatewayOptions = {
@@ -127,7 +130,9 @@ export async function readAll(store: EventStore, stream: string): Promise<readon
  */
 export function bytesOf(fleet: Fleet): string {
   const capture = captureFleet(fleet);
-  const lines = capture.lines.map((line) => (line[0] === 'head' ? (['head', { ...line[1], position: 0 }] as const) : line));
+  const lines = capture.lines.map((line) =>
+    line[0] === 'head' ? (['head', { ...line[1], position: 0 }] as const) : line,
+  );
   return `${Buffer.concat([...encodeFleet({ ...capture, lines })]).toString('utf8')}${dumpIndexes(fleet)}`;
 }
 

@@ -27,7 +27,6 @@ import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import type { ReadStore, StoredDocument } from '../../src/storage/read-store.js';
-import { eventually } from './eventually.js';
 import { sealed } from './fleet.js';
 import { histories, play } from './fleet-histories.js';
 import { createDice } from './hostile.js';
@@ -236,6 +235,20 @@ export interface ReadSide {
   close(): Promise<void>;
 }
 
+/** Resolves once the projections hold all that is in the log; the test's own timeout bounds it. */
+export function caughtUp(projections: Projections): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = projections.onStatusChange((status) => {
+      if (status.caughtUp) done();
+    });
+    const done = (): void => {
+      stop();
+      resolve();
+    };
+    if (projections.status().caughtUp) done();
+  });
+}
+
 export async function openReadSide(logger: Logger = silentLogger): Promise<ReadSide> {
   const folder = mkdtempSync(join(tmpdir(), 'projections-'));
   const clock = createManualClock();
@@ -256,7 +269,7 @@ export async function openReadSide(logger: Logger = silentLogger): Promise<ReadS
     start,
     async started(options) {
       const projections = await start(options);
-      await eventually(() => projections.status().caughtUp).toBe(true);
+      await caughtUp(projections);
       return projections;
     },
     async close() {

@@ -52,7 +52,9 @@ export function scriptedEventStore(inner: EventStore): ScriptedEventStore {
   let standing: AppendStep | undefined;
   let failing = 0;
 
-  async function* read(...[stream, options]: Parameters<EventStore['read']>): ReturnType<EventStore['read']> & AsyncGenerator {
+  async function* read(
+    ...[stream, options]: Parameters<EventStore['read']>
+  ): ReturnType<EventStore['read']> & AsyncGenerator {
     if (failing > 0) {
       failing -= 1;
       throw new ServiceError('unavailable', 'scripted: the log can not be read');

@@ -1,0 +1,298 @@
+/**
+ * Wiring, in one place: opens the stores, starts what follows the log, then what serves, and closes in reverse order.
+ * No rule of the service lives here. See `docs/architecture.md` for the flow that this file connects.
+ */
+import { randomUUID } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import { createAccountHandlers } from './commands/accounts.js';
+import { followAccounts } from './commands/accounts-view.js';
+import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
+import { openDataKeyStore } from './commands/data-keys.js';
+import { createFactRecorder, setFactRetention } from './commands/facts.js';
+import { ensureFirstAdmin } from './commands/first-admin.js';
+import { createGateway } from './commands/gateway.js';
+import type { CommandHandlers } from './commands/handlers-port.js';
+import { createNodeHandlers } from './commands/nodes.js';
+import type { Gateway } from './commands/port.js';
+import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from './commands/resources.js';
+import { ensureServiceIdentity, WrongMasterKeyError } from './commands/service-identity.js';
+import { agentContext, systemContext } from './commands/system.js';
+import type { Config, ListenAddress } from './config.js';
+import { readTls } from './config.js';
+import type { DeliveryService } from './delivery/delivery.js';
+import { createDelivery } from './delivery/delivery.js';
+import { compilerVersion } from './domain/compile/version.js';
+import { encodeFleet, restoreFleet } from './domain/fleet/checkpoint.js';
+import type { FleetCommand } from './domain/fleet/events.js';
+import type { Fleet } from './domain/fleet/fleet.js';
+import { sleep } from './kernel/background.js';
+import { systemClock } from './kernel/clock.js';
+import { errorText } from './kernel/errors.js';
+import { streams } from './kernel/event.js';
+import { randomIds } from './kernel/ids.js';
+import { limits } from './kernel/limits.js';
+import type { Logger } from './kernel/logger.js';
+import type { Projections } from './projections/port.js';
+import { startProjections } from './projections/projections.js';
+import { createKeyring } from './security/keyring.js';
+import type { Keyring } from './security/keyring.js';
+import { createLoginLimiter } from './security/login-limiter.js';
+import { loadMasterKey } from './security/master-key-source.js';
+import { createPasswordHasher } from './security/passwords.js';
+import { createTokens } from './security/tokens.js';
+import type { EmbeddedStores } from './storage/embedded/open-embedded.js';
+import { DataFolderError, openEmbedded } from './storage/embedded/open-embedded.js';
+import type { EventStore } from './storage/event-store.js';
+import { lastRevision } from './storage/event-store.js';
+import { startInstanceLease } from './telemetry/instance.js';
+import { createMetrics } from './telemetry/metrics.js';
+import { watchStores } from './telemetry/store-health.js';
+import { createTelemetry } from './telemetry/telemetry.js';
+import { buildRest } from './transport/rest/build.js';
+import { createAgentTransport } from './transport/agent/agent-transport.js';
+
+export const version = '0.1.0';
+
+/** The start can't go on; the message is one sentence for the person who started the service. */
+export class StartError extends Error {}
+
+export interface RunningApp {
+  /** Where REST listens. */
+  readonly url: string;
+  /** Where agents connect: `host:port`. */
+  readonly agents: string;
+  /** Drains agents, finishes what is accepted, closes the stores. */
+  close(): Promise<void>;
+}
+
+/** Things to close, newest first, whatever fails on the way. */
+function createClosers(logger: Logger): { add(name: string, close: () => unknown): void; closeAll(): Promise<void> } {
+  const closers: { readonly name: string; readonly close: () => unknown }[] = [];
+  return {
+    add(name, close) {
+      closers.push({ name, close });
+    },
+    async closeAll() {
+      for (const { name, close } of closers.splice(0).reverse()) {
+        try {
+          await close();
+        } catch (error) {
+          logger.error({ part: name, error: errorText(error) }, 'a part did not close in order');
+        }
+      }
+    },
+  };
+}
+
+/** Starts the service. @throws StartError, ConfigError */
+export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
+  const closers = createClosers(logger);
+  try {
+    return await wire(config, logger, closers);
+  } catch (error) {
+    await closers.closeAll();
+    if (error instanceof DataFolderError || error instanceof WrongMasterKeyError) throw new StartError(error.message);
+    throw error;
+  }
+}
+
+async function wire(config: Config, logger: Logger, closers: ReturnType<typeof createClosers>): Promise<RunningApp> {
+  const [clock, ids, instanceId] = [systemClock, randomIds, randomUUID()];
+  const tls = readTls(config.http.tls);
+
+  const stores = await openEmbedded({ dataDir: config.dataDir, clock, logger });
+  closers.add('stores', () => stores.close());
+  const { eventStore, readStore } = stores;
+  const keyring = await openKeyring(config, stores);
+  closers.add('keyring', () => keyring.close());
+  const identity = await ensureServiceIdentity({ eventStore, keyring, clock, ids });
+  await setFactRetention(eventStore);
+
+  const facts = createFactRecorder({ eventStore, clock, ids, logger });
+  closers.add('facts', () => facts.close());
+  const view = followAccounts(eventStore, logger);
+  closers.add('accounts', () => view.close());
+  const projections = await startProjections({ eventStore, readStore, clock, logger });
+  closers.add('projections', () => projections.close());
+
+  // Delivery may ask for a command before the gateway, which starts from delivery's fold, is there.
+  const late: { gateway?: Gateway<Fleet, FleetCommand> } = {};
+  const delivery = await createDelivery({
+    eventStore,
+    readStore,
+    keyring,
+    clock,
+    logger,
+    async raiseGeneration(nodeId, reported) {
+      await late.gateway?.execute({ type: 'RaiseNodeGeneration', id: nodeId, reported }, agentContext(nodeId, 'config request'), () => undefined);
+    },
+    recordFact: (nodeId, fact) => facts.agent(nodeId, fact, 'agent session'),
+    nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
+  });
+  closers.add('delivery', () => delivery.close());
+  // A verifier that no longer counts is made unreadable, whoever replaced it; also one replaced just before a crash.
+  delivery.onRevoked((_nodeId, replaced) => {
+    if (replaced === undefined) return;
+    keyring.shred(replaced.key_id).catch((error: unknown) => {
+      logger.warn({ error: errorText(error) }, 'a replaced PSK verifier could not be shredded');
+    });
+  });
+  await waitForLog(eventStore, delivery, logger);
+  await waitForProjections(projections, logger);
+  await view.caughtUp();
+
+  const readOnly = (): string | undefined => readOnlyReason(delivery, projections);
+  const applied = async (stream: string, revision: number, timeoutMs: number): Promise<boolean> => {
+    const waits = [projections.applied(stream, revision, timeoutMs)];
+    if (stream === streams.fleet) waits.push(delivery.waitFor(revision, timeoutMs));
+    if (stream === streams.accounts) waits.push(view.applied(stream, revision, timeoutMs));
+    return (await Promise.all(waits)).every(Boolean);
+  };
+  const gatewayOptions = { eventStore, projections: { applied }, clock, ids, logger, readOnly };
+  const fleet = restoreFleet(Buffer.concat([...encodeFleet(delivery.captureCommitted())]));
+  const gateway = await createGateway(fleetAggregate(fleet), gatewayOptions);
+  late.gateway = gateway;
+  closers.add('fleet gateway', () => gateway.close());
+  const accounts = await createGateway(accountsAggregate(), gatewayOptions);
+  closers.add('accounts gateway', () => accounts.close());
+  if (readOnly() === undefined) {
+    await gateway.execute({ type: 'RaiseCompilerVersion', version: compilerVersion }, systemContext('start'), () => undefined);
+  }
+
+  const hasher = createPasswordHasher();
+  closers.add('password hasher', () => hasher.close());
+  const { adminPassword: password, dataDir } = config;
+  if (readOnly() === undefined) await ensureFirstAdmin({ gateway: accounts, view, keyring, hasher, ids, logger, password, dataDir });
+
+  const telemetry = await createTelemetry({ readStore, clock, logger });
+  closers.add('telemetry', () => telemetry.close());
+  delivery.onRevoked((nodeId) => {
+    if (delivery.node(nodeId) !== undefined) return;
+    telemetry.forget([nodeId]).catch((error: unknown) => {
+      logger.warn({ error: errorText(error), node_id: nodeId }, 'the telemetry of a deleted node could not be deleted');
+    });
+  });
+  const position = (): number => projections.status().position;
+  const lease = await startInstanceLease({ readStore, instanceId, clock, logger, position, compilerVersion });
+  closers.add('instance lease', () => lease.close());
+  const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
+  closers.add('store health', () => health.close());
+
+  const agents = await createAgentTransport(
+    {
+      delivery,
+      telemetry,
+      facts,
+      keyring,
+      clock,
+      logger,
+      instanceId,
+      servicePrivate: identity.staticPrivate,
+      async reportAddress(nodeId: string, public_ipv4: string | null, public_ipv6: string | null) {
+        const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
+        await gateway.execute(command, agentContext(nodeId, 'hello'), () => undefined);
+      },
+      claimCommands: async () => [],
+    },
+    config.agents,
+  );
+  closers.add('agent transport', () => agents.close(limits.shutdownMs));
+
+  const limiter = createLoginLimiter({ clock });
+  closers.add('login limiter', () => limiter.close());
+  const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
+  const commands: CommandHandlers = {
+    nodes: createNodeHandlers({ gateway, keyring, servicePublic: identity.staticPublic, ids, logger }),
+    upstreams: createUpstreamHandlers(gateway, ids),
+    chains: createChainHandlers(gateway, ids),
+    settings: createSettingsHandlers(gateway),
+    accounts: createAccountHandlers({ gateway: accounts, view, keyring, hasher, limiter, tokens, facts }),
+  };
+  const readiness = (): { ready: boolean; reasons: readonly string[] } => {
+    const reasons = [...health.problems(), ...notReady(delivery, projections)];
+    return { ready: reasons.length === 0, reasons };
+  };
+  const metrics = createMetrics([]);
+  closers.add('metrics', () => metrics.close());
+  const rest = await buildRest(
+    {
+      commands,
+      projections,
+      delivery,
+      telemetry,
+      clock,
+      ids,
+      logger,
+      sessionsEnded: (nodeId, timeoutMs) => agents.sessionsEnded(nodeId, timeoutMs),
+      readiness,
+      metrics: () => metrics.text(),
+    },
+    { version, corsOrigins: config.http.corsOrigins, trustedProxies: config.http.trustedProxies, metricsToken: config.http.metricsToken, tls },
+  );
+  closers.add('rest', () => rest.close());
+  const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
+  logger.info({ url, agents: agents.address, instance_id: instanceId }, 'the service is up');
+  return { url, agents: agents.address, close: () => closers.closeAll() };
+}
+
+/**
+ * The keyring under the master key. A missing key is made only for an installation without secrets: a lost one must not
+ * be replaced in silence. @throws StartError
+ */
+async function openKeyring(config: Config, { eventStore, readStore }: EmbeddedStores): Promise<Keyring> {
+  const mayCreate = (await lastRevision(eventStore, streams.service)) === undefined;
+  const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate });
+  if (!loaded.ok) throw new StartError(`The master key can not be used: ${loaded.error}.`);
+  return createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
+}
+
+/** Waits until delivery has folded what was in the log, telling every few seconds that it is still at it. */
+async function waitForLog(eventStore: EventStore, delivery: DeliveryService, logger: Logger): Promise<void> {
+  const began = performance.now();
+  const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
+  while (delivery.state().kind !== 'unknown_event' && !(await delivery.waitFor(head, limits.startProgressMs))) {
+    logger.info({ head }, 'reading the event log');
+  }
+  logger.info({ ms: Math.round(performance.now() - began), head }, 'the event log is read');
+}
+
+/**
+ * Waits until the read models hold what was in the log: agents that are admitted earlier could be sent once more what
+ * they had rejected. Goes on when the projections have stopped for good: then the instance is read-only.
+ */
+async function waitForProjections(projections: Projections, logger: Logger): Promise<void> {
+  const settled = (): boolean => projections.status().caughtUp || projections.status().unknownEvent !== null;
+  for (let told = performance.now(); !settled(); ) {
+    await sleep(limits.startPollMs);
+    if (performance.now() - told < limits.startProgressMs) continue;
+    told = performance.now();
+    const { position, lastError } = projections.status();
+    logger.info({ position, error: lastError }, 'filling the read models');
+  }
+}
+
+/** Why nothing may be written, or undefined. */
+function readOnlyReason(delivery: DeliveryService, projections: Projections): string | undefined {
+  const state = delivery.state();
+  const unknown = state.kind === 'unknown_event' ? state.eventType : projections.status().unknownEvent;
+  return unknown === null ? undefined : `this instance is read-only: it does not know the event ${unknown}, which a newer release wrote`;
+}
+
+/** Why this instance should get no traffic, the stores aside. */
+function notReady(delivery: DeliveryService, projections: Projections): readonly string[] {
+  const reasons: string[] = [];
+  const state = delivery.state();
+  if (state.kind === 'catching_up') reasons.push('the committed fold is catching up with the log');
+  if (state.kind === 'older_compiler') {
+    reasons.push(`the log was written by compiler version ${state.logVersion}, this release has ${state.ownVersion}`);
+  }
+  const readOnly = readOnlyReason(delivery, projections);
+  if (readOnly !== undefined) reasons.push(readOnly);
+  if (!projections.status().caughtUp) reasons.push('the projections are catching up with the log');
+  return reasons;
+}
+
+/** `host:port`, IPv6 in brackets. */
+export function listenText({ host, port }: ListenAddress): string {
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -1,0 +1,247 @@
+/** The committed fold: checkpoint and tail, what makes an instance unready, what it tells, what it never pushes. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { DeliveryState } from '../../src/delivery/port.js';
+import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
+import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
+import { ServiceError } from '../../src/kernel/errors.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
+import { createDeliveryHouse, openSession, snapshotOf, until } from '../support/delivery-house.js';
+import type { DeliveryHouse } from '../support/delivery-house.js';
+
+let house: DeliveryHouse;
+beforeEach(async () => {
+  house = await createDeliveryHouse();
+  await house.log.createNode('n1');
+});
+afterEach(() => house.close());
+
+const refresh = (id = 'n1'): Promise<number> => house.log.run({ type: 'RefreshNodeConfig', id });
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+const bytesOf = (capture: FleetCapture): Buffer => Buffer.concat([...encodeFleet(capture)]);
+
+/** Notes from where the log was read. */
+function noting(store: EventStore): { readonly store: EventStore; readonly from: unknown[] } {
+  const from: unknown[] = [];
+  return {
+    from,
+    store: {
+      ...store,
+      subscribe(options) {
+        from.push(options.after);
+        return store.subscribe(options);
+      },
+    },
+  };
+}
+
+async function checkpointed(): Promise<FoldCheckpoint> {
+  const delivery = await house.start({ checkpointEvery: 5 });
+  for (let round = 0; round < 6; round += 1) await refresh();
+  await delivery.waitFor(house.log.fleet.revision.value, 5000);
+  let stored: FoldCheckpoint | undefined;
+  for (let round = 0; round < 500 && stored === undefined; round += 1) {
+    await settled();
+    stored = await house.stores.eventStore.loadFoldCheckpoint('svc-fleet');
+  }
+  await delivery.close();
+  if (stored === undefined) throw new Error('no checkpoint was written');
+  return stored;
+}
+
+describe('the checkpoint', () => {
+  it('and the tail give the fold of the whole log, without reading it', async () => {
+    const stored = await checkpointed();
+    await refresh();
+    const noted = noting(house.stores.eventStore);
+    const delivery = await house.start({ eventStore: noted.store });
+    expect(noted.from).toEqual([{ commit: stored.position, prepare: stored.position }]);
+    const expected = restoreFleet(bytesOf(captureFleet(house.log.fleet)));
+    expected.position.set(restoreFleet(bytesOf(delivery.captureCommitted())).position.value);
+    expect(bytesOf(delivery.captureCommitted()).equals(bytesOf(captureFleet(expected)))).toBe(true);
+  });
+
+  it.each([
+    [
+      'whose bytes were altered',
+      (stored: FoldCheckpoint) => ({ ...stored, bytes: Buffer.from(stored.bytes).fill(0x20, 0, 1) }),
+    ],
+    ['of another fold version', (stored: FoldCheckpoint) => ({ ...stored, foldVersion: stored.foldVersion + 1 })],
+    ['that names another revision', (stored: FoldCheckpoint) => ({ ...stored, revision: stored.revision - 1 })],
+  ])('%s is not used: the log is replayed', async (_name, spoil) => {
+    const stored = await checkpointed();
+    await house.stores.eventStore.saveFoldCheckpoint('svc-fleet', spoil(stored));
+    const noted = noting(house.stores.eventStore);
+    const delivery = await house.start({ eventStore: noted.store });
+    expect(noted.from).toEqual(['start']);
+    expect(delivery.generation('n1')).toBe(1 + house.log.fleet.revision.value);
+  });
+});
+
+describe('an instance is not ready', () => {
+  it('when the log was written by a higher compiler, also when that comes while it runs', async () => {
+    const delivery = await house.start();
+    const states: DeliveryState[] = [];
+    delivery.onStateChange((state) => states.push(state));
+    const session = openSession(delivery, 'n1');
+    await session.ask();
+    await house.log.run({ type: 'RaiseCompilerVersion', version: 99 });
+    await until(() => states.length === 1);
+    expect(states[0]).toEqual({ kind: 'older_compiler', logVersion: 99, ownVersion: expect.any(Number) });
+    await settled();
+    expect(session.offers).toEqual([]);
+  });
+
+  it('when it meets an event that it does not know, and says which', async () => {
+    const delivery = await house.start();
+    await house.stores.eventStore.append('svc-fleet', house.log.fleet.revision.value, [
+      {
+        id: randomUUID(),
+        type: 'MoonPhaseChanged',
+        data: {},
+        metadata: {
+          command: { id: randomUUID(), index: 0, count: 1 },
+          actor: { type: 'system', id: 'x', name: 'x' },
+          request_id: 'x',
+          occurred_at: '2025-01-01T00:00:00.000Z',
+          schema_version: 1,
+        },
+      },
+    ]);
+    await until(() => delivery.state().kind === 'unknown_event');
+    expect(delivery.state()).toEqual({ kind: 'unknown_event', eventType: 'MoonPhaseChanged' });
+    expect(delivery.node('n1')?.name).toBe('n1');
+  });
+
+  it('when events of the log are missing: it never goes on as if nothing were', async () => {
+    const delivery = await house.start({
+      eventStore: {
+        ...house.stores.eventStore,
+        async *subscribe(options) {
+          for await (const item of house.stores.eventStore.subscribe(options)) {
+            if (item.kind !== 'events') yield item;
+            else yield { kind: 'events', events: item.events.filter(({ revision }) => revision !== 2) };
+          }
+        },
+      },
+    });
+    await refresh();
+    await refresh();
+    await until(() => delivery.state().kind === 'catching_up');
+    expect(await delivery.waitFor(3, 10)).toBe(false);
+  });
+});
+
+describe('while the instance catches up', () => {
+  it('nothing is pushed, and afterwards only the newest state', async () => {
+    let held: (() => void) | undefined;
+    let appended: Promise<unknown> | undefined;
+    const delivery = await house.start({
+      eventStore: {
+        ...house.stores.eventStore,
+        async *subscribe(options) {
+          for await (const item of house.stores.eventStore.subscribe(options)) {
+            if (appended !== undefined && item.kind === 'events' && held === undefined) {
+              await appended;
+              appended = undefined;
+              throw new ServiceError('unavailable', 'dropped');
+            }
+            if (item.kind === 'caught_up' && options.after !== 'start') {
+              await new Promise<void>((resolve) => (held = resolve));
+            }
+            yield item;
+          }
+        },
+      },
+    });
+    const session = openSession(delivery, 'n1');
+    await session.ask();
+    appended = (async () => {
+      for (let round = 0; round < 3; round += 1) await refresh();
+    })();
+    await appended;
+    const newest = 1 + house.log.fleet.revision.value;
+    await until(() => held !== undefined && delivery.generation('n1') === newest);
+    await settled();
+    expect(session.offers).toEqual([]);
+    held?.();
+    await until(() => session.offers.length > 0);
+    expect(session.offers.map(({ generation }) => generation)).toEqual([newest]);
+  });
+
+  it('a request waits until it has', async () => {
+    let release: (() => void) | undefined;
+    const delivery = await createDelivering(() => new Promise<void>((resolve) => (release = resolve)));
+    const asked = openSession(delivery, 'n1').ask();
+    await until(() => release !== undefined);
+    expect(delivery.state().kind).toBe('catching_up');
+    release?.();
+    expect(snapshotOf(await asked).generation).toBe(1 + house.log.fleet.revision.value);
+    await delivery.close();
+  });
+});
+
+/** Delivery whose log says that it has caught up only once the promise resolves. */
+async function createDelivering(caughtUp: () => Promise<void>) {
+  const { createDelivery } = await import('../../src/delivery/delivery.js');
+  return createDelivery({
+    eventStore: {
+      ...house.stores.eventStore,
+      async *subscribe(options) {
+        for await (const item of house.stores.eventStore.subscribe(options)) {
+          if (item.kind === 'caught_up') await caughtUp();
+          yield item;
+        }
+      },
+    },
+    readStore: house.stores.readStore,
+    keyring: house.keyring,
+    clock: house.clock,
+    logger: silentLogger,
+    raiseGeneration: () => Promise.resolve(),
+    recordFact: () => Promise.resolve(),
+    nodeFacts: () => Promise.resolve(undefined),
+  });
+}
+
+describe('a revoked PSK', () => {
+  const verifier = (ct: string) => ({ alg: 'xc20p' as const, key_id: 'k', nonce: 'n', ct });
+  const issue = (ct: string) =>
+    house.log.run({ type: 'IssueNodePsk', id: 'n1', fingerprint: 'SHA256:x', verifier: verifier(ct) });
+
+  it('is told with the verifier that no longer counts, once the new one is in place', async () => {
+    const delivery = await house.start();
+    const told: unknown[] = [];
+    delivery.onRevoked((nodeId, replaced) => told.push([nodeId, replaced, delivery.verifier(nodeId)]));
+    await delivery.waitFor(await issue('one'), 5000);
+    await delivery.waitFor(await issue('two'), 5000);
+    await delivery.waitFor(await house.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined }), 5000);
+    expect(told).toEqual([
+      ['n1', undefined, verifier('one')],
+      ['n1', verifier('one'), verifier('two')],
+      ['n1', verifier('two'), undefined],
+    ]);
+  });
+
+  it('is told before whoever waits for the command goes on', async () => {
+    const delivery = await house.start();
+    const order: string[] = [];
+    delivery.onRevoked(() => order.push('revoked'));
+    const revision = house.log.fleet.revision.value + 1;
+    const waited = delivery.waitFor(revision, 5000).then(() => order.push('answered'));
+    await issue('one');
+    await waited;
+    expect(order).toEqual(['revoked', 'answered']);
+  });
+});
+
+describe('waiting for a revision', () => {
+  it('ends with false after its time, and at the end', async () => {
+    const delivery = await house.start();
+    expect(await delivery.waitFor(1000, 5)).toBe(false);
+    const waiting = delivery.waitFor(1000, 60_000);
+    await delivery.close();
+    expect(await waiting).toBe(false);
+  });
+});

@@ -1,0 +1,223 @@
+/** A snapshot's bytes: what any decoder makes of them, its checksum, and that they never change unnoticed. */
+import { createHash, randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createSnapshotCache } from '../../src/delivery/cache.js';
+import { encodeSnapshot } from '../../src/delivery/encode.js';
+import { openSecrets, openerOf } from '../../src/delivery/secrets.js';
+import { shownSnapshotJson } from '../../src/delivery/shown.js';
+import type { NodeSnapshot } from '../../src/domain/compile/snapshot.js';
+import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
+import { createKeyring } from '../../src/security/keyring.js';
+import { createMasterKey } from '../../src/security/master-key.js';
+import { decoded } from '../support/delivery-house.js';
+import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
+
+const profile = { payload: 'TCP', outer: 'TCP', security: 'RAW' } as const;
+const origin = { resource_type: 'l4_chain', resource_id: 'chain-1', resource_name: 'Edge', hop_index: 1 } as const;
+
+const plain: NodeSnapshot = {
+  node_id: 'node-1',
+  generation: 42,
+  upstream_clusters: [
+    {
+      name: 'up-1',
+      endpoints: ['[2001:db8::1]:443'],
+      server_names: ['a.example'],
+      enabled: false,
+      health_check_interval_ms: 10_000,
+    },
+  ],
+  tcp_proxy_rules: [
+    {
+      rule_id: 'chain-1/1',
+      origin,
+      listen_addr: '0.0.0.0',
+      listen_port: 443,
+      transport_profile: profile,
+      mode: 'RAW',
+      server_names: ['b.example'],
+      upstream_tls_spki_pins_sha256: ['AAAA'],
+      outbound: {
+        next: { kind: 'upstream_cluster', name: 'up-1' },
+        transport_profile: profile,
+        tls: true,
+        tls_server_name: 'a.example',
+      },
+    },
+  ],
+  udp_rules: [],
+  node: { multiplex: true, multiplex_port: 8443 },
+};
+
+async function withSecret(): Promise<{
+  snapshot: NodeSnapshot;
+  key: Buffer;
+  keyring: ReturnType<typeof createKeyring>;
+}> {
+  const keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: createMemoryDataKeyStore() });
+  const key = randomBytes(32);
+  const secret = await keyring.seal(key, { stream: 'svc-fleet', resourceId: 'cred-1', field: 'private_key' });
+  const udp = { payload: 'UDP', outer: 'UDP', security: 'NOISE' } as const;
+  return {
+    keyring,
+    key,
+    snapshot: {
+      ...plain,
+      udp_rules: [
+        {
+          rule_id: 'chain-2/0',
+          origin,
+          listen_addr: '0.0.0.0',
+          listen_port: 53,
+          transport_profile: udp,
+          mode: 'ENC',
+          noise_private_key: { secret, stream: 'svc-fleet', resource_id: 'cred-1', field: 'private_key' },
+          outbound: {
+            next: { kind: 'endpoint', endpoint: '192.0.2.1:53' },
+            transport_profile: udp,
+            tls: false,
+            tls_server_name: '',
+          },
+        },
+      ],
+    },
+  };
+}
+
+describe('the encoded snapshot', () => {
+  it('is byte for byte what the generated code gives for the whole message', () => {
+    const push = encodeSnapshot(plain, new Map());
+    const whole = ServicePayload.encode(ServicePayload.decode(push.payload)).finish();
+    expect(Buffer.from(push.payload).equals(Buffer.from(whole))).toBe(true);
+  });
+
+  it('has as checksum the SHA-256 of its encoding without the checksum', () => {
+    const push = encodeSnapshot(plain, new Map());
+    const without = RuntimeConfigSnapshot.encode({ ...decoded(push), checksum: Buffer.alloc(0) }).finish();
+    expect(Buffer.from(push.checksum)).toEqual(createHash('sha256').update(without).digest());
+    expect(decoded(push).checksum).toEqual(Buffer.from(push.checksum));
+  });
+
+  it('carries every field', () => {
+    const snapshot = decoded(encodeSnapshot(plain, new Map()));
+    expect(snapshot).toMatchObject({
+      nodeId: 'node-1',
+      generation: 42n,
+      node: { multiplex: true, multiplexPort: 8443 },
+    });
+    expect(snapshot.gateway?.upstreamClusters).toEqual([
+      {
+        name: 'up-1',
+        endpoints: ['[2001:db8::1]:443'],
+        serverNames: ['a.example'],
+        enabled: false,
+        healthCheck: { intervalMs: 10_000, path: '' },
+      },
+    ]);
+    expect(snapshot.gateway?.tcpProxyRules[0]).toMatchObject({
+      ruleId: 'chain-1/1',
+      origin: { resourceType: 'l4_chain', resourceId: 'chain-1', resourceName: 'Edge', hopIndex: 1 },
+      listenAddr: '0.0.0.0',
+      listenPort: 443,
+      mode: 1,
+      transportProfile: { payload: 1, outer: 1, security: 1 },
+      serverNames: ['b.example'],
+      upstreamTlsSpkiPinsSha256: ['AAAA'],
+      outbound: { next: { $case: 'upstreamCluster', value: 'up-1' }, tls: true, tlsServerName: 'a.example' },
+    });
+    expect(snapshot.l3).toEqual({ rules: [] });
+  });
+
+  it('changes only together with the number of the compiler', () => {
+    // When this fails the output has changed: raise compilerVersion, then write the new value here.
+    expect(Buffer.from(encodeSnapshot(plain, new Map()).checksum).toString('hex')).toBe(
+      '32316571c28c354b61dae2fdca484d2c59e7b78f4489df8c12343fe8da1feb00',
+    );
+  });
+});
+
+describe('a secret', () => {
+  it('is opened into the bytes of the agent, at once when its key is at hand', async () => {
+    const { snapshot, key, keyring } = await withSecret();
+    const secrets = openSecrets(snapshot, openerOf(keyring));
+    expect(secrets).not.toBeInstanceOf(Promise);
+    expect(decoded(encodeSnapshot(snapshot, await secrets)).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
+  });
+
+  it('is waited for when its key must be fetched', async () => {
+    const { snapshot, key, keyring } = await withSecret();
+    keyring.close();
+    const secrets = openSecrets(snapshot, openerOf(keyring));
+    expect(secrets).toBeInstanceOf(Promise);
+    expect(decoded(encodeSnapshot(snapshot, await secrets)).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
+  });
+
+  it('that was shredded is named by place, and the value is in no message', async () => {
+    const { snapshot, keyring } = await withSecret();
+    const keyId = snapshot.udp_rules[0]!.noise_private_key!.secret.key_id;
+    await keyring.shred(keyId);
+    await expect(openSecrets(snapshot, openerOf(keyring))).rejects.toThrow(
+      "the secret private_key of cred-1 can't be opened: its data key was deleted",
+    );
+  });
+
+  it('is masked in what operators see, whose names and numbers are those of proto3 JSON', async () => {
+    const { snapshot, key } = await withSecret();
+    const shown = JSON.parse(JSON.stringify(shownSnapshotJson(snapshot, Buffer.alloc(32, 1))));
+    expect(shown).toMatchObject({
+      node_id: 'node-1',
+      generation: '42',
+      checksum: Buffer.alloc(32, 1).toString('base64'),
+      gateway: {
+        tcp_proxy_rules: [
+          {
+            mode: 'TCP_PROXY_MODE_RAW',
+            transport_profile: { security: 'SECURITY_LAYER_RAW' },
+            outbound: { upstream_cluster: 'up-1' },
+          },
+        ],
+        udp_rules: [{ mode: 'UDP_MODE_ENC', noise_private_key: '***', outbound: { endpoint: '192.0.2.1:53' } }],
+      },
+    });
+    expect(JSON.stringify(shown)).not.toContain(key.toString('base64'));
+    expect(JSON.stringify(shown)).not.toContain(snapshot.udp_rules[0]!.noise_private_key!.secret.ct);
+  });
+
+  it('does not lie in the cache in clear', async () => {
+    const { snapshot, key, keyring } = await withSecret();
+    const push = encodeSnapshot(snapshot, await openSecrets(snapshot, openerOf(keyring)));
+    expect(Buffer.from(push.payload).includes(key)).toBe(true);
+    const cache = createSnapshotCache(1_000_000, 10);
+    cache.put('node-1', push, true);
+    expect(cache.bytes).toBeGreaterThan(push.payload.length);
+    expect(Buffer.from(cache.get('node-1', 42)!.payload).equals(Buffer.from(push.payload))).toBe(true);
+  });
+});
+
+describe('the cache', () => {
+  const push = (generation: number, bytes: number) => ({
+    generation,
+    checksum: Buffer.alloc(32, generation),
+    payload: new Uint8Array(bytes),
+  });
+
+  it('lets the bytes used longest ago go and still knows their checksum', () => {
+    const cache = createSnapshotCache(250, 10);
+    cache.put('a', push(1, 100), false);
+    cache.put('b', push(2, 100), false);
+    cache.get('a', 1);
+    cache.put('c', push(3, 100), false);
+    expect(cache.get('b', 2)).toBeUndefined();
+    expect(cache.stamp('b', 2)?.checksum).toBe(Buffer.alloc(32, 2).toString('hex'));
+    expect(cache.get('a', 1)?.payload.length).toBe(100);
+    expect(cache.bytes).toBe(200);
+  });
+
+  it('answers for no other generation', () => {
+    const cache = createSnapshotCache(250, 10);
+    cache.put('a', push(1, 100), false);
+    expect(cache.get('a', 2)).toBeUndefined();
+    expect(cache.stamp('a', 2)).toBeUndefined();
+  });
+});

@@ -1,0 +1,143 @@
+/** Fan-outs: slices that leave the event loop free, nobody starved, nobody held up by another (control-planes.md). */
+import { describe, expect, it } from 'vitest';
+import { createFanOut } from '../../src/delivery/fan-out.js';
+import { limits } from '../../src/kernel/limits.js';
+import { createDeliveryHouse, openSession, until } from '../support/delivery-house.js';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a fan-out', () => {
+  it('to 2,000 nodes leaves the event loop a turn after every slice', async () => {
+    const house = await createDeliveryHouse();
+    try {
+      const count = 2000;
+      for (let from = 0; from < count; from += 100) {
+        await house.log.append(
+          Array.from({ length: 100 }, (_, index) => ({
+            type: 'NodeCreated',
+            data: {
+              node_id: `n${from + index}`,
+              name: `n${from + index}`,
+              description: null,
+              address: null,
+              labels: {},
+            },
+          })),
+        );
+      }
+      const delivery = await house.start();
+      const sessions = Array.from({ length: count }, (_, index) => openSession(delivery, `n${index}`));
+      await Promise.all(sessions.map((session) => session.ask()));
+      await turn();
+      /** Offers made between two turns of the event loop. */
+      const perTurn: number[] = [];
+      let before = delivery.stats().offered;
+      await house.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
+      while (delivery.stats().offered < count) {
+        await turn();
+        perTurn.push(delivery.stats().offered - before);
+        before = delivery.stats().offered;
+      }
+      expect(sessions.every(({ offers }) => offers.length === 1)).toBe(true);
+      expect(Math.max(...perTurn)).toBeLessThanOrEqual(limits.delivery.sliceNodes);
+      expect(perTurn.filter((offers) => offers > 0).length).toBeGreaterThanOrEqual(count / limits.delivery.sliceNodes);
+    } finally {
+      await house.close();
+    }
+  }, 60_000);
+
+  const deps = {
+    mayPush: () => true,
+    hasSession: () => true,
+    onError: () => undefined,
+  };
+
+  it('is not postponed by edits that never stop', async () => {
+    const served: string[] = [];
+    const fanOut = createFanOut({
+      ...deps,
+      serve: async (nodeId) => {
+        served.push(nodeId);
+        return 0;
+      },
+    });
+    // A change every turn of the event loop, as a debouncer without an end would wait through.
+    for (let round = 0; round < 50; round += 1) {
+      fanOut.touch(['busy']);
+      await turn();
+    }
+    expect(served.length).toBeGreaterThan(10);
+    await fanOut.close();
+  });
+
+  it('serves a node that changes again while it waits once, in its place', async () => {
+    const served: string[] = [];
+    const fanOut = createFanOut({
+      ...deps,
+      serve: async (nodeId) => {
+        served.push(nodeId);
+        return 0;
+      },
+    });
+    fanOut.touch(['a', 'b']);
+    fanOut.touch(['a', 'c', 'b']);
+    await until(() => fanOut.waiting === 0 && served.length >= 3);
+    expect(served).toEqual(['a', 'b', 'c']);
+    await fanOut.close();
+  });
+
+  it('goes on past a node that can not be served now, and comes back to it', async () => {
+    const served: string[] = [];
+    let failures = 1;
+    const fanOut = createFanOut({
+      ...deps,
+      serve: async (nodeId) => {
+        if (nodeId === 'bad' && failures-- > 0) throw new Error('not now');
+        served.push(nodeId);
+        return 0;
+      },
+    });
+    fanOut.touch(['bad', 'good']);
+    await until(() => served.length === 2);
+    expect(served).toEqual(['good', 'bad']);
+    await fanOut.close();
+  });
+
+  it('waits while nothing may be pushed, and forgets nothing meanwhile', async () => {
+    const served: string[] = [];
+    let open = false;
+    const fanOut = createFanOut({
+      ...deps,
+      mayPush: () => open,
+      serve: async (nodeId) => {
+        served.push(nodeId);
+        return 0;
+      },
+    });
+    fanOut.touch(['a', 'b']);
+    await turn();
+    await turn();
+    expect(served).toEqual([]);
+    open = true;
+    fanOut.wake();
+    await until(() => served.length === 2);
+    await fanOut.close();
+  });
+
+  it('gives the event loop a turn after many bytes as well as after many nodes', async () => {
+    const served: string[] = [];
+    const fanOut = createFanOut({
+      ...deps,
+      serve: async (nodeId) => {
+        served.push(nodeId);
+        return limits.delivery.sliceBytes;
+      },
+    });
+    fanOut.touch(['a', 'b', 'c']);
+    await turn();
+    await turn();
+    expect(served.length).toBeLessThan(3);
+    await until(() => served.length === 3);
+    await fanOut.close();
+  });
+});

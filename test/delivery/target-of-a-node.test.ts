@@ -1,0 +1,120 @@
+/** The rules of "Target" (agent-protocol.md, Configuration), one by one and as a property over histories of verdicts. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Stamp, Standing } from '../../src/delivery/target.js';
+import {
+  afterApply,
+  afterReject,
+  noStanding,
+  snapshotNamed,
+  standingOf,
+  targetOf,
+  versionClaim,
+} from '../../src/delivery/target.js';
+
+const stamp = (generation: number, checksum = `c${generation}`): Stamp => ({ generation, checksum });
+const applied = (standing: Standing, of: Stamp): Standing => afterApply(standing, of, of);
+
+describe('the target', () => {
+  it('is the newest generation', () => {
+    expect(targetOf(stamp(5), noStanding)).toBe('newest');
+    expect(targetOf(stamp(9), applied(noStanding, stamp(5)))).toBe('newest');
+  });
+
+  it('is the last applied one once the newest was rejected', () => {
+    expect(targetOf(stamp(9), afterReject(applied(noStanding, stamp(5)), stamp(9)))).toBe('kept');
+  });
+
+  it('is the newest again after a reject of an earlier one', () => {
+    expect(targetOf(stamp(12), afterReject(applied(noStanding, stamp(5)), stamp(9)))).toBe('newest');
+  });
+
+  it('is the newest once more when nothing was ever applied, then nothing', () => {
+    const rejected = afterReject(noStanding, stamp(9));
+    expect(targetOf(stamp(9), rejected)).toBe('newest_again');
+    expect(targetOf(stamp(9), { ...rejected, retried: 9 })).toBe('nothing');
+    expect(targetOf(stamp(10), { ...rejected, retried: 9 })).toBe('newest');
+  });
+
+  it('is the newest once more when the kept one is rejected too, then nothing', () => {
+    const both = afterReject(afterReject(applied(noStanding, stamp(5)), stamp(9)), stamp(5));
+    expect(targetOf(stamp(9), both)).toBe('newest_again');
+    expect(targetOf(stamp(9), { ...both, retried: 9 })).toBe('nothing');
+  });
+
+  it('a reject holds until its generation or a later one is applied', () => {
+    const rejected = afterReject(applied(noStanding, stamp(5)), stamp(9));
+    expect(targetOf(stamp(9), applied(rejected, stamp(5)))).toBe('kept');
+    expect(targetOf(stamp(9), applied(rejected, stamp(9)))).toBe('newest');
+  });
+
+  it('another checksum under the same generation was not rejected', () => {
+    expect(targetOf(stamp(9, 'other'), afterReject(noStanding, stamp(9)))).toBe('newest');
+  });
+
+  it('is never something that the node rejected last, unless once more', () => {
+    const step = fc.record({ of: fc.integer({ min: 1, max: 4 }), ok: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), fc.integer({ min: 1, max: 4 }), (steps, newest) => {
+        let standing = noStanding;
+        let last: { of: number; ok: boolean } | undefined;
+        for (const next of steps) {
+          standing = next.ok ? applied(standing, stamp(next.of)) : afterReject(standing, stamp(next.of));
+          last = next;
+        }
+        const target = targetOf(stamp(newest), standing);
+        const generation = target === 'kept' ? standing.kept?.generation : newest;
+        if (last !== undefined && !last.ok && (target === 'newest' || target === 'kept')) {
+          expect(generation).not.toBe(last.of);
+        }
+        if (last?.ok === true && last.of === newest) expect(target).toBe('newest');
+      }),
+    );
+  });
+});
+
+describe('what is known when a session begins', () => {
+  it('comes from the record when this instance remembers nothing', () => {
+    const standing = standingOf(undefined, { applied: stamp(5), rejected: stamp(9) }, stamp(5));
+    expect(targetOf(stamp(9), standing)).toBe('kept');
+  });
+
+  it('is what this instance remembers where the record lags', () => {
+    const remembered = { ...afterReject(applied(noStanding, stamp(5)), stamp(9)), retried: 9 };
+    expect(targetOf(stamp(9), standingOf(remembered, { applied: stamp(5), rejected: null }, undefined))).toBe(
+      'nothing',
+    );
+  });
+
+  it('is what the record says where the node applied a later one elsewhere', () => {
+    const remembered = afterReject(applied(noStanding, stamp(5)), stamp(9));
+    expect(targetOf(stamp(9), standingOf(remembered, { applied: stamp(9), rejected: null }, stamp(9)))).toBe('newest');
+  });
+});
+
+describe('a version that an agent claims', () => {
+  it.each([
+    [0n, 'behind'],
+    [99n, 'behind'],
+    [100n, 'equal'],
+    [101n, 'ahead'],
+    [100n + 2n ** 32n, 'ahead'],
+    [101n + 2n ** 32n, 'absurd'],
+    [2n ** 53n, 'absurd'],
+    [2n ** 64n - 1n, 'absurd'],
+  ] as const)('%s against generation 100 is %s', (version, expected) => {
+    expect(versionClaim(version, 100)).toBe(expected);
+  });
+
+  it('at the end of the range is ahead, one more is absurd', () => {
+    expect(versionClaim(2n ** 53n - 1n, Number.MAX_SAFE_INTEGER - 5)).toBe('ahead');
+    expect(versionClaim(2n ** 53n, Number.MAX_SAFE_INTEGER - 5)).toBe('absurd');
+  });
+
+  it('names a snapshot only by generation and checksum together', () => {
+    expect(snapshotNamed(stamp(9), stamp(9), stamp(5))).toBe('newest');
+    expect(snapshotNamed(stamp(5), stamp(9), stamp(5))).toBe('kept');
+    expect(snapshotNamed(stamp(9, 'c5'), stamp(9), stamp(5))).toBeUndefined();
+    expect(snapshotNamed(stamp(7), stamp(9), stamp(5))).toBeUndefined();
+  });
+});

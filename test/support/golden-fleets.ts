@@ -1,0 +1,86 @@
+/**
+ * Fleets that golden outputs are recorded of, as commands. Once recorded, their logs are what the tests read: a change
+ * here is seen only by the next recording.
+ */
+import fc from 'fast-check';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import * as f from './fleet.js';
+import { histories, logOf, play } from './fleet-histories.js';
+
+const nodes = (...names: readonly string[]): readonly FleetCommand[] => names.map((name) => f.createNode(name));
+const into = (upstream: string) => ({ target: { upstream_id: f.upstreamId(upstream) } });
+
+const fleets: { readonly [name: string]: readonly FleetCommand[] } = {
+  'tcp-through-three-hops': [
+    ...nodes('in', 'middle', 'out'),
+    f.createUpstream('web', { server_names: ['web.example'], tls: f.upstreamTls }),
+    f.createChain('web', [f.hop('in', 443), f.hop('middle', 8443, { dial_addr: '2001:db8::5' }), f.hop('out', 8443)], into('web')),
+    f.deployChain('web'),
+    { type: 'ReportNodeAddress', id: f.nodeId('out'), public_ipv4: '203.0.113.4', public_ipv6: '2001:db8::4' },
+    f.updateNode('out', { address: null }),
+  ],
+  'udp-and-fake-tcp': [
+    ...nodes('in', 'out'),
+    f.createUpstream('dns', { endpoint: '[2001:db8::53]:53', health_check_interval_ms: 500 }),
+    f.createChain('dns', [f.udpHop('in', 53, { listen_addr: '::' }), f.udpHop('out', 5353, { outer: 'fake_tcp' })], into('dns')),
+    f.createChain('voice', [f.udpHop('in', 5060)], { target: { endpoint: 'voice.example:5060' } }),
+    f.deployChain('dns'),
+    f.deployChain('voice'),
+    f.updateUpstream('dns', { enabled: false }),
+  ],
+  'shared-listeners': [
+    ...nodes('edge'),
+    f.createUpstream('a'),
+    f.createUpstream('b'),
+    f.createChain('fallback', [f.hop('edge', 443)], into('a')),
+    f.createChain('a', [f.hop('edge', 443, { server_names: ['a.example', '*.a.example'] })], into('a')),
+    f.createChain('b', [f.hop('edge', 443, { server_names: ['b.example'] })], into('b')),
+    f.createChain('v6', [f.hop('edge', 443, { listen_addr: 'fd00::1' })], {
+      target: { endpoint: 'direct.example:443', tls: f.upstreamTls },
+    }),
+    ...['v6', 'b', 'a', 'fallback'].map((name) => f.deployChain(name)),
+  ],
+  'modified-disabled-raised': [
+    ...nodes('a', 'b', 'c'),
+    f.createChain('modified', [f.hop('a', 80), f.hop('b', 80)]),
+    f.deployChain('modified'),
+    f.updateChain('modified', { name: 'renamed', hops: [f.hop('c', 80)] }),
+    f.createChain('off', [f.hop('c', 81)]),
+    f.deployChain('off'),
+    f.updateChain('off', { enabled: false }),
+    f.settings({
+      multiplex: true,
+      multiplex_port: 9000,
+      nodes: [
+        { node_id: f.nodeId('b'), multiplex: true, multiplex_port: 9001 },
+        { node_id: f.nodeId('c'), multiplex: false },
+      ],
+    }),
+    { type: 'RaiseNodeGeneration', id: f.nodeId('b'), reported: 4_000_000_000 },
+    { type: 'RaiseCompilerVersion', version: 1 },
+    { type: 'RefreshNodeConfig', id: f.nodeId('c') },
+  ],
+};
+
+/** Logs by the name of the fleet. */
+export function goldenFleets(): ReadonlyMap<string, readonly RecordedCommand[]> {
+  const logs = new Map<string, readonly RecordedCommand[]>();
+  for (const [name, commands] of Object.entries(fleets)) {
+    const { fleet } = f.given();
+    logs.set(
+      name,
+      commands.map((command) => {
+        const performed = f.perform(fleet, command);
+        if (performed.kind !== 'written') throw new Error(`${name}: ${JSON.stringify(performed)}`);
+        return performed.command;
+      }),
+    );
+  }
+  const [random = []] = fc.sample(fc.array(histories(120), { minLength: 1, maxLength: 1 }).map(([moves = []]) => moves), {
+    seed: 20_250_101,
+    numRuns: 40,
+  }).toSorted((a, b) => b.length - a.length);
+  logs.set('random-history', logOf(play(random).steps));
+  return logs;
+}

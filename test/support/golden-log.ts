@@ -1,0 +1,131 @@
+/** A log with every event type that this release writes, in all streams; what the golden log of a release is made from. */
+import type { AccountEvent } from '../../src/domain/accounts/user.js';
+import type { AgentEvent, SigninEvent } from '../../src/domain/agents.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { ServiceEvent } from '../../src/domain/service-identity.js';
+import { schemaVersions } from '../../src/domain/upcast.js';
+import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import { agentsStream, streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import type { JsonObject } from '../../src/kernel/json.js';
+import * as f from './fleet.js';
+
+const admin = uuidFromName('user admin');
+const node = f.nodeId('in');
+const remove = <T extends string>(type: T, id: string) => ({ type, id, ifMatch: undefined }) as const;
+
+const fleetCommands: readonly FleetCommand[] = [
+  { type: 'RaiseCompilerVersion', version: 1 },
+  f.createNode('in', { labels: { site: 'north' }, psk: { fingerprint: 'print', verifier: f.sealed } }),
+  f.createNode('out', { address: null, description: 'the far end' }),
+  f.createNode('spare'),
+  { type: 'ReportNodeAddress', id: f.nodeId('out'), public_ipv4: '203.0.113.4', public_ipv6: null },
+  f.updateNode('in', { name: 'inlet', labels: { site: 'south', rack: '4' } }),
+  f.createUpstream('web', { tls: f.upstreamTls, server_names: ['web.example'] }),
+  f.createUpstream('old'),
+  f.createChain('web', [f.hop('in', 443, { server_names: ['web.example'] }), f.hop('out', 8443)], {
+    target: { upstream_id: f.upstreamId('web') },
+  }),
+  f.deployChain('web'),
+  f.updateChain('web', { description: 'edited', target: { endpoint: '192.0.2.9:80' } }),
+  f.createChain('dns', [f.udpHop('in', 53), f.udpHop('out', 53, { outer: 'fake_tcp', dial_addr: '198.51.100.53' })]),
+  f.deployChain('dns'),
+  f.updateChain('dns', { enabled: false }),
+  f.createChain('gone', [f.hop('spare', 80)]),
+  f.deployChain('gone'),
+  f.updateUpstream('web', { endpoint: 'web2.example:443', enabled: false }),
+  f.settings({ multiplex_port: 9000, heartbeat_interval_secs: 5, nodes: [{ node_id: f.nodeId('spare'), multiplex: true }] }),
+  { type: 'RefreshNodeConfig', id: f.nodeId('out') },
+  { type: 'RaiseNodeGeneration', id: node, reported: 77 },
+  { type: 'IssueNodePsk', id: f.nodeId('out'), fingerprint: 'second', verifier: f.sealed },
+  remove('DeleteChain', f.chainId('gone')),
+  remove('DeleteNode', f.nodeId('spare')),
+  remove('DeleteUpstream', f.upstreamId('old')),
+];
+
+type OtherEvent = AccountEvent | ServiceEvent | AgentEvent | SigninEvent;
+
+const stamp = { generation: 12, checksum: 'ab'.repeat(32) };
+const failure = { resource_type: 'l4_chain', resource_id: f.chainId('web'), path: 'tcp_proxy_rules[0]', message: 'port in use' };
+const others: readonly (readonly [stream: string, event: OtherEvent])[] = [
+  [
+    streams.service,
+    {
+      type: 'ServiceIdentityCreated',
+      data: {
+        installation_id: uuidFromName('installation'),
+        static_public: 'c3RhdGlj',
+        static_private: f.sealed,
+        signing_public: 'c2lnbg',
+        signing_private: f.sealed,
+      },
+    },
+  ],
+  [
+    streams.accounts,
+    {
+      type: 'UserCreated',
+      data: { user_id: admin, username: 'admin', role: 'admin', display_name: null, email: null, password: f.sealed },
+    },
+  ],
+  [
+    streams.accounts,
+    { type: 'UserProfileUpdated', data: { user_id: admin, changes: { email: { from: null, to: f.sealed } } } },
+  ],
+  [streams.accounts, { type: 'UserPasswordChanged', data: { user_id: admin, password: { ...f.sealed, ct: 'bmV3' } } }],
+  [
+    agentsStream(node),
+    {
+      type: 'AgentSessionOpened',
+      data: {
+        node_id: node,
+        session_id: 'cd'.repeat(16),
+        instance_id: uuidFromName('instance'),
+        agent_version: '1.0.0',
+        public_ipv4: '203.0.113.4',
+        public_ipv6: '',
+        detected_addresses: ['10.0.0.4'],
+        multiplex: false,
+        multiplex_port: 0,
+      },
+    },
+  ],
+  [agentsStream(node), { type: 'AgentConfigApplied', data: { node_id: node, ...stamp, duration_ms: 12 } }],
+  [agentsStream(node), { type: 'AgentConfigRejected', data: { node_id: node, ...stamp, errors: [failure] } }],
+  [agentsStream(node), { type: 'AgentVersionConflict', data: { node_id: node, reported: '9007199254740993' } }],
+  [agentsStream(node), { type: 'AgentDuplicateSeen', data: { node_id: node, until: '2025-01-01T02:00:00.000Z' } }],
+  [streams.signins, { type: 'SignedIn', data: { user_id: admin, username: 'admin', address: '192.0.2.7' } }],
+  [streams.signins, { type: 'SignInRefused', data: { user_id: null, username: null, address: '192.0.2.8' } }],
+];
+
+/** Every event, in log order. */
+export function goldenLog(): readonly RecordedEvent[] {
+  const { fleet } = f.given();
+  const commands = fleetCommands.map((command): RecordedCommand => {
+    const performed = f.perform(fleet, command);
+    if (performed.kind !== 'written') throw new Error(`${command.type}: ${JSON.stringify(performed)}`);
+    return performed.command;
+  });
+  const fleetEvents = commands.flatMap(({ events }) => events);
+  const revisions = new Map<string, number>();
+  const rest = others.map(([stream, { type, data }], index): RecordedEvent => {
+    const revision = (revisions.get(stream) ?? -1) + 1;
+    revisions.set(stream, revision);
+    return {
+      id: uuidFromName(`other event ${index}`),
+      stream,
+      type,
+      data: data as unknown as JsonObject,
+      revision,
+      position: 0,
+      metadata: {
+        command: { id: uuidFromName(`other command ${index}`), index: 0, count: 1 },
+        actor: { type: 'system', id: 'test', name: 'test' },
+        request_id: 'test',
+        occurred_at: new Date(Date.UTC(2025, 0, 1, 1, 0, index)).toISOString(),
+        schema_version: schemaVersions[type],
+      },
+    };
+  });
+  return [...fleetEvents, ...rest].map((event, index) => ({ ...event, position: 100 * (index + 1) }));
+}

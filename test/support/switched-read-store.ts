@@ -1,0 +1,46 @@
+/** A read store whose writes can be refused, or held for a while: an outage on command. */
+import { ServiceError } from '../../src/kernel/errors.js';
+import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
+
+export interface SwitchedReadStore extends ReadStore {
+  /**
+   * What the next calls do. `half`: documents are written, and the answer is lost; `no_documents`: none is, and
+   * checkpoints are.
+   */
+  mode: 'works' | 'out' | 'half' | 'no_documents';
+  /** How many calls were refused. */
+  refused(): number;
+}
+
+export function switchedReadStore(inner: ReadStore): SwitchedReadStore {
+  let refused = 0;
+  const refuse = (): never => {
+    refused += 1;
+    throw new ServiceError('unavailable', 'switched off');
+  };
+  const store: SwitchedReadStore = {
+    ...inner,
+    mode: 'works',
+    refused: () => refused,
+    async collection<F extends Fields>(spec: Parameters<ReadStore['collection']>[0]) {
+      if (store.mode === 'out') refuse();
+      return switched(await inner.collection<F>(spec));
+    },
+    async saveCheckpoint(projection, version, point) {
+      if (store.mode === 'out' || store.mode === 'half') refuse();
+      await inner.saveCheckpoint(projection, version, point);
+    },
+  };
+  const switched = <F extends Fields>(collection: Collection<F>): Collection<F> => ({
+    ...collection,
+    async getMany(ids) {
+      return store.mode === 'out' ? refuse() : collection.getMany(ids);
+    },
+    async write(writes) {
+      if (store.mode === 'out') refuse();
+      const applied = await collection.write(writes);
+      return store.mode === 'half' ? refuse() : applied;
+    },
+  });
+  return store;
+}

@@ -1,0 +1,209 @@
+/** Who is online: leases on the embedded store, taken over, renewed, ended by time (agent-protocol.md, Heartbeats). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceError } from '../../src/kernel/errors.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import type { Leases, ReadStore } from '../../src/storage/read-store.js';
+import { liveInstances, startInstanceLease } from '../../src/telemetry/instance.js';
+import type { PresenceFacts } from '../../src/telemetry/port.js';
+import { createTelemetry } from '../../src/telemetry/telemetry.js';
+import type { TelemetryService } from '../../src/telemetry/telemetry.js';
+import { createManualClock } from '../support/manual-clock.js';
+import type { ManualClock } from '../support/manual-clock.js';
+
+let folder: string;
+let clock: ManualClock;
+let stores: EmbeddedStores;
+let open: TelemetryService[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'presence-'));
+  clock = createManualClock();
+  stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  open = [];
+});
+afterEach(async () => {
+  for (const telemetry of open) await telemetry.close();
+  await stores.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const start = async (readStore: ReadStore = stores.readStore): Promise<TelemetryService> => {
+  const telemetry = await createTelemetry({ readStore, clock, logger: silentLogger });
+  open.push(telemetry);
+  return telemetry;
+};
+const facts = (session_id: string, pushed_generation = 0): PresenceFacts => ({
+  session_id,
+  instance_id: 'i1',
+  pushed_generation,
+  pushed_at: null,
+});
+const withLeases = (leases: Partial<Leases>): ReadStore => ({
+  ...stores.readStore,
+  leases: { ...stores.readStore.leases, ...leases },
+});
+
+describe('a node', () => {
+  it('is online from the opening of its session until it ends', async () => {
+    const telemetry = await start();
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    expect([...(await telemetry.online())]).toEqual([['n1', facts('s1')]]);
+    await telemetry.sessionEnded('n1', 's1');
+    expect(await telemetry.presence('n1')).toBeUndefined();
+  });
+
+  it('goes offline by itself when nobody renews it, as after a kill', async () => {
+    const telemetry = await start();
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    clock.advance(29_999);
+    expect(await telemetry.presence('n1')).toEqual(facts('s1'));
+    clock.advance(1);
+    expect((await telemetry.online()).size).toBe(0);
+  });
+
+  it('stays online by any sign of life, and shows the newest facts', async () => {
+    const telemetry = await start();
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    clock.advance(20_000);
+    telemetry.alive('n1', facts('s1', 7), 30_000);
+    await telemetry.flush();
+    clock.advance(20_000);
+    expect(await telemetry.presence('n1')).toEqual(facts('s1', 7));
+    expect((await telemetry.telemetry(['n1'])).get('n1')?.last_seen_at).toBe('2025-01-01T00:00:20.000Z');
+  });
+
+  it('is not put offline by the end of a session that was not its live one any more', async () => {
+    const telemetry = await start();
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    await telemetry.sessionOpened('n1', facts('s2'), 30_000);
+    await telemetry.sessionEnded('n1', 's1');
+    expect(await telemetry.presence('n1')).toEqual(facts('s2'));
+  });
+});
+
+describe('a session', () => {
+  it('that another instance took over is told so when it is next renewed, once', async () => {
+    const [one, two] = [await start(), await start()];
+    const lost: string[] = [];
+    one.onLost((nodeId, sessionId) => lost.push(`${nodeId} ${sessionId}`));
+    await one.sessionOpened('n1', facts('s1'), 30_000);
+    await two.sessionOpened('n1', facts('s2'), 30_000);
+    one.alive('n1', facts('s1'), 30_000);
+    await one.flush();
+    one.alive('n1', facts('s1'), 30_000);
+    await one.flush();
+    expect(lost).toEqual(['n1 s1']);
+    expect(await one.presence('n1')).toEqual(facts('s2'));
+  });
+
+  it('and its successor on the same instance are renewed side by side: only the older has lost', async () => {
+    const telemetry = await start();
+    const lost: string[] = [];
+    telemetry.onLost((_nodeId, sessionId) => lost.push(sessionId));
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    await telemetry.sessionOpened('n1', facts('s2'), 30_000);
+    telemetry.alive('n1', facts('s1'), 30_000);
+    telemetry.alive('n1', facts('s2'), 30_000);
+    await telemetry.flush();
+    expect(lost).toEqual(['s1']);
+  });
+
+  it('whose lease is missing, as after a restore, takes it again', async () => {
+    const telemetry = await start();
+    const lost: string[] = [];
+    telemetry.onLost((_nodeId, sessionId) => lost.push(sessionId));
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    await stores.readStore.leases.release('presence', 'n1', 's1');
+    telemetry.alive('n1', facts('s1'), 30_000);
+    await telemetry.flush();
+    expect(lost).toEqual([]);
+    expect(await telemetry.presence('n1')).toEqual(facts('s1'));
+  });
+
+  it('that has ended is not brought back by a late sign of life', async () => {
+    const telemetry = await start();
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    telemetry.alive('n1', facts('s1'), 30_000);
+    await telemetry.sessionEnded('n1', 's1');
+    telemetry.alive('n1', facts('s1'), 30_000);
+    await telemetry.flush();
+    expect(await telemetry.presence('n1')).toBeUndefined();
+  });
+});
+
+describe('while the read store is away', () => {
+  const away = (): Promise<never> => Promise.reject(new ServiceError('unavailable', 'away'));
+
+  it('opening a session fails, for it would not be the live one', async () => {
+    const telemetry = await start(withLeases({ take: away }));
+    await expect(telemetry.sessionOpened('n1', facts('s1'), 30_000)).rejects.toThrow('away');
+  });
+
+  it('renewals wait, and the newest is written when it is back', async () => {
+    let failing = true;
+    const telemetry = await start(
+      withLeases({ renew: (kind, claims) => (failing ? away() : stores.readStore.leases.renew(kind, claims)) }),
+    );
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    telemetry.alive('n1', facts('s1', 1), 30_000);
+    await expect(telemetry.flush()).rejects.toThrow('away');
+    telemetry.alive('n1', facts('s1', 2), 30_000);
+    failing = false;
+    await telemetry.flush();
+    expect(await telemetry.presence('n1')).toEqual(facts('s1', 2));
+  });
+
+  it('the end of a session does not fail, and its lease is released later', async () => {
+    let failing = true;
+    const telemetry = await start(
+      withLeases({
+        release: (kind, name, holder) => (failing ? away() : stores.readStore.leases.release(kind, name, holder)),
+      }),
+    );
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    await telemetry.sessionEnded('n1', 's1');
+    expect(await telemetry.presence('n1')).toEqual(facts('s1'));
+    failing = false;
+    await telemetry.flush();
+    expect(await telemetry.presence('n1')).toBeUndefined();
+  });
+});
+
+describe('an instance', () => {
+  it('shows its position and compiler while it lives, and is gone when it closes', async () => {
+    let position = 41;
+    const lease = await startInstanceLease({
+      readStore: stores.readStore,
+      instanceId: 'i1',
+      clock,
+      logger: silentLogger,
+      position: () => position,
+      compilerVersion: 3,
+    });
+    position = 42;
+    expect(await liveInstances(stores.readStore)).toEqual([
+      { instance_id: 'i1', position: 41, compiler_version: 3, started_at: '2025-01-01T00:00:00.000Z' },
+    ]);
+    await lease.close();
+    expect(await liveInstances(stores.readStore)).toEqual([]);
+  });
+
+  it('that was killed is gone after its lease', async () => {
+    const lease = await startInstanceLease({
+      readStore: stores.readStore,
+      instanceId: 'i1',
+      clock,
+      logger: silentLogger,
+      position: () => 1,
+      compilerVersion: 1,
+    });
+    clock.advance(10_000);
+    expect(await liveInstances(stores.readStore)).toEqual([]);
+    await lease.close();
+  });
+});
