@@ -113,6 +113,8 @@ export const limits = {
     laneTimeoutMs: 30 * SECOND,
     /** How long a revoked session may take to read its SessionClose before the socket is cut. */
     revokedFlushMs: 100,
+    /** Between the status of a revoked session and the cut, so that the network takes the status. */
+    revokedLingerMs: 20,
     /** Base of the jittered `retry_after_ms` when agents are sent away. */
     drainRetryMs: 2 * SECOND,
     overloadRetryMs: 5 * SECOND,

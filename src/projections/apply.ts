@@ -36,7 +36,10 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
       const work = workFor(model, commands);
       if (work.size === 0) continue;
       const prepared = await prepare(target, model, work, poisoned);
-      writes.push(writeAll(target, model, prepared, poisoned));
+      const write = writeAll(target, model, prepared, poisoned);
+      // It is awaited below; until then its failure must not count as unhandled.
+      write.catch(() => undefined);
+      writes.push(write);
       await yieldToEventLoop();
     }
   } finally {

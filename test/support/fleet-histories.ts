@@ -80,7 +80,22 @@ function dealer(seed: number): Dealer {
 }
 
 // "É" twice, composed and decomposed: one name after NFC.
-const greek = ['beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota', 'kappa', 'lambda', 'mu', 'nu', 'xi', 'pi'];
+const greek = [
+  'beta',
+  'gamma',
+  'delta',
+  'epsilon',
+  'zeta',
+  'eta',
+  'theta',
+  'iota',
+  'kappa',
+  'lambda',
+  'mu',
+  'nu',
+  'xi',
+  'pi',
+];
 const names = ['alpha', 'Alpha', '\u00c9', 'e\u0301', ...greek];
 const addresses = [null, 'a.example', '198.51.100.7', '2001:db8::7', 'b.example'];
 const ports = [80, 443, 9000, 9001, 9002];
@@ -96,7 +111,9 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
   const chains = [...fleet.chains.ids()].sort();
   const create = move.kind === 'createNode' || move.kind === 'createUpstream' || move.kind === 'createChain';
   const id = uuidFromName(`${move.kind} ${step}`);
-  const [node, upstream, chain] = [nodes, upstreams, chains].map((list) => (list.length === 0 ? undefined : deal.of(list)));
+  const [node, upstream, chain] = [nodes, upstreams, chains].map((list) =>
+    list.length === 0 ? undefined : deal.of(list),
+  );
   const version = (current: number | undefined): IfMatch =>
     deal.chance(10) ? deal.of<IfMatch>(['*', [current ?? 0], [0, current ?? 0], [9999]]) : undefined;
   const command = create ? creation(move.kind, id, deal, nodes, upstreams) : undefined;
@@ -130,7 +147,10 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       return node === undefined ? undefined : { type: 'RefreshNodeConfig', id: node };
     case 'reportAddress': {
       if (node === undefined) return undefined;
-      const [public_ipv4, public_ipv6] = [deal.of([null, '203.0.113.1', '203.0.113.2']), deal.of([null, '2001:db8::1'])];
+      const [public_ipv4, public_ipv6] = [
+        deal.of([null, '203.0.113.1', '203.0.113.2']),
+        deal.of([null, '2001:db8::1']),
+      ];
       return { type: 'ReportNodeAddress', id: node, public_ipv4, public_ipv6 };
     }
     case 'raiseGeneration': {
@@ -160,13 +180,21 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'switchChain': {
       if (chain === undefined) return undefined;
       const enabled = fleet.chains.get(chain)?.enabled !== true;
-      return { type: 'UpdateChain', id: chain, ifMatch: undefined, enabled, ...(deal.chance(15) ? { name: deal.of(names) } : {}) };
+      return {
+        type: 'UpdateChain',
+        id: chain,
+        ifMatch: undefined,
+        enabled,
+        ...(deal.chance(15) ? { name: deal.of(names) } : {}),
+      };
     }
     case 'editChain':
       return chain === undefined ? undefined : edit(fleet, chain, deal, nodes, upstreams);
     case 'deployChain':
       if (chain !== undefined && fleet.chains.get(chain)?.enabled !== true && deal.chance(80)) return undefined;
-      return chain === undefined ? undefined : { type: 'DeployChain', id: chain, ifMatch: version(fleet.chains.get(chain)?.version) };
+      return chain === undefined
+        ? undefined
+        : { type: 'DeployChain', id: chain, ifMatch: version(fleet.chains.get(chain)?.version) };
     case 'deleteChain':
       return chain === undefined ? undefined : { type: 'DeleteChain', id: chain, ifMatch: undefined };
     case 'settings':
@@ -209,7 +237,14 @@ function creation(
     const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true, tls };
     return { type: 'CreateUpstream', id, name, ...fields };
   }
-  return { type: 'CreateChain', id, name, description: null, enabled: deal.chance(85), ...definition(deal, nodes, upstreams) };
+  return {
+    type: 'CreateChain',
+    id,
+    name,
+    description: null,
+    enabled: deal.chance(85),
+    ...definition(deal, nodes, upstreams),
+  };
 }
 
 function labels(deal: Dealer): { readonly [key: string]: string } {
@@ -225,7 +260,12 @@ function definition(deal: Dealer, nodes: readonly string[], upstreams: readonly 
     // Now and then a node that has been deleted, or is in the chain already.
     if (deal.chance(4)) rest.push(node_id);
     const outer = payload === 'tcp' ? 'tcp' : deal.of(['udp', 'udp', 'fake_tcp'] as const);
-    const listening = { listen_addr: deal.of(listenAddrs), listen_port: deal.of(ports), outer, security: 'raw' } as const;
+    const listening = {
+      listen_addr: deal.of(listenAddrs),
+      listen_port: deal.of(ports),
+      outer,
+      security: 'raw',
+    } as const;
     return {
       node_id: deal.chance(2) ? uuidFromName('nowhere') : node_id,
       ...listening,

@@ -31,7 +31,10 @@ type Of<C extends { readonly type: string }, T extends C['type']> = Extract<C, {
 /** A command without what names it. */
 type Fields<C> = Partial<Omit<C, 'type' | 'id'>>;
 
-export function createNode(name: string, fields: Fields<Of<NodeCommand, 'CreateNode'>> = {}): Of<NodeCommand, 'CreateNode'> {
+export function createNode(
+  name: string,
+  fields: Fields<Of<NodeCommand, 'CreateNode'>> = {},
+): Of<NodeCommand, 'CreateNode'> {
   return {
     type: 'CreateNode',
     id: nodeId(name),
@@ -71,7 +74,8 @@ export function hop(node: string, listen_port: number, fields: Partial<Hop> = {}
   return { node_id: nodeId(node), listen_addr: '0.0.0.0', listen_port, outer: 'tcp', security: 'raw', ...fields };
 }
 
-export const udpHop = (node: string, port: number, fields: Partial<Hop> = {}): Hop => hop(node, port, { outer: 'udp', ...fields });
+export const udpHop = (node: string, port: number, fields: Partial<Hop> = {}): Hop =>
+  hop(node, port, { outer: 'udp', ...fields });
 
 export function createChain(
   name: string,
@@ -80,7 +84,17 @@ export function createChain(
 ): Of<ChainCommand, 'CreateChain'> {
   const payload = hops[0]?.outer === 'tcp' ? 'tcp' : 'udp';
   const target = { endpoint: '192.0.2.1:80' };
-  return { type: 'CreateChain', id: chainId(name), name, description: null, enabled: true, payload, hops, target, ...fields };
+  return {
+    type: 'CreateChain',
+    id: chainId(name),
+    name,
+    description: null,
+    enabled: true,
+    payload,
+    hops,
+    target,
+    ...fields,
+  };
 }
 
 export function updateChain(name: string, fields: Fields<Of<ChainCommand, 'UpdateChain'>>): FleetCommand {

@@ -15,7 +15,11 @@ const fleets: { readonly [name: string]: readonly FleetCommand[] } = {
   'tcp-through-three-hops': [
     ...nodes('in', 'middle', 'out'),
     f.createUpstream('web', { server_names: ['web.example'], tls: f.upstreamTls }),
-    f.createChain('web', [f.hop('in', 443), f.hop('middle', 8443, { dial_addr: '2001:db8::5' }), f.hop('out', 8443)], into('web')),
+    f.createChain(
+      'web',
+      [f.hop('in', 443), f.hop('middle', 8443, { dial_addr: '2001:db8::5' }), f.hop('out', 8443)],
+      into('web'),
+    ),
     f.deployChain('web'),
     { type: 'ReportNodeAddress', id: f.nodeId('out'), public_ipv4: '203.0.113.4', public_ipv6: '2001:db8::4' },
     f.updateNode('out', { address: null }),
@@ -23,7 +27,11 @@ const fleets: { readonly [name: string]: readonly FleetCommand[] } = {
   'udp-and-fake-tcp': [
     ...nodes('in', 'out'),
     f.createUpstream('dns', { endpoint: '[2001:db8::53]:53', health_check_interval_ms: 500 }),
-    f.createChain('dns', [f.udpHop('in', 53, { listen_addr: '::' }), f.udpHop('out', 5353, { outer: 'fake_tcp' })], into('dns')),
+    f.createChain(
+      'dns',
+      [f.udpHop('in', 53, { listen_addr: '::' }), f.udpHop('out', 5353, { outer: 'fake_tcp' })],
+      into('dns'),
+    ),
     f.createChain('voice', [f.udpHop('in', 5060)], { target: { endpoint: 'voice.example:5060' } }),
     f.deployChain('dns'),
     f.deployChain('voice'),
@@ -77,10 +85,15 @@ export function goldenFleets(): ReadonlyMap<string, readonly RecordedCommand[]> 
       }),
     );
   }
-  const [random = []] = fc.sample(fc.array(histories(120), { minLength: 1, maxLength: 1 }).map(([moves = []]) => moves), {
-    seed: 20_250_101,
-    numRuns: 40,
-  }).toSorted((a, b) => b.length - a.length);
+  const [random = []] = fc
+    .sample(
+      fc.array(histories(120), { minLength: 1, maxLength: 1 }).map(([moves = []]) => moves),
+      {
+        seed: 20_250_101,
+        numRuns: 40,
+      },
+    )
+    .toSorted((a, b) => b.length - a.length);
   logs.set('random-history', logOf(play(random).steps));
   return logs;
 }

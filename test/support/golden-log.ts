@@ -34,7 +34,11 @@ const fleetCommands: readonly FleetCommand[] = [
   f.createChain('gone', [f.hop('spare', 80)]),
   f.deployChain('gone'),
   f.updateUpstream('web', { endpoint: 'web2.example:443', enabled: false }),
-  f.settings({ multiplex_port: 9000, heartbeat_interval_secs: 5, nodes: [{ node_id: f.nodeId('spare'), multiplex: true }] }),
+  f.settings({
+    multiplex_port: 9000,
+    heartbeat_interval_secs: 5,
+    nodes: [{ node_id: f.nodeId('spare'), multiplex: true }],
+  }),
   { type: 'RefreshNodeConfig', id: f.nodeId('out') },
   { type: 'RaiseNodeGeneration', id: node, reported: 77 },
   { type: 'IssueNodePsk', id: f.nodeId('out'), fingerprint: 'second', verifier: f.sealed },
@@ -46,7 +50,12 @@ const fleetCommands: readonly FleetCommand[] = [
 type OtherEvent = AccountEvent | ServiceEvent | AgentEvent | SigninEvent;
 
 const stamp = { generation: 12, checksum: 'ab'.repeat(32) };
-const failure = { resource_type: 'l4_chain', resource_id: f.chainId('web'), path: 'tcp_proxy_rules[0]', message: 'port in use' };
+const failure = {
+  resource_type: 'l4_chain',
+  resource_id: f.chainId('web'),
+  path: 'tcp_proxy_rules[0]',
+  message: 'port in use',
+};
 const others: readonly (readonly [stream: string, event: OtherEvent])[] = [
   [
     streams.service,

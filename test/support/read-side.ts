@@ -115,7 +115,7 @@ export function userCreated(user: { readonly id: string; readonly name: string }
 /** A random log: a fleet's history, and between its commands what agents and users did. Times go back now and then. */
 export function randomLog(seed: number, length = 40): readonly Planned[] {
   const dice = createDice(seed);
-  const [moves = []] = fc.sample(histories(length), { seed, numRuns: 1 });
+  const moves = fc.sample(histories(length), { seed, numRuns: 20 }).flat().slice(0, length);
   const log: Planned[] = someUsers.map(userCreated);
   const known = new Set<string>();
   const fleetCommands: string[] = [];

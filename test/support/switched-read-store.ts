@@ -37,7 +37,7 @@ export function switchedReadStore(inner: ReadStore): SwitchedReadStore {
       return store.mode === 'out' ? refuse() : collection.getMany(ids);
     },
     async write(writes) {
-      if (store.mode === 'out') refuse();
+      if (store.mode === 'out' || store.mode === 'no_documents') refuse();
       const applied = await collection.write(writes);
       return store.mode === 'half' ? refuse() : applied;
     },

@@ -1,0 +1,188 @@
+/** The audit finds what was asked for, newest first, tells it from the log, and knows what stands reverted. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeCommand } from '../../src/domain/audit/describe.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import { lastEvent, streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import type { AuditQuery, Projections } from '../../src/projections/port.js';
+import {
+  append,
+  openReadSide,
+  planned,
+  proposedEvents,
+  randomLog,
+  signedIn,
+  someUsers,
+  userCreated,
+} from '../support/read-side.js';
+import type { Planned, ReadSide } from '../support/read-side.js';
+
+let side: ReadSide;
+let projections: Projections;
+const log = randomLog(11, 120);
+const commands: RecordedCommand[] = [];
+
+beforeAll(async () => {
+  side = await openReadSide();
+  for (const one of log) {
+    const { revision, position } = await append(side.stores.eventStore, one);
+    const proposed = proposedEvents(one);
+    const [first, ...rest] = proposed.map((event, index) => ({
+      ...event,
+      stream: one.stream,
+      revision: revision - proposed.length + 1 + index,
+      position: position! - proposed.length + 1 + index,
+    }));
+    commands.push({ stream: one.stream, events: [first!, ...rest] });
+  }
+  projections = await side.started();
+});
+afterAll(() => side.close());
+
+const idOf = ({ events }: RecordedCommand): string => events[0].metadata.command.id;
+
+function actorKeys(command: RecordedCommand): (string | null)[] {
+  const { actor } = command.events[0].metadata;
+  if (command.stream !== streams.signins) return [actor.id, actor.name];
+  const { user_id, username } = command.events[0].data as { user_id: string | null; username: string | null };
+  return [user_id, username];
+}
+
+function expectedIds(query: AuditQuery): string[] {
+  return commands
+    .flatMap((command) => {
+      const described = describeCommand(command);
+      return described === null ? [] : [{ command, described, at: command.events[0].metadata.occurred_at }];
+    })
+    .filter(
+      ({ command, described, at }) =>
+        (query.includeAccounts || !described.accounts) &&
+        (query.resourceType === undefined || described.resource.type === query.resourceType) &&
+        (query.resourceId === undefined || described.resource.id === query.resourceId) &&
+        (query.action === undefined || described.action === query.action) &&
+        (query.actor === undefined || actorKeys(command).includes(query.actor)) &&
+        (query.from === undefined || at >= query.from) &&
+        (query.to === undefined || at <= query.to),
+    )
+    .sort((a, b) =>
+      a.at < b.at ? 1 : a.at > b.at ? -1 : lastEvent(b.command).position - lastEvent(a.command).position,
+    )
+    .map(({ command }) => idOf(command));
+}
+
+describe('an audit query', () => {
+  it('finds what a plain pass over the log finds, in the same order, page by page', async () => {
+    const times = commands.map(({ events }) => events[0].metadata.occurred_at);
+    const resources = commands.flatMap((command) => describeCommand(command)?.resource.id ?? []);
+    const maybe = <T>(values: readonly T[]): fc.Arbitrary<T | undefined> =>
+      fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(...values) });
+    const queries: fc.Arbitrary<AuditQuery> = fc.record({
+      page: fc.integer({ min: 1, max: 4 }),
+      pageSize: fc.integer({ min: 1, max: 40 }),
+      resourceType: maybe(['node', 'l4_chain', 'l4_upstream', 'user', 'session', 'connectivity', 'service']),
+      resourceId: maybe([...new Set(resources)]),
+      actor: maybe([...someUsers.flatMap(({ id, name }) => [id, name]), 'system', 'nobody']),
+      action: maybe(['node.create', 'l4_chain.deploy', 'session.sign_in', 'user.update', 'node.update']),
+      from: maybe(times),
+      to: maybe(times),
+      includeAccounts: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(queries, async (query) => {
+        const ids = expectedIds(query);
+        const found = await projections.audit.list(query);
+        const from = (query.page - 1) * query.pageSize;
+        expect(found.items.map(({ id }) => id)).toEqual(ids.slice(from, from + query.pageSize));
+        expect(found.total).toBe(ids.length);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('an entry', () => {
+  it('says what the log says, with the name that the resource had then', async () => {
+    const { items } = await projections.audit.list({ page: 1, pageSize: 500, includeAccounts: true });
+    expect(items).toHaveLength(expectedIds({ page: 1, pageSize: 500, includeAccounts: true }).length);
+    const names = new Map<string, string>();
+    const byId = new Map(items.map((entry) => [entry.id, entry]));
+    for (const command of commands) {
+      const described = describeCommand(command);
+      if (described === null) continue;
+      const { type, id, name } = described.resource;
+      if (name !== null) names.set(`${type}/${id}`, name);
+      const entry = byId.get(idOf(command))!;
+      expect(entry).toMatchObject({
+        at: command.events[0].metadata.occurred_at,
+        action: described.action,
+        changes: described.changes,
+        request_id: command.events[0].metadata.request_id,
+        position: `${command.stream}@${lastEvent(command).revision}`,
+        resource: { type, id, name: names.get(`${type}/${id}`) ?? null },
+      });
+      expect(await projections.audit.get(entry.id)).toEqual(entry);
+    }
+    expect(await projections.audit.get(uuidFromName('nothing'))).toBeUndefined();
+  });
+
+  it('of a sign-in is of the account that its event names, of none when there is none', async () => {
+    const known = signedIn(someUsers[0]!);
+    const none = signedIn(null);
+    await append(side.stores.eventStore, known);
+    const { revision } = await append(side.stores.eventStore, none);
+    expect(await projections.applied(streams.signins, revision, 10_000)).toBe(true);
+    expect(await projections.audit.get(known.id)).toMatchObject({ actor: { type: 'user', ...someUsers[0]! } });
+    expect(await projections.audit.get(none.id)).toMatchObject({ actor: { type: 'user', id: null, name: null } });
+  });
+
+  it('is reverted while the newest revert of it stands', async () => {
+    const change = (revertOf?: string): Planned =>
+      planned(
+        streams.fleet,
+        [{ type: 'ConnectivityUpdated', data: { changes: { multiplex: { from: false, to: true } } } }],
+        { revertOf },
+      );
+    const first = change();
+    const undo = change(first.id);
+    const redo = change(undo.id);
+    const undoAgain = change(first.id);
+    const standing = async (): Promise<unknown[]> => {
+      const found = await Promise.all([first, undo, redo].map(({ id }) => projections.audit.get(id)));
+      return found.map((entry) => entry?.reverted_by);
+    };
+    const steps: [Planned, unknown[]][] = [
+      [first, [null, undefined, undefined]],
+      [undo, [undo.id, null, undefined]],
+      [redo, [null, redo.id, null]],
+      [undoAgain, [undoAgain.id, redo.id, null]],
+    ];
+    for (const [step, expected] of steps) {
+      const { revision } = await append(side.stores.eventStore, step);
+      expect(await projections.applied(streams.fleet, revision, 10_000)).toBe(true);
+      expect(await standing()).toEqual(expected);
+    }
+    expect(await projections.audit.get(first.id)).toMatchObject({ revertible: false, reverts: null });
+    expect((await projections.audit.get(first.id))?.not_revertible_because).toContain(undoAgain.id);
+    expect(await projections.audit.get(redo.id)).toMatchObject({ revertible: true, reverts: undo.id });
+  });
+
+  it('whose events have expired is still shown, without its changes', async () => {
+    const own = await openReadSide();
+    try {
+      const user = { id: uuidFromName('user old'), name: 'old' };
+      await own.append([userCreated(user), signedIn(user)]);
+      const running = await own.started();
+      await own.stores.eventStore.setRetention(streams.signins, { maxCount: 1 });
+      await own.append([signedIn(user)]);
+      await expect
+        .poll(async () => (await running.audit.list({ page: 1, pageSize: 9, includeAccounts: true })).total)
+        .toBe(3);
+      const { items } = await running.audit.list({ page: 1, pageSize: 9, includeAccounts: true });
+      const old = items.filter(({ action }) => action === 'session.sign_in').at(-1)!;
+      expect(old).toMatchObject({ actor: { type: 'user', id: user.id, name: 'old' }, changes: [], revertible: false });
+    } finally {
+      await own.close();
+    }
+  });
+});

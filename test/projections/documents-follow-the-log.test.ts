@@ -1,0 +1,211 @@
+/** The documents are what the log says: the fleet's fold for resources, a second opinion for facts, whatever the order of work. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AgentEvent } from '../../src/domain/agents.js';
+import { applyCommand } from '../../src/domain/fleet/apply.js';
+import { emptyFleet, generationOf } from '../../src/domain/fleet/fleet.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import { lastEvent, streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { applyCommands } from '../../src/projections/apply.js';
+import { openParking } from '../../src/projections/parked.js';
+import type { Deployment, NodeAgentFacts } from '../../src/projections/port.js';
+import { openCollections, readModels } from '../../src/projections/read-models.js';
+import { asRecorded, dump, fleetAfter, openReadSide, randomLog } from '../support/read-side.js';
+import type { Dump, Planned, ReadSide } from '../support/read-side.js';
+import { createDice } from '../support/hostile.js';
+
+let side: ReadSide;
+beforeAll(async () => {
+  side = await openReadSide();
+});
+afterAll(() => side.close());
+
+let versions = 100;
+/** A place of its own to project into: another version of the group. */
+async function place(): Promise<{
+  apply(commands: readonly RecordedCommand[]): Promise<void>;
+  dump(): Promise<Dump>;
+}> {
+  versions += 1;
+  const version = versions;
+  const { readStore } = side.stores;
+  const target = {
+    models: readModels,
+    collections: await openCollections(readStore, readModels, version),
+    parking: await openParking(readStore, version),
+    logger: silentLogger,
+    rebuilding: () => true,
+  };
+  return { apply: (commands) => applyCommands(target, commands), dump: () => dump(readStore, version) };
+}
+
+async function projected(commands: readonly RecordedCommand[]): Promise<Dump> {
+  const here = await place();
+  for (const command of commands) await here.apply([command]);
+  return here.dump();
+}
+
+/** What a node's agent did since the node was created last, told the plain way. */
+function factsOf(log: readonly Planned[], nodeId: string): NodeAgentFacts {
+  const born = log.findLastIndex(({ events }) =>
+    events.some(({ type, data }) => type === 'NodeCreated' && (data as { node_id: string }).node_id === nodeId),
+  );
+  const facts = log
+    .slice(born)
+    .filter(({ stream }) => stream.startsWith('svc-agents-'))
+    .map(({ events, at }) => ({ ...(events[0] as AgentEvent), at }))
+    .filter(({ data }) => data.node_id === nodeId);
+  const last = <T extends AgentEvent['type']>(type: T) =>
+    facts.findLast((fact): fact is Extract<AgentEvent, { type: T }> & { at: string } => fact.type === type);
+  const opened = last('AgentSessionOpened');
+  const applied = last('AgentConfigApplied');
+  const rejected = last('AgentConfigRejected');
+  const conflict = last('AgentVersionConflict');
+  const answered =
+    rejected !== undefined &&
+    facts
+      .slice(facts.indexOf(rejected))
+      .some((fact) => fact.type === 'AgentConfigApplied' && fact.data.generation >= rejected.data.generation);
+  const confirmed =
+    conflict !== undefined && facts.slice(facts.indexOf(conflict)).some(({ type }) => type === 'AgentConfigApplied');
+  return {
+    connected_once: opened !== undefined,
+    agent_version: opened?.data.agent_version ?? null,
+    detected_addresses: opened?.data.detected_addresses ?? [],
+    reported_multiplex: opened?.data.multiplex ?? null,
+    reported_multiplex_port: opened?.data.multiplex_port ?? null,
+    applied:
+      applied === undefined
+        ? null
+        : { generation: applied.data.generation, checksum: applied.data.checksum, at: applied.at },
+    rejected:
+      rejected === undefined || answered
+        ? null
+        : {
+            generation: rejected.data.generation,
+            checksum: rejected.data.checksum,
+            at: rejected.at,
+            errors: rejected.data.errors,
+          },
+    duplicate_until: last('AgentDuplicateSeen')?.data.until ?? null,
+    version_conflict_at: conflict === undefined || confirmed ? null : conflict.at,
+  };
+}
+
+describe('the documents after a log', () => {
+  it('are the fleet, and what agents did since a node was created', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), async (seed) => {
+        const log = randomLog(seed);
+        const commands = asRecorded(log);
+        const fleet = fleetAfter(commands);
+        const documents = await projected(commands);
+        const fieldsOf = (name: string) => documents[name]!.map(({ fields }) => fields);
+        const byId = <T extends { id: string }>(all: Iterable<T>): T[] =>
+          [...all].sort((a, b) => (a.id < b.id ? -1 : 1));
+        expect(fieldsOf('upstreams').map((fields) => fields['upstream'])).toEqual(byId(fleet.upstreams.values()));
+        expect(fieldsOf('nodes').map((fields) => fields['node'])).toEqual(byId(fleet.nodes.values()));
+        for (const { id, fields } of documents['nodes']!) expect(fields['agent']).toEqual(factsOf(log, id));
+        expect(fieldsOf('chains').map((fields) => fields['chain'])).toEqual(byId(fleet.chains.values()));
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  it('hold each deploy with the generations that it gave', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), async (seed) => {
+        const commands = asRecorded(randomLog(seed));
+        const found = new Map((await projected(commands))['deployments']!.map(({ id, fields }) => [id, fields]));
+        const fleet = emptyFleet();
+        for (const command of commands) {
+          if (command.stream === streams.fleet) applyCommand(fleet, command);
+          const [event] = command.events;
+          if (event.type !== 'ChainDeployed') continue;
+          const { id } = event.metadata.command;
+          const deployment = found.get(id)!['deployment'] as unknown as Deployment;
+          expect(deployment).toMatchObject({ id, at: event.metadata.occurred_at, chain_id: event.data['chain_id'] });
+          for (const { node_id, generation } of deployment.nodes) {
+            expect(generation).toBe(generationOf(fleet, node_id) ?? generation);
+          }
+          found.delete(id);
+        }
+        expect([...found.keys()]).toEqual([]);
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  it('are the same however the log is cut into batches, and whatever comes again', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), async (seed) => {
+        const commands = asRecorded(randomLog(seed));
+        const dice = createDice(seed);
+        const here = await place();
+        for (let next = 0; next < commands.length;) {
+          const from = Math.max(0, next - dice.below(6));
+          next = Math.min(commands.length, next + 1 + dice.below(12));
+          await here.apply(commands.slice(from, next));
+        }
+        expect(await here.dump()).toEqual(await projected(commands));
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it('are the same when two work on them at once, each at its own pace', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), async (seed) => {
+        const commands = asRecorded(randomLog(seed));
+        const dice = createDice(seed);
+        const here = await place();
+        const work = async (): Promise<void> => {
+          for (let next = 0; next < commands.length;) {
+            const from = next;
+            next = Math.min(commands.length, next + 1 + dice.below(12));
+            await here.apply(commands.slice(from, next));
+          }
+        };
+        await Promise.all([work(), work(), work()]);
+        expect(await here.dump()).toEqual(await projected(commands));
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it('are the same after a restart behind any command', async () => {
+    const commands = asRecorded(randomLog(7, 30));
+    const whole = await projected(commands);
+    for (let cut = 0; cut <= commands.length; cut += 1) {
+      const here = await place();
+      await here.apply(commands.slice(0, cut));
+      await here.apply(commands.slice(cut));
+      expect(await here.dump()).toEqual(whole);
+    }
+  });
+
+  it('have a tombstone for what came and went within one batch, so that a slower one can not bring it back', async () => {
+    const commands = asRecorded(randomLog(1));
+    const created = commands.findIndex(({ events }) => events[0].type === 'NodeCreated');
+    const event = lastEvent(commands[created]!);
+    const nodeId = (event.data as { node_id: string }).node_id;
+    const deleted: RecordedCommand = {
+      stream: 'svc-fleet',
+      events: [
+        {
+          ...event,
+          type: 'NodeDeleted',
+          data: { ...event.data, override: null },
+          position: event.position + 1,
+          revision: event.revision + 1,
+          metadata: { ...event.metadata, command: { id: 'd', index: 0, count: 1 } },
+        },
+      ],
+    };
+    const here = await place();
+    await here.apply([commands[created]!, deleted]);
+    await here.apply([commands[created]!]);
+    expect((await here.dump())['nodes']!.map(({ id }) => id)).not.toContain(nodeId);
+  });
+});

@@ -1,0 +1,150 @@
+/** Events that can't be applied: a poisoned entity is parked alone, a rebuild stops, an unknown event stops everything. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { chains } from '../../src/projections/chains.js';
+import { nodes } from '../../src/projections/nodes.js';
+import type { ReadModel } from '../../src/projections/read-model.js';
+import { groupName, groupVersion, readModels } from '../../src/projections/read-models.js';
+import { eventually } from '../support/eventually.js';
+import { append, openReadSide, planned, sessionOpened } from '../support/read-side.js';
+import type { Planned, ReadSide } from '../support/read-side.js';
+
+let side: ReadSide;
+let errors: object[];
+beforeEach(async () => {
+  errors = [];
+  const nothing = (): void => undefined;
+  side = await openReadSide({ debug: nothing, info: nothing, warn: nothing, error: (fields) => errors.push(fields) });
+});
+afterEach(() => side.close());
+
+const [sick, healthy] = ['sick', 'healthy'].map((name) => uuidFromName(name));
+const created = (node_id: string): Planned =>
+  planned(streams.fleet, [
+    { type: 'NodeCreated', data: { node_id, name: node_id, description: null, address: null, labels: {} } },
+  ]);
+const renamed = (node_id: string, to: string): Planned =>
+  planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id, changes: { name: { from: '', to } } } }]);
+
+/** The read models of this release, with a nodes' fold that can't take a certain name. */
+const withPoison: readonly ReadModel[] = readModels.map((model) =>
+  model.name !== nodes.name
+    ? model
+    : {
+        ...model,
+        evolve(fields, event, command, id) {
+          if (JSON.stringify(event.data).includes('poison')) throw new TypeError('no fold for this');
+          return model.evolve(fields, event, command, id);
+        },
+      },
+);
+
+describe('a poisoned entity', () => {
+  it('is parked alone when live, stays parked over a restart, and is told of', async () => {
+    await side.append([created(sick!), created(healthy!)]);
+    const projections = await side.started({ models: withPoison });
+    const { position } = await append(side.stores.eventStore, renamed(sick!, 'poison'));
+    await side.append([renamed(sick!, 'after'), renamed(healthy!, 'well'), sessionOpened(healthy!)]);
+    const head = await side.stores.eventStore.headPosition();
+    expect(await projections.reached(head, 10_000)).toBe(true);
+    const parked = { projection: 'nodes', id: sick, position, error: 'TypeError: no fold for this' };
+    expect(projections.status()).toMatchObject({ caughtUp: true, parked: [parked] });
+    expect(errors).toEqual([parked]);
+    expect((await projections.nodes.get(sick!))?.node.name).toBe(sick);
+    expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
+    // Other read models go on with it.
+    expect(
+      (await projections.audit.list({ page: 1, pageSize: 9, resourceId: sick, includeAccounts: true })).total,
+    ).toBe(3);
+    await projections.close();
+
+    const again = await side.started({ models: withPoison });
+    await side.append([renamed(sick!, 'later'), renamed(healthy!, 'better')]);
+    expect(await again.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
+    expect(again.status().parked).toEqual([parked]);
+    expect((await again.nodes.get(sick!))?.node.name).toBe(sick);
+    expect((await again.nodes.get(healthy!))?.node.name).toBe('better');
+  });
+
+  it('whose document the store will not take is parked too', async () => {
+    const models = readModels.map((model): ReadModel =>
+      model.name === nodes.name
+        ? {
+            ...model,
+            evolve(fields, event, command, id) {
+              const next = model.evolve(fields, event, command, id);
+              const many = Array.from({ length: 2000 }, (_, index) => `label ${index}`);
+              return JSON.stringify(event.data).includes('poison') ? { ...next, labels: many } : next;
+            },
+          }
+        : model,
+    );
+    await side.append([created(sick!), created(healthy!)]);
+    const projections = await side.started({ models });
+    await side.append([renamed(sick!, 'poison'), renamed(healthy!, 'well')]);
+    expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
+    expect(projections.status().parked).toMatchObject([{ projection: 'nodes', id: sick }]);
+    expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
+  });
+
+  it('stops a rebuild with a clear error, and what is shown stays shown', async () => {
+    await side.append([created(healthy!), created(sick!), renamed(sick!, 'poison')]);
+    const shown = await side.started();
+    const version = groupVersion + 1;
+    const rebuild = await side.start({ version, models: withPoison });
+    await eventually(() => rebuild.status().lastError).toContain('the rebuild of nodes stopped at position');
+    expect(rebuild.status()).toMatchObject({ caughtUp: false, parked: [] });
+    await expect(rebuild.nodes.get(healthy!)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await side.stores.readStore.activeVersion(groupName)).toBe(groupVersion);
+    expect((await shown.nodes.get(sick!))?.node.name).toBe('poison');
+  });
+});
+
+describe('an unknown event', () => {
+  it.each([
+    ['an unknown type', { type: 'NodeTeleported', schema: 1 }],
+    ['a newer shape', { type: 'NodeConfigRefreshed', schema: 99 }],
+  ])('of %s stops projecting before it, by name', async (_, { type, schema }) => {
+    await side.append([created(healthy!)]);
+    const projections = await side.started();
+    const seen: (string | null)[] = [];
+    projections.onStatusChange(({ unknownEvent }) => seen.push(unknownEvent));
+    const { position: good } = await append(side.stores.eventStore, renamed(healthy!, 'well'));
+    const { position: unknown } = await append(
+      side.stores.eventStore,
+      planned(streams.fleet, [{ type, data: { node_id: healthy } }], { schema }),
+    );
+    await side.append([renamed(healthy!, 'never')]);
+    await eventually(() => projections.status().unknownEvent).toBe(type);
+    expect(projections.status()).toMatchObject({ caughtUp: false, position: good });
+    expect(seen.at(-1)).toBe(type);
+    expect(errors).toMatchObject([{ unknownEvent: type }]);
+    expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
+    expect(await projections.reached(unknown!, 50)).toBe(false);
+    await projections.close();
+    // Not skipped by a restart either.
+    const again = await side.start();
+    await eventually(() => again.status().unknownEvent).toBe(type);
+    expect((await again.nodes.get(healthy!))?.node.name).toBe('well');
+  });
+});
+
+describe('a read model that can not tell what an event concerns', () => {
+  it('stops projecting: nothing could be parked', async () => {
+    const models = readModels.map((model): ReadModel =>
+      model.name === chains.name
+        ? {
+            ...model,
+            keys() {
+              throw new TypeError('whose is this');
+            },
+          }
+        : model,
+    );
+    const projections = await side.started({ models });
+    await side.append([created(healthy!)]);
+    await eventually(() => projections.status().lastError).toContain('chains can not tell what an event concerns');
+    expect(projections.status().position).toBe(0);
+  });
+});

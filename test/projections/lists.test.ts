@@ -1,0 +1,189 @@
+/** Lists are filtered, sorted and cut as a plain pass over all resources would do it. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { decideFleet } from '../../src/domain/fleet/decide.js';
+import { applyCommand } from '../../src/domain/fleet/apply.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import type { ListQuery, NodeListQuery, Projections } from '../../src/projections/port.js';
+import { createChain, createNode, createUpstream, deployChain, hop, nodeId, updateNode } from '../support/fleet.js';
+import { append, asRecorded, configApplied, openReadSide, planned, sessionOpened } from '../support/read-side.js';
+import type { Planned, ReadSide } from '../support/read-side.js';
+
+let side: ReadSide;
+let projections: Projections;
+let fleet: Fleet;
+const connected = new Set<string>();
+
+// Upper and lower case, composed and decomposed, beyond the basic plane and private use: order is by code points.
+const letters = ['a', 'B', 'c', 'É', 'e\u0301x', 'ß', '\u{1f600}', '\u{e000}', 'zz', 'Z', '0', ' '];
+const nodeNames = Array.from({ length: 40 }, (_, index) => `${letters[index % letters.length]}${index % 7} ${index}`);
+
+beforeAll(async () => {
+  side = await openReadSide();
+  fleet = emptyFleet();
+  const log: Planned[] = [];
+  const run = (command: FleetCommand): void => {
+    const decision = decideFleet(fleet, command);
+    if (!decision.ok) throw new Error(decision.error.message);
+    log.push(planned(streams.fleet, decision.value));
+    const recorded = asRecorded(log.filter(({ stream }) => stream === streams.fleet)).at(-1)!;
+    applyCommand(fleet, recorded);
+    fleet.journal.commit();
+  };
+  for (const [index, name] of nodeNames.entries()) {
+    run({
+      ...createNode(name),
+      labels: { site: `s${index % 3}`, 'a:b': 'c', ...(index % 2 === 0 ? { a: 'b:c' } : {}) },
+    });
+    if (index % 3 === 0) {
+      log.push(sessionOpened(nodeId(name)), configApplied(nodeId(name), 1));
+      connected.add(nodeId(name));
+    }
+    run(createUpstream(name));
+    run(createChain(name, [hop(name, 9000)]));
+    if (index % 4 === 0) run(deployChain(name));
+  }
+  for (const name of nodeNames.slice(0, 10)) run(updateNode(name, { description: 'later' }));
+  await side.append(log);
+  projections = await side.started();
+});
+afterAll(() => side.close());
+
+interface Listed {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+const points = (text: string): number[] => [...text].map((character) => character.codePointAt(0)!);
+
+function byPoints(a: string, b: string): number {
+  const [left, right] = [points(a), points(b)];
+  for (let index = 0; index < Math.min(left.length, right.length); index += 1) {
+    if (left[index] !== right[index]) return left[index]! - right[index]!;
+  }
+  return left.length - right.length;
+}
+
+const key = (name: string): string => name.normalize('NFC').toLowerCase();
+
+function expected<T extends Listed>(all: Iterable<T>, query: ListQuery, also: (one: T) => boolean = () => true) {
+  const found = [...all].filter((one) => also(one) && (query.q === undefined || key(one.name).includes(key(query.q))));
+  const field = query.sort.replace('-', '') as 'name' | 'created_at' | 'updated_at';
+  const sign = query.sort.startsWith('-') ? -1 : 1;
+  const value = (one: T): string => (field === 'name' ? key(one.name) : one[field]);
+  found.sort((a, b) => sign * byPoints(value(a), value(b)) || byPoints(a.id, b.id));
+  const from = (query.page - 1) * query.pageSize;
+  return { total: found.length, ids: found.slice(from, from + query.pageSize).map(({ id }) => id) };
+}
+
+const listQueries: fc.Arbitrary<ListQuery> = fc.record({
+  page: fc.integer({ min: 1, max: 6 }),
+  pageSize: fc.integer({ min: 1, max: 30 }),
+  sort: fc.constantFrom('name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at'),
+  q: fc.constantFrom(undefined, undefined, 'A', 'é', 'e\u0301', '1', ' 3', 'ZZ', 'nothing'),
+});
+
+describe('a list', () => {
+  it('of upstreams, and of chains, is the page asked for', async () => {
+    await fc.assert(
+      fc.asyncProperty(listQueries, async (query) => {
+        const upstreams = await projections.upstreams.list(query);
+        expect({ total: upstreams.total, ids: upstreams.items.map(({ id }) => id) }).toEqual(
+          expected(fleet.upstreams.values(), query),
+        );
+        const chains = await projections.chains.list(query);
+        expect({ total: chains.total, ids: chains.items.map(({ id }) => id) }).toEqual(
+          expected(fleet.chains.values(), query),
+        );
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('of nodes is filtered by label and by a set of ids too', async () => {
+    const ids = [...nodeNames.map(nodeId), uuidFromName('nobody')];
+    const label = fc.constantFrom(
+      undefined,
+      { key: 'site', value: 's1' },
+      { key: 'a', value: 'b:c' },
+      { key: 'a:b', value: 'c' },
+      { key: 'site', value: 's9' },
+    );
+    const some = fc.subarray(ids);
+    const among: fc.Arbitrary<NodeListQuery['ids']> = fc.oneof(
+      fc.constant(undefined),
+      some.map((chosen) => ({ in: chosen })),
+      fc.tuple(some, fc.boolean()).map(([chosen, connectedOnce]) => ({ notIn: new Set(chosen), connectedOnce })),
+    );
+    await fc.assert(
+      fc.asyncProperty(listQueries, label, among, async (query, wanted, set) => {
+        const asked = { ...query, label: wanted, ids: set };
+        const found = await projections.nodes.list(asked);
+        const matches = (node: { id: string; labels: Readonly<Record<string, string>> }): boolean => {
+          if (wanted !== undefined && node.labels[wanted.key] !== wanted.value) return false;
+          if (set === undefined) return true;
+          if ('in' in set) return set.in.includes(node.id);
+          return !set.notIn.has(node.id) && connected.has(node.id) === set.connectedOnce;
+        };
+        expect({ total: found.total, ids: found.items.map(({ node }) => node.id) }).toEqual(
+          expected(fleet.nodes.values(), query, matches),
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('one resource', () => {
+  it('is found by its id, a missing one is undefined', async () => {
+    const [first, second] = nodeNames.map(nodeId);
+    const never = nodeId(nodeNames[1]!);
+    expect((await projections.nodes.get(first!))?.agent).toMatchObject({
+      connected_once: true,
+      applied: { generation: 1 },
+    });
+    expect((await projections.nodes.get(never))?.agent).toEqual({
+      connected_once: false,
+      agent_version: null,
+      detected_addresses: [],
+      reported_multiplex: null,
+      reported_multiplex_port: null,
+      applied: null,
+      rejected: null,
+      duplicate_until: null,
+      version_conflict_at: null,
+    });
+    const many = await projections.nodes.getMany([second!, uuidFromName('nobody'), first!]);
+    expect(many.map(({ node }) => node.id)).toEqual([second, first]);
+    expect(await projections.nodes.get(uuidFromName('nobody'))).toBeUndefined();
+    expect(await projections.upstreams.get(uuidFromName('nobody'))).toBeUndefined();
+    expect(await projections.chains.get(uuidFromName('nobody'))).toBeUndefined();
+  });
+
+  it('has its deployments, newest first', async () => {
+    const chain = [...fleet.chains.values()].find(({ deployed }) => deployed !== null)!;
+    const again = planned(streams.fleet, [
+      {
+        type: 'ChainDeployed',
+        data: {
+          chain_id: chain.id,
+          chain_version: chain.version,
+          definition: { from: null, to: { payload: chain.payload, hops: chain.hops, target: chain.target } },
+          nodes: [{ node_id: chain.hops[0]!.node_id, offset: 5 }],
+        },
+      },
+    ]);
+    const { revision } = await append(side.stores.eventStore, again);
+    expect(await projections.applied(streams.fleet, revision, 10_000)).toBe(true);
+    const found = await projections.deployments.ofChain(chain.id);
+    expect(found.map(({ id }) => id)).toEqual([again.id, chain.deployed!.deployment_id]);
+    expect(found[0]!.nodes).toEqual([{ node_id: chain.hops[0]!.node_id, generation: revision + 6 }]);
+    expect(await projections.deployments.get(again.id)).toEqual(found[0]);
+  });
+});

@@ -1,0 +1,204 @@
+/** The runner: resumes behind its checkpoint, survives hostile stores and outages, and lets callers read their writes. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { groupName, groupVersion } from '../../src/projections/read-models.js';
+import { hostileEventStore, hostileReadStore } from '../support/hostile.js';
+import { eventually } from '../support/eventually.js';
+import {
+  append,
+  dump,
+  openReadSide,
+  planned,
+  randomLog,
+  sessionOpened,
+  someUsers,
+  userCreated,
+} from '../support/read-side.js';
+import type { ReadSide } from '../support/read-side.js';
+import { switchedReadStore } from '../support/switched-read-store.js';
+
+let side: ReadSide;
+beforeEach(async () => {
+  side = await openReadSide();
+});
+afterEach(() => side.close());
+
+/** What one run over the whole log makes, in a version of its own. */
+async function fullReplay(version: number) {
+  const projections = await side.started({ version });
+  await projections.close();
+  return dump(side.stores.readStore, version);
+}
+
+const node = uuidFromName('a node');
+const nodeCreated = () =>
+  planned(streams.fleet, [
+    { type: 'NodeCreated', data: { node_id: node, name: 'one', description: null, address: null, labels: {} } },
+  ]);
+
+describe('a restart', () => {
+  it('goes on behind the checkpoint, and ends where a full replay ends', async () => {
+    const log = randomLog(3, 60);
+    const third = Math.ceil(log.length / 3);
+    for (let part = 0; part < 3; part += 1) {
+      await side.append(log.slice(part * third, (part + 1) * third));
+      const projections = await side.started();
+      await projections.close();
+      expect((await side.stores.readStore.loadCheckpoint(groupName, groupVersion))?.commit).toBe(
+        await side.stores.eventStore.headPosition(),
+      );
+    }
+    expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
+  });
+
+  it('answers for writes of before at once', async () => {
+    await side.append([userCreated(someUsers[0]!)]);
+    const { revision, position } = await append(side.stores.eventStore, userCreated(someUsers[1]!));
+    await (await side.started()).close();
+    const again = await side.started();
+    expect(await again.applied(streams.accounts, revision, 10_000)).toBe(true);
+    expect(await again.applied(streams.accounts, revision - 1, 10_000)).toBe(true);
+    expect(await again.reached(position!, 0)).toBe(true);
+    expect(await again.applied(streams.accounts, revision + 1, 30)).toBe(false);
+  });
+});
+
+describe('two projectors of one process over hostile stores', () => {
+  it.each([1, 2, 3])('make the documents of a calm replay (seed %i)', async (seed) => {
+    const log = randomLog(seed, 60);
+    const { eventStore, readStore } = side.stores;
+    const both = await Promise.all(
+      [seed * 10, seed * 10 + 1].map((dice) =>
+        side.start({ eventStore: hostileEventStore(eventStore, dice), readStore: hostileReadStore(readStore, dice) }),
+      ),
+    );
+    await side.append(log);
+    const head = await eventStore.headPosition();
+    for (const projections of both) expect(await projections.reached(head, 25_000)).toBe(true);
+    await Promise.all(both.map((projections) => projections.close()));
+    expect(await dump(readStore)).toEqual(await fullReplay(groupVersion + 1));
+  });
+});
+
+describe('an outage of the read store', () => {
+  it.each(['out', 'half'] as const)('(%s) is waited out: nothing is skipped', async (mode) => {
+    const log = randomLog(5, 40);
+    const readStore = switchedReadStore(side.stores.readStore);
+    const projections = await side.started({ readStore });
+    await side.append(log.slice(0, 10));
+    await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
+    await eventually(async () => (await side.stores.readStore.loadCheckpoint(groupName, groupVersion))?.commit).toBe(
+      await side.stores.eventStore.headPosition(),
+    );
+    const before = await side.stores.readStore.loadCheckpoint(groupName, groupVersion);
+    readStore.mode = mode;
+    await side.append(log.slice(10));
+    const head = await side.stores.eventStore.headPosition();
+    await eventually(() => readStore.refused()).toBeGreaterThan(1);
+    if (mode === 'out') {
+      expect(projections.status()).toMatchObject({
+        caughtUp: false,
+        lastError: expect.stringContaining('switched off'),
+      });
+    }
+    expect(await side.stores.readStore.loadCheckpoint(groupName, groupVersion)).toEqual(before);
+    readStore.mode = 'works';
+    expect(await projections.reached(head, 25_000)).toBe(true);
+    await eventually(() => projections.status()).toMatchObject({ caughtUp: true, lastError: null });
+    await projections.close();
+    expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
+  });
+
+  it('can be ended by a stop: the checkpoint is where the documents are', async () => {
+    const log = randomLog(6, 40);
+    const readStore = switchedReadStore(side.stores.readStore);
+    await side.append(log.slice(0, 10));
+    const projections = await side.started({ readStore });
+    const before = await side.stores.readStore.loadCheckpoint(groupName, groupVersion);
+    readStore.mode = 'no_documents';
+    await side.append(log.slice(10));
+    await eventually(() => readStore.refused()).toBeGreaterThan(0);
+    await projections.close();
+    expect(await side.stores.readStore.loadCheckpoint(groupName, groupVersion)).toEqual(before);
+    await (await side.started()).close();
+    expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
+  });
+
+  it('at the start leaves the queries unavailable, until it ends', async () => {
+    const readStore = switchedReadStore(side.stores.readStore);
+    readStore.mode = 'out';
+    await side.append([nodeCreated()]);
+    const projections = await side.start({ readStore });
+    await expect(projections.nodes.get(node)).rejects.toMatchObject({ code: 'unavailable' });
+    readStore.mode = 'works';
+    await eventually(() => projections.status().caughtUp).toBe(true);
+    expect((await projections.nodes.get(node))?.node.name).toBe('one');
+  });
+});
+
+describe('read your writes', () => {
+  it('waits for the command, whole', async () => {
+    const projections = await side.started();
+    const created = planned(streams.fleet, [
+      ...nodeCreated().events,
+      {
+        type: 'NodePskIssued',
+        data: { node_id: node, fingerprint: 'f', verifier: { alg: 'xc20p', key_id: 'k', nonce: '', ct: '' } },
+      },
+    ]);
+    const waiting = projections.applied(streams.fleet, 1, 10_000);
+    const { revision, position } = await append(side.stores.eventStore, created);
+    expect(revision).toBe(1);
+    expect(await waiting).toBe(true);
+    expect((await projections.nodes.get(node))?.node.psk?.fingerprint).toBe('f');
+    expect(await projections.reached(position!, 10_000)).toBe(true);
+    expect(await projections.applied(streams.fleet, revision, 0)).toBe(true);
+    expect(await projections.applied(streams.fleet, 0, 0)).toBe(true);
+  });
+
+  it('passes a position whose event is of no read model', async () => {
+    const projections = await side.started();
+    const data = {
+      installation_id: 'i',
+      static_public: '',
+      static_private: {},
+      signing_public: '',
+      signing_private: {},
+    };
+    const service = await append(
+      side.stores.eventStore,
+      planned(streams.service, [{ type: 'ServiceIdentityCreated', data }]),
+    );
+    expect(await projections.reached(service.position!, 10_000)).toBe(true);
+    const foreign = await append(side.stores.eventStore, planned('elsewhere', [{ type: 'Whatever', data: {} }]));
+    expect(await projections.reached(foreign.position!, 10_000)).toBe(true);
+    // And goes on with what comes behind it.
+    const { position } = await append(side.stores.eventStore, nodeCreated());
+    expect(await projections.reached(position!, 10_000)).toBe(true);
+    expect((await projections.nodes.get(node))?.node.name).toBe('one');
+  });
+
+  it('gives up at the timeout, and when closed', async () => {
+    const projections = await side.started();
+    expect(await projections.reached(1_000_000, 30)).toBe(false);
+    expect(await projections.applied(streams.fleet, 9, 30)).toBe(false);
+    const waiting = [projections.reached(1_000_000, 60_000), projections.applied(streams.fleet, 9, 60_000)];
+    await projections.close();
+    expect(await Promise.all(waiting)).toEqual([false, false]);
+  });
+
+  it('tells listeners of agent facts once a query would show them', async () => {
+    const projections = await side.started();
+    const seen: unknown[] = [];
+    const told = new Promise<void>((resolve) => {
+      projections.onAgentFact(async (fact) => {
+        seen.push(fact.type, (await projections.nodes.get(fact.data.node_id))?.agent.agent_version);
+        resolve();
+      });
+    });
+    await side.append([nodeCreated(), sessionOpened(node, '7.0.0')]);
+    await told;
+    expect(seen).toEqual(['AgentSessionOpened', '7.0.0']);
+  });
+});

@@ -1,0 +1,119 @@
+/** A raised version fills beside the shown one and takes over once it has caught up; tombstones go once nobody needs them. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { nodes } from '../../src/projections/nodes.js';
+import type { ReadModel } from '../../src/projections/read-model.js';
+import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
+import { createPurge } from '../../src/projections/tombstones.js';
+import { append, dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
+import type { Planned, ReadSide } from '../support/read-side.js';
+
+let side: ReadSide;
+beforeEach(async () => {
+  side = await openReadSide();
+});
+afterEach(() => side.close());
+
+const node = uuidFromName('a node');
+const fields = { node_id: node, name: 'one', description: null, address: null, labels: {} };
+const created = (): Planned => planned(streams.fleet, [{ type: 'NodeCreated', data: fields }]);
+const deleted = (): Planned => planned(streams.fleet, [{ type: 'NodeDeleted', data: { ...fields, override: null } }]);
+
+describe('versions', () => {
+  it('fill beside each other: the pointer goes over when the new one has caught up, and stays there', async () => {
+    const { readStore } = side.stores;
+    await side.append(randomLog(4));
+    expect(await readStore.activeVersion(groupName)).toBeUndefined();
+    const old = await side.started();
+    expect(await readStore.activeVersion(groupName)).toBe(groupVersion);
+    const before = await dump(readStore);
+
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const slow = {
+      ...readStore,
+      async collection(spec: Parameters<typeof readStore.collection>[0]) {
+        const collection = await readStore.collection(spec);
+        return {
+          ...collection,
+          async write(writes: Parameters<typeof collection.write>[0]) {
+            await held;
+            return collection.write(writes);
+          },
+        };
+      },
+    } as typeof readStore;
+    const next = await side.start({ version: groupVersion + 1, readStore: slow });
+    await expect(next.nodes.getMany([])).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await readStore.activeVersion(groupName)).toBe(groupVersion);
+    release();
+    await expect.poll(() => next.status().caughtUp, { timeout: 20_000 }).toBe(true);
+    expect(await readStore.activeVersion(groupName)).toBe(groupVersion + 1);
+    expect(await dump(readStore, groupVersion + 1)).toEqual(before);
+
+    // The older release goes on reading its own, after a restart too, and does not take the pointer back.
+    await side.append([created()]);
+    expect(await old.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
+    expect((await old.nodes.get(node))?.node.name).toBe('one');
+    await old.close();
+    const oldAgain = await side.started();
+    expect((await oldAgain.nodes.get(node))?.node.name).toBe('one');
+    expect(await readStore.activeVersion(groupName)).toBe(groupVersion + 1);
+  });
+});
+
+describe('a deleted node', () => {
+  it('takes its facts along: what its agent did later is ignored, and one restored with the same id begins anew', async () => {
+    const projections = await side.started();
+    await side.append([created(), sessionOpened(node)]);
+    await side.append([deleted(), sessionOpened(node, '2.0.0')]);
+    await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
+    expect(await projections.nodes.get(node)).toBeUndefined();
+    await side.append([created()]);
+    await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
+    expect(await projections.nodes.get(node)).toMatchObject({ node: { version: 1 }, agent: { connected_once: false } });
+  });
+});
+
+describe('tombstones', () => {
+  it('are removed once every live instance had passed them at the turn before', async () => {
+    const { readStore, eventStore } = side.stores;
+    await side.append([created()]);
+    const { position } = await append(eventStore, deleted());
+    const projections = await side.started();
+    await projections.close();
+    const collections = await openCollections(readStore, [nodes as ReadModel], groupVersion);
+    const collection = collections.get('nodes')!;
+    const stands = async (): Promise<boolean> =>
+      // A write at the tombstone's own position is applied only when it is gone; it is taken back at once.
+      (await collection.write([{ kind: 'put', id: node, position: position!, fields: {} }])) === 0;
+    const purge = createPurge({
+      readStore,
+      logger: silentLogger,
+      checkpoint: async () => (await readStore.loadCheckpoint(groupName, groupVersion))?.commit,
+      collections: () => collections.values(),
+    });
+    const live = (name: string, data: { position: number } | null) =>
+      readStore.leases.take('instances', { name, holder: name, ttlMs: 60_000, data });
+
+    // Nobody is known to live; one that says nothing; one that is behind.
+    for (const prepare of [
+      async () => undefined,
+      () => live('a', null),
+      () => live('a', { position: position! + 5 }).then(() => live('b', { position: position! - 1 })),
+    ]) {
+      await prepare();
+      expect([await purge(), await purge()]).toEqual([0, 0]);
+      expect(await stands()).toBe(true);
+    }
+    await live('b', { position: position! });
+    expect(await purge()).toBe(0);
+    expect(await purge()).toBe(1);
+    expect(await stands()).toBe(false);
+    expect(readModels.length).toBeGreaterThan(1);
+  });
+});
