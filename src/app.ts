@@ -50,6 +50,7 @@ import { watchStores } from './telemetry/store-health.js';
 import { createTelemetry } from './telemetry/telemetry.js';
 import { buildRest } from './transport/rest/build.js';
 import { createAgentTransport } from './transport/agent/agent-transport.js';
+import { startListener } from './transport/listener/listener.js';
 
 export const version = '0.1.0';
 
@@ -124,7 +125,11 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
     clock,
     logger,
     async raiseGeneration(nodeId, reported) {
-      await late.gateway?.execute({ type: 'RaiseNodeGeneration', id: nodeId, reported }, agentContext(nodeId, 'config request'), () => undefined);
+      await late.gateway?.execute(
+        { type: 'RaiseNodeGeneration', id: nodeId, reported },
+        agentContext(nodeId, 'config request'),
+        () => undefined,
+      );
     },
     recordFact: (nodeId, fact) => facts.agent(nodeId, fact, 'agent session'),
     nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
@@ -156,13 +161,18 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   const accounts = await createGateway(accountsAggregate(), gatewayOptions);
   closers.add('accounts gateway', () => accounts.close());
   if (readOnly() === undefined) {
-    await gateway.execute({ type: 'RaiseCompilerVersion', version: compilerVersion }, systemContext('start'), () => undefined);
+    await gateway.execute(
+      { type: 'RaiseCompilerVersion', version: compilerVersion },
+      systemContext('start'),
+      () => undefined,
+    );
   }
 
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
   const { adminPassword: password, dataDir } = config;
-  if (readOnly() === undefined) await ensureFirstAdmin({ gateway: accounts, view, keyring, hasher, ids, logger, password, dataDir });
+  if (readOnly() === undefined)
+    await ensureFirstAdmin({ gateway: accounts, view, keyring, hasher, ids, logger, password, dataDir });
 
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());
@@ -188,7 +198,8 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
       logger,
       instanceId,
       servicePrivate: identity.staticPrivate,
-      async reportAddress(nodeId: string, public_ipv4: string | null, public_ipv6: string | null) {
+      listen: startListener,
+      async reportAddress(nodeId, public_ipv4, public_ipv6) {
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
         await gateway.execute(command, agentContext(nodeId, 'hello'), () => undefined);
       },
@@ -197,6 +208,11 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
     config.agents,
   );
   closers.add('agent transport', () => agents.close(limits.shutdownMs));
+  projections.onAgentFact((fact) => {
+    if (fact.type !== 'AgentSessionOpened') return;
+    const { node_id, session_id, instance_id } = fact.data;
+    agents.noteSessionOpened(node_id, session_id, instance_id);
+  });
 
   const limiter = createLoginLimiter({ clock });
   closers.add('login limiter', () => limiter.close());
@@ -212,7 +228,37 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
     const reasons = [...health.problems(), ...notReady(delivery, projections)];
     return { ready: reasons.length === 0, reasons };
   };
-  const metrics = createMetrics([]);
+  const metrics = createMetrics([
+    { name: 'svc_ready', help: '1 when this instance should get traffic.', read: () => (readiness().ready ? 1 : 0) },
+    { name: 'svc_store_problems', help: 'Stores that do not answer.', read: () => health.problems().length },
+    { name: 'svc_projection_position', help: 'Log position that every read model holds.', read: position },
+    {
+      name: 'svc_projection_parked',
+      help: 'Entities taken out of a read model because an event could not be applied.',
+      read: () => projections.status().parked.length,
+    },
+    {
+      name: 'svc_delivery_waiting_nodes',
+      help: 'Changed nodes with a session that were not offered their newest snapshot yet.',
+      read: () => delivery.stats().waitingNodes,
+    },
+    {
+      name: 'svc_delivery_offered_total',
+      help: 'Snapshots offered to sessions.',
+      read: () => delivery.stats().offered,
+    },
+    {
+      name: 'svc_delivery_ignored_reports_total',
+      help: 'Apply reports that fit neither the newest nor the kept snapshot.',
+      read: () => delivery.stats().ignoredReports,
+    },
+    {
+      name: 'svc_delivery_cache_bytes',
+      help: 'Encoded snapshots held in memory.',
+      read: () => delivery.stats().cacheBytes,
+    },
+    ...agents.metricSources(),
+  ]);
   closers.add('metrics', () => metrics.close());
   const rest = await buildRest(
     {
@@ -227,7 +273,13 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
       readiness,
       metrics: () => metrics.text(),
     },
-    { version, corsOrigins: config.http.corsOrigins, trustedProxies: config.http.trustedProxies, metricsToken: config.http.metricsToken, tls },
+    {
+      version,
+      corsOrigins: config.http.corsOrigins,
+      trustedProxies: config.http.trustedProxies,
+      metricsToken: config.http.metricsToken,
+      tls,
+    },
   );
   closers.add('rest', () => rest.close());
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
@@ -262,7 +314,7 @@ async function waitForLog(eventStore: EventStore, delivery: DeliveryService, log
  */
 async function waitForProjections(projections: Projections, logger: Logger): Promise<void> {
   const settled = (): boolean => projections.status().caughtUp || projections.status().unknownEvent !== null;
-  for (let told = performance.now(); !settled(); ) {
+  for (let told = performance.now(); !settled();) {
     await sleep(limits.startPollMs);
     if (performance.now() - told < limits.startProgressMs) continue;
     told = performance.now();
@@ -275,7 +327,9 @@ async function waitForProjections(projections: Projections, logger: Logger): Pro
 function readOnlyReason(delivery: DeliveryService, projections: Projections): string | undefined {
   const state = delivery.state();
   const unknown = state.kind === 'unknown_event' ? state.eventType : projections.status().unknownEvent;
-  return unknown === null ? undefined : `this instance is read-only: it does not know the event ${unknown}, which a newer release wrote`;
+  return unknown === null
+    ? undefined
+    : `this instance is read-only: it does not know the event ${unknown}, which a newer release wrote`;
 }
 
 /** Why this instance should get no traffic, the stores aside. */

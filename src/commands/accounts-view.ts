@@ -5,7 +5,7 @@
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { applyAccounts, emptyAccounts } from '../domain/accounts/accounts.js';
 import { readCommand } from '../domain/upcast.js';
-import { errorText } from '../kernel/errors.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
@@ -14,8 +14,10 @@ import type { ProjectionWait } from './port.js';
 
 export interface AccountsView extends ProjectionWait {
   readonly accounts: Accounts;
-  /** Resolves when the log has been read to its end once. */
+  /** Resolves when the log has been read to its end once. Rejects when it can not be, or is closed before. */
   caughtUp(): Promise<void>;
+  /** Why the accounts here follow the log no longer (an unknown event), or undefined. They may be out of date then. */
+  failure(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -28,10 +30,14 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
   const accounts = emptyAccounts();
   const stop = new AbortController();
   const waiters = new Set<Waiter>();
+  let failure: string | undefined;
   let ready: () => void = () => undefined;
-  const caughtUp = new Promise<void>((resolve) => {
-    ready = resolve;
+  let fail: (error: unknown) => void = () => undefined;
+  const caughtUp = new Promise<void>((resolve, reject) => {
+    [ready, fail] = [resolve, reject];
   });
+  // Whoever waits for it is told; when nobody does, the log entry is enough.
+  caughtUp.catch(() => undefined);
 
   async function run(): Promise<void> {
     try {
@@ -49,7 +55,9 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
         for (const waiter of waiters) if (accounts.revision.value >= waiter.revision) waiter.resolve(true);
       }
     } catch (error) {
-      logger.error({ error: errorText(error) }, 'the accounts can not be followed any further');
+      failure = errorText(error);
+      fail(error);
+      logger.error({ error: failure }, 'the accounts can not be followed any further');
     }
   }
 
@@ -57,6 +65,7 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
   return {
     accounts,
     caughtUp: () => caughtUp,
+    failure: () => failure,
     applied(_stream, revision, timeoutMs) {
       if (accounts.revision.value >= revision) return Promise.resolve(true);
       return new Promise((resolve) => {
@@ -73,6 +82,7 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
     async close() {
       stop.abort();
       await running;
+      fail(new ServiceError('unavailable', 'the service is shutting down'));
       for (const waiter of waiters) waiter.resolve(false);
     },
   };

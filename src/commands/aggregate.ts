@@ -19,6 +19,8 @@ import { streams } from '../kernel/event.js';
 export interface DecidingState {
   readonly journal: Journal;
   readonly revision: Cell<number>;
+  /** Of a fold that was handed over; unknown again after its own events, which are applied before they are placed. */
+  readonly position: Cell<number>;
   readonly idempotency: IdempotencyTable;
 }
 

@@ -10,13 +10,14 @@ import { schemaVersions } from '../domain/upcast.js';
 import { backoff, sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
-import { ServiceError } from '../kernel/errors.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
 import type { Actor, ProposedEvent } from '../kernel/event.js';
 import { agentShards, agentsStream, streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { eventBytes } from '../storage/append-limits.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { FactRecorder } from './port.js';
 
@@ -72,7 +73,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
     signin(event: SigninEvent, actor, requestId) {
       const batch = batchOf(streams.signins, limits.events.signinsBatchMs, limits.events.signinsQueue);
       batch.add(propose(event, actor, requestId)).catch((error: unknown) => {
-        logger.error({ error, type: event.type }, 'a sign-in could not be recorded');
+        logger.error({ error: errorText(error), type: event.type }, 'a sign-in could not be recorded');
       });
     },
     async close() {
@@ -82,13 +83,17 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
 }
 
 interface StreamBatch {
-  /** Resolves when the event is durable. @throws ServiceError `unavailable` when the queue is full or closed */
+  /**
+   * Resolves when the event is durable.
+   * @throws ServiceError `unavailable` when the queue is full or closed, `payload_too_large` when the log takes no such event
+   */
   add(event: ProposedEvent): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Waiting {
   readonly event: ProposedEvent;
+  readonly bytes: number;
   readonly resolve: () => void;
   readonly reject: (error: ServiceError) => void;
 }
@@ -99,34 +104,47 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
   const stop = new AbortController();
   let running: Promise<void> | undefined;
 
+  /** As many as one append may hold, oldest first. */
+  function nextGroup(): readonly Waiting[] {
+    let bytes = 0;
+    const end = queue.findIndex((waiting, index) => {
+      bytes += waiting.bytes;
+      return index >= limits.events.appendEvents || (index > 0 && bytes > limits.events.appendBytes);
+    });
+    return queue.slice(0, end === -1 ? queue.length : end);
+  }
+
   async function appendNext(): Promise<void> {
-    const group = queue.slice(0, limits.events.appendEvents);
+    const group = nextGroup();
+    const events = group.map(({ event }) => event);
     for (let tries = 0; ; tries += 1) {
-      const outcome = await eventStore.append(
-        stream,
-        'any',
-        group.map(({ event }) => event),
-      );
+      const outcome = await eventStore.append(stream, 'any', events);
       if (outcome.kind === 'appended') {
         queue.splice(0, group.length);
         for (const { resolve } of group) resolve();
         return;
       }
       logger.warn({ stream, outcome: outcome.kind, tries, waiting: queue.length }, 'facts could not be appended yet');
-      if (stop.signal.aborted) {
-        queue.splice(0, group.length);
-        for (const { reject } of group)
-          reject(new ServiceError('unavailable', 'the service shut down before the event store took the fact'));
-        return;
-      }
+      if (stop.signal.aborted) return rejectAll('the service shut down before the event store took the fact');
       await sleep(backoff(tries, 50, 5_000), stop.signal);
     }
+  }
+
+  function rejectAll(message: string): void {
+    for (const { reject } of queue.splice(0)) reject(new ServiceError('unavailable', message));
   }
 
   async function run(): Promise<void> {
     // The first of a batch waits a little for others; at the end nothing waits.
     await sleep(everyMs, stop.signal);
-    while (queue.length > 0) await appendNext();
+    try {
+      while (queue.length > 0) await appendNext();
+    } catch (error) {
+      logger.error({ stream, error: errorText(error), waiting: queue.length }, 'facts could not be appended');
+      rejectAll('the event store did not take the fact');
+    }
+    // In the same turn as the last look at the queue: whoever comes later starts the next run.
+    running = undefined;
   }
 
   return {
@@ -134,11 +152,15 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
       if (stop.signal.aborted || queue.length >= bound) {
         return Promise.reject(new ServiceError('unavailable', `too many facts wait for the stream ${stream}`));
       }
+      const bytes = eventBytes(event);
+      if (bytes > limits.events.eventBytes) {
+        return Promise.reject(
+          new ServiceError('payload_too_large', `a fact of ${bytes} bytes is too large to be recorded`),
+        );
+      }
       return new Promise((resolve, reject) => {
-        queue.push({ event, resolve, reject });
-        running ??= run().finally(() => {
-          running = undefined;
-        });
+        queue.push({ event, bytes, resolve, reject });
+        running ??= run();
       });
     },
     async close() {

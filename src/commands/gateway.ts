@@ -9,9 +9,8 @@ import { acceptedKey } from '../domain/fleet/idempotency.js';
 import type { Refusal } from '../domain/refusal.js';
 import { UnknownEventError } from '../domain/unknown-event.js';
 import { readCommand } from '../domain/upcast.js';
-import { backoff, sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
-import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
+import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
@@ -19,6 +18,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import { createCommandAssembler } from '../storage/follow.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
+import { appendGroup } from './append-group.js';
 import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
 import type { Proposal } from './proposal.js';
 import { asRecorded, propose } from './proposal.js';
@@ -71,28 +71,21 @@ export async function createGateway<State extends DecidingState, Command>(
   const { eventStore, clock, logger } = options;
   const { stream, state } = aggregate;
   const queue: Waiting<State, Command>[] = [];
-  let newestPosition = 0;
+  const stop = new AbortController();
+  let newestPosition = state.position.value;
   let running: Promise<void> | undefined;
-  let closed = false;
 
-  /** Folds what others, or a lost answer of our own, have put behind the fold. Returns the ids of those events. */
-  async function catchUp(): Promise<Set<string>> {
-    const seen = new Set<string>();
+  /** Folds what others, or a lost answer of our own, have put behind the fold. */
+  async function catchUp(): Promise<void> {
     const assembler = createCommandAssembler();
-    const from = state.revision.value + 1;
-    for await (const event of eventStore.read(stream, {
-      direction: 'forward',
-      from,
-      maxCount: Number.MAX_SAFE_INTEGER,
-    })) {
-      seen.add(event.id);
+    const rest = { direction: 'forward', from: state.revision.value + 1, maxCount: Number.MAX_SAFE_INTEGER } as const;
+    for await (const event of eventStore.read(stream, rest)) {
       newestPosition = Math.max(newestPosition, event.position);
       for (const command of assembler.add([event])) {
         aggregate.apply(state, readCommand(command));
         state.journal.commit();
       }
     }
-    return seen;
   }
 
   function decide(waiting: Waiting<State, Command>): Decided {
@@ -159,121 +152,62 @@ export async function createGateway<State extends DecidingState, Command>(
   async function runGroup(attempt: number): Promise<'settled' | 'again'> {
     const expected = state.revision.value;
     const { members, taken } = decideGroup();
-    const proposals = members.flatMap(([, decided]) => (decided.kind === 'write' ? [decided.proposal] : []));
-    if (proposals.length < members.length) {
-      // Some answers write nothing: they hold only if the log has not moved on.
-      const behind = await eventStoreHasMore(expected);
-      if (behind) {
-        state.journal.rollback(0);
-        await catchUp();
-        return 'again';
-      }
-    }
-    const settleAll = (position: number): void => {
+    const events = members.flatMap(([, decided]) => (decided.kind === 'write' ? decided.proposal.events : []));
+    const settleAll = (position: number): 'settled' => {
+      state.journal.commit();
       queue.splice(0, taken);
       newestPosition = Math.max(newestPosition, position);
       for (const [waiting, decided] of members) {
         if (decided.kind === 'answer') waiting.settle(decided.verdict);
         else waiting.settle({ ...decided, kind: 'written', position: newestPosition });
       }
-    };
-    const failAll = (error: ServiceError): void => {
-      state.journal.rollback(0);
-      for (const [waiting] of members) waiting.settle({ kind: 'refused', error });
-      queue.splice(0, taken);
-    };
-    if (proposals.length === 0) {
-      settleAll(newestPosition);
       return 'settled';
-    }
-
-    const events = proposals.flatMap((proposal) => proposal.events);
-    for (let tries = 0; ; tries += 1) {
-      const outcome = await eventStore.append(stream, expected < 0 ? 'no_stream' : expected, events);
-      switch (outcome.kind) {
-        case 'appended':
-          state.journal.commit();
-          settleAll(outcome.position ?? (await positionOf(outcome.revision)));
-          return 'settled';
-        case 'conflict': {
-          state.journal.rollback(0);
-          const seen = await catchUp();
-          if (events.every((event) => seen.has(event.id))) {
-            // A first try whose answer was lost had been written; the fold has it from the log now.
-            settleAll(newestPosition);
-            return 'settled';
-          }
-          if (attempt >= limits.events.gatewayAttempts) {
-            failAll(new ServiceError('unavailable', 'the log moved on at every try; nothing was written'));
-            return 'settled';
-          }
-          return 'again';
-        }
-        case 'unknown': {
-          logger.warn(
-            { stream, cause: outcome.cause, tries },
-            'the outcome of an append is unknown; looking for its events',
-          );
-          if (tries >= limits.events.gatewayAttempts || closed) {
-            failAll(
-              new ServiceError(
-                'unavailable',
-                'the event store did not say whether the change was written; it may have been',
-              ),
-            );
-            return 'settled';
-          }
-          // Look for the ids before anything else. When nothing stands there, the same ids at the same revision again:
-          // whichever try arrives first is written, the other one is answered as it was.
-          const found = await findEvents(expected, events[0]?.id ?? '');
-          if (found === 'written') {
-            state.journal.commit();
-            settleAll(newestPosition);
-            return 'settled';
-          }
-          await sleep(backoff(tries, 20, 2_000));
-          break;
-        }
-        case 'unavailable':
-          logger.warn({ stream, cause: outcome.cause }, 'the event store refused an append; nothing was written');
-          failAll(new ServiceError('unavailable', 'the event store is out of reach; nothing was written'));
-          return 'settled';
-        default:
-          return unreachable(outcome);
+    };
+    const failAll = (message: string): 'settled' => {
+      state.journal.rollback(0);
+      queue.splice(0, taken);
+      const error = new ServiceError('unavailable', message);
+      for (const [waiting] of members) waiting.settle({ kind: 'refused', error });
+      return 'settled';
+    };
+    const movedOn = async (): Promise<'settled' | 'again'> => {
+      state.journal.rollback(0);
+      if (attempt >= limits.events.gatewayAttempts) {
+        return failAll('the log moved on at every try; nothing was written');
       }
+      await catchUp();
+      return 'again';
+    };
+
+    // Answers that write nothing hold only if the log has not moved on. Beside one that writes, its append tells.
+    if (events.length === 0) return (await hasMore(expected)) ? movedOn() : settleAll(newestPosition);
+    const outcome = await appendGroup({ eventStore, clock, logger, signal: stop.signal }, stream, expected, events);
+    switch (outcome.kind) {
+      case 'appended':
+        return settleAll(outcome.position);
+      case 'conflict':
+        return movedOn();
+      case 'unavailable':
+        return failAll('the event store is out of reach; nothing was written');
+      case 'unknown':
+        return failAll('the event store did not say whether the change was written; it may have been');
+      default:
+        return unreachable(outcome);
     }
   }
 
-  async function eventStoreHasMore(revision: number): Promise<boolean> {
+  async function hasMore(revision: number): Promise<boolean> {
     for await (const _ of eventStore.read(stream, { direction: 'forward', from: revision + 1, maxCount: 1 }))
       return true;
     return false;
   }
 
-  /** Position of an event, where an append did not tell it: it is read back. */
+  /** Position of a command that was accepted before: it is read back. */
   async function positionOf(revision: number): Promise<number> {
     for await (const event of eventStore.read(stream, { direction: 'forward', from: revision, maxCount: 1 })) {
       return event.position;
     }
     return newestPosition;
-  }
-
-  async function findEvents(expected: number, firstId: string): Promise<'written' | 'not_there'> {
-    try {
-      const options = { direction: 'forward', from: expected + 1, maxCount: limits.events.commandEvents } as const;
-      let written = false;
-      let first = true;
-      for await (const event of eventStore.read(stream, options)) {
-        if (first && event.id !== firstId) return 'not_there';
-        first = false;
-        written = true;
-        newestPosition = Math.max(newestPosition, event.position);
-      }
-      return written ? 'written' : 'not_there';
-    } catch (error) {
-      logger.warn({ stream, error: errorText(error) }, 'the log could not be read while looking for an append');
-      return 'not_there';
-    }
   }
 
   async function run(): Promise<void> {
@@ -289,17 +223,17 @@ export async function createGateway<State extends DecidingState, Command>(
         attempt = 0;
       }
     }
+    // In the same turn as the last look at the queue: whoever comes later starts the next run.
+    running = undefined;
   }
 
   function enqueue(waiting: Waiting<State, Command>): void {
     queue.push(waiting);
-    running ??= Promise.resolve()
-      .then(run)
-      .finally(() => {
-        running = undefined;
-      });
+    running ??= Promise.resolve().then(run);
   }
 
+  // What was handed over is never taken back.
+  state.journal.commit();
   await catchUp();
   return {
     async execute<R>(
@@ -308,7 +242,7 @@ export async function createGateway<State extends DecidingState, Command>(
       select: (state: State) => R,
     ): Promise<CommandOutcome<R>> {
       const readOnly = options.readOnly();
-      if (closed || readOnly !== undefined) {
+      if (stop.signal.aborted || readOnly !== undefined) {
         throw new ServiceError('unavailable', readOnly ?? 'the service is shutting down');
       }
       if (queue.length >= limits.events.gatewayQueue) {
@@ -349,7 +283,7 @@ export async function createGateway<State extends DecidingState, Command>(
       }
     },
     async close() {
-      closed = true;
+      stop.abort();
       await running;
     },
   };

@@ -55,8 +55,8 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
       if (outcome.kind === 'repeated' && issued !== null) await shred(issued);
       return outcome;
     } catch (error) {
-      const written = !(error instanceof ServiceError) || error.code === 'unavailable';
-      if (issued !== null && !written) await shred(issued);
+      const unsure = !(error instanceof ServiceError) || error.code === 'unavailable' || error.code === 'internal';
+      if (issued !== null && !unsure) await shred(issued);
       throw error;
     }
   }

@@ -102,7 +102,11 @@ async function appendIdentity({ eventStore, keyring, clock, ids }: ServiceIdenti
     },
   };
   const proposal = propose([event], systemContext('first start'), clock, ids);
-  await eventStore.append(streams.service, 'no_stream', proposal.events);
+  const outcome = await eventStore.append(streams.service, 'no_stream', proposal.events);
+  if (outcome.kind !== 'conflict' && outcome.kind !== 'unavailable') return;
+  // Certainly not written: keys that open nothing need not stay. Best effort.
+  const { static_private, signing_private } = event.data;
+  await Promise.allSettled([static_private, signing_private].map(({ key_id }) => keyring.shred(key_id)));
 }
 
 function rawPublicKey(seed: Uint8Array): Uint8Array {

@@ -49,9 +49,9 @@ const upcasters: { readonly [typeAndVersion: string]: Upcaster } = {};
 
 /** The event in today's shape. @throws UnknownEventError */
 export function readEvent(event: RecordedEvent): RecordedEvent {
-  const newest = (schemaVersions as { readonly [type: string]: number | undefined })[event.type];
+  const newest = Object.hasOwn(schemaVersions, event.type) ? schemaVersions[event.type as DomainEvent['type']] : 0;
   const version = event.metadata.schema_version;
-  if (newest === undefined || version > newest || version < 1) {
+  if (!Number.isInteger(version) || version > newest || version < 1) {
     throw new UnknownEventError(event.stream, event.revision, event.type, version);
   }
   let current = event;

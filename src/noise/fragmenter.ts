@@ -18,17 +18,20 @@ export const maxFragmentBytes = maxPlaintextBytes - 1;
  * The plaintexts may be shared by sessions: encrypting does not change them. An empty payload is one empty fragment.
  */
 export function splitPayload(payload: Uint8Array): readonly Uint8Array[] {
-  const plaintexts: Uint8Array[] = [];
+  return [...fragmentsOf(payload)];
+}
+
+/** The same, one after the other: a writer that waits for its peer holds no copy of what it has not sent yet. */
+export function* fragmentsOf(payload: Uint8Array): Generator<Uint8Array, void, void> {
   let offset = 0;
   do {
     const end = Math.min(offset + maxFragmentBytes, payload.length);
     const plaintext = Buffer.allocUnsafe(1 + end - offset);
     plaintext[0] = end < payload.length ? moreFollow : lastFragment;
     plaintext.set(payload.subarray(offset, end), 1);
-    plaintexts.push(plaintext);
     offset = end;
+    yield plaintext;
   } while (offset < payload.length);
-  return plaintexts;
 }
 
 export type JoinRefusal =

@@ -6,12 +6,10 @@ import fc from 'fast-check';
 import type { ChainDefinition, Hop, Target } from '../../src/domain/chain/chain.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet, generationOf } from '../../src/domain/fleet/fleet.js';
+import { generationOf } from '../../src/domain/fleet/fleet.js';
 import type { IfMatch } from '../../src/domain/node/node.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { sealed, upstreamTls } from './fleet.js';
-import type { Performed, Recording } from './fleet.js';
-import { perform } from './fleet.js';
 
 /** How often each kind of move is drawn. */
 const weights = {
@@ -298,42 +296,4 @@ function edit(
   const listen_port = deal.of(ports);
   const dial = deal.chance(40) ? { dial_addr: deal.of(['dial.example', 'other.example']) } : {};
   return { ...whole, hops: chain.hops.map((hop, index) => (index === at ? { ...hop, listen_port, ...dial } : hop)) };
-}
-
-export interface Step {
-  readonly command: FleetCommand;
-  readonly performed: Performed;
-}
-
-/**
- * Plays a history on a fleet. `before` sees each command while the fleet is still as it was, `after` what came of it.
- * The journal is committed after each command unless `keepJournal` says otherwise.
- */
-export function play(
-  moves: readonly Move[],
-  watch: {
-    readonly fleet?: Fleet;
-    readonly keepJournal?: boolean;
-    readonly recording?: (step: number) => Recording;
-    before?(fleet: Fleet, command: FleetCommand): void;
-    after?(fleet: Fleet, step: Step): void;
-  } = {},
-): { readonly fleet: Fleet; readonly steps: readonly Step[] } {
-  const fleet = watch.fleet ?? emptyFleet();
-  const steps: Step[] = [];
-  for (const [index, move] of moves.entries()) {
-    const command = commandOf(fleet, move, index);
-    if (command === undefined) continue;
-    watch.before?.(fleet, command);
-    const step = { command, performed: perform(fleet, command, watch.recording?.(index)) };
-    if (watch.keepJournal !== true) fleet.journal.commit();
-    steps.push(step);
-    watch.after?.(fleet, step);
-  }
-  return { fleet, steps };
-}
-
-/** The commands of a history that were written, as the log has them. */
-export function logOf(steps: readonly Step[]) {
-  return steps.flatMap(({ performed }) => (performed.kind === 'written' ? [performed.command] : []));
 }

@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import * as f from './fleet.js';
-import { histories, logOf, play } from './fleet-histories.js';
+import { histories } from './fleet-histories.js';
+import { logOf, play } from './fleet-play.js';
 
 const nodes = (...names: readonly string[]): readonly FleetCommand[] => names.map((name) => f.createNode(name));
 const into = (upstream: string) => ({ target: { upstream_id: f.upstreamId(upstream) } });

@@ -28,7 +28,8 @@ import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js
 import type { EventStore } from '../../src/storage/event-store.js';
 import type { ReadStore, StoredDocument } from '../../src/storage/read-store.js';
 import { sealed } from './fleet.js';
-import { histories, play } from './fleet-histories.js';
+import { histories } from './fleet-histories.js';
+import { play } from './fleet-play.js';
 import { createDice } from './hostile.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';

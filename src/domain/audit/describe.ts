@@ -78,7 +78,7 @@ function describeFleet(event: FleetEvent): Description {
     case 'NodeUpdated':
       return entry('node', 'update', event.data.node_id, newName(event.data.changes), fieldChanges(event.data.changes));
     case 'NodeDeleted': {
-      const { node_id, override: _, ...fields } = event.data;
+      const { node_id, override: _override, generation_offset: _offset, ...fields } = event.data;
       return entry('node', 'delete', node_id, fields.name, vanished(fields));
     }
     case 'NodePskIssued': {

@@ -8,7 +8,7 @@ import { nodesOf, upstreamOf } from '../chain/status.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { FleetEvent } from '../fleet/events.js';
 import { dialAddress, evolveNode } from '../node/evolve.js';
-import { evolveSettings } from '../settings/evolve.js';
+import { evolveSettings, nodesInReach } from '../settings/evolve.js';
 import { effectiveMultiplex } from '../settings/settings.js';
 
 /** Ids of the touched nodes. A deleted node is not among them: it has no configuration any more. */
@@ -40,7 +40,7 @@ export function affectedNodes(fleet: Fleet, event: FleetEvent, at: string): Iter
     case 'ConnectivityUpdated': {
       const before = fleet.settings.value;
       const after = evolveSettings(before, event, at);
-      return [...fleet.nodes.ids()].filter((id) => {
+      return [...nodesInReach(event.data.changes, fleet.nodes.ids())].filter((id) => {
         const [from, to] = [effectiveMultiplex(before, id), effectiveMultiplex(after, id)];
         return from.multiplex !== to.multiplex || from.multiplex_port !== to.multiplex_port;
       });

@@ -32,6 +32,12 @@ export function createIdempotencyTable(journal: Journal): IdempotencyTable {
 const hourOf = (at: number): number => Math.floor(at / hourMs);
 
 export function putKey(table: IdempotencyTable, keyHash: string, accepted: AcceptedKey): void {
+  // A key that is used again after its window leaves its old hour, or it would be dropped with it.
+  const before = table.keys.get(keyHash);
+  if (before !== undefined) table.hours.remove(String(hourOf(before.at)), keyHash);
+  // A key that ran out may be used again before its hour is dropped: that hour must not take the new use with it.
+  const earlier = table.keys.get(keyHash);
+  if (earlier !== undefined) table.hours.remove(String(hourOf(earlier.at)), keyHash);
   table.keys.set(keyHash, accepted);
   table.hours.add(String(hourOf(accepted.at)), keyHash);
 }

@@ -64,6 +64,7 @@ export interface ClaimIndex {
   addresses(nodeId: string, transport: string, port: number): ReadonlySet<string>;
   owners(claim: Pick<Claim, 'nodeId' | 'transport' | 'port'>, addr: string, family: ClaimFamily): ReadonlySet<string>;
   ownersOfValue(claim: Claim, value: string): ReadonlySet<string>;
+  /** Everything that is held, under keys of its own: to compare two indexes. */
   entries(): IterableIterator<[string, ReadonlySet<string>]>;
 }
 
@@ -91,6 +92,13 @@ export function createClaimIndex(journal: Journal): ClaimIndex {
     addresses: (nodeId, transport, port) => addresses.get(`${nodeId}/${transport}/${port}`),
     owners: (claim, addr, family) => byFamily.get(familyKey(claim, addr, family)),
     ownersOfValue: (claim, value) => byValue.get(valueKey(claim, value)),
-    entries: () => byValue.entries(),
+    *entries() {
+      const indexes = [
+        ['address', addresses],
+        ['family', byFamily],
+        ['value', byValue],
+      ] as const;
+      for (const [name, index] of indexes) for (const [key, found] of index.entries()) yield [`${name} ${key}`, found];
+    },
   };
 }

@@ -60,7 +60,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** One route per server name; a RAW hop without names is the default route. */
 function routesOf(fleet: Fleet, chain: ChainState, index: number, hop: Hop): readonly IntendedRoute[] {
-  const upstreamId = index === chain.hops.length - 1 ? upstreamOf(chain) : undefined;
+  const upstreamId = upstreamBehind(chain, index);
   const upstream = upstreamId === undefined ? undefined : fleet.upstreams.get(upstreamId);
   const source = upstream === undefined ? 'l4_chain' : 'l4_upstream';
   const sourceLabel = upstream?.name ?? chain.name;
@@ -72,7 +72,7 @@ function routesOf(fleet: Fleet, chain: ChainState, index: number, hop: Hop): rea
     matchValue,
     nextHop,
     resourceId: chain.id,
-    deployed: standsDeployed(fleet, chain, hop, matchValue, nextHop),
+    deployed: standsDeployed(fleet, chain, hop, matchValue, nextHop, upstreamId),
   }));
 }
 
@@ -88,7 +88,19 @@ function nextHopOf(fleet: Fleet, definition: ChainDefinition, index: number): st
   return 'endpoint' in target ? target.endpoint : (fleet.upstreams.get(target.upstream_id)?.endpoint ?? '');
 }
 
-function standsDeployed(fleet: Fleet, chain: ChainState, hop: Hop, matchValue: string, nextHop: string): boolean {
+/** The registered upstream that a hop leads into. */
+function upstreamBehind(definition: ChainDefinition, index: number): string | undefined {
+  return index === definition.hops.length - 1 ? upstreamOf(definition) : undefined;
+}
+
+function standsDeployed(
+  fleet: Fleet,
+  chain: ChainState,
+  hop: Hop,
+  matchValue: string,
+  nextHop: string,
+  upstreamId: string | undefined,
+): boolean {
   const { deployed } = chain;
   if (deployed === null || deployed.payload !== chain.payload) return false;
   const index = deployed.hops.findIndex((other) => other.node_id === hop.node_id);
@@ -100,6 +112,8 @@ function standsDeployed(fleet: Fleet, chain: ChainState, hop: Hop, matchValue: s
     other.outer === hop.outer &&
     other.security === hop.security &&
     matchesOf(other).some(([, value]) => value === matchValue) &&
-    nextHopOf(fleet, deployed, index) === nextHop
+    nextHopOf(fleet, deployed, index) === nextHop &&
+    // Two upstreams may have one endpoint.
+    upstreamBehind(deployed, index) === upstreamId
   );
 }

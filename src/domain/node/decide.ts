@@ -6,6 +6,7 @@ import type { Changes } from '../change.js';
 import { changesOf } from '../change.js';
 import { liveDiallers } from '../compile/affected.js';
 import type { Fleet } from '../fleet/fleet.js';
+import { generationOf } from '../fleet/fleet.js';
 import { versionMismatch } from '../if-match.js';
 import { chainOwner } from '../listeners/claims.js';
 import { describeOwners } from '../listeners/collisions.js';
@@ -74,9 +75,14 @@ function remove(fleet: Fleet, node: NodeState, command: Of<'DeleteNode'>): Decis
   if (owners.size > 0) {
     return refuse('conflict', `the node "${node.name}" is still named by ${describeOwners(fleet, owners)}`);
   }
-  const { name, description, address, labels } = node;
+  const { name, description, address, labels, generation_offset } = node;
   const override = fleet.settings.value.nodes[node.id] ?? null;
-  return ok([{ type: 'NodeDeleted', data: { node_id: node.id, name, description, address, labels, override } }]);
+  return ok([
+    {
+      type: 'NodeDeleted',
+      data: { node_id: node.id, name, description, address, labels, override, generation_offset },
+    },
+  ]);
 }
 
 function reportAddress(fleet: Fleet, node: NodeState, command: Of<'ReportNodeAddress'>): Decision<NodeEvent> {
@@ -98,6 +104,8 @@ function reportAddress(fleet: Fleet, node: NodeState, command: Of<'ReportNodeAdd
 
 /** The offset that puts the node's next generation above what its agent runs. It never falls. */
 function raise(fleet: Fleet, node: NodeState, reported: number): Decision<NodeEvent> {
+  // Another instance may have raised it meanwhile.
+  if (reported < (generationOf(fleet, node.id) ?? 0)) return ok([]);
   const revision = fleet.touched.get(node.id) ?? fleet.revision.value;
   const to = Math.max(node.generation_offset, reported - revision);
   if (fleet.revision.value + to + 2 > limits.fleet.generationMax) {

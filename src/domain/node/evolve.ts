@@ -21,10 +21,11 @@ function evolveLabels(labels: Labels, changes: Changes): Labels {
 
 /** Changes that turn one set of labels into another, one per key. */
 export function labelChanges(from: Labels, to: Labels): Changes {
-  const keys = new Set([...Object.keys(from), ...Object.keys(to)]);
-  const changed = [...keys].filter((key) => from[key] !== to[key]).sort();
+  // Maps, for a label may be called `constructor`.
+  const [before, after] = [new Map(Object.entries(from)), new Map(Object.entries(to))];
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
   return Object.fromEntries(
-    changed.map((key) => [labelPrefix + key, { from: from[key] ?? null, to: to[key] ?? null }]),
+    changed.sort().map((key) => [labelPrefix + key, { from: before.get(key) ?? null, to: after.get(key) ?? null }]),
   );
 }
 

@@ -57,6 +57,8 @@ export type NodeEvent =
         readonly labels: Labels;
         /** Goes with the node and comes back with it. */
         readonly override: MultiplexOverride | null;
+        /** Without it a node that comes back could take a generation that its agent has seen before. */
+        readonly generation_offset: number;
       };
     }
   | {

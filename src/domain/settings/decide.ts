@@ -10,7 +10,7 @@ import { describeOwner, tcpListenerOn } from '../listeners/collisions.js';
 import type { MultiplexOverride } from '../node/node.js';
 import type { Decision, Refusal } from '../refusal.js';
 import { refuse } from '../refusal.js';
-import { evolveSettings, overrideField } from './evolve.js';
+import { evolveSettings, nodesInReach, overrideField } from './evolve.js';
 import type { SettingsEvent, SettingsState, UpdateConnectivity } from './settings.js';
 import { effectiveMultiplex } from './settings.js';
 
@@ -40,7 +40,7 @@ export function decideSettings(fleet: Fleet, command: UpdateConnectivity): Decis
   if (Object.keys(changes).length === 0) return ok([]);
   const event: SettingsEvent = { type: 'ConnectivityUpdated', data: { changes } };
   const next = evolveSettings(settings, event, '');
-  const refusal = valueRefusal(next) ?? portCollision(fleet, settings, next);
+  const refusal = valueRefusal(next) ?? portCollision(fleet, settings, next, changes);
   return refusal === undefined ? ok([event]) : { ok: false, error: refusal };
 }
 
@@ -80,8 +80,13 @@ function valueRefusal(next: SettingsState): Refusal | undefined {
 }
 
 /** A multiplex port is held on `::` and shares with nothing. */
-function portCollision(fleet: Fleet, before: SettingsState, after: SettingsState): Refusal | undefined {
-  for (const nodeId of fleet.nodes.ids()) {
+function portCollision(
+  fleet: Fleet,
+  before: SettingsState,
+  after: SettingsState,
+  changes: Changes,
+): Refusal | undefined {
+  for (const nodeId of nodesInReach(changes, fleet.nodes.ids())) {
     const port = effectiveMultiplex(after, nodeId).multiplex_port;
     if (port === null || port === effectiveMultiplex(before, nodeId).multiplex_port) continue;
     const taken = tcpListenerOn(fleet, nodeId, port);

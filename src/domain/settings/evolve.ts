@@ -1,4 +1,5 @@
 /** Folds settings events; pure. A change of an override is the field `nodes.<id>`, null for none. */
+import type { Changes } from '../change.js';
 import { withChanges } from '../change.js';
 import type { MultiplexOverride } from '../node/node.js';
 import type { SettingsEvent, SettingsState } from './settings.js';
@@ -12,6 +13,14 @@ export function overrideField(nodeId: string): string {
 /** The node that a settings field overrides, or undefined for a global field. */
 export function overriddenNode(field: string): string | undefined {
   return field.startsWith(overridePrefix) ? field.slice(overridePrefix.length) : undefined;
+}
+
+/** The nodes whose effective multiplex the changes may move: all there are for a global field, else those overridden. */
+export function nodesInReach(changes: Changes, all: Iterable<string>): Iterable<string> {
+  if (changes['multiplex'] !== undefined || changes['multiplex_port'] !== undefined) return all;
+  return Object.keys(changes)
+    .map(overriddenNode)
+    .filter((id) => id !== undefined);
 }
 
 /** The settings after one event. */

@@ -53,6 +53,8 @@ export interface Environment<Name extends string> {
   /** Ended early once `maxBytes` of values have been read: at least one entry if there is any. */
   entries(database: Name, range: Range & { readonly maxBytes?: number }): Entry[];
   keys(database: Name, range: Range): Buffer[];
+  /** How many keys a range has; the library counts a million in some tens of milliseconds. */
+  count(database: Name, range: { readonly from: Buffer; readonly to: Buffer }): number;
   /** Values of a text database, ended early once about `maxBytes` have been read: at least one entry if there is any. */
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
   /** Writes all changes as one transaction. One at a time: the caller waits for the outcome before the next. */
@@ -81,9 +83,14 @@ function openHandles<Name extends string>(path: string, kinds: Readonly<Record<N
     eventTurnBatching: false,
   });
   const databases = new Map<Name, Database<unknown, Buffer>>();
-  for (const name of names) {
-    const encoding = kinds[name] === 'text' ? 'string' : 'binary';
-    databases.set(name, root.openDB<unknown, Buffer>(name, { encoding, keyEncoding: 'binary' }));
+  try {
+    for (const name of names) {
+      const encoding = kinds[name] === 'text' ? 'string' : 'binary';
+      databases.set(name, root.openDB<unknown, Buffer>(name, { encoding, keyEncoding: 'binary' }));
+    }
+  } catch (error) {
+    void root.close();
+    throw error;
   }
   return { root, databases };
 }
@@ -176,6 +183,14 @@ export function openEnvironment<Name extends string>(
   }
 
   let closed = false;
+  let failing = false;
+
+  /** Said once, loudly, until a commit succeeds again: a full disk must not fill the log as well. */
+  function failed(fields: object, message: string): void {
+    if (failing) logger.debug({ path, ...fields }, message);
+    else logger.error({ path, ...fields }, message);
+    failing = true;
+  }
 
   return {
     get: (name, key) => database(name).getBinary(key),
@@ -195,6 +210,7 @@ export function openEnvironment<Name extends string>(
       for (const key of database(name).getKeys(options(range))) found.push(bytesOf(key));
       return found;
     },
+    count: (name, range) => database(name).getKeysCount({ start: range.from, end: range.to }),
     texts(name, range) {
       const found: TextEntry[] = [];
       let characters = 0;
@@ -217,7 +233,7 @@ export function openEnvironment<Name extends string>(
         await reserve.ensure(usedBytes(current.root), commitBytes(changes));
       } catch (error) {
         const cause = errorText(error);
-        logger.error({ path, cause }, 'storage has no room for a commit');
+        failed({ cause }, 'storage has no room for a commit');
         return { kind: 'not_written', cause };
       }
       const targets = changes.map((change) => database(change.database));
@@ -229,11 +245,13 @@ export function openEnvironment<Name extends string>(
             else void target?.put(change.key, change.value);
           }
         });
+        if (failing) logger.info({ path }, 'storage can be written again');
+        failing = false;
         return { kind: 'durable' };
       } catch (error) {
         const cause = await commitCause(error);
         const broken = await reopenIfBroken();
-        logger.error({ path, cause, broken }, 'storage commit failed');
+        failed({ cause, broken }, 'storage commit failed');
         return broken ? { kind: 'unknown', cause } : { kind: 'not_written', cause };
       }
     },

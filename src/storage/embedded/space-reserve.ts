@@ -11,7 +11,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 const pageBytes = 4096;
 const zeros = Buffer.alloc(1024 * 1024);
 /** Written at once beyond what is needed, so that most commits find room. */
-const extraBytes = { min: 1024 * 1024, max: 64 * 1024 * 1024 };
+const extraBytes = { min: 1024 * 1024, max: 16 * 1024 * 1024 };
 
 export interface SpaceReserve {
   /**
@@ -35,9 +35,15 @@ export function commitBytes(changes: readonly { readonly value: Buffer | undefin
 export function createSpaceReserve(path: string): SpaceReserve {
   let file: FileHandle | undefined;
   let size = 0;
+  /** What could not be had last time: until then the disk is full for smaller commits too, so that it does not flap. */
+  let refused = 0;
   return {
-    async ensure(used, need) {
-      if (used + need <= size) return;
+    async ensure(used, wanted) {
+      const need = Math.max(wanted, refused);
+      if (used + need <= size) {
+        refused = 0;
+        return;
+      }
       file ??= await open(path, 'r+');
       size = (await file.stat()).size;
       // Zeros only ever go behind the end of the file, whatever `used` says.
@@ -50,10 +56,12 @@ export function createSpaceReserve(path: string): SpaceReserve {
           size += bytesWritten;
         } catch (error) {
           // The extra is only for comfort.
-          if (used + need <= size) return;
+          if (used + need <= size) break;
+          refused = need;
           throw error;
         }
       }
+      refused = 0;
     },
     async close() {
       const open = file;

@@ -20,7 +20,11 @@ process.on('unhandledRejection', (error) => {
 
 const dataDir = process.argv[2] ?? '';
 const { eventStore, readStore } = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
-const documents = await readStore.collection({ name: 'seen', version: 1, indexes: [{ fields: ['n'] }] });
+const documents = await readStore.collection({
+  name: 'seen',
+  version: 1,
+  indexes: [{ fields: ['n'] }, { fields: ['name', 'n'] }],
+});
 say('open');
 
 const attempt = async (work: Promise<unknown>): Promise<string> => {
@@ -35,14 +39,23 @@ const attempt = async (work: Promise<unknown>): Promise<string> => {
 for (let round = 1; ; round += 1) {
   const appends = Array.from({ length: 4 }, async (_, index) => {
     const stream = `svc-${index}`;
-    const events = commandOf(3, { text: 'x'.repeat(2000) });
+    const events = commandOf(3, { text: 'x'.repeat((round * 977 + index * 2111) % 20_000) });
     const head = await lastRevision(eventStore, stream);
     const outcome = await eventStore.append(stream, head ?? 'no_stream', events);
     say(`${outcome.kind} ${events[0]?.metadata.command.id ?? ''} ${stream}`);
   });
   await Promise.all(appends);
-  const fields = { n: round, text: 'y'.repeat(5000) };
-  const wrote = await attempt(documents.write([{ kind: 'put', id: `id-${round}`, position: round, fields }]));
+  const writes = Array.from({ length: 1 + (round % 40) }, (_, index) => ({
+    kind: 'put' as const,
+    id: `id-${index === 0 ? round : `${round % 7}-${(index * 7919) % 500}`}`,
+    position: round,
+    fields: {
+      n: round,
+      name: `${(index * 31) % 1000}`.repeat(20),
+      text: 'y'.repeat((round * 37 + index * 511) % 9000),
+    },
+  }));
+  const wrote = await attempt(documents.write(writes));
   say(`document ${wrote} ${round}`);
   say(`read ${(await readAll(eventStore, 'svc-0')).length} ${await documents.count()}`);
   say(`ping ${await attempt(eventStore.ping())} ${await attempt(readStore.ping())}`);

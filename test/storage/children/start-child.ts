@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 export interface Child {
   readonly process: ChildProcess;
   readonly lines: string[];
+  /** The end of what it wrote to its standard error. */
+  errors(): string;
   /** Resolves with the first line that fits, which may have come already. */
   line(fits: (line: string) => boolean, timeoutMs?: number): Promise<string>;
   stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
@@ -32,6 +34,7 @@ export function startChild(script: string, args: readonly string[], before: read
   return {
     process: child,
     lines,
+    errors: () => errors,
     async line(fits, timeoutMs = 20_000) {
       const until = Date.now() + timeoutMs;
       let scanned = 0;

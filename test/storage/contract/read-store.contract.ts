@@ -252,18 +252,25 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
       it('tell long strings apart that begin alike, and sort them', async () => {
         const collection = await store().collection(spec([['a'], ['b', 'a']]));
         const long = 'x'.repeat(600);
-        const documents: PlainDocument[] = [`${long}b`, `${long}a`, long, `${long}\u{1f600}`, 'x', 'y'].map(
-          (a, index) => ({
-            id: `d${index}`,
-            fields: { a, b: 1 },
-          }),
-        );
+        const texts = [
+          `${long}b`,
+          `${long}a`,
+          long,
+          `${long}\u{1f600}`,
+          'x',
+          'y',
+          ...[199, 200, 201].map((n) => 'x'.repeat(n)),
+        ];
+        const documents: PlainDocument[] = texts.map((a, index) => ({ id: `d${index}`, fields: { a, b: 1 } }));
         await collection.write(documents.map(({ id, fields }) => put(id, 1, fields)));
         const queries: Query[] = [
           { sort: [{ field: 'a', direction: 'asc' }], limit: 10 },
           { sort: [{ field: 'a', direction: 'desc' }], limit: 2 },
           { where: [{ field: 'a', op: 'eq', value: `${long}a` }], limit: 10 },
           { where: [{ field: 'a', op: 'gt', value: `${long}a` }], limit: 10 },
+          { where: [{ field: 'a', op: 'eq', value: 'x'.repeat(200) }], limit: 10 },
+          { where: [{ field: 'a', op: 'lte', value: 'x'.repeat(200) }], limit: 10 },
+          { where: [{ field: 'a', op: 'gt', value: 'x'.repeat(200) }], limit: 10 },
           { where: [{ field: 'b', op: 'eq', value: 1 }], sort: [{ field: 'a', direction: 'desc' }], limit: 3, skip: 1 },
         ];
         for (const one of queries) {

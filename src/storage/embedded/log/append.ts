@@ -62,7 +62,13 @@ function standsAt(
   return position;
 }
 
-/** `now`: milliseconds since the epoch. Changes the batch only when the outcome is a fresh `appended`. */
+export interface Decision {
+  readonly outcome: AppendOutcome;
+  /** False for a conflict and for a repeat: nothing was put into the batch. */
+  readonly wrote: boolean;
+}
+
+/** `now`: milliseconds since the epoch. */
 export function decideAppend(
   batch: LogBatch,
   recent: RecentAppends,
@@ -70,15 +76,19 @@ export function decideAppend(
   stream: string,
   expected: ExpectedRevision,
   events: readonly EncodedEvent[],
-): AppendOutcome {
+): Decision {
   const known = readStreamRecord(batch.get, stream);
   const head = known?.head ?? -1;
-  const conflict: AppendOutcome = { kind: 'conflict', actual: head < 0 ? 'no_stream' : head };
+  const conflict: Decision = {
+    outcome: { kind: 'conflict', actual: head < 0 ? 'no_stream' : head },
+    wrote: false,
+  };
   const firstId = events[0]?.id ?? '';
 
-  const repeated = (revision: number): AppendOutcome | undefined => {
+  const repeated = (revision: number): Decision | undefined => {
     const position = known === undefined ? undefined : standsAt(batch, known, revision, events);
-    return position === undefined ? undefined : { kind: 'appended', revision: revision + events.length - 1, position };
+    if (position === undefined) return undefined;
+    return { outcome: { kind: 'appended', revision: revision + events.length - 1, position }, wrote: false };
   };
 
   if (expected === 'any') {
@@ -106,5 +116,5 @@ export function decideAppend(
   putStreamRecord(batch, stream, { ...record, head: head + events.length });
   putCounters(batch, { ...counters, position });
   if (expected === 'any') recent.remember(stream, firstId, revision);
-  return { kind: 'appended', revision: head + events.length, position };
+  return { outcome: { kind: 'appended', revision: head + events.length, position }, wrote: true };
 }

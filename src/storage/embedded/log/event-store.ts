@@ -104,19 +104,13 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
     if (stream.length === 0 || stream.length > 256) throw new RangeError('a stream name has 1 to 256 characters');
     const encoded = events.map(encodeEvent);
     assertAppendable(encoded.map(({ bytes }) => bytes));
-    let wrote = false;
     const written = await writer
-      .run((batch) => {
-        const before = readCounters(batch.get).position;
-        const outcome = decideAppend(batch, recent, clock.now(), stream, expected, encoded);
-        wrote = readCounters(batch.get).position !== before;
-        return outcome;
-      })
+      .run((batch) => decideAppend(batch, recent, clock.now(), stream, expected, encoded))
       .catch((error: unknown) => ({ kind: 'not_written' as const, cause: errorText(error) }));
     switch (written.kind) {
       case 'durable':
-        if (wrote) wakeUp.notify();
-        return written.value;
+        if (written.value.wrote) wakeUp.notify();
+        return written.value.outcome;
       case 'not_written':
         return { kind: 'unavailable', cause: written.cause };
       case 'unknown':

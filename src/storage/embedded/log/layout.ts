@@ -89,29 +89,45 @@ export function numberKey(stream: number): Buffer {
 
 const countersKey = Buffer.from('counters');
 
-function parse<T>(value: Buffer | undefined): T | undefined {
-  // What is parsed here was written by the functions beside it, under the folder's format version.
-  return value === undefined ? undefined : (JSON.parse(value.toString('utf8')) as T);
-}
-
 type Get = (database: LogDatabase, key: Buffer) => Buffer | undefined;
 
+const recordBytes = 10;
+
+/** Fixed places, as every append reads and writes one; the retention follows as JSON, when there is one. */
+function encodeRecord(record: StreamRecord): Buffer {
+  const { maxAgeSeconds, maxCount } = record.retention;
+  const plain = maxAgeSeconds === undefined && maxCount === undefined;
+  const retention = plain ? '' : JSON.stringify(record.retention);
+  const value = Buffer.allocUnsafe(recordBytes + Buffer.byteLength(retention));
+  value.writeUInt32BE(record.number, 0);
+  value.writeUIntBE(record.head + 1, 4, 6);
+  value.write(retention, recordBytes);
+  return value;
+}
+
 export function readStreamRecord(get: Get, name: string): StreamRecord | undefined {
-  return parse<StreamRecord>(get('streams', streamKey(name)));
+  const value = get('streams', streamKey(name));
+  if (value === undefined) return undefined;
+  const retention = value.length > recordBytes ? (JSON.parse(value.toString('utf8', recordBytes)) as Retention) : {};
+  return { number: value.readUInt32BE(0), head: value.readUIntBE(4, 6) - 1, retention };
 }
 
 export function readCounters(get: Get): Counters {
-  return parse<Counters>(get('meta', countersKey)) ?? { position: 0, streams: 0 };
+  const value = get('meta', countersKey);
+  return value === undefined
+    ? { position: 0, streams: 0 }
+    : { position: value.readUIntBE(0, 6), streams: value.readUInt32BE(6) };
 }
 
-const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-
 export function putStreamRecord(batch: LogBatch, name: string, record: StreamRecord): void {
-  batch.put('streams', streamKey(name), json(record));
+  batch.put('streams', streamKey(name), encodeRecord(record));
 }
 
 export function putCounters(batch: LogBatch, counters: Counters): void {
-  batch.put('meta', countersKey, json(counters));
+  const value = Buffer.allocUnsafe(10);
+  value.writeUIntBE(counters.position, 0, 6);
+  value.writeUInt32BE(counters.streams, 6);
+  batch.put('meta', countersKey, value);
 }
 
 /** The record of a stream, made when it is new. */

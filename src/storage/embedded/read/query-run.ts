@@ -45,8 +45,11 @@ function hasKeys(environment: ReadEnvironment, range: KeyRange): boolean {
 
 const sortedUnique = (ids: Iterable<string>): string[] => [...new Set(ids)].sort(compareText);
 
-/** Groups of ids that the index holds equal, each ascending; the groups follow the plan's order. */
-async function* orderedRuns(environment: ReadEnvironment, plan: IndexPlan): AsyncGenerator<string[], void, void> {
+/**
+ * The ids in the plan's order, a slice of the index at a time. Entries that the index holds equal form a run, in which
+ * ids ascend whatever the direction.
+ */
+async function* orderedIds(environment: ReadEnvironment, plan: IndexPlan): AsyncGenerator<string[], void, void> {
   const fields = plan.index.fields.length;
   const ranges = plan.ranges.filter((range) => hasKeys(environment, range));
   const parse = (key: Buffer): ParsedKey => {
@@ -56,18 +59,26 @@ async function* orderedRuns(environment: ReadEnvironment, plan: IndexPlan): Asyn
   };
   const [single] = ranges;
   if (ranges.length === 1 && single !== undefined) {
+    // Upward in an index that ends with the sorted field, the keys are in order as they are.
+    const asTheyAre = !plan.descending && plan.sortField === fields - 1;
     let value: string | undefined;
     let run: string[] = [];
     for await (const keys of keySlices(environment, 'indexes', single, plan.descending)) {
+      const ordered: string[] = [];
       for (const key of keys) {
         const parsed = parse(key);
-        if (value !== undefined && parsed.value !== value) {
-          yield sortedUnique(run);
+        if (asTheyAre) {
+          ordered.push(parsed.id);
+          continue;
+        }
+        if (parsed.value !== value) {
+          for (const id of run.length > 1 ? sortedUnique(run) : run) ordered.push(id);
           run = [];
         }
         value = parsed.value;
         run.push(parsed.id);
       }
+      if (ordered.length > 0) yield ordered;
     }
     if (run.length > 0) yield sortedUnique(run);
     return;
@@ -153,18 +164,13 @@ function createWindow(query: Query): { take(ids: readonly string[]): void; ids: 
 
 async function runOrdered(target: QueryTarget, plan: IndexPlan, query: Query): Promise<Page> {
   const page = createWindow(query);
-  let loaded = 0;
-  for await (const run of orderedRuns(target.environment, plan)) {
+  for await (const ids of orderedIds(target.environment, plan)) {
     if (plan.residual.length === 0) {
-      page.take(run);
+      page.take(ids);
       continue;
     }
-    for await (const slice of documentSlices(target, run)) {
+    for await (const slice of documentSlices(target, ids)) {
       page.take(slice.filter(({ fields }) => matchesAll(fields, plan.residual)).map(({ id }) => id));
-      loaded += slice.length;
-      if (loaded < limits.storage.sliceEntries) continue;
-      loaded = 0;
-      await yieldToEventLoop();
     }
   }
   return { items: loadAll(target, page.ids), total: page.total() };
@@ -230,7 +236,8 @@ export async function countMatching(target: QueryTarget, where: readonly Filter[
   const plan = planQuery(target.collection, target.indexes, where, []);
   const residual = plan?.residual ?? where;
   if (residual.length === 0) {
-    return plan === undefined ? (await allIds(target)).length : (await candidates(target.environment, plan)).size;
+    if (plan !== undefined) return (await candidates(target.environment, plan)).size;
+    return target.environment.count('documents', within(collectionPrefix(target.collection)));
   }
   let count = 0;
   const ids = plan === undefined ? undefined : [...(await candidates(target.environment, plan))];

@@ -1,0 +1,66 @@
+/**
+ * Public addresses that hellos report, passed on when they differ from what is known, at most once a minute per node;
+ * what came too soon is passed on when the minute is over. Decides nothing: the command does.
+ * Implements `domain.md`, Generation (`NodeReportedAddressChanged`).
+ */
+import { isIPv4, isIPv6 } from 'node:net';
+import type { Delivery } from '../../delivery/port.js';
+import type { AgentHello } from '../../gen/svc/control/v1/session.js';
+import type { Clock } from '../../kernel/clock.js';
+import { errorText } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+
+export type ReportAddress = (nodeId: string, ipv4: string | null, ipv6: string | null) => Promise<void>;
+
+export interface AddressReports {
+  hello(nodeId: string, hello: Pick<AgentHello, 'publicIpv4' | 'publicIpv6'>): void;
+  /** Passes on what is due, and forgets nodes whose minute is over. */
+  sweep(): void;
+}
+
+interface Entry {
+  reportedAt: number;
+  waiting: { readonly ipv4: string; readonly ipv6: string } | undefined;
+}
+
+export function createAddressReports(
+  deps: { readonly delivery: Pick<Delivery, 'node'>; readonly clock: Clock; readonly logger: Logger },
+  report: ReportAddress,
+): AddressReports {
+  /** One entry per node that said hello within the last minute. */
+  const entries = new Map<string, Entry>();
+
+  const send = (nodeId: string, ipv4: string, ipv6: string): boolean => {
+    const node = deps.delivery.node(nodeId);
+    if (node === undefined) return false;
+    // An agent that does not know an address says nothing about it.
+    const v4 = ipv4 === '' ? node.public_ipv4 : ipv4;
+    const v6 = ipv6 === '' ? node.public_ipv6 : ipv6;
+    if (v4 === node.public_ipv4 && v6 === node.public_ipv6) return false;
+    report(nodeId, v4, v6).catch((error: unknown) => {
+      deps.logger.warn({ node_id: nodeId, error: errorText(error) }, 'a reported address could not be recorded');
+    });
+    return true;
+  };
+
+  return {
+    hello(nodeId, hello) {
+      const ipv4 = isIPv4(hello.publicIpv4) ? hello.publicIpv4 : '';
+      const ipv6 = isIPv6(hello.publicIpv6) ? hello.publicIpv6 : '';
+      const entry = entries.get(nodeId);
+      if (entry !== undefined) entry.waiting = { ipv4, ipv6 };
+      else if (send(nodeId, ipv4, ipv6)) entries.set(nodeId, { reportedAt: deps.clock.monotonic(), waiting: undefined });
+    },
+    sweep() {
+      const now = deps.clock.monotonic();
+      for (const [nodeId, entry] of entries) {
+        if (now - entry.reportedAt < limits.fleet.addressReportEveryMs) continue;
+        const { waiting } = entry;
+        entry.waiting = undefined;
+        if (waiting !== undefined && send(nodeId, waiting.ipv4, waiting.ipv6)) entry.reportedAt = now;
+        else entries.delete(nodeId);
+      }
+    },
+  };
+}

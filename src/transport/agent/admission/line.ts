@@ -1,0 +1,70 @@
+/**
+ * A line in front of something that lets one through at a time: first come, first served, bounded, and nobody waits
+ * longer than told. Knows nothing of what is behind it.
+ */
+export interface LineOptions {
+  /** 0: the next may pass now. Else the milliseconds after which it is worth asking again; Infinity: after `poke`. */
+  delay(): number;
+  /** Called for each that passes, before the next is judged. */
+  take(): void;
+  readonly maxWaiting: number;
+}
+
+export interface Line {
+  /** True when it was this one's turn within `waitMs`; false at once when the line is full or closed. */
+  enter(waitMs: number): Promise<boolean>;
+  /** Something has become free. */
+  poke(): void;
+  /** Turns away everybody who waits. */
+  close(): void;
+  readonly waiting: number;
+}
+
+export function createLine(options: LineOptions): Line {
+  const waiters = new Set<(passed: boolean) => void>();
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  const poke = (): void => {
+    clearTimeout(timer);
+    for (const waiter of waiters) {
+      const delay = options.delay();
+      if (delay > 0) {
+        if (Number.isFinite(delay)) timer = setTimeout(poke, Math.max(1, Math.ceil(delay)));
+        return;
+      }
+      options.take();
+      waiter(true);
+    }
+  };
+
+  return {
+    async enter(waitMs) {
+      if (closed) return false;
+      if (waiters.size === 0 && options.delay() === 0) {
+        options.take();
+        return true;
+      }
+      if (waiters.size >= options.maxWaiting || waitMs <= 0) return false;
+      return new Promise((resolve) => {
+        const settle = (passed: boolean): void => {
+          clearTimeout(deadline);
+          waiters.delete(settle);
+          resolve(passed);
+        };
+        const deadline = setTimeout(() => settle(false), waitMs);
+        waiters.add(settle);
+        poke();
+      });
+    },
+    poke,
+    close() {
+      closed = true;
+      clearTimeout(timer);
+      for (const waiter of waiters) waiter(false);
+    },
+    get waiting() {
+      return waiters.size;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/**
+ * What one node may offer: 1 per second, burst 10, charged by offers that authenticated and refunded by the first valid
+ * frame. Nobody without the PSK can use it up. Implements `agent-protocol.md`, OpenSession.
+ */
+import type { Clock } from '../../../kernel/clock.js';
+import { limits } from '../../../kernel/limits.js';
+import { createBoundedMap } from '../../../security/bounded-map.js';
+import { createTokenBucket } from './token-bucket.js';
+import type { TokenBucket } from './token-bucket.js';
+
+export interface NodeBudget {
+  /** False: over the budget. */
+  charge(nodeId: string): boolean;
+  refund(nodeId: string): void;
+}
+
+export function createNodeBudget(clock: Clock): NodeBudget {
+  const buckets = createBoundedMap<string, TokenBucket>(limits.agent.nodeBudgets);
+  return {
+    charge(nodeId) {
+      const now = clock.monotonic();
+      let bucket = buckets.get(nodeId);
+      if (bucket === undefined) {
+        bucket = createTokenBucket(limits.agent.nodeOffersPerSecond, limits.agent.nodeOffersBurst, now);
+        buckets.set(nodeId, bucket);
+      }
+      if (bucket.wait(now) > 0) return false;
+      bucket.take(now);
+      return true;
+    },
+    refund(nodeId) {
+      buckets.get(nodeId)?.give(clock.monotonic());
+    },
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * Sessions that were opened but not attached: 10 s each, at most two per node (the oldest goes), found only from the
+ * connection that opened them, taken once. Implements `agent-protocol.md`, OpenSession and Control.
+ */
+import { limits } from '../../../kernel/limits.js';
+import type { NoiseSession } from '../../../noise/handshake.js';
+import type { AgentConnection } from '../agent-stream.js';
+import type { Told } from '../told.js';
+
+export interface PendingSession {
+  readonly nodeId: string;
+  /** 16 bytes, and the same in lower-case hex. */
+  readonly sessionId: Uint8Array;
+  readonly id: string;
+  readonly connection: AgentConnection;
+  readonly noise: NoiseSession;
+  /** Monotonic milliseconds. */
+  readonly openedAt: number;
+  /** The intervals granted. */
+  readonly told: Told;
+}
+
+export interface PendingTable {
+  add(session: PendingSession): void;
+  /** Takes a session out for its stream; undefined when there is none of that id, here, now. */
+  take(sessionId: Uint8Array, connection: AgentConnection, now: number): PendingSession | undefined;
+  dropNode(nodeId: string): void;
+  /** Drops what is older than 10 s. */
+  sweep(now: number): void;
+  clear(): void;
+  readonly size: number;
+}
+
+/** @param onFreed is called whenever a place has become free */
+export function createPendingTable(onFreed: () => void): PendingTable {
+  /** In the order of opening. */
+  const byId = new Map<string, PendingSession>();
+  const byNode = new Map<string, Set<PendingSession>>();
+  /** One close listener per connection, however many sessions it opens. */
+  const byConnection = new WeakMap<AgentConnection, Set<PendingSession>>();
+
+  const remove = (session: PendingSession): void => {
+    if (!byId.delete(session.id)) return;
+    const ofNode = byNode.get(session.nodeId);
+    ofNode?.delete(session);
+    if (ofNode?.size === 0) byNode.delete(session.nodeId);
+    byConnection.get(session.connection)?.delete(session);
+    onFreed();
+  };
+  const drop = (session: PendingSession): void => {
+    session.noise.send.wipe();
+    session.noise.receive.wipe();
+    remove(session);
+  };
+  const expired = (session: PendingSession, now: number): boolean =>
+    now - session.openedAt > limits.agent.pendingSessionMs;
+
+  return {
+    add(session) {
+      const ofNode = byNode.get(session.nodeId) ?? new Set();
+      for (const oldest of ofNode) {
+        if (ofNode.size < limits.agent.pendingPerNode) break;
+        drop(oldest);
+      }
+      byNode.set(session.nodeId, ofNode.add(session));
+      byId.set(session.id, session);
+      const ofConnection = byConnection.get(session.connection);
+      if (ofConnection !== undefined) {
+        ofConnection.add(session);
+        return;
+      }
+      const sessions = new Set([session]);
+      byConnection.set(session.connection, sessions);
+      session.connection.onClose(() => {
+        for (const left of sessions) drop(left);
+      });
+    },
+    take(sessionId, connection, now) {
+      const session = byId.get(Buffer.from(sessionId).toString('hex'));
+      if (session === undefined || session.connection !== connection) return undefined;
+      if (expired(session, now)) {
+        drop(session);
+        return undefined;
+      }
+      remove(session);
+      return session;
+    },
+    dropNode(nodeId) {
+      for (const session of byNode.get(nodeId) ?? []) drop(session);
+    },
+    sweep(now) {
+      for (const session of byId.values()) {
+        if (!expired(session, now)) return;
+        drop(session);
+      }
+    },
+    clear() {
+      for (const session of byId.values()) drop(session);
+    },
+    get size() {
+      return byId.size;
+    },
+  };
+}

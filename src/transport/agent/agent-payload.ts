@@ -1,0 +1,136 @@
+/**
+ * An `AgentPayload` from its bytes, within every limit on size, count and text, or the reason why not. Pure. The order
+ * of payloads is the session's. Implements `agent-protocol.md` (table of ends: "any fixed size or count outside its
+ * limit", "foreign node_id") and the limits of `configuration.md`.
+ */
+import { AgentPayload } from '../../gen/svc/control/v1/session.js';
+import type { AgentHello } from '../../gen/svc/control/v1/session.js';
+import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/config.js';
+import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
+import { unreachable } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import { checkShape } from './wire-scan.js';
+import type { WireShape } from './wire-scan.js';
+
+export type AgentMessage = NonNullable<AgentPayload['payload']>;
+
+export type ReadPayload =
+  | { readonly kind: 'message'; readonly message: AgentMessage }
+  /** Parses, but says nothing that this release knows. */
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'refused'; readonly why: string };
+
+const { agent } = limits;
+/** Field numbers of `AgentPayload` and what lies in it. */
+const shape: WireShape = {
+  nested: {
+    1: { counted: { 7: { name: 'detected_addresses', max: agent.detectedAddresses } } },
+    2: {
+      counted: {
+        7: { name: 'link_metrics', max: agent.linkMetrics },
+        8: { name: 'runtime_listeners', max: agent.runtimeListeners },
+      },
+      nested: { 7: {}, 8: { counted: { 5: { name: 'routes', max: agent.runtimeRoutes } }, nested: { 5: {} } } },
+    },
+    3: {},
+    4: { counted: { 3: { name: 'errors', max: agent.applyErrors } }, nested: { 3: {} } },
+    5: {
+      nested: {
+        3: { counted: { 5: { name: 'listeners', max: agent.metricsListeners } } },
+        5: { counted: { 6: { name: 'upstreams', max: agent.metricsUpstreams } } },
+      },
+    },
+    6: {},
+  },
+};
+
+/** @param nodeId the session's node: every payload names it, or none */
+export function readAgentPayload(bytes: Uint8Array, nodeId: string): ReadPayload {
+  const fits = checkShape(bytes, shape);
+  if (fits === 'malformed') return refused('payload does not parse');
+  if (fits !== 'fits') return refused(`${fits.tooMany}: too many entries`);
+  let message: AgentPayload['payload'];
+  try {
+    message = AgentPayload.decode(bytes).payload;
+  } catch {
+    return refused('payload does not parse');
+  }
+  if (message === undefined) return { kind: 'empty' };
+  const why = objection(message, nodeId);
+  return why === undefined ? { kind: 'message', message } : refused(why);
+}
+
+function refused(why: string): ReadPayload {
+  return { kind: 'refused', why };
+}
+
+function objection(message: AgentMessage, nodeId: string): string | undefined {
+  switch (message.$case) {
+    case 'hello':
+      return foreignNode(message.value, nodeId) ?? ofHello(message.value);
+    case 'heartbeat':
+      return foreignNode(message.value, nodeId) ?? ofHeartbeat(message.value);
+    case 'configRequest':
+      return foreignNode(message.value, nodeId) ?? ofChecksum(message.value);
+    case 'applyReport':
+      return ofReport(message.value);
+    case 'metrics':
+      return longText('metrics', [
+        ...(message.value.bandwidth?.listeners ?? []).flatMap((entry) => [entry.transport, entry.listenAddr]),
+        ...(message.value.gateway?.upstreams ?? []).map((entry) => entry.cluster),
+      ]);
+    case 'close':
+      return longText('close.message', [message.value.message]);
+    default:
+      return unreachable(message);
+  }
+}
+
+function foreignNode(message: { readonly nodeId: string }, nodeId: string): string | undefined {
+  return message.nodeId === '' || message.nodeId === nodeId ? undefined : 'node_id: not the node of this session';
+}
+
+function ofHello(hello: AgentHello): string | undefined {
+  if (hello.multiplexPort < 0 || hello.multiplexPort > 65_535) return 'hello.multiplex_port: expected 0 to 65535';
+  return longText('hello', [hello.publicIpv4, hello.publicIpv6, hello.agentVersion, ...hello.detectedAddresses]);
+}
+
+function ofHeartbeat(heartbeat: HeartbeatRequest): string | undefined {
+  for (const entry of heartbeat.runtimeListeners) {
+    if (entry.listenPort < 0 || entry.listenPort > 65_535) return 'runtime_listeners.listen_port: expected 0 to 65535';
+    const why = longText('runtime_listeners', [entry.transport, entry.listenAddr, entry.state]);
+    if (why !== undefined) return why;
+    for (const route of entry.routes) {
+      const texts = [route.service, route.payload, route.outer, route.security, route.matchKind, route.matchValue];
+      const tooLong = longText('runtime_listeners.routes', [...texts, route.nextHop]);
+      if (tooLong !== undefined) return tooLong;
+    }
+  }
+  for (const link of heartbeat.linkMetrics) {
+    const why = longText('link_metrics', [link.resourceType, link.resourceId, link.peerNodeId, link.peerEndpoint]);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}
+
+function ofReport(report: ConfigApplyReport): string | undefined {
+  for (const error of report.errors) {
+    const why = longText('errors', [error.resourceType, error.resourceId, error.path, error.message]);
+    if (why !== undefined) return why;
+  }
+  return ofChecksum(report);
+}
+
+function ofChecksum(message: Pick<ConfigRequest, 'checksum'>): string | undefined {
+  const { length } = message.checksum;
+  return length === 0 || length === agent.checksumBytes ? undefined : `checksum: expected 32 bytes, got ${length}`;
+}
+
+function longText(field: string, texts: readonly string[]): string | undefined {
+  for (const text of texts) {
+    // A character is at least one byte of UTF-8 and at most three per UTF-16 unit: most texts need no counting.
+    if (text.length * 3 <= agent.stringBytes) continue;
+    if (Buffer.byteLength(text) > agent.stringBytes) return `${field}: a text is longer than ${agent.stringBytes} bytes`;
+  }
+  return undefined;
+}

@@ -1,0 +1,255 @@
+/**
+ * The agent transport, put together: listener, gRPC server, OpenSession, Control streams, sessions, and the sweep that
+ * looks at every time limit. `src/app.ts` gives it what it works with. No rule of the protocol lives here.
+ */
+import type { FactRecorder } from '../../commands/port.js';
+import type { Delivery, DeliveryState } from '../../delivery/port.js';
+import type { Clock } from '../../kernel/clock.js';
+import { errorText } from '../../kernel/errors.js';
+import { streams } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+import { importX25519Private } from '../../noise/keys.js';
+import type { Keyring } from '../../security/keyring.js';
+import { openVerifier } from '../../security/psk.js';
+import { isSealedValue } from '../../security/sealing.js';
+import type { MetricSource } from '../../telemetry/metrics.js';
+import type { AgentCommandName, Telemetry } from '../../telemetry/port.js';
+import { createAddressBudget } from './admission/address-budget.js';
+import { createHandshakeGate } from './admission/handshake-gate.js';
+import { createNodeBudget } from './admission/node-budget.js';
+import { createPendingTable } from './admission/pending-table.js';
+import { createReplayCache } from './admission/replay-cache.js';
+import { createAddressReports } from './address-reports.js';
+import type { ReportAddress } from './address-reports.js';
+import type { AgentConnection } from './agent-stream.js';
+import { createControlStreams } from './control.js';
+import { countIn, createCounters, metricSources } from './counters.js';
+import type { Counters, Gauges } from './counters.js';
+import { createGrpcServer } from './grpc-server.js';
+import type { LiveSession } from './live-session.js';
+import { createNodeSessions } from './node-sessions.js';
+import { createOpenSession } from './open-session.js';
+
+/** What the transport needs of the listener; `startListener` of `transport/listener` fits. */
+export interface AgentListener {
+  readonly address: string;
+  stop(): void;
+  close(graceMs: number): Promise<void>;
+}
+
+export type StartAgentListener = (
+  options: { readonly host: string; readonly port: number; readonly maxConnections: number; readonly logger: Logger },
+  accept: (connection: AgentConnection) => void,
+) => Promise<AgentListener>;
+
+export interface AgentTransportDeps {
+  readonly delivery: Delivery;
+  readonly telemetry: Telemetry;
+  readonly facts: Pick<FactRecorder, 'agent'>;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly instanceId: string;
+  /** The service's X25519 private key, 32 bytes. */
+  readonly servicePrivate: Uint8Array;
+  readonly listen: StartAgentListener;
+  /** A hello reported other public addresses; null: none is known. At most once a minute per node. */
+  readonly reportAddress: ReportAddress;
+  /** Claims the unexpired commands of a node, oldest first, at most 16; each is given out once. */
+  claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
+  /** Between 0 and 1, for jitter; `Math.random` when absent. */
+  readonly random?: () => number;
+}
+
+export interface AgentTransportOptions {
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Granted to agents, in seconds. */
+  readonly rekeySeconds: number;
+  readonly failuresPerAddress: { readonly perSecond: number; readonly burst: number };
+  readonly pendingSessions: number;
+  /** Of one processor. */
+  readonly handshakeCpuShare: number;
+  readonly maxConnections: number;
+  /** How long admission may be delayed in all, in milliseconds; 2 s when absent. */
+  readonly admissionDelayMs?: number;
+  /** Unfinished messages of all sessions, in bytes; 256 MiB when absent. */
+  readonly unfinishedBytes?: number;
+}
+
+export interface AgentTransport {
+  /** `host:port`, IPv6 in brackets. */
+  readonly address: string;
+  /** To be called for every AgentSessionOpened event of every instance, in the order of the log. */
+  noteSessionOpened(nodeId: string, sessionId: string, instanceId: string): void;
+  /** True once every session that the node has here now is gone, false after `timeoutMs`. */
+  sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
+  stats(): Gauges & Readonly<Counters>;
+  metricSources(): readonly MetricSource[];
+  /** Closes every session with DRAINING, waits up to `graceMs` for agents to go, cuts the rest. */
+  close(graceMs: number): Promise<void>;
+}
+
+const slowAfterMs = 1_000;
+
+/**
+ * Starts to serve agents.
+ * @throws Error in one sentence when the address can't be bound or the gRPC library is not the expected one
+ */
+export async function createAgentTransport(
+  deps: AgentTransportDeps,
+  options: AgentTransportOptions,
+): Promise<AgentTransport> {
+  const { clock, delivery, facts, instanceId, keyring, logger, telemetry } = deps;
+  const counters = createCounters();
+  const unfinished = { bytes: 0, maxBytes: options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal };
+  let closing = false;
+  const draining = (): boolean => closing || delivery.state().kind !== 'ready';
+
+  const addresses = createAddressBudget(options.failuresPerAddress.perSecond, options.failuresPerAddress.burst, clock);
+  const nodeBudget = createNodeBudget(clock);
+  const pending = createPendingTable(() => gate.poke());
+  const gate = createHandshakeGate({
+    clock,
+    maxSessions: options.pendingSessions,
+    cpuShare: options.handshakeCpuShare,
+    pending: () => pending.size,
+  });
+  const sessions = createNodeSessions({ telemetry, facts, clock, logger, instanceId });
+  const reports = createAddressReports({ delivery, clock, logger }, deps.reportAddress);
+
+  const openSession = createOpenSession({
+    delivery,
+    async openVerifier(nodeId, sealed) {
+      const { alg } = sealed;
+      const value = { ...sealed, alg };
+      if (!isSealedValue(value)) return { kind: 'refused', reason: 'malformed' };
+      return openVerifier(keyring, value, { stream: streams.fleet, resourceId: nodeId });
+    },
+    serviceStatic: importX25519Private(deps.servicePrivate),
+    clock,
+    logger,
+    addresses,
+    nodes: nodeBudget,
+    gate,
+    replays: createReplayCache(),
+    pending,
+    rekeySeconds: options.rekeySeconds,
+    admissionDelayMs: options.admissionDelayMs ?? limits.agent.admissionDelayMs,
+    draining,
+    count: (outcome) => countIn(counters.handshakes, outcome),
+  });
+
+  const control = createControlStreams({
+    clock,
+    pending,
+    draining,
+    onUnattached: (end) => countIn(counters.ends, end.cause),
+    session: {
+      delivery,
+      telemetry,
+      claimCommands: (nodeId) => deps.claimCommands(nodeId),
+      clock,
+      logger,
+      random: deps.random ?? Math.random,
+      instanceId,
+      rekeySeconds: options.rekeySeconds,
+      counters,
+      unfinished,
+      onProven(session) {
+        nodeBudget.refund(session.nodeId);
+        sessions.add(session);
+      },
+      async onHello(session, hello) {
+        reports.hello(session.nodeId, hello);
+        logger.debug({ node_id: session.nodeId, session_id: session.id, agent_version: hello.agentVersion }, 'agent connected');
+        await sessions.hello(session, hello);
+      },
+      onEnded: (session, end, agentReason) => sessions.ended(session, end, agentReason),
+    },
+  });
+
+  const grpc = await createGrpcServer({ openSession, control: (stream) => control.open(stream) }, logger);
+  const accept = (connection: AgentConnection): void => {
+    if (closing) connection.destroy();
+    else grpc.accept(connection);
+  };
+  let listener: AgentListener;
+  try {
+    const { host, port } = options.listen;
+    listener = await deps.listen({ host, port, maxConnections: options.maxConnections, logger }, accept);
+  } catch (error) {
+    grpc.close();
+    throw new Error(`The agent listener can not be opened: ${errorText(error)}`, { cause: error });
+  }
+
+  const drainAll = (): void => {
+    pending.clear();
+    control.drain();
+    for (const session of [...sessions.all()]) session.drain();
+  };
+  const unsubscribe = [
+    delivery.onRevoked((nodeId) => {
+      pending.dropNode(nodeId);
+      sessions.revoke(nodeId);
+    }),
+    delivery.onStateChange((state: DeliveryState) => {
+      if (state.kind !== 'ready') drainAll();
+    }),
+    telemetry.onLost((nodeId, sessionId) => sessions.lost(nodeId, sessionId)),
+  ];
+  const sweep = setInterval(() => {
+    const now = clock.monotonic();
+    pending.sweep(now);
+    control.sweep(now);
+    for (const session of sessions.all()) session.tick(now);
+    sessions.sweep();
+    reports.sweep();
+  }, limits.agent.sweepMs);
+  sweep.unref();
+
+  const gauges = (): Gauges => {
+    const now = clock.monotonic();
+    let slowStreams = 0;
+    for (const session of sessions.all()) if (session.slowFor(now) > slowAfterMs) slowStreams += 1;
+    return {
+      sessions: sessions.size,
+      pending: pending.size,
+      waiting: gate.waiting,
+      unfinishedBytes: unfinished.bytes,
+      slowStreams,
+    };
+  };
+
+  return {
+    address: listener.address,
+    noteSessionOpened: (nodeId, sessionId, from) => sessions.noteSessionOpened(nodeId, sessionId, from),
+    sessionsEnded: (nodeId, timeoutMs) => sessions.sessionsEnded(nodeId, timeoutMs),
+    stats: () => ({ ...gauges(), ...counters }),
+    metricSources: () => metricSources(counters, gauges),
+    async close(graceMs) {
+      if (closing) return;
+      closing = true;
+      listener.stop();
+      addresses.close();
+      gate.close();
+      drainAll();
+      await allClosed(sessions.all(), Math.min(graceMs, limits.agent.closeGraceMs));
+      clearInterval(sweep);
+      for (const stop of unsubscribe) stop();
+      grpc.close();
+      await listener.close(0);
+    },
+  };
+}
+
+/** Waits for the streams to end; those that do not are cut by their own timers, or by the listener. */
+async function allClosed(sessions: Iterable<LiveSession>, withinMs: number): Promise<void> {
+  const closed = Promise.all([...sessions].map((session) => session.closed));
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, withinMs);
+  });
+  await Promise.race([closed, deadline]);
+  clearTimeout(timer);
+}

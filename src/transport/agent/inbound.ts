@@ -1,0 +1,79 @@
+/**
+ * From the frames of one session to its messages: session id, size, sequence, tag, fragments. What a message means is
+ * the session's (`session.ts`). Implements `agent-protocol.md`, Control (frames and fragments).
+ */
+import { limits } from '../../kernel/limits.js';
+import type { CipherState } from '../../noise/cipher-state.js';
+import { createJoiner } from '../../noise/fragmenter.js';
+import { decodeFrame } from './frame.js';
+import type { Frame } from './frame.js';
+
+export type InboundFailure =
+  | 'malformed_frame'
+  | 'foreign_session'
+  | 'ciphertext_too_large'
+  /** Wrong sequence, a ciphertext without room for a tag, or a tag that does not verify. */
+  | 'not_authentic'
+  | 'bad_fragment'
+  | 'payload_too_large';
+
+export type Inbound =
+  | { readonly kind: 'payload'; readonly bytes: Uint8Array }
+  | { readonly kind: 'fragment' }
+  | { readonly kind: 'refused_frame'; readonly failure: InboundFailure };
+
+export interface InboundFrames {
+  /** One gRPC message. */
+  take(bytes: Uint8Array): Inbound;
+  /** The same, when its frame has been read already. */
+  takeFrame(frame: Frame): Inbound;
+  /** A frame has decrypted: whoever sends is the agent. */
+  readonly proven: boolean;
+  /** Bytes held of an unfinished message. */
+  readonly heldBytes: number;
+  /** Wipes the key and lets go of what is held. */
+  discard(): void;
+}
+
+export function createInbound(receive: CipherState, sessionId: Uint8Array): InboundFrames {
+  const joiner = createJoiner(limits.agent.joinedInBytes);
+  const expected = Buffer.from(sessionId);
+  let proven = false;
+
+  const refuse = (failure: InboundFailure): Inbound => ({ kind: 'refused_frame', failure });
+  const takeFrame = (frame: Frame): Inbound => {
+    if (frame.sessionId.length > 0 && !expected.equals(frame.sessionId)) return refuse('foreign_session');
+    if (frame.ciphertext.length > limits.agent.ciphertextBytes) return refuse('ciphertext_too_large');
+    const opened = receive.decrypt(frame.sequence, frame.ciphertext);
+    if (!opened.ok) return refuse('not_authentic');
+    proven = true;
+    // The time limit of a message is the session's, by its own clock.
+    const joined = joiner.push(opened.value, 0);
+    switch (joined.kind) {
+      case 'payload':
+        return { kind: 'payload', bytes: joined.payload };
+      case 'more':
+        return { kind: 'fragment' };
+      case 'refused':
+        return refuse(joined.reason === 'payload_too_large' ? 'payload_too_large' : 'bad_fragment');
+    }
+  };
+
+  return {
+    take(bytes) {
+      const frame = decodeFrame(bytes);
+      return frame === undefined ? refuse('malformed_frame') : takeFrame(frame);
+    },
+    takeFrame,
+    get proven() {
+      return proven;
+    },
+    get heldBytes() {
+      return joiner.heldBytes;
+    },
+    discard() {
+      receive.wipe();
+      joiner.discard();
+    },
+  };
+}

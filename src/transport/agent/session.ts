@@ -1,0 +1,261 @@
+/**
+ * One attached session as a pure machine: (state, input) → (state, outputs). What may come when, how long what may
+ * take, and how the session ends. No socket, no cipher, no clock, no store: bytes come in joined and decrypted, time
+ * comes in with each input, effects go out as data and are carried out by `live-session.ts`.
+ * Implements `agent-protocol.md`, Control, its table of ends, and Heartbeats ("Any valid payload counts").
+ */
+import type { ConfigAnswer, ApplyOutcome, SnapshotPush } from '../../delivery/port.js';
+import { ConfigApplyStatus } from '../../gen/svc/control/v1/config.js';
+import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
+import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
+import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
+import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import type { AgentHello } from '../../gen/svc/control/v1/session.js';
+import { unreachable } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import { readAgentPayload } from './agent-payload.js';
+import type { AgentMessage } from './agent-payload.js';
+import { ends } from './ends.js';
+import type { End } from './ends.js';
+import type { InboundFailure } from './inbound.js';
+import type { Told } from './told.js';
+
+/** All times are monotonic milliseconds. */
+export interface OpenState {
+  readonly phase: 'hello' | 'live';
+  readonly nodeId: string;
+  readonly helloBy: number;
+  readonly expiresAt: number;
+  readonly lastPayloadAt: number;
+  /** When the first fragment of the unfinished message came. */
+  readonly unfinishedSince: number | undefined;
+  /** The service itself does not read now: silence is not the agent's. */
+  readonly held: boolean;
+  readonly told: Told;
+}
+
+export type SessionState = OpenState | { readonly phase: 'over' };
+
+export type SessionInput =
+  /** A whole message, decrypted and joined. */
+  | { readonly kind: 'payload'; readonly bytes: Uint8Array }
+  /** A fragment, and more follow. */
+  | { readonly kind: 'fragment' }
+  /** A frame that could not be taken. */
+  | { readonly kind: 'refused_frame'; readonly failure: InboundFailure }
+  /** All sessions together hold too much of unfinished messages. */
+  | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
+  | { readonly kind: 'half_closed' }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'tick' }
+  /** The service stops reading from this agent, or goes on. */
+  | { readonly kind: 'held'; readonly held: boolean }
+  /** Delivery's answer to a ConfigRequest. */
+  | { readonly kind: 'config_answer'; readonly answer: ConfigAnswer }
+  /** A HeartbeatResponse with these intervals is on its way. */
+  | { readonly kind: 'told'; readonly told: Told }
+  | { readonly kind: 'superseded' }
+  | { readonly kind: 'revoked' }
+  | { readonly kind: 'draining'; readonly retryAfterMs: number };
+
+export type SessionOutput =
+  | { readonly kind: 'hello'; readonly hello: AgentHello }
+  /** A valid payload came; after `hello` only. */
+  | { readonly kind: 'alive' }
+  | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest }
+  | { readonly kind: 'config_request'; readonly version: bigint; readonly checksum: Uint8Array }
+  | { readonly kind: 'apply_report'; readonly outcome: ApplyOutcome }
+  /** A report whose status this release does not know. */
+  | { readonly kind: 'ignored_report' }
+  | { readonly kind: 'metrics'; readonly metrics: MetricsReport }
+  | { readonly kind: 'send_unchanged'; readonly generation: number }
+  | { readonly kind: 'send_snapshot'; readonly push: SnapshotPush }
+  | { readonly kind: 'end'; readonly end: End; readonly agentReason: SessionCloseReason | undefined };
+
+export interface Step {
+  readonly state: SessionState;
+  readonly outputs: readonly SessionOutput[];
+}
+
+export interface SessionStart {
+  readonly nodeId: string;
+  /** When OpenSession was answered, and when the stream was opened. */
+  readonly openedAt: number;
+  readonly streamAt: number;
+  readonly rekeyAfterSecs: number;
+  readonly told: Told;
+}
+
+const { agent } = limits;
+
+export function startState(start: SessionStart): SessionState {
+  return {
+    phase: 'hello',
+    nodeId: start.nodeId,
+    helloBy: start.streamAt + agent.helloWithinMs,
+    expiresAt: start.openedAt + start.rekeyAfterSecs * 1000 * agent.sessionAgeFactor,
+    lastPayloadAt: start.streamAt,
+    unfinishedSince: undefined,
+    held: false,
+    told: start.told,
+  };
+}
+
+/** Never throws, whatever the agent sent. After an end nothing comes out any more. */
+export function step(state: SessionState, input: SessionInput, now: number): Step {
+  if (state.phase === 'over') return { state, outputs: [] };
+  switch (input.kind) {
+    case 'payload':
+      return onPayload(state, input.bytes, now);
+    case 'fragment':
+      return next({ ...state, unfinishedSince: state.unfinishedSince ?? now });
+    case 'refused_frame':
+      return over(endOf(input.failure));
+    case 'overloaded':
+      return over(ends.overloaded(input.retryAfterMs));
+    case 'half_closed':
+      return over(ends.byAgent);
+    case 'lost':
+      return over(ends.lost);
+    case 'tick':
+      return onTick(state, now);
+    case 'held':
+      return next({ ...state, held: input.held, lastPayloadAt: input.held ? state.lastPayloadAt : now });
+    case 'config_answer':
+      return onAnswer(state, input.answer);
+    case 'told':
+      return next({ ...state, told: input.told });
+    case 'superseded':
+      return over(ends.superseded);
+    case 'revoked':
+      return over(ends.revoked);
+    case 'draining':
+      return over(ends.draining(input.retryAfterMs));
+    default:
+      return unreachable(input);
+  }
+}
+
+function next(state: SessionState, ...outputs: readonly SessionOutput[]): Step {
+  return { state, outputs };
+}
+
+function over(end: End, agentReason?: SessionCloseReason): Step {
+  return { state: { phase: 'over' }, outputs: [{ kind: 'end', end, agentReason }] };
+}
+
+function endOf(failure: InboundFailure): End {
+  switch (failure) {
+    case 'malformed_frame':
+      return ends.protocolError('frame does not parse');
+    case 'foreign_session':
+      return ends.protocolError('session_id: not the id of this session');
+    case 'ciphertext_too_large':
+      return ends.protocolError('ciphertext: longer than 65535 bytes');
+    case 'bad_fragment':
+      return ends.protocolError('fragment: wrong first byte or size');
+    case 'payload_too_large':
+      return ends.protocolError('message: longer than 4 MiB');
+    case 'not_authentic':
+      return ends.badFrame;
+    default:
+      return unreachable(failure);
+  }
+}
+
+function onTick(state: OpenState, now: number): Step {
+  if (now > state.expiresAt) return over(ends.expired);
+  if (state.phase === 'hello') {
+    return now > state.helloBy ? over(ends.outOfOrder('no hello within 10 s')) : next(state);
+  }
+  if (state.unfinishedSince !== undefined) {
+    const late = now - state.unfinishedSince > agent.messageCompleteMs && !state.held;
+    return late ? over(ends.protocolError('a message was not complete within 30 s')) : next(state);
+  }
+  const silent = now - state.lastPayloadAt > state.told.offlineAfterMs && !state.held;
+  return silent ? over(ends.idle) : next(state);
+}
+
+function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
+  const read = readAgentPayload(bytes, state.nodeId);
+  if (read.kind === 'refused') return over(ends.protocolError(read.why));
+  const message = read.kind === 'message' ? read.message : undefined;
+  if (state.phase === 'hello' && message?.$case !== 'hello') {
+    return over(ends.outOfOrder('the first payload is not a hello'));
+  }
+  if (message === undefined) return over(ends.protocolError('payload: nothing known in it'));
+  const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined };
+  if (state.phase === 'hello') {
+    return message.$case === 'hello' ? next(alive, { kind: 'hello', hello: message.value }) : next(alive);
+  }
+  return onMessage(alive, message);
+}
+
+function onMessage(state: OpenState, message: AgentMessage): Step {
+  switch (message.$case) {
+    case 'hello':
+      return over(ends.outOfOrder('a second hello'));
+    case 'heartbeat':
+      return next(state, { kind: 'alive' }, { kind: 'heartbeat', heartbeat: message.value });
+    case 'configRequest': {
+      const { configVersion: version, checksum } = message.value;
+      return next(state, { kind: 'alive' }, { kind: 'config_request', version, checksum });
+    }
+    case 'applyReport':
+      return next(state, { kind: 'alive' }, reportOf(message.value));
+    case 'metrics':
+      return next(state, { kind: 'alive' }, { kind: 'metrics', metrics: message.value });
+    case 'close':
+      return over(ends.byAgent, message.value.reason);
+    default:
+      return unreachable(message);
+  }
+}
+
+function reportOf(report: ConfigApplyReport): SessionOutput {
+  const status = statusOf(report);
+  if (status === undefined) return { kind: 'ignored_report' };
+  return {
+    kind: 'apply_report',
+    outcome: {
+      generation: report.generation,
+      checksum: report.checksum,
+      status,
+      errors: report.errors.map((error) => ({
+        resource_type: error.resourceType,
+        resource_id: error.resourceId,
+        path: error.path,
+        message: error.message,
+      })),
+      durationMs: Math.min(Number(report.durationMs), Number.MAX_SAFE_INTEGER),
+    },
+  };
+}
+
+function statusOf(report: ConfigApplyReport): ApplyOutcome['status'] | undefined {
+  switch (report.status) {
+    case ConfigApplyStatus.APPLIED:
+      return 'applied';
+    case ConfigApplyStatus.REJECTED:
+      return 'rejected';
+    default:
+      return undefined;
+  }
+}
+
+function onAnswer(state: OpenState, answer: ConfigAnswer): Step {
+  switch (answer.kind) {
+    case 'snapshot':
+      return next(state, { kind: 'send_snapshot', push: answer.push });
+    case 'unchanged':
+      return next(state, { kind: 'send_unchanged', generation: answer.generation });
+    case 'overloaded':
+      return over(ends.overloaded(answer.retryAfterMs));
+    case 'absurd_version':
+      return over(ends.outOfOrder('config_version: absurd'));
+    case 'draining':
+      return over(ends.draining(answer.retryAfterMs));
+    default:
+      return unreachable(answer);
+  }
+}

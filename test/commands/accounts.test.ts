@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { AccountCommand } from '../../src/domain/accounts/user.js';
+import { userField } from '../../src/commands/accounts.js';
+import { streams } from '../../src/kernel/event.js';
+import { limits } from '../../src/kernel/limits.js';
+import { createPasswordHasher } from '../../src/security/passwords.js';
+import type { AccountsInstance } from '../support/accounts-house.js';
+import { startAccounts } from '../support/accounts-house.js';
+import { clearTextIn } from '../support/clear-text.js';
+import type { CommandHouse } from '../support/command-house.js';
+import { actor, createCommandHouse, refusalOf } from '../support/command-house.js';
+import { until } from '../support/delivery-house.js';
+
+const password = 'correct horse battery';
+const wrong = 'wrong horse battery';
+const address = '192.0.2.1';
+const context = { actor, requestId: 'r' };
+
+let house: CommandHouse;
+let accounts: AccountsInstance;
+
+beforeEach(async () => {
+  house = await createCommandHouse();
+  accounts = await startAccounts(house);
+  await accounts.firstAdmin(house.dataDir, password);
+});
+afterEach(async () => {
+  await accounts.close();
+  await house.close();
+});
+
+const login = (given = password, name = 'admin', from = address) => accounts.handlers.login(name, given, from, 'r');
+const userId = (): string => [...accounts.view.accounts.users.ids()][0] ?? '';
+const changePassword = async (to: string): Promise<void> => {
+  const hashed = await accounts.hasher.hash(to);
+  if (hashed.kind !== 'hashed') throw new Error(hashed.kind);
+  const sealed = await accounts.keyring.seal(Buffer.from(hashed.phc), userField(userId(), 'password'));
+  const command: AccountCommand = { type: 'ChangeUserPassword', id: userId(), password: sealed };
+  await accounts.gateway.execute(command, context, () => undefined);
+};
+
+test('a right password gives a token that stands for its user', async () => {
+  const { token, expiresIn, user } = await login(password, 'Admin');
+  expect(expiresIn).toBe(43_200);
+  expect(user).toMatchObject({
+    id: userId(),
+    username: 'admin',
+    role: 'admin',
+    display_name: null,
+    email: null,
+    version: 1,
+  });
+  expect(await accounts.handlers.authenticate(token)).toEqual({ userId: userId(), username: 'admin', role: 'admin' });
+  expect(await accounts.handlers.authenticate(`${token}x`)).toBeUndefined();
+  house.clock.advance(expiresIn * 1000);
+  expect(await accounts.handlers.authenticate(token)).toBeUndefined();
+});
+
+test('a wrong password and an unknown name are told apart by nothing', async () => {
+  const refusals = [await refusalOf(login(wrong)), await refusalOf(login(password, 'nobody'))];
+  expect(refusals.map(({ code }) => code)).toEqual(['unauthenticated', 'unauthenticated']);
+  expect(refusals[0]?.message).toBe(refusals[1]?.message);
+  expect(clearTextIn(refusals, [wrong, password])).toEqual([]);
+});
+
+test('sign-ins are facts, without what was typed', async () => {
+  await login();
+  await refusalOf(login(wrong));
+  await refusalOf(login(password, 'hunter2-typed-into-the-wrong-field'));
+  await accounts.facts.close();
+  const log = await house.log(streams.signins);
+  expect(log.map(({ type, data }) => [type, data])).toEqual([
+    ['SignedIn', { user_id: userId(), username: 'admin', address }],
+    ['SignInRefused', { user_id: userId(), username: 'admin', address }],
+    ['SignInRefused', { user_id: null, username: null, address }],
+  ]);
+  expect(clearTextIn(log, [password, wrong, 'hunter2-typed-into-the-wrong-field'])).toEqual([]);
+});
+
+test('after five failures the next sign-in is rate limited, until the window has passed', async () => {
+  for (let index = 0; index < limits.logins.failuresPerAddressAndName; index += 1) await refusalOf(login(wrong));
+  const refusal = await refusalOf(login());
+  expect(refusal.code).toBe('rate_limited');
+  expect(refusal.hints.retryAfterSeconds).toBeGreaterThan(0);
+  // From elsewhere the name is not locked.
+  expect(await login(password, 'admin', '198.51.100.1')).toMatchObject({ expiresIn: 43_200 });
+  house.clock.advance(limits.logins.windowMs);
+  expect(await login()).toMatchObject({ expiresIn: 43_200 });
+});
+
+test('a full hash queue is rate limited and spends nothing of the budget', async () => {
+  const { limiter } = accounts;
+  const hasher = createPasswordHasher({ inFlight: 0, queue: 0 });
+  const busy = await startAccounts(house, { hasher, limiter });
+  try {
+    for (let index = 0; index < limits.logins.failuresPerAddressAndName + 1; index += 1) {
+      const refusal = await refusalOf(busy.handlers.login('admin', password, address, 'r'));
+      expect([refusal.code, refusal.hints.retryAfterSeconds]).toEqual(['rate_limited', 1]);
+    }
+    expect(await login()).toMatchObject({ expiresIn: 43_200 });
+  } finally {
+    await busy.close();
+  }
+});
+
+test('a password change ends every older token at once, here, and on another instance as soon as it hears of it', async () => {
+  const other = await startAccounts(house);
+  try {
+    const { token } = await login();
+    expect(await other.handlers.authenticate(token)).toMatchObject({ username: 'admin' });
+    await changePassword('another horse battery');
+    expect(await accounts.handlers.authenticate(token)).toBeUndefined();
+    await until(() => other.handlers.authenticate(token) === undefined, 'the other instance ends the token');
+    expect((await refusalOf(login())).code).toBe('unauthenticated');
+    const { token: newer } = await login('another horse battery');
+    expect(await other.handlers.authenticate(newer)).toMatchObject({ username: 'admin' });
+  } finally {
+    await other.close();
+  }
+});
+
+test('the profile is sealed: what is shown stands nowhere in the log', async () => {
+  const fields = { display_name: 'Ada Ænigma', email: 'ada@example.org' };
+  const outcome = await accounts.handlers.updateMe(context, userId(), undefined, fields);
+  expect(outcome).toMatchObject({ kind: 'done', result: { ...fields, version: 2 } });
+  expect(await accounts.handlers.me(userId())).toMatchObject(fields);
+  const log = await house.log(streams.accounts);
+  expect(log.map(({ type }) => type)).toEqual(['UserCreated', 'UserProfileUpdated']);
+  expect(clearTextIn(log, [...Object.values(fields), password, '$argon2id$'])).toEqual([]);
+  // One personal key for both, so that one deletion forgets the person.
+  const user = accounts.view.accounts.users.get(userId());
+  expect(user?.display_name?.key_id).toBe(user?.email?.key_id);
+  expect(user?.password.key_id).not.toBe(user?.email?.key_id);
+  await accounts.keyring.shred(user?.email?.key_id ?? '');
+  expect(await accounts.handlers.me(userId())).toMatchObject({ display_name: null, email: null });
+});
+
+test('a profile update that changes nothing writes nothing, null clears, and If-Match is held to', async () => {
+  const update = (fields: object, ifMatch?: readonly number[]) =>
+    accounts.handlers.updateMe(context, userId(), ifMatch, fields);
+  await update({ display_name: 'Ada', email: 'ada@example.org' });
+  expect(await update({ display_name: 'Ada' }, [2])).toMatchObject({
+    kind: 'done',
+    events: [],
+    result: { version: 2 },
+  });
+  expect(await update({ email: null })).toMatchObject({ result: { display_name: 'Ada', email: null, version: 3 } });
+  expect(await update({ email: null })).toMatchObject({ events: [], result: { version: 3 } });
+  expect((await refusalOf(update({ display_name: 'Bob' }, [2]))).code).toBe('precondition_failed');
+  expect((await refusalOf(accounts.handlers.updateMe(context, 'nobody', undefined, {}))).code).toBe('not_found');
+  expect((await house.log(streams.accounts)).length).toBe(3);
+});
+
+test('a field that was altered in the store is an internal error without the value', async () => {
+  await accounts.handlers.updateMe(context, userId(), undefined, { email: 'ada@example.org' });
+  const { email } = accounts.view.accounts.users.get(userId()) ?? {};
+  if (email === null || email === undefined) throw new Error('no e-mail');
+  // The sealed e-mail moved to the other field.
+  await accounts.gateway.execute(
+    { type: 'UpdateUserProfile', id: userId(), ifMatch: undefined, display_name: email },
+    context,
+    () => undefined,
+  );
+  const refusal = await refusalOf(Promise.resolve(accounts.handlers.me(userId())));
+  expect(refusal.code).toBe('internal');
+  expect(clearTextIn([refusal], ['ada@example.org'])).toEqual([]);
+});
+
+test('an unknown event stops the accounts of an instance, and it says so', async () => {
+  const { revision } = accounts.view.accounts;
+  await house.stores.eventStore.append(streams.accounts, revision.value, [
+    {
+      id: '00000000-0000-4000-8000-000000000001',
+      type: 'UserCloned',
+      data: {},
+      metadata: {
+        command: { id: 'c', index: 0, count: 1 },
+        actor,
+        request_id: 'r',
+        occurred_at: '2025-01-01T00:00:00.000Z',
+        schema_version: 1,
+      },
+    },
+  ]);
+  await until(() => accounts.view.failure() !== undefined, 'the failure is told');
+  expect(accounts.view.failure()).toContain('UserCloned');
+  await expect(startAccounts(house)).rejects.toThrow('UserCloned');
+});

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { limits } from '../../src/kernel/limits.js';
+import type { EventMetadata } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import type { CommandHouse, FleetGateway } from '../support/command-house.js';
+import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
+import { createNode, nodeId, updateNode } from '../support/fleet.js';
+import { after } from '../support/scripted-event-store.js';
+
+let house: CommandHouse;
+let gateway: FleetGateway;
+let other: FleetGateway;
+
+beforeEach(async () => {
+  house = await createCommandHouse();
+  gateway = await house.gateway();
+  other = await house.other();
+});
+afterEach(() => house.close());
+
+const unknownEvent = async (): Promise<void> => {
+  const { revision } = other.fleet;
+  const metadata: EventMetadata = {
+    command: { id: 'c', index: 0, count: 1 },
+    actor,
+    request_id: 'r',
+    occurred_at: '2025-01-01T00:00:00.000Z',
+    schema_version: 1,
+  };
+  await house.stores.eventStore.append(streams.fleet, revision.value < 0 ? 'no_stream' : revision.value, [
+    { id: '00000000-0000-4000-8000-000000000001', type: 'NodeTeleported', data: { to: 'secret place' }, metadata },
+  ]);
+};
+
+test('an instance that is behind catches up and decides again', async () => {
+  await other.run(createNode('a'));
+  const created = await gateway.run(createNode('b'));
+  expect(created).toMatchObject({ kind: 'done', events: [{ revision: 1 }] });
+  expect((await refusalOf(gateway.run(createNode('A2', { name: 'A' })))).code).toBe('conflict');
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+});
+
+test('of two instances that take one name at once, one is refused', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const results = await Promise.allSettled([
+      gateway.run(createNode(`a${round}`, { name: `name ${round}` })),
+      other.run(createNode(`b${round}`, { name: `NAME ${round}` })),
+    ]);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(results.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'conflict' } });
+  }
+  expect((await house.log()).length).toBe(20);
+});
+
+test('a refusal is judged against the newest log', async () => {
+  await gateway.run(createNode('a'));
+  await other.run({ type: 'DeleteNode', id: nodeId('a'), ifMatch: undefined });
+  // On the stale fold the name would still be taken.
+  expect(await gateway.run(createNode('b', { name: 'a' }))).toMatchObject({ kind: 'done' });
+  await other.run(createNode('c'));
+  // On the stale fold there would be no such node.
+  expect(await gateway.run(updateNode('c', { name: 'd' }))).toMatchObject({ kind: 'done' });
+});
+
+test('a no-change is judged against the newest log', async () => {
+  await gateway.run(createNode('a', { description: 'old' }));
+  await other.run(updateNode('a', { description: 'new' }));
+  const outcome = await gateway.execute(updateNode('a', { description: 'old' }), { actor, requestId: 'r' }, (fleet) =>
+    fleet.nodes.get(nodeId('a')),
+  );
+  expect(outcome).toMatchObject({
+    kind: 'done',
+    events: [{ type: 'NodeUpdated' }],
+    result: { description: 'old', version: 3 },
+  });
+});
+
+test('an answer that writes nothing carries the position of the newest event that it was judged by', async () => {
+  await other.run(createNode('a'));
+  await other.run(createNode('b'));
+  const newest = (await house.log()).at(-1)?.position;
+  const unchanged = await gateway.run(updateNode('a', { name: 'a' }));
+  expect(unchanged).toMatchObject({ kind: 'done', commandId: '', events: [], position: newest });
+  // An instance that was started on a fold of the log, too.
+  const started = await house.gateway();
+  expect(await started.run(updateNode('a', { name: 'a' }))).toMatchObject({ position: newest });
+  expect(house.store.appends).toEqual([]);
+});
+
+test('a writer who is always first makes the gateway give up, with nothing written, and it recovers', async () => {
+  let round = 0;
+  house.store.always(
+    after(async () => {
+      round += 1;
+      await other.run(createNode(`o${round}`));
+    }),
+  );
+  const refusal = await refusalOf(gateway.run(createNode('mine')));
+  expect(refusal.code).toBe('unavailable');
+  expect(refusal.message).toContain('nothing was written');
+  expect(round).toBe(limits.events.gatewayAttempts + 1);
+  house.store.always(undefined);
+  expect(await gateway.run(createNode('mine'))).toMatchObject({ kind: 'done' });
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+});
+
+test('an unknown event in the tail makes every answer unavailable, by its name and nothing else of it', async () => {
+  await gateway.run(createNode('a'));
+  await other.run(createNode('b'));
+  await unknownEvent();
+  const before = bytesOf(await other.fleet);
+  for (const command of [createNode('c'), createNode('a'), updateNode('a', { name: 'a' })]) {
+    const refusal = await refusalOf(gateway.run(command));
+    expect(refusal.code).toBe('unavailable');
+    expect(refusal.message).toContain('NodeTeleported');
+    expect(refusal.message).not.toContain('secret');
+  }
+  expect(bytesOf(gateway.fleet)).toBe(before);
+  await expect(house.gateway()).rejects.toThrow('NodeTeleported');
+});

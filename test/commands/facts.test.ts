@@ -1,0 +1,144 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { FactRecorder } from '../../src/commands/port.js';
+import { createFactRecorder, setFactRetention } from '../../src/commands/facts.js';
+import type { AgentEvent } from '../../src/domain/agents.js';
+import { agentShards, agentsStream, streams } from '../../src/kernel/event.js';
+import { limits } from '../../src/kernel/limits.js';
+import { eventBytes } from '../../src/storage/append-limits.js';
+import type { CommandHouse } from '../support/command-house.js';
+import { actor, createCommandHouse, refusalOf } from '../support/command-house.js';
+import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
+
+let house: CommandHouse;
+let facts: FactRecorder;
+
+beforeEach(async () => {
+  house = await createCommandHouse();
+  facts = createFactRecorder(house.options);
+});
+afterEach(async () => {
+  house.store.always(undefined);
+  await facts.close();
+  await house.close();
+});
+
+const stream = agentsStream('n1');
+const applied = (generation: number): AgentEvent => ({
+  type: 'AgentConfigApplied',
+  data: { node_id: 'n1', generation, checksum: 'c', duration_ms: 1 },
+});
+const rejected = (size: number): AgentEvent => ({
+  type: 'AgentConfigRejected',
+  data: {
+    node_id: 'n1',
+    generation: 1,
+    checksum: 'c',
+    errors: [{ resource_type: 'chain', resource_id: 'c', path: 'p', message: 'm'.repeat(size) }],
+  },
+});
+const record = (event: AgentEvent): Promise<void> => facts.agent('n1', event, 'r');
+const generations = async (): Promise<readonly unknown[]> =>
+  (await house.log(stream)).map(({ data }) => data['generation']);
+const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
+
+test('facts of one stream that come together are appended together, in order', async () => {
+  await Promise.all(upTo(250).map((generation) => record(applied(generation))));
+  expect(house.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
+  expect(await generations()).toEqual(upTo(250));
+});
+
+test('a fact is durable when its promise resolves', async () => {
+  await record(applied(7));
+  expect(await generations()).toEqual([7]);
+  const [event] = await house.log(stream);
+  expect(event?.metadata).toMatchObject({
+    actor: { type: 'agent', id: 'n1' },
+    command: { index: 0, count: 1 },
+    request_id: 'r',
+  });
+});
+
+test('large facts are appended in groups below 512 KiB', async () => {
+  await Promise.all(upTo(10).map(() => record(rejected(100 * 1024))));
+  expect(house.store.appends.map(({ events }) => events.length)).toEqual([5, 5]);
+  for (const { events } of house.store.appends) {
+    expect(events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(limits.events.appendBytes);
+  }
+});
+
+test('a fact that the log would not take is refused alone and holds nothing up', async () => {
+  const small = record(applied(1));
+  const large = refusalOf(record(rejected(limits.events.eventBytes)));
+  expect((await large).code).toBe('payload_too_large');
+  await small;
+  await record(applied(2));
+  expect(await generations()).toEqual([1, 2]);
+});
+
+test('facts are tried again until they are durable, with the same ids', async () => {
+  house.store.script(unavailable, notWritten, answerLost);
+  await Promise.all([record(applied(1)), record(applied(2))]);
+  const [first, ...later] = house.store.appends;
+  expect(later.length).toBe(3);
+  for (const { events } of later) expect(events).toEqual(first?.events);
+  expect(await generations()).toEqual([1, 2]);
+});
+
+test('a store that throws fails who waits, and the next facts go through', async () => {
+  house.store.script(async () => {
+    throw new Error('broken');
+  });
+  expect((await refusalOf(record(applied(1)))).code).toBe('unavailable');
+  await record(applied(2));
+  expect(await generations()).toEqual([2]);
+});
+
+test('a fact that comes right after a batch starts the next one', async () => {
+  for (let depth = 0; depth < 6; depth += 1) {
+    await record(applied(depth));
+    for (let turn = 0; turn < depth; turn += 1) await undefined;
+  }
+  expect(await generations()).toEqual(upTo(6));
+});
+
+test('the queue of a stream is bounded: whoever does not fit is told at once', async () => {
+  house.store.always(unavailable);
+  const bound = limits.events.agentFactsQueue / agentShards;
+  const waiting = upTo(bound).map((generation) => record(applied(generation)).catch((error: unknown) => error));
+  expect((await refusalOf(record(applied(bound)))).code).toBe('unavailable');
+  await facts.close();
+  for (const result of await Promise.all(waiting)) expect(result).toMatchObject({ code: 'unavailable' });
+  // One last try for all of them, not one for each group.
+  expect(house.store.appends.length).toBeLessThanOrEqual(2);
+});
+
+test('close writes what waits, without the wait for more, and takes no more', async () => {
+  const waiting = upTo(150).map((generation) => record(applied(generation)));
+  await facts.close();
+  await Promise.all(waiting);
+  expect(await generations()).toEqual(upTo(150));
+  expect((await refusalOf(record(applied(1)))).code).toBe('unavailable');
+});
+
+test('a sign-in is recorded without anyone waiting for it, and nobody is hurt when it can not be', async () => {
+  const signin = () =>
+    facts.signin({ type: 'SignInRefused', data: { user_id: null, username: null, address: '192.0.2.1' } }, actor, 'r');
+  signin();
+  signin();
+  await facts.close();
+  expect((await house.log(streams.signins)).map(({ type }) => type)).toEqual(['SignInRefused', 'SignInRefused']);
+  expect(house.store.appends.length).toBe(1);
+  signin();
+  await delay(0);
+  expect((await house.log(streams.signins)).length).toBe(2);
+});
+
+test('facts are kept for as long as the contract says', async () => {
+  await setFactRetention(house.store);
+  await record(applied(1));
+  house.clock.advance(limits.events.agentsMaxAgeSeconds * 1000 - 1);
+  expect(await generations()).toEqual([1]);
+  house.clock.advance(2000);
+  expect(await generations()).toEqual([]);
+});

@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { limits } from '../../src/kernel/limits.js';
+import type { CommandHouse, FleetGateway } from '../support/command-house.js';
+import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
+import { createNode, nodeId, sealed, updateNode } from '../support/fleet.js';
+import { after, unavailable } from '../support/scripted-event-store.js';
+
+let house: CommandHouse;
+let gateway: FleetGateway;
+
+beforeEach(async () => {
+  house = await createCommandHouse();
+  gateway = await house.gateway();
+});
+afterEach(() => house.close());
+
+const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `n${index}`);
+const context = (requestId: string) => ({ actor, requestId });
+
+test('commands that wait together are appended together, each answered with its own result, in their order', async () => {
+  const outcomes = await Promise.all(
+    names(250).map((name) =>
+      gateway.execute(createNode(name), context(name), (fleet) => fleet.nodes.get(nodeId(name))?.name),
+    ),
+  );
+  expect(house.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
+  expect(outcomes.map((outcome) => outcome.kind === 'done' && outcome.result)).toEqual(names(250));
+  const log = await house.log();
+  expect(log.map((event) => event.metadata.request_id)).toEqual(names(250));
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.kind !== 'done') throw new Error(outcome.kind);
+    expect(outcome.events.map(({ id, revision }) => ({ id, revision }))).toEqual([
+      { id: log[index]?.id, revision: index },
+    ]);
+    expect(outcome.commandId).toBe(log[index]?.metadata.command.id);
+    expect(outcome.position).toBeGreaterThanOrEqual(log[index]?.position ?? Infinity);
+  }
+});
+
+test('what comes while an append is on its way goes into the next one, whole', async () => {
+  const psk = { fingerprint: 'f', verifier: sealed };
+  const first = gateway.run(createNode('first'));
+  let later: Promise<unknown>[] = [];
+  house.store.script(
+    after(async () => {
+      later = names(120).map((name) => gateway.run(createNode(name, { psk })));
+    }),
+  );
+  await first;
+  await Promise.all(later);
+  expect(house.store.appends.map(({ events }) => events.length)).toEqual([1, 100, 100, 40]);
+  for (const { events } of house.store.appends) {
+    expect(events[0]?.metadata.command.index).toBe(0);
+    const last = events.at(-1)?.metadata.command;
+    expect(last?.index).toBe((last?.count ?? 0) - 1);
+  }
+});
+
+test('a group of large commands stays below 512 KiB', async () => {
+  const description = 'd'.repeat(90 * 1024);
+  await Promise.all(names(20).map((name) => gateway.run(createNode(name, { description }))));
+  expect(house.store.appends.map(({ events }) => events.length)).toEqual([5, 5, 5, 5]);
+  for (const { events } of house.store.appends) {
+    const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
+    expect(bytes).toBeLessThanOrEqual(limits.events.appendBytes);
+  }
+});
+
+test('a refused command fails alone, and a select that throws too', async () => {
+  const [first, again, second, faulty, third] = await Promise.allSettled([
+    gateway.run(createNode('a')),
+    gateway.run(createNode('A')),
+    gateway.run(createNode('b')),
+    gateway.execute(createNode('c'), context('c'), () => {
+      throw new Error('secret detail');
+    }),
+    gateway.run(createNode('d')),
+  ]);
+  expect([first.status, again.status, second.status, faulty.status, third.status]).toEqual([
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ]);
+  expect(again).toMatchObject({ reason: { code: 'conflict' } });
+  expect(faulty).toMatchObject({ reason: { code: 'internal' } });
+  expect(JSON.stringify((faulty as PromiseRejectedResult).reason.message)).not.toContain('secret');
+  expect(house.store.appends.length).toBe(1);
+  const fold = await house.fold();
+  expect([...fold.nodes.values()].map(({ name }) => name)).toEqual(['a', 'b', 'd']);
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(fold));
+});
+
+test('a later command sees what an earlier one of its group does', async () => {
+  const [, renamed, taken] = await Promise.all([
+    gateway.run(createNode('a')),
+    gateway.run(updateNode('a', { name: 'b' })),
+    gateway.run(createNode('a2', { name: 'a' })),
+  ]);
+  expect(house.store.appends.length).toBe(1);
+  expect(renamed.kind).toBe('done');
+  expect(taken.kind).toBe('done');
+});
+
+test('a refusal because of an uncommitted predecessor is judged again when the append does not go through', async () => {
+  await gateway.run(createNode('x'));
+  const other = await house.other();
+  // The other instance changes x first: the rename is refused then, and the name it would have taken is free.
+  house.store.script(after(() => other.run(updateNode('x', { description: 'newer' }))));
+  const [renamed, created] = await Promise.allSettled([
+    gateway.run({ type: 'UpdateNode', id: nodeId('x'), ifMatch: [1], name: 'a' }),
+    gateway.run(createNode('a')),
+  ]);
+  expect(renamed).toMatchObject({ status: 'rejected', reason: { code: 'precondition_failed' } });
+  expect(created).toMatchObject({ status: 'fulfilled' });
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+});
+
+test('a refusal because of a predecessor that was not written after all is never given', async () => {
+  house.store.script(unavailable);
+  const [created, refused] = await Promise.all([
+    refusalOf(gateway.run(createNode('a'))),
+    refusalOf(gateway.run(createNode('A'))),
+  ]);
+  expect(created.code).toBe('unavailable');
+  expect(refused.code).toBe('unavailable');
+  expect(await house.log()).toEqual([]);
+});
+
+test('one command after the other never waits for a later one to start it', async () => {
+  for (const name of names(300)) await gateway.run(createNode(name));
+  // Asked from every depth of microtasks after an answer, so that one of them meets the end of the run before.
+  for (let depth = 0; depth < 30; depth += 1) {
+    await gateway.run(createNode(`d${depth}`));
+    for (let turn = 0; turn < depth; turn += 1) await undefined;
+    await gateway.run(createNode(`e${depth}`));
+  }
+  expect((await house.log()).length).toBe(360);
+});

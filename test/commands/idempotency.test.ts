@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { IdempotencyMark } from '../../src/kernel/event.js';
+import { limits } from '../../src/kernel/limits.js';
+import type { CommandHouse, FleetGateway } from '../support/command-house.js';
+import { bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
+import { createNode, nodeId, sealed } from '../support/fleet.js';
+import { answerLost, notWritten } from '../support/scripted-event-store.js';
+
+let house: CommandHouse;
+let gateway: FleetGateway;
+
+beforeEach(async () => {
+  house = await createCommandHouse();
+  gateway = await house.gateway();
+});
+afterEach(() => house.close());
+
+const key = (key_hash: string, body_hash = 'body'): { readonly idempotency: IdempotencyMark } => ({
+  idempotency: { key_hash, body_hash },
+});
+/** As a repeated POST: the same body, but what the service makes up is new. */
+let copies = 0;
+const post = (name: string, over: FleetGateway = gateway, mark = key(name)) => {
+  copies += 1;
+  return over.run(createNode(`${name} ${copies}`, { name, psk: { fingerprint: 'f', verifier: sealed } }), mark);
+};
+const first = { kind: 'done', events: [{ type: 'NodeCreated' }, { type: 'NodePskIssued' }] };
+
+test('the same key and body again is answered with the first resource and writes nothing', async () => {
+  const done = await post('a');
+  expect(done).toMatchObject(first);
+  const again = await post('a');
+  const [event] = await house.log();
+  expect(again).toEqual({
+    kind: 'repeated',
+    commandId: event?.metadata.command.id,
+    resourceId: event?.data['node_id'],
+    position: event?.position,
+    lagging: false,
+  });
+  expect((await house.log()).length).toBe(2);
+});
+
+test('the same key with another body is a conflict', async () => {
+  await post('a');
+  const refusal = await refusalOf(post('b', gateway, key('a', 'other body')));
+  expect(refusal.code).toBe('conflict');
+  expect(refusal.message).toContain('Idempotency-Key');
+});
+
+test('within one group too', async () => {
+  const [done, again, other] = await Promise.allSettled([
+    post('a'),
+    post('a'),
+    post('b', gateway, key('a', 'other body')),
+  ]);
+  expect(done).toMatchObject({ value: first });
+  const resourceId = (await house.log())[0]?.data['node_id'];
+  expect(again).toMatchObject({ value: { kind: 'repeated', resourceId } });
+  expect(other).toMatchObject({ reason: { code: 'conflict' } });
+  expect(house.store.appends.length).toBe(1);
+  expect((await house.log()).length).toBe(2);
+});
+
+test('on another instance too, at once or later', async () => {
+  const other = await house.other();
+  const both = await Promise.all([post('a'), post('a', other)]);
+  expect(both.map(({ kind }) => kind).sort()).toEqual(['done', 'repeated']);
+  await post('b');
+  expect(await post('b', other)).toMatchObject({ kind: 'repeated' });
+  expect((await house.log()).length).toBe(4);
+});
+
+test('after a restart too', async () => {
+  await post('a');
+  house = await house.reopened();
+  gateway = await house.gateway();
+  expect(await post('a')).toMatchObject({ kind: 'repeated' });
+  expect((await refusalOf(post('b', gateway, key('a', 'other body')))).code).toBe('conflict');
+});
+
+test('the answer of a key is the newest log’s: what another instance did meanwhile counts', async () => {
+  const other = await house.other();
+  await post('a', other);
+  // The stale fold would refuse the name.
+  await post('b');
+  await other.run({ type: 'DeleteNode', id: nodeId(`a ${copies - 1}`), ifMatch: undefined });
+  expect(await post('a')).toMatchObject({ kind: 'repeated', resourceId: nodeId(`a ${copies - 2}`) });
+});
+
+test('a refused command does not use its key up', async () => {
+  await post('a');
+  expect((await refusalOf(post('a', gateway, key('other')))).code).toBe('conflict');
+  expect(await post('b', gateway, key('other', 'other body'))).toMatchObject(first);
+  // Nor one whose append did not go through.
+  house.store.script(async () => ({ kind: 'unavailable', cause: 'scripted' }));
+  expect((await refusalOf(post('c'))).code).toBe('unavailable');
+  expect(await post('c', gateway, key('c', 'other body'))).toMatchObject(first);
+});
+
+test('a repeat after an unknown outcome is safe whether it was written or not', async () => {
+  for (const [name, step] of [
+    ['lost', answerLost],
+    ['never', notWritten],
+  ] as const) {
+    house.store.script(async (...call) => {
+      house.clock.advance(limits.events.outcomeWaitMs);
+      house.store.failReads(1);
+      return step(...call);
+    });
+    expect((await refusalOf(post(name))).message).toContain('may have been');
+    expect(await post(name)).toMatchObject(step === answerLost ? { kind: 'repeated' } : first);
+  }
+  expect((await house.log()).length).toBe(4);
+});
+
+test('a key is forgotten after 24 hours, not a moment before', async () => {
+  await post('a');
+  house.clock.advance(limits.rest.idempotencyWindowMs - 1);
+  expect(await post('a')).toMatchObject({ kind: 'repeated' });
+  house.clock.advance(1);
+  expect(await post('b', gateway, key('a', 'other body'))).toMatchObject(first);
+});
+
+test('a key that is used again after its window is kept for a window of its own', async () => {
+  const hour = 3_600_000;
+  await post('a');
+  house.clock.advance(24.5 * hour);
+  expect(await post('a2', gateway, key('a'))).toMatchObject(first);
+  // The hour of the first use is dropped by now.
+  house.clock.advance(2 * hour);
+  await post('b');
+  expect(await post('a3', gateway, key('a'))).toMatchObject({ kind: 'repeated' });
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+});

@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openDataKeyStore } from '../../src/commands/data-keys.js';
+import type { CommandHandlers } from '../../src/commands/handlers-port.js';
+import { createNodeHandlers } from '../../src/commands/nodes.js';
+import type { SealedSecret } from '../../src/domain/sealed.js';
+import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/kernel/control-psk.js';
+import { streams } from '../../src/kernel/event.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import { limits } from '../../src/kernel/limits.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { importX25519Private } from '../../src/kernel/x25519.js';
+import type { Keyring } from '../../src/security/keyring.js';
+import { openVerifier } from '../../src/security/psk.js';
+import { generateServiceIdentity } from '../../src/security/service-identity.js';
+import { openHouseKeyring } from '../support/accounts-house.js';
+import { clearTextIn } from '../support/clear-text.js';
+import type { CommandHouse, FleetGateway } from '../support/command-house.js';
+import { actor, createCommandHouse, refusalOf } from '../support/command-house.js';
+import { notWritten, unavailable } from '../support/scripted-event-store.js';
+
+let house: CommandHouse;
+let gateway: FleetGateway;
+let keyring: Keyring;
+let nodes: CommandHandlers['nodes'];
+const servicePublic = generateServiceIdentity().publicKey;
+
+beforeEach(async () => {
+  house = await createCommandHouse();
+  gateway = await house.gateway();
+  keyring = await openHouseKeyring(house);
+  nodes = createNodeHandlers({ gateway, keyring, servicePublic, ids: randomIds, logger: silentLogger });
+});
+afterEach(() => house.close());
+
+const context = { actor, requestId: 'r' };
+const fields = { name: 'a', description: null, address: null, labels: {}, issuePsk: true };
+const create = async (over: Partial<typeof fields> = {}, idempotency?: { key_hash: string; body_hash: string }) => {
+  const outcome = await nodes.create({ ...context, idempotency }, { ...fields, ...over });
+  if (outcome.kind !== 'done') throw new Error(outcome.kind);
+  return outcome.result;
+};
+const secretsOf = (controlPsk: string | null) => {
+  const decoded = decodeControlPsk(controlPsk ?? '');
+  if (!decoded.ok) throw new Error(decoded.error);
+  const { nodeStaticPrivate, psk } = deriveNodeSecrets(decoded.value.secret);
+  const nodeStaticPublic = importX25519Private(nodeStaticPrivate).publicKey.bytes;
+  return { ...decoded.value, nodeStaticPrivate, nodeStaticPublic, psk };
+};
+const keyIds = async (): Promise<readonly string[]> => {
+  const ids: string[] = [];
+  for await (const id of (await openDataKeyStore(house.stores.readStore)).list()) ids.push(id);
+  return ids;
+};
+
+test('the stored verifier opens to what the PSK that was shown derives', async () => {
+  const { node, controlPsk } = await create();
+  const { servicePublic: pinned, nodeStaticPublic, psk } = secretsOf(controlPsk);
+  expect(pinned).toEqual(new Uint8Array(servicePublic));
+  const stored = (await house.fold()).nodes.get(node.id)?.psk;
+  expect(stored?.fingerprint).toBe(pskFingerprint(nodeStaticPublic));
+  const verifier = stored?.verifier as SealedSecret;
+  expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: node.id })).toEqual({
+    kind: 'opened',
+    verifier: { nodeStaticPublic, psk },
+  });
+  // Elsewhere it opens nothing.
+  expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: 'another' })).toMatchObject({
+    kind: 'refused',
+  });
+});
+
+test('a new PSK replaces the verifier, under a data key of its own', async () => {
+  const { node, controlPsk } = await create();
+  const outcome = await nodes.issuePsk(context, node.id);
+  if (outcome.kind !== 'done') throw new Error(outcome.kind);
+  expect(outcome.result.controlPsk).not.toBe(controlPsk);
+  const stored = (await house.fold()).nodes.get(node.id)?.psk;
+  expect(stored?.fingerprint).toBe(outcome.result.fingerprint);
+  expect(stored?.fingerprint).toBe(pskFingerprint(secretsOf(outcome.result.controlPsk).nodeStaticPublic));
+  expect(await keyIds()).toContain(stored?.verifier.key_id);
+  expect((await keyIds()).length).toBe(2);
+});
+
+test('nothing of a PSK is in the log in clear, in any form', async () => {
+  const { node, controlPsk } = await create();
+  const outcome = await nodes.issuePsk(context, node.id);
+  const second = outcome.kind === 'done' ? outcome.result.controlPsk : '';
+  const log = await house.log();
+  expect(log.length).toBe(3);
+  for (const text of [controlPsk ?? '', second]) {
+    const { secret, nodeStaticPrivate, psk } = secretsOf(text);
+    expect(clearTextIn(log, [text, text.slice('svcpsk1_'.length), secret, nodeStaticPrivate, psk])).toEqual([]);
+  }
+  // The search finds what is there.
+  expect(clearTextIn(log, [node.name])).not.toEqual([]);
+});
+
+test('a refused creation shreds the key that it will not need', async () => {
+  await create();
+  const kept = await keyIds();
+  expect((await refusalOf(create())).code).toBe('conflict');
+  expect((await refusalOf(nodes.issuePsk(context, 'nobody'))).code).toBe('not_found');
+  expect(await keyIds()).toEqual(kept);
+});
+
+test('a repeated creation shreds its key and shows no PSK again', async () => {
+  const mark = { key_hash: 'k', body_hash: 'b' };
+  const { node } = await create({}, mark);
+  const kept = await keyIds();
+  const again = await nodes.create({ ...context, idempotency: mark }, fields);
+  expect(again).toMatchObject({ kind: 'repeated', resourceId: node.id });
+  expect(clearTextIn([again], ['svcpsk1_'])).toEqual([]);
+  expect(await keyIds()).toEqual(kept);
+});
+
+test('a creation that may have been written keeps its key', async () => {
+  let write: (() => Promise<unknown>) | undefined;
+  house.store.script(async (late, call) => {
+    write = late;
+    house.clock.advance(limits.events.outcomeWaitMs);
+    return notWritten(late, call);
+  });
+  const refusal = await refusalOf(create());
+  expect(refusal.message).toContain('may have been');
+  expect(clearTextIn([refusal], ['svcpsk1_'])).toEqual([]);
+  await write?.();
+  const [node] = [...(await house.fold()).nodes.values()];
+  expect(
+    await openVerifier(keyring, node?.psk?.verifier as SealedSecret, {
+      stream: streams.fleet,
+      resourceId: node?.id ?? '',
+    }),
+  ).toMatchObject({ kind: 'opened' });
+});
+
+test('no PSK is made when none is asked for', async () => {
+  expect(await create({ issuePsk: false })).toMatchObject({ controlPsk: null, node: { psk: null } });
+  expect(await keyIds()).toEqual([]);
+});
+
+test('an unavailable store tells nothing of the PSK', async () => {
+  house.store.script(unavailable);
+  const refusal = await refusalOf(create());
+  expect(refusal.code).toBe('unavailable');
+  expect(clearTextIn([refusal], ['svcpsk1_'])).toEqual([]);
+});

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openDataKeyStore } from '../../src/commands/data-keys.js';
+import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
+import { generationOf } from '../../src/domain/fleet/fleet.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import type { CommandHouse, FleetGateway } from '../support/command-house.js';
+import { actor, createCommandHouse, refusalOf } from '../support/command-house.js';
+import { createNode, hop, nodeId } from '../support/fleet.js';
+
+let house: CommandHouse;
+let gateway: FleetGateway;
+
+beforeEach(async () => {
+  house = await createCommandHouse();
+  gateway = await house.gateway();
+});
+afterEach(() => house.close());
+
+const context = { actor, requestId: 'r' };
+
+test('a deploy answers the generations that the log then has, for nodes of the old and of the new definition', async () => {
+  const chains = createChainHandlers(gateway, randomIds);
+  for (const name of ['a', 'b', 'c']) await gateway.run(createNode(name));
+  await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId('b'), reported: 5000 });
+  const definition = { payload: 'tcp', target: { endpoint: '192.0.2.1:80' } } as const;
+  const created = await chains.create(context, {
+    ...definition,
+    name: 'chain',
+    description: null,
+    enabled: true,
+    hops: [hop('a', 80), hop('b', 80)],
+  });
+  if (created.kind !== 'done') throw new Error(created.kind);
+  const { id } = created.result;
+  for (const hops of [undefined, [hop('b', 80), hop('c', 80)]]) {
+    if (hops !== undefined) await chains.update(context, id, '*', { hops });
+    // Others in the same group come before and after.
+    const [, deployed] = await Promise.all([
+      gateway.run({ type: 'RefreshNodeConfig', id: nodeId('a') }),
+      chains.deploy(context, id, undefined),
+      gateway.run(createNode(`later ${hops?.length}`)),
+    ]);
+    if (deployed.kind !== 'done') throw new Error(deployed.kind);
+    const fleet = await house.fold();
+    const names = hops === undefined ? ['a', 'b'] : ['a', 'b', 'c'];
+    expect(Object.fromEntries(deployed.result.nodes.map((node) => [node.node_id, node.generation]))).toEqual(
+      Object.fromEntries(names.map((name) => [nodeId(name), generationOf(fleet, nodeId(name))])),
+    );
+    expect(deployed.result.chain).toEqual(fleet.chains.get(id));
+  }
+});
+
+test('each handler answers with the state right after its own command, not a later one of its group', async () => {
+  const upstreams = createUpstreamHandlers(gateway, randomIds);
+  const fields = { name: 'u', endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, tls: null };
+  const created = await upstreams.create(context, fields);
+  if (created.kind !== 'done') throw new Error(created.kind);
+  expect(created.result).toMatchObject({ ...fields, enabled: true, version: 1 });
+  const { id } = created.result;
+  const [first, second] = await Promise.all([
+    upstreams.update(context, id, [1], { endpoint: 'y.example:2' }),
+    upstreams.update(context, id, [2], { enabled: false }),
+  ]);
+  expect(first).toMatchObject({ result: { endpoint: 'y.example:2', enabled: true, version: 2 } });
+  expect(second).toMatchObject({ result: { endpoint: 'y.example:2', enabled: false, version: 3 } });
+  expect(await upstreams.remove(context, id, undefined)).toMatchObject({ kind: 'done', result: undefined });
+  expect((await refusalOf(upstreams.update(context, id, undefined, { enabled: true }))).code).toBe('not_found');
+});
+
+test('settings answer with what is stored, changed or not', async () => {
+  const settings = createSettingsHandlers(gateway);
+  expect(await settings.update(context, undefined, {})).toMatchObject({ events: [], result: { version: 0 } });
+  expect(await settings.update(context, undefined, { heartbeat_interval_secs: 20 })).toMatchObject({
+    result: { version: 1, heartbeat_interval_secs: 20 },
+  });
+});
+
+test('a command that the read models did not follow in time says that they lag', async () => {
+  const lagging = await house.gateway({ projections: { applied: async () => false } });
+  expect(await lagging.run(createNode('a'))).toMatchObject({ kind: 'done', lagging: true });
+});
+
+test('every data key is listed, however many there are, and a deleted one is gone', async () => {
+  const store = await openDataKeyStore(house.stores.readStore);
+  const wrapped = { v: 1, resource_id: 'r', master_key_id: 'm', nonce: 'n', ct: 'c' } as const;
+  const ids = Array.from({ length: 1001 }, (_, index) => `dk_${index}`);
+  for (const id of ids) void store.put(id, wrapped);
+  await store.put('dk_last', wrapped);
+  await store.delete('dk_last');
+  expect(await store.get('dk_last')).toBeUndefined();
+  expect(await store.get('dk_0')).toEqual(wrapped);
+  const listed: string[] = [];
+  for await (const id of store.list()) listed.push(id);
+  expect(listed.sort()).toEqual([...ids].sort());
+});

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { limits } from '../../src/kernel/limits.js';
+import type { CommandHouse, FleetGateway } from '../support/command-house.js';
+import { bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
+import {
+  createChain,
+  createNode,
+  createUpstream,
+  deployChain,
+  hop,
+  nodeId,
+  settings,
+  updateNode,
+} from '../support/fleet.js';
+import type { AppendStep } from '../support/scripted-event-store.js';
+import { notWritten, unavailable } from '../support/scripted-event-store.js';
+
+let house: CommandHouse;
+let gateway: FleetGateway;
+
+beforeEach(async () => {
+  house = await createCommandHouse();
+  gateway = await house.gateway();
+});
+afterEach(() => house.close());
+
+const idempotency = { key_hash: 'k', body_hash: 'b' };
+
+/** Touches every table and index of the fold. */
+const everything = () => [
+  gateway.run(createNode('a3'), { idempotency }),
+  gateway.run(updateNode('a1', { name: 'renamed', labels: { zone: 'x' } })),
+  gateway.run(createUpstream('up2')),
+  gateway.run(createChain('c2', [hop('a1', 9000), hop('a2', 9001)])),
+  gateway.run(deployChain('c2')),
+  gateway.run({
+    type: 'DeleteChain',
+    id: deployChain('c1').type === 'DeployChain' ? chainOf('c1') : '',
+    ifMatch: undefined,
+  }),
+  gateway.run(
+    settings({ multiplex: true, multiplex_port: 7000, nodes: [{ node_id: nodeId('a2'), multiplex: false }] }),
+  ),
+  gateway.run({
+    type: 'IssueNodePsk',
+    id: nodeId('a1'),
+    fingerprint: 'f',
+    verifier: { alg: 'xc20p', key_id: 'k', nonce: 'n', ct: 'c' },
+  }),
+  gateway.run({ type: 'RaiseNodeGeneration', id: nodeId('a1'), reported: 5000 }),
+  gateway.run({ type: 'RaiseCompilerVersion', version: 9 }),
+  gateway.run({ type: 'DeleteNode', id: nodeId('spare'), ifMatch: undefined }),
+];
+const chainOf = (name: string): string => createChain(name, [hop('a1', 1)]).id;
+
+async function populate(): Promise<void> {
+  for (const name of ['a1', 'a2', 'spare']) await gateway.run(createNode(name));
+  await gateway.run(createUpstream('up'));
+  await gateway.run(createChain('c1', [hop('a1', 8000)]));
+  await gateway.run(deployChain('c1'));
+}
+
+test.each<readonly [string, AppendStep]>([
+  ['unavailable', unavailable],
+  ['unknown', (...step) => (house.clock.advance(limits.events.outcomeWaitMs), notWritten(...step))],
+])(
+  'an append that ends %s leaves the fold as it was, byte for byte, and the next one goes through',
+  async (_, step) => {
+    await populate();
+    const before = bytesOf(gateway.fleet);
+    house.store.always(step);
+    for (const result of await Promise.allSettled(everything())) {
+      expect(result).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+    }
+    expect(bytesOf(gateway.fleet)).toBe(before);
+    expect(bytesOf(await house.fold())).toBe(before);
+
+    house.store.always(undefined);
+    for (const result of await Promise.allSettled(everything())) expect(result.status).toBe('fulfilled');
+    expect(bytesOf(gateway.fleet)).not.toBe(before);
+    expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+  },
+);
+
+test('unavailable says that nothing was written', async () => {
+  house.store.script(unavailable);
+  const refusal = await refusalOf(gateway.run(createNode('a')));
+  expect([refusal.code, refusal.httpStatus]).toEqual(['unavailable', 503]);
+  expect(refusal.message).toContain('nothing was written');
+  expect(house.store.appends.length).toBe(1);
+});
+
+test('a log that can not be read is a 503 for answers that write nothing, and the gateway recovers', async () => {
+  await gateway.run(createNode('a'));
+  house.store.failReads(1);
+  expect((await refusalOf(gateway.run(createNode('a')))).code).toBe('unavailable');
+  expect((await refusalOf(gateway.run(createNode('a')))).code).toBe('conflict');
+});
+
+test('a read-only instance refuses with its reason and asks the store nothing', async () => {
+  let reason: string | undefined = 'the log holds the unknown event X';
+  const readOnly = await house.gateway({ readOnly: () => reason });
+  expect(await refusalOf(readOnly.run(createNode('a')))).toMatchObject({ code: 'unavailable', message: reason });
+  expect(house.store.appends).toEqual([]);
+  reason = undefined;
+  expect(await readOnly.run(createNode('a'))).toMatchObject({ kind: 'done' });
+});
+
+test('an event above 256 KiB is refused alone, whatever it is made of', async () => {
+  const description = 'ä'.repeat(limits.events.eventBytes / 2);
+  const [small, large] = await Promise.allSettled([
+    gateway.run(createNode('small')),
+    gateway.run(createNode('large', { description })),
+  ]);
+  expect(small.status).toBe('fulfilled');
+  expect(large).toMatchObject({ status: 'rejected', reason: { code: 'payload_too_large' } });
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+});
+
+test('the queue is bounded, and whoever does not fit is told at once', async () => {
+  const waiting = Array.from({ length: limits.events.gatewayQueue }, () =>
+    gateway.run({ type: 'RaiseCompilerVersion', version: 0 }),
+  );
+  const refusal = await refusalOf(gateway.run(createNode('one too many')));
+  expect(refusal.code).toBe('unavailable');
+  expect(refusal.message).toContain('nothing was written');
+  await Promise.all(waiting);
+  expect(await gateway.run(createNode('in time'))).toMatchObject({ kind: 'done' });
+});
+
+test('close waits for what was accepted and refuses the rest', async () => {
+  let closed = false;
+  let closing: Promise<void> | undefined;
+  house.store.script(async (write) => {
+    closing = gateway.close().then(() => {
+      closed = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(closed).toBe(false);
+    return write();
+  });
+  const accepted = Array.from({ length: 150 }, (_, index) => gateway.run(createNode(`n${index}`)));
+  await Promise.all(accepted);
+  await closing;
+  expect((await refusalOf(gateway.run(createNode('late')))).code).toBe('unavailable');
+  expect((await house.log()).length).toBe(150);
+});

@@ -1,0 +1,162 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { CommandOutcome } from '../../src/commands/port.js';
+import { applyCommand } from '../../src/domain/fleet/apply.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { nameKey } from '../../src/domain/names.js';
+import { readCommand } from '../../src/domain/upcast.js';
+import type { Clock } from '../../src/kernel/clock.js';
+import { ServiceError } from '../../src/kernel/errors.js';
+import type { IdempotencyMark, RecordedCommand } from '../../src/kernel/event.js';
+import { limits } from '../../src/kernel/limits.js';
+import { createCommandAssembler } from '../../src/storage/follow.js';
+import { collidingPairs } from '../support/collision-oracle.js';
+import type { CommandHouse, FleetGateway } from '../support/command-house.js';
+import { bytesOf, createCommandHouse } from '../support/command-house.js';
+import { createNode } from '../support/fleet.js';
+import type { Move } from '../support/fleet-histories.js';
+import { commandOf, histories } from '../support/fleet-histories.js';
+import { createDice, hostile, hostileEventStore } from '../support/hostile.js';
+
+/** One command that was asked for, and how it ended. */
+interface Asked {
+  readonly requestId: string;
+  readonly idempotency: IdempotencyMark | undefined;
+  readonly answer: CommandOutcome<undefined> | ServiceError;
+}
+
+/** More often at odds with the store than a bad day would be, but not so often that every command gives up. */
+const bad = { ...hostile, unavailable: 0.05, unknownNotWritten: 0.15, writtenLate: 0.15, lateMs: 40 };
+
+/** Waits run out within some 30 ms, so that appends are given up before it is known what became of them. */
+const hasty: Clock = {
+  now: () => Date.UTC(2025, 0, 1),
+  monotonic: () => (performance.now() / 30) * limits.events.outcomeWaitMs,
+};
+
+test('whatever two instances and a bad store do, the log holds what was acknowledged, once and whole, and nothing refused', async () => {
+  const counts = { done: 0, repeated: 0, refused: 0, unsure: 0 };
+  await fc.assert(
+    fc.asyncProperty(histories(40), histories(40), fc.nat(1_000_000), async (left, right, seed) => {
+      const house = await createCommandHouse();
+      try {
+        const stores = [1, 2].map((salt) => hostileEventStore(house.stores.eventStore, seed + salt, bad));
+        const gateways = await Promise.all(stores.map((eventStore) => house.gateway({ eventStore, clock: hasty })));
+        const asked = (
+          await Promise.all(
+            [left, right].map((moves, index) => ask(gateways[index]!, moves, `g${index}`, seed + index)),
+          )
+        ).flat();
+        for (const store of stores) await store.settled();
+
+        const commands = createCommandAssembler().add(await house.log());
+        checkLog(commands);
+        checkAnswers(commands, asked, counts);
+        await checkFolds(house, gateways);
+      } finally {
+        await house.close();
+      }
+    }),
+    { numRuns: 40 },
+  );
+  // The property says something only when all of this happened.
+  for (const [kind, count] of Object.entries(counts)) expect(count, kind).toBeGreaterThan(0);
+}, 60_000);
+
+/** Asks for the moves in bursts; now and then for a creation under a key that both instances use. */
+async function ask(
+  gateway: FleetGateway,
+  moves: readonly Move[],
+  prefix: string,
+  seed: number,
+): Promise<readonly Asked[]> {
+  const dice = createDice(seed);
+  const asked: Promise<Asked>[] = [];
+  for (const [index, move] of moves.entries()) {
+    const requestId = `${prefix}-${index}`;
+    const step = index * 2 + Number(prefix.slice(1));
+    const shared = dice.chance(0.25) ? dice.below(4) : undefined;
+    const command: FleetCommand | undefined =
+      shared === undefined ? commandOf(gateway.fleet, move, step) : createNode(requestId, { name: `shared ${shared}` });
+    if (command === undefined) continue;
+    const body_hash = dice.chance(0.9) ? 'body' : 'other body';
+    const idempotency = shared === undefined ? undefined : { key_hash: `key ${shared}`, body_hash };
+    asked.push(
+      gateway.run(command, { requestId, idempotency }).then(
+        (answer) => ({ requestId, idempotency, answer }),
+        (error: unknown) => {
+          if (error instanceof ServiceError) return { requestId, idempotency, answer: error };
+          throw error;
+        },
+      ),
+    );
+    if (dice.chance(0.4)) await asked.at(-1);
+  }
+  return Promise.all(asked);
+}
+
+/** At every revision: names are unique, listeners do not collide. */
+function checkLog(commands: readonly RecordedCommand[]): void {
+  const fleet = emptyFleet();
+  for (const command of commands) {
+    applyCommand(fleet, readCommand(command));
+    for (const table of [fleet.nodes, fleet.upstreams, fleet.chains]) {
+      const names = [...table.values()].map(({ name }) => nameKey(name));
+      expect(new Set(names).size).toBe(names.length);
+    }
+    expect(collidingIn(fleet)).toEqual([]);
+  }
+}
+
+function collidingIn(fleet: Fleet): readonly string[] {
+  return [
+    ...collidingPairs({
+      nodeIds: [...fleet.nodes.ids()],
+      chains: [...fleet.chains.values()],
+      settings: fleet.settings.value,
+    }),
+  ];
+}
+
+function checkAnswers(
+  commands: readonly RecordedCommand[],
+  asked: readonly Asked[],
+  counts: { [kind: string]: number },
+): void {
+  const count = (kind: string): void => void (counts[kind] = (counts[kind] ?? 0) + 1);
+  for (const { requestId, idempotency, answer } of asked) {
+    const written = commands.filter(({ events }) => events[0].metadata.request_id === requestId);
+    if (answer instanceof ServiceError) {
+      const unsure = answer.code === 'unavailable' && answer.message.includes('may have been');
+      count(unsure ? 'unsure' : 'refused');
+      expect(answer.code).not.toBe('internal');
+      expect(written.length, answer.message).toBeLessThanOrEqual(unsure ? 1 : 0);
+    } else if (answer.kind === 'repeated') {
+      count('repeated');
+      expect(written).toEqual([]);
+      const first = commands.find(({ events }) => events[0].metadata.command.id === answer.commandId);
+      expect(first?.events[0].metadata.idempotency).toEqual(idempotency);
+      expect(first?.events[0].data['node_id']).toBe(answer.resourceId);
+    } else if (answer.events.length === 0) {
+      expect(written).toEqual([]);
+    } else {
+      count('done');
+      expect(written.length).toBe(1);
+      const place = ({ id, revision, type, data }: RecordedCommand['events'][number]) => ({ id, revision, type, data });
+      expect(written[0]?.events.map(place)).toEqual(JSON.parse(JSON.stringify(answer.events.map(place))));
+    }
+  }
+  const keys = commands.flatMap(({ events }) => events[0].metadata.idempotency?.key_hash ?? []);
+  expect(new Set(keys).size).toBe(keys.length);
+}
+
+/** An answer that writes nothing makes each instance look at the newest log; then all folds are one. */
+async function checkFolds(house: CommandHouse, gateways: readonly FleetGateway[]): Promise<void> {
+  const fresh = bytesOf(await house.fold());
+  for (const gateway of gateways) {
+    await gateway.run({ type: 'RaiseCompilerVersion', version: 0 });
+    expect(bytesOf(gateway.fleet)).toBe(fresh);
+  }
+}

@@ -1,0 +1,219 @@
+/** Commands about chains: what they write, and every way in which they are refused. Collisions are in files of their own. */
+import { describe, expect, it } from 'vitest';
+import type { Hop } from '../../src/domain/chain/chain.js';
+import { chainStatus } from '../../src/domain/chain/status.js';
+import { oversizedSnapshot } from '../../src/domain/fleet/decide.js';
+import type { Json } from '../../src/kernel/json.js';
+import * as f from '../support/fleet.js';
+
+const id = f.chainId('one');
+const target = { endpoint: '192.0.2.1:80' };
+const hops = [f.hop('a', 80), f.hop('b', 80)];
+const one = f.createChain('one', hops);
+const nodes = [f.createNode('a'), f.createNode('b')];
+const json = (value: readonly object[]): Json => value as unknown as Json;
+const fields = { name: 'one', description: null, enabled: true, payload: 'tcp', hops, target } as const;
+
+describe('creating a chain', () => {
+  it('writes its definition, not deployed', () => {
+    const fleet = f
+      .given(...nodes)
+      .when(one)
+      .thenEvents({ type: 'ChainCreated', data: { chain_id: id, ...fields } });
+    expect(fleet.chains.get(id)).toMatchObject({ ...fields, version: 1, deployed: null });
+  });
+
+  it.each<[string, readonly Hop[], Partial<typeof one>, readonly string[]]>([
+    ['an unknown node', [f.hop('a', 80), f.hop('nowhere', 80)], {}, ['hops[1].node_id', f.nodeId('nowhere')]],
+    [
+      'an unknown upstream',
+      hops,
+      { target: { upstream_id: f.upstreamId('nowhere') } },
+      ['target.upstream_id', f.upstreamId('nowhere')],
+    ],
+    ['a node twice', [f.hop('a', 80), f.hop('a', 81)], {}, ['hops[1].node_id', f.nodeId('a'), 'at most once']],
+    [
+      'udp over tcp',
+      [f.hop('a', 80)],
+      { payload: 'udp' },
+      ['hops[0]', 'udp over outer tcp', 'allowed: tcp over tcp with raw; udp over udp with raw'],
+    ],
+    ['tcp over udp', [f.hop('a', 80), f.udpHop('b', 80)], {}, ['hops[1]', 'tcp over outer udp']],
+    [
+      'a mix of hops that is no combination',
+      [f.hop('a', 80, { security: 'noise' })],
+      {},
+      ['hops[0]', 'noise', 'allowed:'],
+    ],
+    ['a credential for raw', [f.hop('a', 80, { credential_id: f.nodeId('x') })], {}, ['hops[0].credential_id']],
+    ['max_streams without quic', [f.hop('a', 80, { max_streams: 5 })], {}, ['hops[0].max_streams']],
+    ['server names for udp', [f.udpHop('a', 80, { server_names: ['x'] })], {}, ['hops[0].server_names']],
+    ['tls behind udp', [f.udpHop('a', 80)], { target: { ...target, tls: f.upstreamTls } }, ['target.tls', 'tcp']],
+  ])('is refused with %s', (_, bad, more, parts) => {
+    f.given(...nodes)
+      .when({ ...f.createChain('one', bad), ...more })
+      .thenRefused('invalid_request', ...parts);
+  });
+
+  it('is refused when its name is taken, after what its body refers to has been looked at', () => {
+    const other = f.createChain('other', [f.hop('a', 90)]);
+    const { when } = f.given(...nodes, other);
+    when({ ...one, name: 'OTHER' }).thenRefused('conflict', 'name:', '"OTHER"', other.id);
+    when({ ...one, name: 'other', hops: [f.hop('nowhere', 80)] }).thenRefused('invalid_request', 'hops[0].node_id');
+  });
+
+  it('takes udp over FAKE_TCP, and SNI pre-read', () => {
+    const { when } = f.given(...nodes);
+    when(f.createChain('fake', [f.hop('a', 90, { outer: 'fake_tcp' }), f.udpHop('b', 90)])).thenAccepted();
+    when(f.createChain('names', [f.hop('a', 91, { server_names: ['x.example', '*.example'] })])).thenAccepted();
+  });
+});
+
+describe('updating a chain', () => {
+  it('writes what changes, with both values', () => {
+    const moved = [f.hop('a', 81), f.hop('b', 80)];
+    f.given(...nodes, one)
+      .when(f.updateChain('one', { name: 'one', description: 'words', hops: moved, target: { ...target } }))
+      .thenEvents({
+        type: 'ChainUpdated',
+        data: {
+          chain_id: id,
+          changes: { description: { from: null, to: 'words' }, hops: { from: json(hops), to: json(moved) } },
+        },
+      });
+  });
+
+  it('to what it is already writes nothing, in whatever order the fields come', () => {
+    const reordered = hops.map((hop) => Object.fromEntries(Object.entries(hop).toReversed()) as unknown as Hop);
+    f.given(...nodes, one)
+      .when(f.updateChain('one', { ...fields, hops: reordered }))
+      .thenNothing();
+  });
+
+  it('is refused like a new one, with what it would be', () => {
+    const { when } = f.given(...nodes, one, f.createChain('two', [f.hop('a', 90)]));
+    when(f.updateChain('one', { payload: 'udp' })).thenRefused('invalid_request', 'hops[0]');
+    when(f.updateChain('one', { hops: [f.hop('nowhere', 80)] })).thenRefused('invalid_request', 'hops[0].node_id');
+    when(f.updateChain('one', { target: { upstream_id: f.upstreamId('x') } })).thenRefused(
+      'invalid_request',
+      'target.upstream_id',
+    );
+    when(f.updateChain('one', { name: 'TWO' })).thenRefused('conflict', 'name:', f.chainId('two'));
+    when(f.updateChain('one', { name: 'ONE' })).thenAccepted();
+    when(f.updateChain('nowhere', { name: 'x' })).thenRefused('not_found', f.chainId('nowhere'));
+    when(f.updateChain('one', { ifMatch: [1], name: 'x' })).thenRefused('precondition_failed', 'If-Match', '"2"');
+  });
+});
+
+describe('deploying a chain', () => {
+  it('writes the old and the new definition, and the nodes of both', () => {
+    const scenario = f.given(...nodes, f.createNode('c'), one, f.deployChain('one'));
+    const next = { payload: 'tcp', hops: [f.hop('c', 80)], target } as const;
+    scenario.when(f.updateChain('one', { hops: next.hops })).thenAccepted();
+    const fleet = scenario.when(f.deployChain('one', [3])).thenEvents({
+      type: 'ChainDeployed',
+      data: {
+        chain_id: id,
+        chain_version: 3,
+        definition: { from: { payload: 'tcp', hops, target }, to: next },
+        nodes: ['a', 'b', 'c'].map((name) => ({ node_id: f.nodeId(name), offset: 0 })),
+      },
+    });
+    expect(fleet.chains.get(id)).toMatchObject({ version: 4, deployed: { ...next, chain_version: 3 } });
+  });
+
+  it('is refused while it is disabled, unknown, or of another version', () => {
+    const { when } = f.given(...nodes, { ...one, enabled: false });
+    when(f.deployChain('one')).thenRefused('conflict', 'l4_chain "one"', 'disabled');
+    when(f.deployChain('one', [7])).thenRefused('precondition_failed', '"1"');
+    when(f.deployChain('nowhere')).thenRefused('not_found', f.chainId('nowhere'));
+  });
+
+  it('is refused while a hop can not be dialled', () => {
+    const { when } = f.given(f.createNode('a', { address: null }), f.createNode('b', { address: null }), one);
+    when(f.deployChain('one')).thenRefused('conflict', 'hops[1].node_id', 'node "b"', 'address');
+    when(f.updateChain('one', { hops: [f.hop('a', 80), f.hop('b', 80, { dial_addr: 'b.example' })] })).thenAccepted();
+    when(f.deployChain('one')).thenAccepted();
+  });
+
+  it('dials what an agent has reported when nothing else is known', () => {
+    const { when } = f.given(f.createNode('a'), f.createNode('b', { address: null }), one);
+    when({
+      type: 'ReportNodeAddress',
+      id: f.nodeId('b'),
+      public_ipv4: null,
+      public_ipv6: '2001:db8::1',
+    }).thenAccepted();
+    when(f.deployChain('one')).thenAccepted();
+  });
+
+  it('leads through the states', () => {
+    const { fleet, when } = f.given(...nodes, one);
+    const status = (): string => chainStatus(fleet.chains.get(id)!);
+    expect(status()).toBe('draft');
+    when(f.deployChain('one')).thenAccepted();
+    expect(status()).toBe('deployed');
+    when(f.updateChain('one', { name: 'renamed', description: 'words' })).thenAccepted();
+    expect(status()).toBe('deployed');
+    when(f.updateChain('one', { hops: [f.hop('a', 99)] })).thenAccepted();
+    expect(status()).toBe('modified');
+    when(f.updateChain('one', { hops })).thenAccepted();
+    expect(status()).toBe('deployed');
+    when(f.updateChain('one', { enabled: false })).thenAccepted();
+    expect(status()).toBe('disabled');
+  });
+
+  it('again is a new generation of the same definition', () => {
+    f.given(...nodes, one, f.deployChain('one'))
+      .when(f.deployChain('one'))
+      .thenAccepted();
+  });
+});
+
+describe('deleting a chain', () => {
+  it('carries both definitions', () => {
+    const { when, fleet } = f.given(
+      ...nodes,
+      one,
+      f.deployChain('one'),
+      f.updateChain('one', { hops: [f.hop('b', 80)] }),
+    );
+    const { deployed } = fleet.chains.get(id)!;
+    when({ type: 'DeleteChain', id, ifMatch: [3] }).thenEvents({
+      type: 'ChainDeleted',
+      data: { chain_id: id, ...fields, hops: [f.hop('b', 80)], deployed },
+    });
+    expect(deployed?.hops).toEqual(hops);
+  });
+
+  it('is refused when it is unknown or of another version', () => {
+    const { when } = f.given(...nodes, one);
+    when({ type: 'DeleteChain', id: f.chainId('nowhere'), ifMatch: undefined }).thenRefused('not_found');
+    when({ type: 'DeleteChain', id, ifMatch: [4] }).thenRefused('precondition_failed', 'If-Match');
+  });
+});
+
+describe('a snapshot that would be too large', () => {
+  it('is refused with the node and its size, and counts only what is live', () => {
+    const long = `${'n'.repeat(60)}.${'n'.repeat(60)}.${'n'.repeat(60)}.${'n'.repeat(60)}`;
+    const names = (chain: number): readonly string[] =>
+      Array.from({ length: 64 }, (_, index) => `c${chain}x${index}.${long}`);
+    const { fleet } = f.given(f.createNode('a'));
+    let refused: string | undefined;
+    for (let chain = 0; chain < 1000 && refused === undefined; chain += 1) {
+      f.performAll(fleet, [f.createChain(`c${chain}`, [f.hop('a', 80, { server_names: names(chain) })])]);
+      const mark = fleet.journal.mark();
+      const deployed = f.perform(fleet, f.deployChain(`c${chain}`));
+      // Looking at the size of a large node costs as much as the node is large.
+      const look = deployed.kind === 'written' && chain >= 480;
+      refused = look ? oversizedSnapshot(fleet, deployed.touched)?.message : undefined;
+      if (refused === undefined) fleet.journal.commit();
+      else fleet.journal.rollback(mark);
+    }
+    // 8 MiB of rules of about 16 KiB each.
+    expect(refused).toMatch(/node "a" would be \d{7} bytes, more than the 8388608/);
+    expect(fleet.deployedOn.get(f.nodeId('a')).size).toBeGreaterThan(450);
+    const off = f.perform(fleet, f.updateChain('c0', { enabled: false }));
+    expect(off.kind === 'written' && oversizedSnapshot(fleet, off.touched)).toBeUndefined();
+  });
+});

@@ -1,0 +1,156 @@
+/** What a deployed chain becomes on each of its nodes (`domain.md`, L4 chain; `wire.md`, Configuration). */
+import { describe, expect, it } from 'vitest';
+import { compileNode } from '../../src/domain/compile/compile-node.js';
+import * as f from '../support/fleet.js';
+
+const compiled = (fleet: f.Scenario['fleet'], node: string) => compileNode(fleet, f.nodeId(node));
+
+describe('the compiler', () => {
+  it('leads from hop to hop and into the upstream', () => {
+    const one = f.createChain('one', [f.hop('a', 80), f.hop('b', 81, { server_names: ['x.example'] })], {
+      target: { upstream_id: f.upstreamId('up') },
+    });
+    const { fleet } = f.given(
+      f.createNode('a'),
+      f.createNode('b'),
+      f.createUpstream('up', { tls: f.upstreamTls }),
+      one,
+      f.deployChain('one'),
+    );
+    const raw = { payload: 'TCP', outer: 'TCP', security: 'RAW' };
+    const origin = { resource_type: 'l4_chain', resource_id: one.id, resource_name: 'one' };
+    expect(compiled(fleet, 'a')).toEqual({
+      node_id: f.nodeId('a'),
+      generation: 5,
+      upstream_clusters: [],
+      tcp_proxy_rules: [
+        {
+          rule_id: `${one.id}/0`,
+          origin: { ...origin, hop_index: 0 },
+          listen_addr: '0.0.0.0',
+          listen_port: 80,
+          mode: 'RAW',
+          transport_profile: raw,
+          server_names: [],
+          upstream_tls_spki_pins_sha256: [],
+          outbound: {
+            next: { kind: 'endpoint', endpoint: 'b.example:81' },
+            transport_profile: raw,
+            tls: false,
+            tls_server_name: '',
+          },
+        },
+      ],
+      udp_rules: [],
+      node: { multiplex: false, multiplex_port: 0 },
+    });
+    const b = compiled(fleet, 'b');
+    expect(b.tcp_proxy_rules[0]).toMatchObject({
+      rule_id: `${one.id}/1`,
+      server_names: ['x.example'],
+      upstream_tls_spki_pins_sha256: f.upstreamTls.spki_pins_sha256,
+      outbound: {
+        next: { kind: 'upstream_cluster', name: f.upstreamId('up') },
+        transport_profile: { payload: 'TCP', outer: 'TCP', security: 'TLS' },
+        tls: true,
+        tls_server_name: 'up.example',
+      },
+    });
+    expect(b.upstream_clusters).toEqual([
+      {
+        name: f.upstreamId('up'),
+        endpoints: ['up.example:443'],
+        server_names: [],
+        enabled: true,
+        health_check_interval_ms: 10_000,
+      },
+    ]);
+  });
+
+  it('dials dial_addr, else the address, else the reported IPv4, else the IPv6 one in brackets', () => {
+    const { fleet, when } = f.given(
+      f.createNode('a'),
+      f.createNode('b'),
+      f.createChain('one', [f.hop('a', 80), f.hop('b', 80, { dial_addr: '2001:db8::d' })]),
+      f.deployChain('one'),
+    );
+    const dialled = () => compiled(fleet, 'a').tcp_proxy_rules[0]?.outbound.next;
+    expect(dialled()).toEqual({ kind: 'endpoint', endpoint: '[2001:db8::d]:80' });
+    when(f.updateChain('one', { hops: [f.hop('a', 80), f.hop('b', 80)] })).thenAccepted();
+    when(f.deployChain('one')).thenAccepted();
+    expect(dialled()).toEqual({ kind: 'endpoint', endpoint: 'b.example:80' });
+    const report = { type: 'ReportNodeAddress', id: f.nodeId('b'), public_ipv6: '2001:db8::1' } as const;
+    when({ ...report, public_ipv4: '203.0.113.1' }).thenAccepted();
+    when(f.updateNode('b', { address: null })).thenAccepted();
+    expect(dialled()).toEqual({ kind: 'endpoint', endpoint: '203.0.113.1:80' });
+    when({ ...report, public_ipv4: null }).thenAccepted();
+    expect(dialled()).toEqual({ kind: 'endpoint', endpoint: '[2001:db8::1]:80' });
+  });
+
+  it('orders rules by port, address as text and rule id, whatever the order of the deploys', () => {
+    const chains = [
+      f.createChain('p90', [f.hop('a', 90)]),
+      f.createChain('x', [f.hop('a', 80, { listen_addr: '10.0.0.9' })]),
+      f.createChain('y', [f.hop('a', 80, { listen_addr: '10.0.0.10' })]),
+      f.createChain('u', [f.hop('a', 9, { server_names: ['u.example'] })]),
+      f.createChain('v', [f.hop('a', 9, { server_names: ['v.example'] })]),
+    ];
+    const rules = (order: typeof chains) => {
+      const { fleet } = f.given(f.createNode('a'), ...order, ...order.map(({ name }) => f.deployChain(name)));
+      return compiled(fleet, 'a').tcp_proxy_rules.map(
+        (rule) => `${rule.listen_port} ${rule.listen_addr} ${rule.rule_id}`,
+      );
+    };
+    const sameKey = ['u', 'v'].map((name) => `9 0.0.0.0 ${f.chainId(name)}/0`).sort();
+    const expected = [
+      ...sameKey,
+      `80 10.0.0.10 ${f.chainId('y')}/0`,
+      `80 10.0.0.9 ${f.chainId('x')}/0`,
+      `90 0.0.0.0 ${f.chainId('p90')}/0`,
+    ];
+    expect(rules(chains)).toEqual(expected);
+    expect(rules(chains.toReversed())).toEqual(expected);
+  });
+
+  it('names an upstream of two chains once, and keeps a disabled one', () => {
+    const target = { upstream_id: f.upstreamId('up') };
+    const { fleet } = f.given(
+      f.createNode('a'),
+      f.createUpstream('up'),
+      f.createChain('one', [f.hop('a', 80)], { target }),
+      f.createChain('two', [f.udpHop('a', 80)], { target }),
+      f.deployChain('one'),
+      f.deployChain('two'),
+      f.updateUpstream('up', { enabled: false }),
+    );
+    expect(compiled(fleet, 'a').upstream_clusters).toMatchObject([{ name: f.upstreamId('up'), enabled: false }]);
+    expect(compiled(fleet, 'a').udp_rules).toMatchObject([
+      {
+        mode: 'RAW',
+        noise_private_key: null,
+        outbound: { transport_profile: { payload: 'UDP', outer: 'UDP', security: 'RAW' } },
+      },
+    ]);
+  });
+
+  it('knows only deployed definitions of enabled chains', () => {
+    const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'), f.createChain('one', [f.hop('a', 80)]));
+    const ports = (node: string) => compiled(fleet, node).tcp_proxy_rules.map((rule) => rule.listen_port);
+    expect(ports('a')).toEqual([]);
+    when(f.deployChain('one')).thenAccepted();
+    when(f.updateChain('one', { hops: [f.hop('b', 81)] })).thenAccepted();
+    expect([ports('a'), ports('b')]).toEqual([[80], []]);
+    when(f.updateChain('one', { enabled: false })).thenAccepted();
+    expect([ports('a'), ports('b')]).toEqual([[], []]);
+  });
+
+  it('has nothing for a node that it does not know', () => {
+    const { fleet } = f.given(f.settings({ multiplex_port: 5 }));
+    expect(compiled(fleet, 'nowhere')).toMatchObject({
+      generation: 0,
+      tcp_proxy_rules: [],
+      udp_rules: [],
+      upstream_clusters: [],
+    });
+  });
+});

@@ -1,0 +1,69 @@
+/**
+ * The compiler's output for recorded fleets. It may change only together with the compiler's number: every instance and
+ * every agent would else hold another configuration under the same generation (`domain.md`, Generation).
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { compileNode } from '../../src/domain/compile/compile-node.js';
+import type { NodeSnapshot } from '../../src/domain/compile/snapshot.js';
+import { compilerVersion } from '../../src/domain/compile/version.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import { canonicalJson } from '../../src/kernel/json.js';
+import { foldOf } from '../support/fleet.js';
+import { goldenFleets } from '../support/golden-fleets.js';
+
+interface Golden {
+  readonly log: readonly RecordedCommand[];
+  /** By node id. */
+  readonly snapshots: { readonly [nodeId: string]: NodeSnapshot };
+}
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', 'golden');
+const folder = join(root, `compiler-v${compilerVersion}`);
+
+const remedy =
+  'If the change is meant: raise compilerVersion in src/domain/compile/version.ts, then record outputs for the new ' +
+  'number with `RECORD_GOLDEN=1 npx vitest run test/domain/compiler-golden.test.ts`. Outputs once recorded are never edited.';
+
+function compileAll(log: readonly RecordedCommand[]): Golden['snapshots'] {
+  const fleet = foldOf(log);
+  return Object.fromEntries([...fleet.nodes.ids()].sort().map((id) => [id, compileNode(fleet, id)]));
+}
+
+// Only what is missing is written: recording can not hide a change under an old number.
+if (process.env['RECORD_GOLDEN'] === '1') {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, log] of goldenFleets()) {
+    const file = join(folder, `${name}.json`);
+    if (existsSync(file)) continue;
+    const golden: Golden = { log, snapshots: compileAll(log) };
+    writeFileSync(file, `${JSON.stringify(JSON.parse(canonicalJson(golden)), null, 1)}\n`);
+  }
+}
+
+const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.json')) : [];
+
+describe(`compiler version ${compilerVersion}`, () => {
+  it('has golden outputs', () => {
+    expect(
+      files.length,
+      `there are no golden outputs for compiler version ${compilerVersion}. ${remedy}`,
+    ).toBeGreaterThan(3);
+  });
+
+  it.each(files)('still compiles %s to the same output', (file) => {
+    const golden = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Golden;
+    const compiled = compileAll(golden.log);
+    const same = canonicalJson(compiled) === canonicalJson(golden.snapshots);
+    if (!same)
+      expect(compiled, `the compiler's output changed and its number did not. ${remedy}`).toEqual(golden.snapshots);
+    expect(same, `the compiler's output changed and its number did not. ${remedy}`).toBe(true);
+  });
+
+  it('is the highest number that has golden outputs', () => {
+    const numbers = readdirSync(root).flatMap((name) => /^compiler-v(\d+)$/.exec(name)?.[1] ?? []);
+    expect(Math.max(...numbers.map(Number))).toBe(compilerVersion);
+  });
+});

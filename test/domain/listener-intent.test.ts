@@ -1,0 +1,111 @@
+/** The port table: what current definitions of enabled chains want to listen on (`domain.md`, Listener intent). */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { intendedListeners } from '../../src/domain/listeners/intent.js';
+import * as f from '../support/fleet.js';
+import { histories } from '../support/fleet-histories.js';
+import { play } from '../support/fleet-play.js';
+
+const routesOn = (scenario: f.Scenario, node: string) =>
+  intendedListeners(scenario.fleet, f.nodeId(node)).flatMap(({ transport, listenAddr, listenPort, routes }) =>
+    routes.map((route) => ({ key: `${transport} ${listenAddr} ${listenPort}`, ...route })),
+  );
+
+describe('listener intent', () => {
+  const world = (): f.Scenario =>
+    f.given(
+      f.createNode('a'),
+      f.createNode('b'),
+      f.createUpstream('up'),
+      f.createChain('one', [f.hop('a', 80), f.hop('b', 81, { server_names: ['y.example', 'x.example'] })], {
+        target: { upstream_id: f.upstreamId('up') },
+      }),
+    );
+
+  it('is one route per server name, labelled by upstream on the last hop and by chain before it', () => {
+    const scenario = world();
+    const resourceId = f.chainId('one');
+    expect(routesOn(scenario, 'a')).toEqual([
+      {
+        key: 'tcp 0.0.0.0 80',
+        source: 'l4_chain',
+        sourceLabel: 'one',
+        matchKind: 'default',
+        matchValue: '',
+        nextHop: 'b.example:81',
+        resourceId,
+        deployed: false,
+      },
+    ]);
+    const last = {
+      key: 'tcp 0.0.0.0 81',
+      source: 'l4_upstream',
+      sourceLabel: 'up',
+      matchKind: 'sni',
+      nextHop: 'up.example:443',
+    };
+    expect(routesOn(scenario, 'b')).toEqual([
+      { ...last, matchValue: 'x.example', resourceId, deployed: false },
+      { ...last, matchValue: 'y.example', resourceId, deployed: false },
+    ]);
+  });
+
+  it('is deployed where the same route stands in the deployed definition', () => {
+    const scenario = world();
+    const deployed = (node: string): readonly boolean[] => routesOn(scenario, node).map((route) => route.deployed);
+    scenario.when(f.deployChain('one')).thenAccepted();
+    expect([deployed('a'), deployed('b')]).toEqual([[true], [true, true]]);
+    const hops = [f.hop('a', 80), f.hop('b', 81, { server_names: ['x.example', 'z.example'] })];
+    scenario.when(f.updateChain('one', { hops })).thenAccepted();
+    expect([deployed('a'), deployed('b')]).toEqual([[true], [true, false]]);
+    scenario.when(f.updateChain('one', { hops: [hops[0]!, { ...hops[1]!, listen_port: 82 }] })).thenAccepted();
+    expect([deployed('a'), deployed('b')]).toEqual([[false], [false, false]]);
+  });
+
+  it('is not deployed while another upstream is, be its endpoint the same', () => {
+    const scenario = world();
+    scenario.when(f.deployChain('one')).thenAccepted();
+    scenario.when(f.createUpstream('twin', { endpoint: 'up.example:443' })).thenAccepted();
+    scenario.when(f.updateChain('one', { target: { upstream_id: f.upstreamId('twin') } })).thenAccepted();
+    expect(routesOn(scenario, 'b')[0]).toMatchObject({
+      sourceLabel: 'twin',
+      nextHop: 'up.example:443',
+      deployed: false,
+    });
+    scenario.when(f.updateChain('one', { target: { endpoint: 'up.example:443' } })).thenAccepted();
+    expect(routesOn(scenario, 'b')[0]).toMatchObject({ source: 'l4_chain', sourceLabel: 'one', deployed: false });
+  });
+
+  it('has an empty next hop while no address is known, and nothing of a disabled chain', () => {
+    const scenario = world();
+    scenario.when(f.updateNode('b', { address: null })).thenAccepted();
+    expect(routesOn(scenario, 'a')[0]?.nextHop).toBe('');
+    scenario.when(f.updateChain('one', { enabled: false })).thenAccepted();
+    expect(routesOn(scenario, 'a')).toEqual([]);
+  });
+
+  it('names in a random history every listener of every current definition, once and sorted', () => {
+    fc.assert(
+      fc.property(histories(), (moves) => {
+        const { fleet } = play(moves);
+        for (const node of fleet.nodes.ids()) {
+          const expected = new Set<string>();
+          for (const chain of fleet.chains.values()) {
+            for (const hop of chain.enabled ? chain.hops.filter((one) => one.node_id === node) : []) {
+              const transport = hop.outer === 'udp' ? 'udp' : 'tcp';
+              expected.add(`${transport} ${hop.listen_port} ${hop.listen_addr}`);
+            }
+          }
+          const listeners = intendedListeners(fleet, node);
+          const keys = listeners.map(
+            ({ transport, listenPort, listenAddr }) => `${transport} ${listenPort} ${listenAddr}`,
+          );
+          expect(keys.toSorted()).toEqual([...expected].sort());
+          const order = listeners.map(({ transport, listenPort }) => (transport === 'tcp' ? 0 : 100_000) + listenPort);
+          expect(order).toEqual(order.toSorted((a, b) => a - b));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

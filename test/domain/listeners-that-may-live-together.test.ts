@@ -1,0 +1,176 @@
+/** Which listeners share a key and which overlap, case by case (`domain.md`, Listeners and collisions). */
+import { describe, expect, it } from 'vitest';
+import { overlaps } from '../../src/domain/listeners/address.js';
+import type { Hop } from '../../src/domain/chain/chain.js';
+import * as f from '../support/fleet.js';
+
+const at = (fields: Partial<Hop>): Hop => f.hop('n', 80, fields);
+const pair = (one: Hop, two: Hop): f.Outcome =>
+  f.given(f.createNode('n'), f.createNode('m'), f.createChain('one', [one])).when(f.createChain('two', [two]));
+
+const any4 = { listen_addr: '0.0.0.0' };
+const any6 = { listen_addr: '::' };
+const udp = { outer: 'udp' } as const;
+const fake = { outer: 'fake_tcp' } as const;
+const names = (...server_names: string[]): Partial<Hop> => ({ server_names });
+
+describe('lives together', () => {
+  it.each<[string, Hop, Hop]>([
+    ['another port', at({}), f.hop('n', 81)],
+    ['another node', at({}), f.hop('m', 80)],
+    ['tcp and udp', at({}), at(udp)],
+    ['two IPv4 addresses', at({ listen_addr: '10.0.0.1' }), at({ listen_addr: '10.0.0.2' })],
+    ['two IPv6 addresses', at({ listen_addr: 'fd00::1' }), at({ listen_addr: 'fd00::2' })],
+    ['any IPv4 and one IPv6 address', at(any4), at({ listen_addr: 'fd00::1' })],
+    ['distinct names on one key', at(names('a.example')), at(names('b.example'))],
+    ['a name and a wildcard that covers it', at(names('a.example')), at(names('*.example'))],
+    ['names and one RAW fallback', at(names('a.example')), at({})],
+    ['FAKE_TCP and udp', at(fake), at(udp)],
+  ])('%s', (_, one, two) => {
+    pair(one, two).thenAccepted();
+    pair(two, one).thenAccepted();
+  });
+});
+
+describe('collides', () => {
+  it.each<[string, Hop, Hop]>([
+    ['two RAW tcp fallbacks', at({}), at({})],
+    ['two RAW udp listeners', at(udp), at(udp)],
+    ['one name of several in common', at(names('a.example', 'b.example')), at(names('c.example', 'b.example'))],
+    ['the same wildcard', at(names('*.example')), at(names('*.example'))],
+    [
+      'any IPv4 and one IPv4 address, even with distinct names',
+      at({ ...any4, ...names('a') }),
+      at({ listen_addr: '10.0.0.1', ...names('b') }),
+    ],
+    ['any address and one IPv4 address', at(any6), at({ listen_addr: '10.0.0.1' })],
+    ['any address and one IPv6 address', at(any6), at({ listen_addr: 'fd00::1' })],
+    ['any address and any IPv4 address', at(any6), at(any4)],
+    ['FAKE_TCP and RAW tcp', at(fake), at({})],
+    ['FAKE_TCP and a name', at(fake), at(names('a.example'))],
+    ['FAKE_TCP twice', at(fake), at(fake)],
+    ['an overlapping udp address', at({ ...udp, ...any6 }), at({ ...udp, ...any4 })],
+  ])('%s', (_, one, two) => {
+    pair(one, two).thenRefused('conflict', 'hops[0].listen_port', `l4_chain "one" (${f.chainId('one')})`);
+    pair(two, one).thenRefused('conflict', 'hops[0].listen_port', `l4_chain "one" (${f.chainId('one')})`);
+  });
+});
+
+describe('the claims of a chain', () => {
+  const world = (): f.Scenario =>
+    f.given(f.createNode('n'), f.createNode('m'), f.createChain('one', [f.hop('n', 80)]), f.deployChain('one'));
+
+  it('are its current and its deployed listeners', () => {
+    const { when } = world();
+    when(f.updateChain('one', { hops: [f.hop('n', 81)] })).thenAccepted();
+    when(f.createChain('deployed', [f.hop('n', 80)])).thenRefused('conflict', 'port 80', 'l4_chain "one"');
+    when(f.createChain('current', [f.hop('n', 81)])).thenRefused('conflict', 'port 81', 'l4_chain "one"');
+    when(f.deployChain('one')).thenAccepted();
+    when(f.createChain('deployed', [f.hop('n', 80)])).thenAccepted();
+  });
+
+  it('are none while it is disabled, and are compared when it is enabled', () => {
+    const { when } = world();
+    when(f.updateChain('one', { enabled: false })).thenAccepted();
+    when(f.createChain('two', [f.hop('n', 80)])).thenAccepted();
+    when(f.updateChain('one', { description: 'still off' })).thenAccepted();
+    when(f.updateChain('one', { enabled: true })).thenRefused('conflict', 'hops[0].listen_port', 'l4_chain "two"');
+    // Its current definition is elsewhere now, its deployed one is not.
+    when(f.updateChain('one', { hops: [f.hop('m', 80)] })).thenAccepted();
+    when(f.updateChain('one', { enabled: true })).thenRefused('conflict', 'port 80 on node "n"', 'l4_chain "two"');
+    when({ type: 'DeleteChain', id: f.chainId('two'), ifMatch: undefined }).thenAccepted();
+    when(f.updateChain('one', { enabled: true })).thenAccepted();
+  });
+
+  it('are given up when it is deleted', () => {
+    const { when } = world();
+    when({ type: 'DeleteChain', id: f.chainId('one'), ifMatch: undefined }).thenAccepted();
+    when(f.createChain('two', [f.hop('n', 80)])).thenAccepted();
+  });
+
+  it('never collide with its own', () => {
+    const { when } = world();
+    when(f.updateChain('one', { hops: [f.hop('n', 80, { listen_addr: '::' })] })).thenAccepted();
+    when(f.updateChain('one', { hops: [f.hop('n', 80, { server_names: ['a.example'] })] })).thenAccepted();
+    when(f.deployChain('one')).thenAccepted();
+  });
+
+  it('of an edit are compared: the refusal names the hop', () => {
+    const { when } = world();
+    when(f.createChain('two', [f.hop('m', 90), f.hop('n', 90)])).thenAccepted();
+    when(f.updateChain('two', { hops: [f.hop('m', 90), f.hop('n', 80)] })).thenRefused(
+      'conflict',
+      'hops[1].listen_port: the tcp listener 0.0.0.0 port 80 on node "n" collides with l4_chain "one"',
+    );
+  });
+});
+
+describe('a multiplex port', () => {
+  const node_id = f.nodeId('n');
+
+  it('collides with a tcp listener on any address, whichever came first', () => {
+    for (const listen_addr of ['0.0.0.0', '::', '10.0.0.1', 'fd00::1']) {
+      const chain = f.createChain('one', [f.hop('n', 80, { listen_addr, server_names: ['a.example'] })]);
+      const multiplex = f.settings({ multiplex: true, multiplex_port: 80 });
+      f.given(f.createNode('n'), chain)
+        .when(multiplex)
+        .thenRefused('conflict', 'multiplex_port: port 80 on node "n"', 'l4_chain "one"');
+      f.given(f.createNode('n'), multiplex)
+        .when(chain)
+        .thenRefused('conflict', 'hops[0].listen_port', 'the multiplex port of node "n" (connectivity settings)');
+    }
+  });
+
+  it('leaves udp alone, and other nodes', () => {
+    const { when } = f.given(
+      f.createNode('n'),
+      f.createNode('m'),
+      f.settings({ nodes: [{ node_id, multiplex: true, multiplex_port: 80 }] }),
+    );
+    when(f.createChain('udp', [f.udpHop('n', 80)])).thenAccepted();
+    when(f.createChain('elsewhere', [f.hop('m', 80)])).thenAccepted();
+    when(f.createChain('fake', [f.hop('n', 80, fake)])).thenRefused('conflict', 'multiplex port of node "n"');
+  });
+
+  it('of an override is held instead of the global one', () => {
+    const { when } = f.given(
+      f.createNode('n'),
+      f.settings({ multiplex: true, multiplex_port: 80, nodes: [{ node_id, multiplex: true, multiplex_port: 90 }] }),
+      f.createChain('one', [f.hop('n', 80)]),
+    );
+    when(f.settings({ nodes: [{ node_id, multiplex: null }] })).thenRefused('conflict', 'port 80', 'l4_chain "one"');
+    when(f.settings({ nodes: [{ node_id, multiplex: true }] })).thenRefused('conflict', 'port 80', 'l4_chain "one"');
+    when(f.settings({ nodes: [{ node_id, multiplex: false, multiplex_port: 80 }] })).thenAccepted();
+    when(f.settings({ nodes: [{ node_id, multiplex: true, multiplex_port: 80 }] })).thenRefused(
+      'conflict',
+      'l4_chain "one"',
+    );
+  });
+
+  it('collides with what is deployed although the current definition has left', () => {
+    const { when } = f.given(
+      f.createNode('n'),
+      f.createChain('one', [f.hop('n', 80)]),
+      f.deployChain('one'),
+      f.updateChain('one', { hops: [f.hop('n', 81)] }),
+    );
+    when(f.settings({ multiplex: true, multiplex_port: 80 })).thenRefused('conflict', 'l4_chain "one"');
+    when(f.settings({ multiplex: true, multiplex_port: 82 })).thenAccepted();
+  });
+});
+
+describe('overlap of addresses', () => {
+  it.each([
+    ['0.0.0.0', '10.0.0.1', true],
+    ['0.0.0.0', '0.0.0.0', true],
+    ['0.0.0.0', 'fd00::1', false],
+    ['::', '10.0.0.1', true],
+    ['::', 'fd00::1', true],
+    ['::', '0.0.0.0', true],
+    ['10.0.0.1', '10.0.0.2', false],
+    ['fd00::1', 'fd00::1', true],
+  ])('%s and %s: %s', (a, b, expected) => {
+    expect(overlaps(a, b)).toBe(expected);
+    expect(overlaps(b, a)).toBe(expected);
+  });
+});

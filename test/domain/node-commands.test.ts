@@ -1,0 +1,263 @@
+/** Commands about nodes: what they write, and every way in which they are refused. */
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../src/kernel/limits.js';
+import { generationOf } from '../../src/domain/fleet/fleet.js';
+import * as f from '../support/fleet.js';
+
+const id = f.nodeId('a');
+const psk = { fingerprint: 'print', verifier: f.sealed };
+const fields = { node_id: id, name: 'a', description: null, address: 'a.example', labels: {} };
+
+describe('creating a node', () => {
+  it('with a PSK is one command of two events', () => {
+    f.given()
+      .when(f.createNode('a', { labels: { site: 'x' }, psk }))
+      .thenEvents(
+        { type: 'NodeCreated', data: { ...fields, labels: { site: 'x' } } },
+        { type: 'NodePskIssued', data: { node_id: id, ...psk } },
+      );
+  });
+
+  it('without a PSK is one event, and the node has none', () => {
+    const fleet = f.given().when(f.createNode('a')).thenEvents({ type: 'NodeCreated', data: fields });
+    expect(fleet.nodes.get(id)).toMatchObject({ version: 1, psk: null, public_ipv4: null, generation_offset: 0 });
+    expect(generationOf(fleet, id)).toBe(1);
+  });
+
+  it.each([
+    ['same', 'same'],
+    ['Edge', 'eDGE'],
+    ['caf\u00e9', 'cafe\u0301'],
+    ['\u00c9', 'e\u0301'],
+  ])('is refused when its name %j is taken by %j', (taken, name) => {
+    const other = f.createNode(taken);
+    f.given(other)
+      .when({ ...f.createNode('b'), name })
+      .thenRefused('conflict', 'name:', `"${name}"`, other.id);
+  });
+
+  it('may take the name of a node that is gone, was renamed, or of another type of resource', () => {
+    const gone = { ...f.createNode('new'), name: 'A' };
+    f.given(f.createNode('a'), { type: 'DeleteNode', id, ifMatch: undefined }).when(gone).thenAccepted();
+    f.given(f.createNode('a'), f.updateNode('a', { name: 'other' }))
+      .when(gone)
+      .thenAccepted();
+    f.given(f.createUpstream('a')).when(gone).thenAccepted();
+  });
+});
+
+describe('updating a node', () => {
+  it('writes the fields that change, with both values, and one entry per label', () => {
+    f.given(f.createNode('a', { labels: { gone: 'x', kept: 'y', moved: '1' } }))
+      .when(
+        f.updateNode('a', {
+          description: 'words',
+          address: 'a.example',
+          labels: { kept: 'y', moved: '2', added: 'z' },
+        }),
+      )
+      .thenEvents({
+        type: 'NodeUpdated',
+        data: {
+          node_id: id,
+          changes: {
+            description: { from: null, to: 'words' },
+            'labels.added': { from: null, to: 'z' },
+            'labels.gone': { from: 'x', to: null },
+            'labels.moved': { from: '1', to: '2' },
+          },
+        },
+      });
+  });
+
+  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])('takes %s for the name of a label', (key) => {
+    const labels = Object.fromEntries([[key, 'x']]);
+    const scenario = f.given(f.createNode('a'));
+    scenario.when(f.updateNode('a', { labels })).thenEvents({
+      type: 'NodeUpdated',
+      data: { node_id: id, changes: { [`labels.${key}`]: { from: null, to: 'x' } } },
+    });
+    expect(Object.entries(scenario.fleet.nodes.get(id)!.labels)).toEqual([[key, 'x']]);
+    scenario.when(f.updateNode('a', { labels: {} })).thenEvents({
+      type: 'NodeUpdated',
+      data: { node_id: id, changes: { [`labels.${key}`]: { from: 'x', to: null } } },
+    });
+    expect(scenario.fleet.nodes.get(id)!.labels).toEqual({});
+  });
+
+  it('to what it is already writes nothing', () => {
+    const { when } = f.given(f.createNode('a', { labels: { b: '1', a: '2' } }));
+    when(
+      f.updateNode('a', { name: 'a', description: null, address: 'a.example', labels: { a: '2', b: '1' } }),
+    ).thenNothing();
+    when(f.updateNode('a', {})).thenNothing();
+  });
+
+  it('may change the case of its own name', () => {
+    const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'));
+    when(f.updateNode('a', { name: 'A' })).thenAccepted();
+    expect([...fleet.names.entries()].sort()).toEqual([
+      ['node/a', id],
+      ['node/b', f.nodeId('b')],
+    ]);
+  });
+
+  it('is refused when the name is taken, and when the node is not there', () => {
+    const { when } = f.given(f.createNode('a'), f.createNode('b'));
+    when(f.updateNode('a', { name: 'B' })).thenRefused('conflict', 'name:', f.nodeId('b'));
+    when(f.updateNode('nowhere', { name: 'c' })).thenRefused('not_found', f.nodeId('nowhere'));
+  });
+
+  it('honours If-Match before anything else but existence', () => {
+    const { when } = f.given(f.createNode('a'), f.createNode('b'), f.updateNode('a', { description: 'v2' }));
+    when(f.updateNode('a', { ifMatch: [1], name: 'b' })).thenRefused('precondition_failed', 'If-Match', '"2"', '"1"');
+    when(f.updateNode('a', { ifMatch: [], name: 'c' })).thenRefused('precondition_failed', 'If-Match');
+    when(f.updateNode('nowhere', { ifMatch: [1] })).thenRefused('not_found');
+    when(f.updateNode('a', { ifMatch: [1, 2], description: 'v3' })).thenAccepted();
+    when(f.updateNode('a', { ifMatch: '*', description: 'v4' })).thenAccepted();
+    when({ type: 'DeleteNode', id, ifMatch: [3] }).thenRefused('precondition_failed', '"4"');
+  });
+});
+
+describe('a node that a live chain dials', () => {
+  const dialled = (): f.Scenario =>
+    f.given(
+      f.createNode('in', { address: null }),
+      f.createNode('a'),
+      f.createChain('one', [f.hop('in', 80), f.hop('a', 80)]),
+      f.deployChain('one'),
+    );
+  const report = (public_ipv4: string | null, public_ipv6: string | null = null) =>
+    ({ type: 'ReportNodeAddress', id, public_ipv4, public_ipv6 }) as const;
+
+  it('keeps an address: taking the last one away lists the diallers', () => {
+    const { when } = dialled();
+    when(f.updateNode('a', { address: null })).thenRefused(
+      'conflict',
+      'address:',
+      'node "a"',
+      `l4_chain "one" (${f.chainId('one')})`,
+    );
+    when(report('203.0.113.1')).thenAccepted();
+    when(f.updateNode('a', { address: null })).thenAccepted();
+    when(report(null)).thenRefused('conflict', 'node "a"', 'l4_chain "one"');
+    when(report(null, '2001:db8::1')).thenAccepted();
+  });
+
+  it('needs none once the hop has a dial_addr, the chain is off, or it is the first hop', () => {
+    const own = dialled();
+    own
+      .when(f.updateChain('one', { hops: [f.hop('in', 80), f.hop('a', 80, { dial_addr: 'x.example' })] }))
+      .thenAccepted();
+    own.when(f.updateNode('a', { address: null })).thenRefused('conflict', 'l4_chain "one"');
+    own.when(f.deployChain('one')).thenAccepted();
+    own.when(f.updateNode('a', { address: null })).thenAccepted();
+
+    const off = dialled();
+    off.when(f.updateChain('one', { enabled: false })).thenAccepted();
+    off.when(f.updateNode('a', { address: null })).thenAccepted();
+    off.when(f.updateChain('one', { enabled: true })).thenRefused('conflict', 'hops[1].node_id', 'node "a"', 'address');
+    off.when(f.updateNode('a', { address: 'back.example' })).thenAccepted();
+    off.when(f.updateChain('one', { enabled: true })).thenAccepted();
+
+    const first = f.given(f.createNode('a'), f.createChain('one', [f.hop('a', 80)]), f.deployChain('one'));
+    first.when(f.updateNode('a', { address: null })).thenAccepted();
+  });
+});
+
+describe('deleting a node', () => {
+  it('carries everything that it takes along', () => {
+    const override = { node_id: id, multiplex: true, multiplex_port: 1000 };
+    const { fleet, when } = f.given(
+      f.createNode('a', { labels: { site: 'x' }, psk }),
+      f.settings({ nodes: [override] }),
+    );
+    when({ type: 'DeleteNode', id, ifMatch: undefined }).thenEvents({
+      type: 'NodeDeleted',
+      data: {
+        ...fields,
+        labels: { site: 'x' },
+        override: { multiplex: true, multiplex_port: 1000 },
+        generation_offset: 0,
+      },
+    });
+    expect(fleet.settings.value).toMatchObject({ nodes: {}, version: 1 });
+  });
+
+  it.each<[string, readonly Parameters<typeof f.updateChain>[1][]]>([
+    ['a draft', []],
+    ['a disabled chain', [{ enabled: false }]],
+  ])('is refused while %s names it', (_, edits) => {
+    const chain = f.createChain('one', [f.hop('a', 80)]);
+    f.given(f.createNode('a'), chain, ...edits.map((edit) => f.updateChain('one', edit)))
+      .when({ type: 'DeleteNode', id, ifMatch: undefined })
+      .thenRefused('conflict', 'node "a"', `l4_chain "one" (${chain.id})`);
+  });
+
+  it('is refused while only a deployed definition names it, and lists all that do', () => {
+    const { when } = f.given(
+      f.createNode('a'),
+      f.createNode('b'),
+      f.createChain('one', [f.hop('a', 80)]),
+      f.deployChain('one'),
+      f.updateChain('one', { hops: [f.hop('b', 80)] }),
+      f.createChain('two', [f.hop('a', 81)]),
+    );
+    when({ type: 'DeleteNode', id, ifMatch: undefined }).thenRefused('conflict', 'l4_chain "one"', 'l4_chain "two"');
+    when(f.deployChain('one')).thenAccepted();
+    when({ type: 'DeleteChain', id: f.chainId('two'), ifMatch: undefined }).thenAccepted();
+    when({ type: 'DeleteNode', id, ifMatch: undefined }).thenAccepted();
+    when({ type: 'DeleteNode', id, ifMatch: undefined }).thenRefused('not_found', id);
+  });
+});
+
+describe('facts and orders', () => {
+  it('an unchanged reported address writes nothing; a changed one both values of both', () => {
+    const { when } = f.given(f.createNode('a'));
+    when({ type: 'ReportNodeAddress', id, public_ipv4: null, public_ipv6: null }).thenNothing();
+    when({ type: 'ReportNodeAddress', id, public_ipv4: '203.0.113.1', public_ipv6: null }).thenEvents({
+      type: 'NodeReportedAddressChanged',
+      data: { node_id: id, public_ipv4: { from: null, to: '203.0.113.1' }, public_ipv6: { from: null, to: null } },
+    });
+    when({ type: 'ReportNodeAddress', id, public_ipv4: '203.0.113.1', public_ipv6: null }).thenNothing();
+  });
+
+  it('a refresh is a new generation', () => {
+    const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'));
+    when({ type: 'RefreshNodeConfig', id }).thenEvents({ type: 'NodeConfigRefreshed', data: { node_id: id } });
+    expect(generationOf(fleet, id)).toBe(3);
+    expect(generationOf(fleet, f.nodeId('b'))).toBe(2);
+  });
+
+  it('an agent that is ahead gets an offset, which never falls', () => {
+    const { fleet, when } = f.given(f.createNode('a'));
+    when({ type: 'RaiseNodeGeneration', id, reported: 500 }).thenEvents({
+      type: 'NodeGenerationRaised',
+      data: { node_id: id, offset: { from: 0, to: 500 } },
+    });
+    expect(generationOf(fleet, id)).toBe(502);
+    when({ type: 'RaiseNodeGeneration', id, reported: 502 }).thenAccepted();
+    expect(generationOf(fleet, id)).toBeGreaterThan(502);
+    const offset = fleet.nodes.get(id)!.generation_offset;
+    when({ type: 'RaiseNodeGeneration', id, reported: 3 }).thenAccepted();
+    expect(fleet.nodes.get(id)!.generation_offset).toBe(offset);
+  });
+
+  it('a version that leaves no room above it is refused', () => {
+    const { fleet, when } = f.given(f.createNode('a'));
+    const reported = limits.fleet.generationMax;
+    when({ type: 'RaiseNodeGeneration', id, reported }).thenRefused('conflict', String(reported));
+    when({ type: 'RaiseNodeGeneration', id, reported: reported - 2 }).thenAccepted();
+    expect(generationOf(fleet, id)).toBe(reported);
+  });
+
+  it.each([
+    { type: 'IssueNodePsk', id, ...psk },
+    { type: 'RefreshNodeConfig', id },
+    { type: 'ReportNodeAddress', id, public_ipv4: null, public_ipv6: null },
+    { type: 'RaiseNodeGeneration', id, reported: 1 },
+    { type: 'DeleteNode', id, ifMatch: undefined },
+  ] as const)('$type of an unknown node is refused', (command) => {
+    f.given().when(command).thenRefused('not_found', id);
+  });
+});

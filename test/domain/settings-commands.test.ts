@@ -1,0 +1,134 @@
+/** Commands about the connectivity settings and the compiler's number. Port collisions are with the listeners. */
+import { describe, expect, it } from 'vitest';
+import { compileNode } from '../../src/domain/compile/compile-node.js';
+import { effectiveMultiplex, offlineAfterSeconds } from '../../src/domain/settings/settings.js';
+import * as f from '../support/fleet.js';
+
+const a = f.nodeId('a');
+const b = f.nodeId('b');
+
+describe('the connectivity settings', () => {
+  it('write what changes, one entry per override', () => {
+    f.given(f.createNode('a'), f.createNode('b'), f.settings({ nodes: [{ node_id: b, multiplex: false }] }))
+      .when(
+        f.settings({
+          multiplex: true,
+          multiplex_port: 1000,
+          heartbeat_interval_secs: 10,
+          nodes: [
+            { node_id: a, multiplex: true, multiplex_port: 2000 },
+            { node_id: b, multiplex: null },
+          ],
+        }),
+      )
+      .thenEvents({
+        type: 'ConnectivityUpdated',
+        data: {
+          changes: {
+            multiplex: { from: false, to: true },
+            multiplex_port: { from: null, to: 1000 },
+            [`nodes.${a}`]: { from: null, to: { multiplex: true, multiplex_port: 2000 } },
+            [`nodes.${b}`]: { from: { multiplex: false, multiplex_port: null }, to: null },
+          },
+        },
+      });
+  });
+
+  it('that do not change write nothing', () => {
+    const { when } = f.given(f.createNode('a'), f.settings({ nodes: [{ node_id: a, multiplex: false }] }));
+    when(f.settings({})).thenNothing();
+    when(f.settings({ multiplex: false, heartbeat_interval_secs: 10, offline_after_secs: null })).thenNothing();
+    when(f.settings({ nodes: [{ node_id: a, multiplex: false, multiplex_port: null }] })).thenNothing();
+    when(
+      f.settings({
+        nodes: [
+          { node_id: a, multiplex: true, multiplex_port: 5 },
+          { node_id: a, multiplex: false },
+        ],
+      }),
+    ).thenNothing();
+  });
+
+  it('leave the overrides of other nodes as they are', () => {
+    const scenario = f.given(
+      f.createNode('a'),
+      f.createNode('b'),
+      f.settings({ nodes: [{ node_id: a, multiplex: false }] }),
+    );
+    scenario.when(f.settings({ nodes: [{ node_id: b, multiplex: false }] })).thenAccepted();
+    expect(Object.keys(scenario.fleet.settings.value.nodes).sort()).toEqual([a, b].sort());
+  });
+
+  it('honour If-Match, * included', () => {
+    const { when } = f.given();
+    when(f.settings({ ifMatch: '*', multiplex_port: 5 })).thenRefused('precondition_failed', 'If-Match: *');
+    when(f.settings({ ifMatch: [1], multiplex_port: 5 })).thenRefused('precondition_failed', '"0"');
+    when(f.settings({ ifMatch: [0], multiplex_port: 5 })).thenAccepted();
+    when(f.settings({ ifMatch: '*', multiplex_port: 6 })).thenAccepted();
+    when(f.settings({ ifMatch: [1], multiplex_port: 7 })).thenRefused('precondition_failed', '"2"');
+  });
+
+  it('are refused for a node that is not there, by its place in the body', () => {
+    f.given(f.createNode('a'))
+      .when(
+        f.settings({
+          nodes: [
+            { node_id: a, multiplex: false },
+            { node_id: b, multiplex: null },
+          ],
+        }),
+      )
+      .thenRefused('invalid_request', 'nodes[1].node_id', b);
+  });
+
+  it('keep offline_after_secs at two heartbeats or more', () => {
+    const { fleet, when } = f.given(f.settings({ heartbeat_interval_secs: 20 }));
+    expect(offlineAfterSeconds(fleet.settings.value)).toBe(60);
+    when(f.settings({ offline_after_secs: 39 })).thenRefused('invalid_request', 'offline_after_secs', '40', '39');
+    when(f.settings({ offline_after_secs: 40 })).thenAccepted();
+    expect(offlineAfterSeconds(fleet.settings.value)).toBe(40);
+    when(f.settings({ heartbeat_interval_secs: 21 })).thenRefused('invalid_request', 'offline_after_secs', '42');
+    when(f.settings({ heartbeat_interval_secs: 21, offline_after_secs: null })).thenAccepted();
+  });
+
+  it('need a port wherever multiplex is on', () => {
+    const { when } = f.given(f.createNode('a'));
+    when(f.settings({ multiplex: true })).thenRefused('invalid_request', 'multiplex_port');
+    when(f.settings({ nodes: [{ node_id: a, multiplex: true }] })).thenRefused('invalid_request', 'multiplex_port', a);
+    when(f.settings({ multiplex_port: 1000, nodes: [{ node_id: a, multiplex: true }] })).thenAccepted();
+    when(f.settings({ multiplex_port: null })).thenRefused('invalid_request', 'multiplex_port', a);
+    when(f.settings({ multiplex_port: null, nodes: [{ node_id: a, multiplex: false }] })).thenAccepted();
+  });
+
+  it.each<[string, boolean, number | null, boolean | null, number | null, boolean, number]>([
+    ['off everywhere', false, null, null, null, false, 0],
+    ['off although there is a port', false, 1000, null, null, false, 0],
+    ['on for all', true, 1000, null, null, true, 1000],
+    ['off for this one', true, 1000, false, null, false, 0],
+    ['on for this one, at the global port', false, 1000, true, null, true, 1000],
+    ['at a port of its own', true, 1000, true, 2000, true, 2000],
+    ['off, whatever port of its own', true, 1000, false, 2000, false, 0],
+  ])('reach the snapshot: %s', (_, multiplex, multiplex_port, own, ownPort, effective, port) => {
+    const nodes = own === null ? [] : [{ node_id: a, multiplex: own, multiplex_port: ownPort }];
+    const { fleet, when } = f.given(f.createNode('a'));
+    when(f.settings({ multiplex, multiplex_port, nodes })).thenAccepted();
+    expect(compileNode(fleet, a).node).toEqual({ multiplex: effective, multiplex_port: port });
+    expect(effectiveMultiplex(fleet.settings.value, a)).toEqual({
+      multiplex: effective,
+      multiplex_port: port === 0 ? null : port,
+    });
+  });
+});
+
+describe('the number of the compiler', () => {
+  it('rises, and is never lowered', () => {
+    const { fleet, when } = f.given(f.createNode('a'));
+    when({ type: 'RaiseCompilerVersion', version: 2 }).thenEvents({
+      type: 'CompilerVersionRaised',
+      data: { version: { from: 0, to: 2 } },
+    });
+    when({ type: 'RaiseCompilerVersion', version: 2 }).thenNothing();
+    when({ type: 'RaiseCompilerVersion', version: 1 }).thenNothing();
+    expect(fleet.compilerVersion.value).toBe(2);
+  });
+});

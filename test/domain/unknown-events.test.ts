@@ -1,0 +1,53 @@
+/** An event of a type or schema that this release does not know is never skipped, and named (`domain.md`). */
+import { describe, expect, it } from 'vitest';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { UnknownEventError } from '../../src/domain/unknown-event.js';
+import { fleetEvent, readCommand, readEvent } from '../../src/domain/upcast.js';
+import type { RecordedEvent } from '../../src/kernel/event.js';
+import * as f from '../support/fleet.js';
+
+const fleet = emptyFleet();
+const performed = f.perform(fleet, f.createNode('a', { psk: { fingerprint: 'f', verifier: f.sealed } }));
+const command = performed.kind === 'written' ? performed.command : undefined;
+const [known, second] = command!.events as readonly [RecordedEvent, RecordedEvent];
+
+const caught = (read: () => unknown): unknown => {
+  try {
+    read();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+};
+
+describe('an unknown event', () => {
+  it.each(['CredentialCreated', 'nodecreated', '', 'constructor', 'toString', '__proto__'])(
+    'of type %j is named',
+    (type) => {
+      const error = caught(() => readEvent({ ...known, type }));
+      expect(error).toBeInstanceOf(UnknownEventError);
+      expect(error).toMatchObject({ eventType: type, name: 'UnknownEventError' });
+      expect(String(error)).toContain(`the event ${type} with schema version 1 at svc-fleet@0`);
+    },
+  );
+
+  it.each([2, 99, 0, -1, 1.5, Number.NaN, undefined])('of schema version %s is named', (version) => {
+    const metadata = { ...known.metadata, schema_version: version as number };
+    const error = caught(() => readEvent({ ...known, metadata }));
+    expect(error).toBeInstanceOf(UnknownEventError);
+    expect(String(error)).toContain(`NodeCreated with schema version ${version}`);
+  });
+
+  it('anywhere in a command makes the whole command unreadable', () => {
+    const events = [known, { ...second, type: 'NodeRotated' }] as const;
+    expect(caught(() => readCommand({ stream: known.stream, events }))).toMatchObject({ eventType: 'NodeRotated' });
+  });
+
+  it("is none of this release's own", () => {
+    expect(readCommand(command!)).toEqual(command);
+  });
+
+  it('of another stream is no event of the fleet', () => {
+    expect(() => fleetEvent({ ...known, stream: 'svc-accounts' })).toThrow('svc-accounts@0');
+  });
+});

@@ -1,0 +1,143 @@
+/** Commands about upstreams: what they write, and every way in which they are refused. */
+import { describe, expect, it } from 'vitest';
+import * as f from '../support/fleet.js';
+
+const id = f.upstreamId('up');
+const fields = {
+  name: 'up',
+  endpoint: 'up.example:443',
+  server_names: [],
+  health_check_interval_ms: 10_000,
+  enabled: true,
+  tls: null,
+};
+const remove = { type: 'DeleteUpstream', id, ifMatch: undefined } as const;
+const intoUp = { target: { upstream_id: id } };
+
+describe('an upstream', () => {
+  it('is created with all its fields', () => {
+    const fleet = f
+      .given()
+      .when(f.createUpstream('up'))
+      .thenEvents({ type: 'UpstreamCreated', data: { upstream_id: id, ...fields } });
+    expect(fleet.upstreams.get(id)).toMatchObject({ ...fields, id, version: 1 });
+  });
+
+  it('needs a name of its own', () => {
+    f.given(f.createUpstream('up'))
+      .when({ ...f.createUpstream('other'), name: 'UP' } as ReturnType<typeof f.createUpstream>)
+      .thenRefused('conflict', 'name:', '"UP"', id);
+  });
+
+  it('is updated by the fields that change', () => {
+    f.given(f.createUpstream('up'))
+      .when(
+        f.updateUpstream('up', {
+          endpoint: 'up.example:443',
+          enabled: false,
+          server_names: ['s.example'],
+          tls: f.upstreamTls,
+        }),
+      )
+      .thenEvents({
+        type: 'UpstreamUpdated',
+        data: {
+          upstream_id: id,
+          changes: {
+            enabled: { from: true, to: false },
+            server_names: { from: [], to: ['s.example'] },
+            tls: { from: null, to: f.upstreamTls },
+          },
+        },
+      });
+  });
+
+  it('that does not change writes nothing', () => {
+    const { when } = f.given(f.createUpstream('up', { tls: f.upstreamTls }));
+    when(
+      f.updateUpstream('up', { endpoint: 'up.example:443', tls: { ...f.upstreamTls }, server_names: [] }),
+    ).thenNothing();
+  });
+
+  it('honours If-Match on update and delete', () => {
+    const { when } = f.given(f.createUpstream('up'));
+    when(f.updateUpstream('up', { ifMatch: [2], enabled: false })).thenRefused(
+      'precondition_failed',
+      'If-Match',
+      '"1"',
+    );
+    when({ ...remove, ifMatch: [2] }).thenRefused('precondition_failed', 'If-Match');
+    when({ ...remove, ifMatch: [1] }).thenAccepted();
+  });
+
+  it('that is not there is refused', () => {
+    f.given().when(remove).thenRefused('not_found', id);
+    f.given()
+      .when(f.updateUpstream('up', { enabled: false }))
+      .thenRefused('not_found', id);
+  });
+
+  it('is deleted with all its fields', () => {
+    f.given(f.createUpstream('up'))
+      .when(remove)
+      .thenEvents({ type: 'UpstreamDeleted', data: { upstream_id: id, ...fields } });
+  });
+
+  it('stays while a chain ends in it: current or deployed, enabled or not', () => {
+    const { when } = f.given(
+      f.createNode('a'),
+      f.createUpstream('up'),
+      f.createChain('one', [f.hop('a', 80)], { ...intoUp, enabled: false }),
+    );
+    when(remove).thenRefused('conflict', 'l4_upstream "up"', `l4_chain "one" (${f.chainId('one')})`);
+    when(f.updateChain('one', { enabled: true })).thenAccepted();
+    when(f.deployChain('one')).thenAccepted();
+    when(f.updateChain('one', { target: { endpoint: '192.0.2.1:80' } })).thenAccepted();
+    when(remove).thenRefused('conflict', 'l4_chain "one"');
+    when(f.deployChain('one')).thenAccepted();
+    when(remove).thenAccepted();
+  });
+
+  it('names ten of its users, and how many more there are', () => {
+    const chains = Array.from({ length: 12 }, (_, index) =>
+      f.createChain(`c${index}`, [f.hop('a', 80 + index)], intoUp),
+    );
+    f.given(f.createNode('a'), f.createUpstream('up'), ...chains)
+      .when(remove)
+      .thenRefused('conflict', ' and 2 more');
+  });
+});
+
+describe('an upstream with tls', () => {
+  it('can not be the target of a udp chain', () => {
+    const { when } = f.given(f.createNode('a'), f.createUpstream('up', { tls: f.upstreamTls }));
+    when(f.createChain('one', [f.udpHop('a', 80)], intoUp)).thenRefused(
+      'invalid_request',
+      'target.upstream_id',
+      '"up"',
+      'tls',
+    );
+    when(f.createChain('one', [f.hop('a', 80)], intoUp)).thenAccepted();
+    when(f.updateChain('one', { payload: 'udp', hops: [f.udpHop('a', 80)] })).thenRefused(
+      'invalid_request',
+      'target.upstream_id',
+    );
+  });
+
+  it('can not be made of one that a udp chain ends in, be it only the deployed one or disabled', () => {
+    const { when } = f.given(
+      f.createNode('a'),
+      f.createUpstream('up'),
+      f.createChain('one', [f.udpHop('a', 80)], intoUp),
+    );
+    const secure = f.updateUpstream('up', { tls: f.upstreamTls });
+    when(secure).thenRefused('conflict', 'tls:', 'l4_chain "one"');
+    when(f.deployChain('one')).thenAccepted();
+    when(f.updateChain('one', { payload: 'tcp', hops: [f.hop('a', 80)] })).thenAccepted();
+    when(f.updateChain('one', { enabled: false })).thenAccepted();
+    when(secure).thenRefused('conflict', 'tls:', 'l4_chain "one"');
+    when(f.updateChain('one', { enabled: true })).thenAccepted();
+    when(f.deployChain('one')).thenAccepted();
+    when(secure).thenAccepted();
+  });
+});

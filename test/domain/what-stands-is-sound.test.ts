@@ -1,0 +1,144 @@
+/** After every accepted command: names unique, nothing dangling, nothing live that could not be dialled. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
+import { compileNode } from '../../src/domain/compile/compile-node.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import { perform } from '../support/fleet.js';
+import { dumpIndexes } from '../support/fleet-dump.js';
+import { histories } from '../support/fleet-histories.js';
+import { play } from '../support/fleet-play.js';
+
+function expectUniqueNames(fleet: Fleet): void {
+  for (const table of [fleet.nodes, fleet.upstreams, fleet.chains]) {
+    const names = [...table.values()].map(({ name }) => name.normalize('NFC').toLowerCase());
+    expect(new Set(names).size).toBe(names.length);
+  }
+}
+
+function expectNothingDangling(fleet: Fleet): void {
+  for (const chain of fleet.chains.values()) {
+    for (const definition of [chain, ...(chain.deployed === null ? [] : [chain.deployed])]) {
+      const nodes = definition.hops.map((hop) => hop.node_id);
+      expect(new Set(nodes).size, 'a node at most once in a chain').toBe(nodes.length);
+      for (const id of nodes) expect(fleet.nodes.has(id)).toBe(true);
+      if (!('upstream_id' in definition.target)) continue;
+      const upstream = fleet.upstreams.get(definition.target.upstream_id);
+      expect(upstream).toBeDefined();
+      if (definition.payload === 'udp') expect(upstream?.tls).toBeNull();
+    }
+  }
+  for (const id of Object.keys(fleet.settings.value.nodes)) expect(fleet.nodes.has(id)).toBe(true);
+  for (const id of fleet.nodes.ids()) expect(fleet.touched.has(id)).toBe(true);
+  expect(fleet.touched.size).toBe(fleet.nodes.size);
+}
+
+/** Every outbound leads somewhere, and every cluster that a rule names is there. */
+function expectRulesThatLead(fleet: Fleet): void {
+  for (const id of fleet.nodes.ids()) {
+    const snapshot = compileNode(fleet, id);
+    const clusters = new Set(snapshot.upstream_clusters.map(({ name }) => name));
+    const used = new Set<string>();
+    for (const rule of [...snapshot.tcp_proxy_rules, ...snapshot.udp_rules]) {
+      const { next } = rule.outbound;
+      if (next.kind === 'endpoint') expect(next.endpoint).toMatch(/^.+:\d+$/);
+      else used.add(next.name);
+    }
+    expect([...used].sort()).toEqual([...clusters].sort());
+    for (const rule of snapshot.tcp_proxy_rules) {
+      expect(rule.upstream_tls_spki_pins_sha256.length > 0).toBe(rule.outbound.tls);
+    }
+  }
+}
+
+describe('after every command of a random history', () => {
+  it('names are unique, nothing dangles and every rule leads somewhere', () => {
+    fc.assert(
+      fc.property(histories(), (moves) => {
+        play(moves, {
+          after(fleet) {
+            expectUniqueNames(fleet);
+            expectNothingDangling(fleet);
+            expectRulesThatLead(fleet);
+          },
+        });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('the indexes are those of the state, built anew', () => {
+    fc.assert(
+      fc.property(histories(), (moves) => {
+        play(moves, {
+          after(fleet) {
+            const restored = restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
+            expect(dumpIndexes(restored)).toBe(dumpIndexes(fleet));
+          },
+        });
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('nothing is left in any index once everything is deleted', () => {
+    fc.assert(
+      fc.property(histories(), (moves) => {
+        const { fleet } = play(moves);
+        for (const id of Array.from(fleet.chains.ids()))
+          expectDone(fleet, { type: 'DeleteChain', id, ifMatch: undefined });
+        for (const id of Array.from(fleet.upstreams.ids()))
+          expectDone(fleet, { type: 'DeleteUpstream', id, ifMatch: undefined });
+        for (const id of Array.from(fleet.nodes.ids()))
+          expectDone(fleet, { type: 'DeleteNode', id, ifMatch: undefined });
+        expect(dumpIndexes(fleet)).toBe(dumpIndexes(emptyFleet()));
+        expect(fleet.settings.value.nodes).toEqual({});
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('versions grow by one with each event of the resource', () => {
+    fc.assert(
+      fc.property(histories(), (moves) => {
+        const { fleet, steps } = play(moves);
+        const events = new Map<string, number>();
+        for (const { performed } of steps) {
+          for (const event of performed.kind === 'written' ? performed.events : []) {
+            const id = Object.entries(event.data).find(([key]) => key.endsWith('_id'))?.[1] ?? 'connectivity';
+            events.set(String(id), (events.get(String(id)) ?? 0) + 1);
+          }
+        }
+        for (const { id, version } of [
+          ...fleet.nodes.values(),
+          ...fleet.upstreams.values(),
+          ...fleet.chains.values(),
+        ]) {
+          expect(version).toBe(events.get(id));
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('most commands of these histories are accepted, and every kind of them is', () => {
+    const outcomes = { refused: 0, accepted: 0 };
+    const written = new Set<string>();
+    for (const moves of fc.sample(histories(), { seed: 7, numRuns: 200 })) {
+      for (const { command, performed } of play(moves).steps) {
+        outcomes[performed.kind === 'refused' ? 'refused' : 'accepted'] += 1;
+        if (performed.kind === 'written') written.add(command.type);
+      }
+    }
+    expect(outcomes.accepted).toBeGreaterThan(3 * outcomes.refused);
+    expect(outcomes.refused).toBeGreaterThan(100);
+    expect(written.size).toBe(16);
+  });
+});
+
+function expectDone(fleet: Fleet, command: FleetCommand): void {
+  const performed = perform(fleet, command);
+  expect(performed.kind, JSON.stringify(performed)).toBe('written');
+}

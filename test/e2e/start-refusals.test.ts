@@ -1,0 +1,94 @@
+/** What stops the start, each in one clear sentence and without leaking a secret. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { freePorts, startProgram } from '../../scripts/stack/process.js';
+import { prepareService } from '../../scripts/stack/service.js';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-start-'));
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function startOnce(
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const [http, control] = await freePorts(2);
+  const program = startProgram('main', {
+    SVC_HTTP_LISTEN_ADDR: `127.0.0.1:${http}`,
+    SVC_REALITY_LISTEN_ADDR: `127.0.0.1:${control}`,
+    SVC_DATA_DIR: folder,
+    ...env,
+  });
+  const code = await new Promise<number | null>((resolve) => program.child.on('exit', resolve));
+  return { code, output: program.output() };
+}
+
+test('a wrong setting names the variable, its value and what was expected', async () => {
+  const { code, output } = await startOnce({ SVC_TOKEN_TTL_SECS: 'soon', SVC_ADMIN_PASSWORD: 'tooshort' });
+  expect(code).toBe(1);
+  expect(output).toContain('SVC_TOKEN_TTL_SECS: got "soon": expected a whole number');
+  expect(output).toContain('SVC_ADMIN_PASSWORD: got (secret): expected 12 to 256 characters');
+  expect(output).not.toContain('tooshort');
+});
+
+test('a wrong master key is refused in one sentence that does not hold the key', async () => {
+  const service = await prepareService({ dataDir: folder });
+  await service.start();
+  await service.stop();
+  const other = Buffer.alloc(32, 7).toString('base64');
+  const { code, output } = await startOnce({ SVC_MASTER_KEY: other });
+  expect(code).toBe(1);
+  expect(output).toContain('the master key is not the one that this installation was sealed with');
+  expect(output).not.toContain(other);
+});
+
+test('a lost master key is not silently replaced by a new one', async () => {
+  const service = await prepareService({ dataDir: folder });
+  await service.start();
+  await service.stop();
+  await rm(join(folder, 'master.key'));
+  const { code, output } = await startOnce({});
+  expect(code).toBe(1);
+  expect(output).toMatch(/master key/);
+  await expect(readFile(join(folder, 'master.key'))).rejects.toThrow();
+});
+
+test('a data folder in use by another process is refused', async () => {
+  const service = await prepareService({ dataDir: folder });
+  await service.start();
+  try {
+    const { code, output } = await startOnce({});
+    expect(code).toBe(1);
+    expect(output).toMatch(/in use by another process/);
+  } finally {
+    await service.stop();
+  }
+});
+
+test('a data folder of a newer version is refused', async () => {
+  const service = await prepareService({ dataDir: folder });
+  await service.start();
+  await service.stop();
+  const file = join(folder, 'format.json');
+  const format = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify({ ...format, format: 999 }));
+  const { code, output } = await startOnce({});
+  expect(code).toBe(1);
+  expect(output).toMatch(/newer/);
+});
+
+test('--print-config prints the effective settings and masks secrets', async () => {
+  const program = startProgram('main', { SVC_MASTER_KEY: 'c2VjcmV0', SVC_DATA_DIR: folder }, ['--print-config']);
+  await new Promise((resolve) => program.child.on('exit', resolve));
+  expect(program.child.exitCode).toBe(0);
+  expect(program.output()).toContain('SVC_HTTP_LISTEN_ADDR=0.0.0.0:8081');
+  expect(program.output()).toContain('SVC_MASTER_KEY=***');
+  expect(program.output()).not.toContain('c2VjcmV0');
+});

@@ -1,0 +1,186 @@
+/** What the embedded stores keep beyond the ports: bounded disk, known outcomes, a clean end. */
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Clock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { createSpaceReserve } from '../../src/storage/embedded/space-reserve.js';
+import { openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import type { LogItem } from '../../src/storage/event-store.js';
+import { collectLog, commandOf, isDrop, readAll } from './contract/appending.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let stores: EmbeddedStores;
+let now = 1_800_000_000_000;
+const clock: Clock = { now: () => now, monotonic: () => performance.now() };
+const open = (): Promise<EmbeddedStores> => openEmbedded({ dataDir: folder.path, clock, logger: silentLogger });
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  stores = await open();
+});
+afterEach(async () => {
+  await stores.close();
+  await folder.remove();
+});
+
+describe('retention', () => {
+  it('removes expired appends whole, leaves the last, and subscriptions go on over the gap', async () => {
+    const { eventStore } = stores;
+    await eventStore.setRetention('svc-a', { maxAgeSeconds: 3600 });
+    for (let index = 0; index < 130; index += 1) {
+      await eventStore.append('svc-a', 'any', commandOf(3));
+      await eventStore.append('svc-b', 'any', commandOf(1));
+      now += 60_000;
+    }
+    const before = await collectLog(eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
+    expect(before.events).toHaveLength(130 * 4);
+    const visible = await readAll(eventStore, 'svc-a');
+    expect(visible).toHaveLength(60 * 3);
+
+    expect(await eventStore.trim()).toBe(70);
+    expect(await eventStore.trim()).toBe(0);
+    expect(await readAll(eventStore, 'svc-a')).toEqual(visible);
+    expect(await readAll(eventStore, 'svc-b')).toHaveLength(130);
+    const after = await collectLog(eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
+    const kept = new Set([...visible.map(({ id }) => id), ...(await readAll(eventStore, 'svc-b')).map(({ id }) => id)]);
+    expect(after.events).toEqual(before.events.filter(({ id }) => kept.has(id)));
+
+    now += 90 * 24 * 3_600_000;
+    expect(await eventStore.trim()).toBe(59);
+    expect(await readAll(eventStore, 'svc-a')).toEqual([]);
+    expect(await eventStore.append('svc-a', 389, commandOf(1))).toMatchObject({ kind: 'appended', revision: 390 });
+    for (const point of [0, 5, 200, 516]) {
+      const rest = await collectLog(eventStore, 'svc-a', { commit: point, prepare: point }, (all) => all.length >= 4);
+      expect(rest.events.map(({ revision }) => revision)).toEqual([387, 388, 389, 390]);
+    }
+  });
+
+  it('removes more than one turn may, over several turns, by count', async () => {
+    const { eventStore } = stores;
+    await Promise.all(Array.from({ length: 1300 }, () => eventStore.append('svc-a', 'any', commandOf(1))));
+    await eventStore.setRetention('svc-a', { maxCount: 10 });
+    let removed = 0;
+    for (let turn = 0; turn < 5; turn += 1) removed += await eventStore.trim();
+    expect(removed).toBe(1290);
+    expect((await readAll(eventStore, 'svc-a')).map(({ revision }) => revision)).toEqual(
+      Array.from({ length: 10 }, (_, index) => 1290 + index),
+    );
+  });
+});
+
+describe('the embedded log', () => {
+  it('recognises a repeat with expected revision any while it remembers it', async () => {
+    const { eventStore } = stores;
+    const events = commandOf(2);
+    const first = await eventStore.append('svc-a', 'any', events);
+    await eventStore.append('svc-a', 'any', commandOf(1));
+    expect(await eventStore.append('svc-a', 'any', events)).toEqual(first);
+    const [known, unknown] = [events[0]!, commandOf(1)[0]!];
+    expect(await eventStore.append('svc-a', 'any', [known, unknown])).toEqual({ kind: 'conflict', actual: 2 });
+    // The same ids on another stream are another append.
+    expect(await eventStore.append('svc-b', 'any', events)).toMatchObject({ kind: 'appended', revision: 1 });
+  });
+
+  it('numbers positions one by one and tells each', async () => {
+    const { eventStore } = stores;
+    const outcomes = await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        eventStore.append(`svc-${index % 4}`, 'any', commandOf(1 + (index % 3))),
+      ),
+    );
+    const positions = outcomes.map((outcome) => (outcome.kind === 'appended' ? outcome.position : -1));
+    const { events } = await collectLog(eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
+    expect(events.map(({ position }) => position)).toEqual(events.map((_, index) => index + 1));
+    for (const position of positions) expect(events.some((event) => event.position === position)).toBe(true);
+    expect(await eventStore.headPosition()).toBe(events.length);
+  });
+
+  it('tells those who follow one prefix how far it has looked, now and then', async () => {
+    const { eventStore } = stores;
+    await eventStore.append('svc-a', 'any', commandOf(1));
+    for (let index = 0; index < 30; index += 1) await eventStore.append('other', 'any', commandOf(50));
+    const items: LogItem[] = [];
+    await collectLog(eventStore, 'svc-', 'start', (_, item) => {
+      items.push(item);
+      return item.kind === 'caught_up';
+    });
+    expect(items.map(({ kind }) => kind)).toEqual(['events', 'checkpoint', 'caught_up']);
+    expect(items[1]).toEqual({ kind: 'checkpoint', point: { commit: 1501, prepare: 1501 } });
+  });
+
+  it('never drops a subscriber that is slow', async () => {
+    const { eventStore } = stores;
+    const stop = new AbortController();
+    let seen = 0;
+    for await (const item of eventStore.subscribe({ prefix: 'svc-', after: 'start', signal: stop.signal })) {
+      if (item.kind === 'caught_up') {
+        for (let index = 0; index < 40; index += 1) await eventStore.append('svc-a', 'any', commandOf(100));
+      }
+      if (item.kind === 'events') seen += item.events.length;
+      if (seen >= 4000) stop.abort();
+    }
+    expect(seen).toBe(4000);
+  });
+});
+
+describe('closing', () => {
+  it('writes what waits, refuses what comes after, and ends subscriptions with an error', async () => {
+    const { eventStore, readStore } = stores;
+    const nodes = await readStore.collection({ name: 'nodes', version: 1, indexes: [] });
+    const stop = new AbortController();
+    const following = (async () => {
+      for await (const item of eventStore.subscribe({ prefix: 'svc-', after: 'start', signal: stop.signal })) void item;
+    })();
+    const refused = expect(following).rejects.toSatisfy(isDrop);
+    const waiting = Array.from({ length: 50 }, (_, index) => eventStore.append(`svc-${index}`, 'any', commandOf(1)));
+    const written = nodes.write([{ kind: 'put', id: 'a', position: 1, fields: {} }]);
+    await stores.close();
+    for (const outcome of await Promise.all(waiting)) expect(outcome.kind).toBe('appended');
+    expect(await written).toBe(1);
+    await refused;
+    expect(await eventStore.append('svc-a', 'any', commandOf(1))).toMatchObject({ kind: 'unavailable' });
+    await expect(readAll(eventStore, 'svc-a')).rejects.toSatisfy(isDrop);
+    await expect(eventStore.ping()).rejects.toSatisfy(isDrop);
+    await expect(readStore.ping()).rejects.toSatisfy(isDrop);
+    await expect(nodes.get('a')).rejects.toSatisfy(isDrop);
+    await expect(nodes.write([{ kind: 'put', id: 'b', position: 2, fields: {} }])).rejects.toSatisfy(isDrop);
+    stores = await open();
+    expect(await stores.eventStore.headPosition()).toBe(50);
+  });
+});
+
+describe('a group of writes', () => {
+  it('is not spoilt by one that is a fault of its caller', async () => {
+    const nodes = await stores.readStore.collection({ name: 'nodes', version: 1, indexes: [{ fields: ['n'] }] });
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, n) =>
+        nodes.write([{ kind: 'put', id: n === 7 ? '' : `id-${n}`, position: 1, fields: { n } }]),
+      ),
+    );
+    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    expect(results[7]).toMatchObject({ reason: expect.any(RangeError) });
+    expect(await nodes.count()).toBe(19);
+  });
+});
+
+describe('the reserve of space', () => {
+  it('only ever writes behind the end of the file, and as much as a commit needs', async () => {
+    const path = await mkdtemp(join(tmpdir(), 'reserve-'));
+    const file = join(path, 'file');
+    await writeFile(file, Buffer.alloc(10_000, 'x'));
+    const reserve = createSpaceReserve(file);
+    await reserve.ensure(4096, 100_000);
+    const size = (await stat(file)).size;
+    expect(size).toBeGreaterThanOrEqual(104_096);
+    const content = await readFile(file);
+    expect(content.subarray(0, 10_000).equals(Buffer.alloc(10_000, 'x'))).toBe(true);
+    expect(content.subarray(10_000).equals(Buffer.alloc(size - 10_000))).toBe(true);
+    await reserve.ensure(4096, 100_000);
+    expect((await stat(file)).size).toBe(size);
+    await reserve.close();
+    await rm(path, { recursive: true });
+  });
+});

@@ -1,0 +1,47 @@
+/** Plays random histories on a fleet, for tests that watch every step. */
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import type { Performed, Recording } from './fleet.js';
+import { perform } from './fleet.js';
+import type { Move } from './fleet-histories.js';
+import { commandOf } from './fleet-histories.js';
+
+export interface Step {
+  readonly command: FleetCommand;
+  readonly performed: Performed;
+}
+
+/**
+ * Plays a history on a fleet. `before` sees each command while the fleet is still as it was, `after` what came of it.
+ * The journal is committed after each command unless `keepJournal` says otherwise.
+ */
+export function play(
+  moves: readonly Move[],
+  watch: {
+    readonly fleet?: Fleet;
+    readonly keepJournal?: boolean;
+    readonly recording?: (step: number) => Recording;
+    before?(fleet: Fleet, command: FleetCommand): void;
+    after?(fleet: Fleet, step: Step): void;
+  } = {},
+): { readonly fleet: Fleet; readonly steps: readonly Step[] } {
+  const fleet = watch.fleet ?? emptyFleet();
+  const steps: Step[] = [];
+  for (const [index, move] of moves.entries()) {
+    const command = commandOf(fleet, move, index);
+    if (command === undefined) continue;
+    watch.before?.(fleet, command);
+    const step = { command, performed: perform(fleet, command, watch.recording?.(index)) };
+    if (watch.keepJournal !== true) fleet.journal.commit();
+    steps.push(step);
+    watch.after?.(fleet, step);
+  }
+  return { fleet, steps };
+}
+
+/** The commands of a history that were written, as the log has them. */
+export function logOf(steps: readonly Step[]): readonly RecordedCommand[] {
+  return steps.flatMap(({ performed }) => (performed.kind === 'written' ? [performed.command] : []));
+}
