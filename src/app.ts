@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { createAccountHandlers } from './commands/accounts.js';
+import type { AccountsView } from './commands/accounts-view.js';
 import { followAccounts } from './commands/accounts-view.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
 import { openDataKeyStore } from './commands/data-keys.js';
@@ -146,7 +147,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   await waitForProjections(projections, logger);
   await view.caughtUp();
 
-  const readOnly = (): string | undefined => readOnlyReason(delivery, projections);
+  const readOnly = (): string | undefined => readOnlyReason(delivery, projections, view);
   const applied = async (stream: string, revision: number, timeoutMs: number): Promise<boolean> => {
     const waits = [projections.applied(stream, revision, timeoutMs)];
     if (stream === streams.fleet) waits.push(delivery.waitFor(revision, timeoutMs));
@@ -225,7 +226,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
     accounts: createAccountHandlers({ gateway: accounts, view, keyring, hasher, limiter, tokens, facts }),
   };
   const readiness = (): { ready: boolean; reasons: readonly string[] } => {
-    const reasons = [...health.problems(), ...notReady(delivery, projections)];
+    const reasons = [...health.problems(), ...notReady(delivery, projections, view)];
     return { ready: reasons.length === 0, reasons };
   };
   const metrics = createMetrics([
@@ -324,23 +325,26 @@ async function waitForProjections(projections: Projections, logger: Logger): Pro
 }
 
 /** Why nothing may be written, or undefined. */
-function readOnlyReason(delivery: DeliveryService, projections: Projections): string | undefined {
+function readOnlyReason(delivery: DeliveryService, projections: Projections, view: AccountsView): string | undefined {
   const state = delivery.state();
   const unknown = state.kind === 'unknown_event' ? state.eventType : projections.status().unknownEvent;
+  const accounts = view.failure();
+  // Without the accounts, tokens that a password change ended would live on unnoticed.
+  if (accounts !== undefined) return `this instance is read-only: ${accounts}`;
   return unknown === null
     ? undefined
     : `this instance is read-only: it does not know the event ${unknown}, which a newer release wrote`;
 }
 
 /** Why this instance should get no traffic, the stores aside. */
-function notReady(delivery: DeliveryService, projections: Projections): readonly string[] {
+function notReady(delivery: DeliveryService, projections: Projections, view: AccountsView): readonly string[] {
   const reasons: string[] = [];
   const state = delivery.state();
   if (state.kind === 'catching_up') reasons.push('the committed fold is catching up with the log');
   if (state.kind === 'older_compiler') {
     reasons.push(`the log was written by compiler version ${state.logVersion}, this release has ${state.ownVersion}`);
   }
-  const readOnly = readOnlyReason(delivery, projections);
+  const readOnly = readOnlyReason(delivery, projections, view);
   if (readOnly !== undefined) reasons.push(readOnly);
   if (!projections.status().caughtUp) reasons.push('the projections are catching up with the log');
   return reasons;

@@ -7,6 +7,10 @@ import { signIn } from './rest-client.js';
 export interface ServiceOptions {
   readonly dataDir: string;
   readonly env?: { readonly [name: string]: string };
+  /** How long a start may take; 60 s when absent. */
+  readonly readyWithinMs?: number;
+  /** How often a starting service is asked whether it is ready; 50 ms when absent. */
+  readonly askEveryMs?: number;
 }
 
 export interface ServiceProcess {
@@ -55,7 +59,8 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
             ? true
             : undefined;
         },
-        60_000,
+        options.readyWithinMs ?? 60_000,
+        options.askEveryMs,
       ).catch((error: unknown) => {
         throw new Error(`${error instanceof Error ? error.message : String(error)}\n${started.output()}`);
       });

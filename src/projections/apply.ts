@@ -24,6 +24,9 @@ export interface ApplyTarget {
   rebuilding(): boolean;
 }
 
+/** Documents folded before the event loop gets a turn. */
+const documentsPerTurn = 256;
+
 /**
  * Returns once every document is durable. Commands are in today's shapes.
  * @throws ProjectionsStopped when a retry can't help; what the read store throws, when it can
@@ -31,6 +34,7 @@ export interface ApplyTarget {
 export async function applyCommands(target: ApplyTarget, commands: readonly RecordedCommand[]): Promise<void> {
   const poisoned: ParkedEntity[] = [];
   const writes: Promise<void>[] = [];
+  let sinceYield = 0;
   try {
     for (const model of target.models) {
       const work = workFor(model, commands);
@@ -40,6 +44,10 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
       // It is awaited below; until then its failure must not count as unhandled.
       write.catch(() => undefined);
       writes.push(write);
+      // Not after each model: the writes of one turn share a flush, and whoever sent a command waits for all of them.
+      sinceYield += work.size;
+      if (sinceYield < documentsPerTurn) continue;
+      sinceYield = 0;
       await yieldToEventLoop();
     }
   } finally {

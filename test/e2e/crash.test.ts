@@ -61,24 +61,24 @@ test(`everything acknowledged survives ${kills} kills under load`, async () => {
 
   async function load(admin: RestClient, edited: string, running: () => boolean): Promise<void> {
     while (running()) {
-      counter += 1;
+      const n = (counter += 1);
       attempted += 1;
-      const name = `u-${counter}`;
-      const endpoint = `127.0.0.1:${1000 + (counter % 60_000)}`;
+      const name = `u-${n}`;
+      const endpoint = `127.0.0.1:${1000 + (n % 60_000)}`;
       const created = await admin.call<Item>('POST', '/api/l4-upstreams', { name, endpoint });
       upstreams.set(name, endpoint);
-      if (counter % 3 === 0) {
-        const moved = `127.0.0.2:${1000 + (counter % 60_000)}`;
+      if (n % 3 === 0) {
+        const moved = `127.0.0.2:${1000 + (n % 60_000)}`;
         await admin.call('PUT', `/api/l4-upstreams/${created.id}`, { endpoint: moved });
         upstreams.set(name, moved);
       }
-      if (counter % 4 === 0) {
-        const node = await admin.call<NodeItem>('POST', '/api/nodes', { name: `n-${counter}` });
+      if (n % 4 === 0) {
+        const node = await admin.call<NodeItem>('POST', '/api/nodes', { name: `n-${n}` });
         nodes.add(node.id);
         generations.set(node.id, node.generation);
       }
-      if (counter % 5 === 0) {
-        const node = await admin.call<NodeItem>('PUT', `/api/nodes/${edited}`, { labels: { step: String(counter) } });
+      if (n % 5 === 0) {
+        const node = await admin.call<NodeItem>('PUT', `/api/nodes/${edited}`, { labels: { step: String(n) } });
         editedVersion = Math.max(editedVersion, node.version);
       }
     }

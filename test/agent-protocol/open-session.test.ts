@@ -1,0 +1,250 @@
+/** OpenSession as `agent-protocol.md` has it: the order of checks, the answers, the budgets, admission. */
+import { status } from '@grpc/grpc-js';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SessionOffer } from '../../src/gen/svc/control/v1/session.js';
+import { sessionIdOf } from '../../src/noise/handshake.js';
+import { issueControlPsk } from '../../src/security/psk.js';
+import { startAgentHouse } from '../support/agent-house.js';
+import type { AgentHouse } from '../support/agent-house.js';
+import { eventually } from '../support/eventually.js';
+import { createRawAgent, heartbeatOf, helloOf, isRefused } from '../support/raw-agent.js';
+import type { Opened, RawAgent, Refused } from '../support/raw-agent.js';
+
+let house: AgentHouse;
+const agents: RawAgent[] = [];
+const proxies: Server[] = [];
+
+beforeEach(async () => {
+  house = await startAgentHouse({ admissionDelayMs: 300 });
+});
+afterEach(async () => {
+  for (const agent of agents.splice(0)) agent.disconnect();
+  for (const proxy of proxies.splice(0)) proxy.close();
+  await house.close();
+});
+
+async function newAgent(nodeId = 'node-1', target: { host: string; port: number } = house): Promise<RawAgent> {
+  const agent = createRawAgent({ host: target.host, port: target.port, clock: house.clock }, nodeId, await house.issue(nodeId));
+  agents.push(agent);
+  return agent;
+}
+
+function stranger(nodeId: string): RawAgent {
+  const agent = createRawAgent(house, nodeId, issueControlPsk(house.servicePublic).controlPsk);
+  agents.push(agent);
+  return agent;
+}
+
+/** Reaches the service from another loopback address. */
+async function through(localAddress: string): Promise<{ host: string; port: number }> {
+  const proxy = createServer((near) => {
+    const far = connect({ host: house.host, port: house.port, localAddress });
+    near.pipe(far).pipe(near);
+    near.on('error', () => far.destroy());
+    far.on('error', () => near.destroy());
+    near.on('close', () => far.destroy());
+    far.on('close', () => near.destroy());
+  });
+  proxies.push(proxy);
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  return { host: '127.0.0.1', port: (proxy.address() as AddressInfo).port };
+}
+
+function codeOf(answer: Opened | Refused): number {
+  return isRefused(answer) ? answer.code : status.OK;
+}
+
+test('a good offer is granted the intervals in force, and the session id is the handshake hash', async () => {
+  house.settings = { ...house.settings, heartbeat_interval_secs: 7, metrics_interval_secs: 33 };
+  const agent = await newAgent();
+  const opened = await agent.session();
+  expect(opened.grant).toMatchObject({ rekeyAfterSecs: 21_600, heartbeatIntervalSecs: 7, metricsIntervalSecs: 33 });
+  expect(Math.abs(Number(opened.grant.serverTimeMs) - house.clock.now())).toBeLessThan(60_000);
+  expect(opened.sessionId).toEqual(Buffer.from(sessionIdOf(opened.noise.handshakeHash)));
+});
+
+describe('the order of checks', () => {
+  test('protocol_version is looked at before the handshake: FAILED_PRECONDITION', async () => {
+    const agent = await newAgent();
+    const handshake = Buffer.alloc(3);
+    for (const protocolVersion of [0, 2]) {
+      expect(codeOf(await agent.open({ protocolVersion, handshake }))).toBe(status.FAILED_PRECONDITION);
+    }
+  });
+  test('a handshake outside 48..1,024 bytes: INVALID_ARGUMENT; inside: UNAUTHENTICATED', async () => {
+    const agent = await newAgent();
+    const answers: number[] = [];
+    for (const length of [0, 47, 48, 1024, 1025]) {
+      answers.push(codeOf(await agent.open({ handshake: Buffer.alloc(length, 9) })));
+    }
+    const { INVALID_ARGUMENT, UNAUTHENTICATED } = status;
+    expect(answers).toEqual([INVALID_ARGUMENT, INVALID_ARGUMENT, UNAUTHENTICATED, UNAUTHENTICATED, INVALID_ARGUMENT]);
+  });
+  test('a request that does not parse: INVALID_ARGUMENT', async () => {
+    const agent = await newAgent();
+    for (const bytes of [[0x0a, 0x7f], [0x00, 0x00], [0x1b]]) {
+      expect(codeOf(await agent.open({ request: Buffer.from(bytes) }))).toBe(status.INVALID_ARGUMENT);
+    }
+  });
+});
+
+describe('what does not authenticate gets one answer', () => {
+  test('an unknown node, a wrong PSK, a deleted node, a nonce of another length, an offer that is none', async () => {
+    const good = await newAgent('known');
+    const deleted = await newAgent('deleted');
+    house.revoke('deleted');
+    const answers = [
+      await stranger('nobody').open(),
+      await stranger('known').open(),
+      await deleted.open(),
+      await good.open({ nonce: Buffer.alloc(15) }),
+      await good.open({ offer: Buffer.from([0x0a, 0xff]) }),
+      await good.open({ handshake: Buffer.alloc(48) }),
+    ];
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ code: status.UNAUTHENTICATED, details: 'session refused' });
+      expect((answer as Refused).metadata.getMap()).not.toHaveProperty('server-time-ms');
+    }
+    expect(isRefused(await good.open())).toBe(false);
+  });
+  test('a message 1 already seen: UNAUTHENTICATED; a new one is taken', async () => {
+    const agent = await newAgent();
+    const { handshake } = await agent.session();
+    expect(codeOf(await agent.open({ handshake }))).toBe(status.UNAUTHENTICATED);
+    await agent.session();
+  });
+});
+
+describe('clock skew', () => {
+  test('120 s are allowed, more is FAILED_PRECONDITION with the time of the service', async () => {
+    const agent = await newAgent();
+    for (const offset of [-119_000, 119_000]) {
+      expect(codeOf(await agent.open({ timestampMs: house.clock.now() + offset }))).toBe(status.OK);
+    }
+    for (const offset of [-125_000, 125_000]) {
+      const answer = await agent.open({ timestampMs: house.clock.now() + offset });
+      expect(codeOf(answer)).toBe(status.FAILED_PRECONDITION);
+      const [told] = (answer as Refused).metadata.get('server-time-ms');
+      expect(Math.abs(Number(told) - house.clock.now())).toBeLessThan(60_000);
+    }
+  });
+  test('it is told only to those that authenticated', async () => {
+    await newAgent('known');
+    const answer = await stranger('known').open({ timestampMs: 0 });
+    expect(codeOf(answer)).toBe(status.UNAUTHENTICATED);
+  });
+  test('a timestamp far beyond any clock is skew, not a failure of the service', async () => {
+    const agent = await newAgent();
+    const offer = SessionOffer.encode({ timestampMs: 2n ** 64n - 1n, nonce: Buffer.alloc(16), agentVersion: '' }).finish();
+    expect(codeOf(await agent.open({ offer }))).toBe(status.FAILED_PRECONDITION);
+  });
+});
+
+describe('budgets', () => {
+  test('a flood of wrong PSKs uses up its own address, not another one, nor the node that it names', async () => {
+    const elsewhere = await newAgent('node-1', await through('127.0.0.2'));
+    const flood = stranger('node-1');
+    const codes: number[] = [];
+    for (let round = 0; round < 7; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 10 }, () => flood.open()));
+      codes.push(...answers.map(codeOf));
+    }
+    expect(codes.filter((code) => code === status.UNAUTHENTICATED).length).toBeGreaterThanOrEqual(50);
+    expect(codes).toContain(status.RESOURCE_EXHAUSTED);
+    const stream = await elsewhere.connect();
+    stream.say(heartbeatOf(1));
+    await eventually(() => stream.heard.length).toBe(1);
+  });
+  test('successes cost an address nothing: many more than its burst from one address', async () => {
+    for (let index = 0; index < 70; index += 1) {
+      const agent = await newAgent(`node-${index}`);
+      await agent.session();
+      agent.disconnect();
+    }
+    expect(house.transport.stats().handshakes.get('ok')).toBe(70);
+  });
+  test('a node may offer ten at once; its first valid frame gives one back', async () => {
+    const agent = await newAgent();
+    const codes: number[] = [];
+    for (let index = 0; index < 11; index += 1) codes.push(codeOf(await agent.open()));
+    expect(codes.filter((code) => code === status.OK).length).toBe(10);
+    expect(codes.at(-1)).toBe(status.RESOURCE_EXHAUSTED);
+    // Not charged to the address: another node is served.
+    await (await newAgent('node-2')).session();
+    house.clock.advance(1_100);
+    const stream = await agent.connect();
+    await eventually(() => house.telemetry.opened.length).toBe(1);
+    expect(codeOf(await agent.open())).toBe(status.OK);
+    stream.halfClose();
+  });
+});
+
+describe('pending sessions', () => {
+  test('at most two per node: the oldest goes', async () => {
+    const agent = await newAgent();
+    const opened = [await agent.session(), await agent.session(), await agent.session()] as const;
+    expect(house.transport.stats().pending).toBe(2);
+    const first = agent.attach(opened[0]);
+    first.say(helloOf());
+    expect((await first.status).code).toBe(status.UNAUTHENTICATED);
+    const second = agent.attach(opened[1]);
+    second.say(helloOf());
+    await eventually(() => house.telemetry.opened.length).toBe(1);
+  });
+  test('dropped after 10 s', async () => {
+    const agent = await newAgent();
+    const opened = await agent.session();
+    house.clock.advance(10_100);
+    const stream = agent.attach(opened);
+    stream.say(helloOf());
+    expect((await stream.status).code).toBe(status.UNAUTHENTICATED);
+    await eventually(() => house.transport.stats().pending).toBe(0);
+  });
+  test('found only from the connection that opened it', async () => {
+    const agent = await newAgent();
+    const opened = await agent.session();
+    const foreign = stranger('node-1').attach(opened);
+    foreign.say(helloOf());
+    expect((await foreign.status).code).toBe(status.UNAUTHENTICATED);
+    // The attempt took nothing from the owner, but its first frame is used up here: only the keys would fit again.
+    expect(house.transport.stats().pending).toBe(1);
+  });
+  test('attached once: a second stream with the same session is refused, the first goes on', async () => {
+    const agent = await newAgent();
+    const opened = await agent.session();
+    const first = agent.attach(opened);
+    first.say(helloOf());
+    await eventually(() => house.telemetry.opened.length).toBe(1);
+    const second = agent.bare();
+    second.resume();
+    const ended = new Promise<number>((resolve) => second.on('status', ({ code }) => resolve(code)));
+    const again = agent.attach(opened);
+    again.sendFrame({ sessionId: opened.sessionId, sequence: 0n, ciphertext: Buffer.alloc(32) });
+    expect((await again.status).code).toBe(status.UNAUTHENTICATED);
+    first.say(heartbeatOf(1));
+    await eventually(() => first.heard.length).toBe(1);
+    second.end();
+    expect(await ended).toBe(status.UNAUTHENTICATED);
+  });
+  test('gone with their connection', async () => {
+    const agent = await newAgent();
+    await agent.session();
+    agent.disconnect();
+    await eventually(() => house.transport.stats().pending).toBe(0);
+  });
+});
+
+test('too many pending: admission is delayed, served when one goes, else refused', async () => {
+  await house.close();
+  house = await startAgentHouse({ pendingSessions: 1, admissionDelayMs: 400 });
+  const holder = await newAgent('holder');
+  const held = await holder.session();
+  const waiter = await newAgent('waiter');
+  expect(codeOf(await waiter.open())).toBe(status.RESOURCE_EXHAUSTED);
+  const waiting = waiter.open();
+  await eventually(() => house.transport.stats().waiting).toBe(1);
+  holder.attach(held).say(helloOf());
+  expect(codeOf(await waiting)).toBe(status.OK);
+});
