@@ -18,7 +18,12 @@ async function main(): Promise<void> {
     return;
   }
   const config = readConfig(process.env);
-  const logger = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  const logger = pino({
+    level: config.logLevel,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (level) => ({ level }) },
+  });
   const app = await startApp(config, logger);
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {

@@ -1,0 +1,90 @@
+/** `SecureFrame` by hand against the generated code, and the walk over wire bytes. */
+import fc from 'fast-check';
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { AgentPayload, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
+import { createCipherState } from '../../src/noise/cipher-state.js';
+import { decodeFrame, encodeFrame } from '../../src/transport/agent/frame.js';
+import { createInbound } from '../../src/transport/agent/inbound.js';
+import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
+import { checkShape } from '../../src/transport/agent/wire-scan.js';
+
+describe('frames', () => {
+  test('what is written is what the generated code writes', () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), fc.uint8Array({ maxLength: 70_000 }), (sequence, ciphertext) => {
+        const frame = { sessionId: Buffer.alloc(0), sequence: BigInt(sequence), ciphertext: Buffer.from(ciphertext) };
+        expect(encodeFrame(sequence, ciphertext)).toEqual(Buffer.from(SecureFrame.encode(frame).finish()));
+      }),
+      { numRuns: 50 },
+    );
+  });
+  test('what the generated code writes is read', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 20 }),
+        fc.maxSafeNat(),
+        fc.uint8Array({ maxLength: 300 }),
+        (sessionId, sequence, ciphertext) => {
+          const bytes = SecureFrame.encode({
+            sessionId: Buffer.from(sessionId),
+            sequence: BigInt(sequence),
+            ciphertext: Buffer.from(ciphertext),
+          }).finish();
+          const read = decodeFrame(bytes);
+          expect(read?.sequence).toBe(sequence);
+          expect(Buffer.from(read!.sessionId)).toEqual(Buffer.from(sessionId));
+          expect(Buffer.from(read!.ciphertext)).toEqual(Buffer.from(ciphertext));
+        },
+      ),
+    );
+  });
+  test('a cut frame is none, unless the cut falls between fields', () => {
+    const bytes = SecureFrame.encode({
+      sessionId: Buffer.alloc(16, 1),
+      sequence: 300n,
+      ciphertext: Buffer.alloc(40, 2),
+    }).finish();
+    const read = Array.from({ length: bytes.length }, (_, length) => decodeFrame(bytes.subarray(0, length)) !== undefined);
+    expect(read.flatMap((whole, length) => (whole ? [length] : []))).toEqual([0, 18, 21]);
+  });
+  test('garbage never throws', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
+        decodeFrame(bytes);
+        readAgentPayload(bytes, 'node-1');
+        const inbound = createInbound(createCipherState(randomBytes(32)), Buffer.alloc(16));
+        expect(inbound.take(bytes).kind).toBe('refused_frame');
+        expect(inbound.proven).toBe(false);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('counts before decoding', () => {
+  test('a heartbeat of two million empty listeners is refused by its count, in no time', () => {
+    const listeners = Buffer.alloc(4 * 1024 * 1024 - 10);
+    for (let index = 0; index + 1 < listeners.length; index += 2) listeners[index] = (8 << 3) | 2;
+    const header = Buffer.from([(2 << 3) | 2, 0, 0, 0, 0]);
+    let length = listeners.length;
+    for (let index = 1; index < 5; index += 1) {
+      header[index] = (length & 0x7f) | (index < 4 ? 0x80 : 0);
+      length >>= 7;
+    }
+    const read = readAgentPayload(Buffer.concat([header, listeners]), 'node-1');
+    expect(read).toEqual({ kind: 'refused', why: 'runtime_listeners: too many entries' });
+  });
+  test('routes are counted over all listeners', () => {
+    const shape = { nested: { 1: { counted: { 2: { name: 'inner', max: 3 } } } } };
+    const inner = [(2 << 3) | 2, 0];
+    const outer = (count: number): number[] => [(1 << 3) | 2, 2 * count, ...Array.from({ length: count }, () => inner).flat()];
+    expect(checkShape(Buffer.from([...outer(2), ...outer(1)]), shape)).toBe('fits');
+    expect(checkShape(Buffer.from([...outer(2), ...outer(2)]), shape)).toEqual({ tooMany: 'inner' });
+  });
+  test('unknown fields of a later release are let through', () => {
+    const known = AgentPayload.encode({ payload: { $case: 'close', value: { reason: 1, message: '', retryAfterMs: 0 } } }).finish();
+    const later = Buffer.from([(99 << 3) & 0x7f | 0x80, (99 >> 4), 1]);
+    expect(readAgentPayload(Buffer.concat([known, later]), 'node-1')).toMatchObject({ kind: 'message' });
+  });
+});

@@ -1,0 +1,173 @@
+/** The session as a pure machine: what comes when, how long what may take, and that nothing an agent says breaks it. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ConfigAnswer } from '../../src/delivery/port.js';
+import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { startState, step } from '../../src/transport/agent/session.js';
+import type { SessionInput, SessionOutput, SessionState } from '../../src/transport/agent/session.js';
+import { configRequestOf, heartbeatOf, helloOf } from '../support/raw-agent.js';
+import type { Sayable } from '../support/raw-agent.js';
+
+const told = { heartbeatSecs: 10, metricsSecs: 60, offlineAfterMs: 30_000 };
+const fresh = (): SessionState =>
+  startState({ nodeId: 'node-1', openedAt: 0, streamAt: 1_000, rekeyAfterSecs: 100, told });
+const bytesOf = (payload: Sayable): Uint8Array => AgentPayload.encode({ payload }).finish();
+const say = (payload: Sayable): SessionInput => ({ kind: 'payload', bytes: bytesOf(payload) });
+
+function play(inputs: readonly (readonly [number, SessionInput])[], start = fresh()) {
+  let state = start;
+  const outputs: SessionOutput[] = [];
+  for (const [at, input] of inputs) {
+    const stepped = step(state, input, at);
+    state = stepped.state;
+    outputs.push(...stepped.outputs);
+  }
+  return { state, outputs };
+}
+
+function reasonOf(outputs: readonly SessionOutput[]): SessionCloseReason | undefined | 'open' {
+  const last = outputs.at(-1);
+  return last?.kind === 'end' ? last.end.close?.reason : 'open';
+}
+
+describe('payloads', () => {
+  test('hello first, then each payload is a sign of life and does its work', () => {
+    const { outputs } = play([
+      [1_000, say(helloOf())],
+      [2_000, say(heartbeatOf(3))],
+      [3_000, say(configRequestOf(5n, Buffer.alloc(32, 1)))],
+    ]);
+    expect(outputs.map(({ kind }) => kind)).toEqual(['hello', 'alive', 'heartbeat', 'alive', 'config_request']);
+  });
+  test('a node_id that is empty or the own one is taken', () => {
+    const { outputs } = play([[1_000, say(helloOf({ nodeId: 'node-1' }))]]);
+    expect(outputs.map(({ kind }) => kind)).toEqual(['hello']);
+  });
+  test('a report of unknown status is ignored, one of known status is passed on', () => {
+    const report = (status: number): SessionInput =>
+      say({
+        $case: 'applyReport',
+        value: { generation: 4n, status: status as 1, errors: [], durationMs: 9n, checksum: Buffer.alloc(32) },
+      });
+    const { outputs } = play([
+      [1_000, say(helloOf())],
+      [1_000, report(0)],
+      [1_000, report(7)],
+      [1_000, report(2)],
+    ]);
+    expect(outputs.map(({ kind }) => kind)).toEqual([
+      'hello',
+      'alive',
+      'ignored_report',
+      'alive',
+      'ignored_report',
+      'alive',
+      'apply_report',
+    ]);
+    expect(outputs.at(-1)).toMatchObject({ outcome: { generation: 4n, status: 'rejected', durationMs: 9 } });
+  });
+  test('the reason of the agent is told with the end', () => {
+    const close: Sayable = { $case: 'close', value: { reason: SessionCloseReason.REKEY, message: '', retryAfterMs: 0 } };
+    const { outputs, state } = play([
+      [1_000, say(helloOf())],
+      [1_000, say(close)],
+      [1_000, say(heartbeatOf(1))],
+    ]);
+    expect(outputs.at(-1)).toMatchObject({ kind: 'end', agentReason: SessionCloseReason.REKEY, end: { close: undefined } });
+    expect(state.phase).toBe('over');
+  });
+});
+
+describe('time', () => {
+  const hello = [1_000, say(helloOf())] as const;
+  const tick = (at: number): readonly [number, SessionInput] => [at, { kind: 'tick' }];
+
+  test('hello within 10 s of the stream', () => {
+    expect(reasonOf(play([tick(11_000)]).outputs)).toBe('open');
+    expect(reasonOf(play([tick(11_001)]).outputs)).toBe(SessionCloseReason.PROTOCOL_ERROR);
+  });
+  test('idle after the interval last told', () => {
+    expect(reasonOf(play([hello, tick(31_000)]).outputs)).toBe('open');
+    expect(reasonOf(play([hello, tick(31_001)]).outputs)).toBe(SessionCloseReason.IDLE);
+    const longer: SessionInput = { kind: 'told', told: { ...told, offlineAfterMs: 60_000 } };
+    expect(reasonOf(play([hello, [2_000, longer], tick(60_000)]).outputs)).toBe('open');
+  });
+  test('not idle while a message is unfinished, but that has 30 s', () => {
+    const part: readonly [number, SessionInput] = [25_000, { kind: 'fragment' }];
+    expect(reasonOf(play([hello, part, tick(55_000)]).outputs)).toBe('open');
+    // Later fragments do not buy time.
+    expect(reasonOf(play([hello, part, [54_000, { kind: 'fragment' }], tick(55_001)]).outputs)).toBe(
+      SessionCloseReason.PROTOCOL_ERROR,
+    );
+    expect(reasonOf(play([hello, part, [54_000, say(heartbeatOf(1))], tick(70_000)]).outputs)).toBe('open');
+  });
+  test('not idle while the service itself does not read', () => {
+    const hold = (held: boolean): SessionInput => ({ kind: 'held', held });
+    expect(reasonOf(play([hello, [2_000, hold(true)], tick(60_000)]).outputs)).toBe('open');
+    expect(reasonOf(play([hello, [2_000, hold(true)], [60_000, hold(false)], tick(89_000)]).outputs)).toBe('open');
+  });
+  test('expired after 1.15 times the granted interval, from OpenSession', () => {
+    const alive: readonly [number, SessionInput] = [110_000, say(heartbeatOf(1))];
+    expect(reasonOf(play([hello, alive, tick(115_000)]).outputs)).toBe('open');
+    expect(reasonOf(play([hello, alive, tick(115_001)]).outputs)).toBe(SessionCloseReason.EXPIRED);
+  });
+});
+
+describe('delivery answers', () => {
+  const answers: readonly (readonly [ConfigAnswer, SessionOutput['kind'], SessionCloseReason | 'open'])[] = [
+    [{ kind: 'unchanged', generation: 3 }, 'send_unchanged', 'open'],
+    [{ kind: 'overloaded', retryAfterMs: 5 }, 'end', SessionCloseReason.OVERLOADED],
+    [{ kind: 'absurd_version' }, 'end', SessionCloseReason.PROTOCOL_ERROR],
+    [{ kind: 'draining', retryAfterMs: 5 }, 'end', SessionCloseReason.DRAINING],
+  ];
+  test.each(answers)('%o', (answer, kind, reason) => {
+    const { outputs } = play([
+      [1_000, say(helloOf())],
+      [1_000, { kind: 'config_answer', answer }],
+    ]);
+    expect(outputs.at(-1)?.kind).toBe(kind);
+    expect(reasonOf(outputs)).toBe(reason);
+  });
+});
+
+const anyInput: fc.Arbitrary<SessionInput> = fc.oneof(
+  fc.uint8Array({ maxLength: 200 }).map((bytes): SessionInput => ({ kind: 'payload', bytes })),
+  // Real payloads with a few bytes changed come further than noise does.
+  fc
+    .tuple(
+      fc.constantFrom(helloOf(), helloOf({ detectedAddresses: ['::1'] }), heartbeatOf(1), configRequestOf(1n)),
+      fc.array(fc.tuple(fc.nat(400), fc.integer({ min: 0, max: 255 })), { maxLength: 3 }),
+    )
+    .map(([payload, changes]): SessionInput => {
+      const bytes = Uint8Array.from(bytesOf(payload));
+      for (const [at, value] of changes) if (bytes.length > 0) bytes[at % bytes.length] = value;
+      return { kind: 'payload', bytes };
+    }),
+  fc.constantFrom<SessionInput>(
+    { kind: 'fragment' },
+    { kind: 'tick' },
+    { kind: 'half_closed' },
+    { kind: 'lost' },
+    { kind: 'superseded' },
+    { kind: 'revoked' },
+    { kind: 'held', held: true },
+    { kind: 'refused_frame', failure: 'not_authentic' },
+    { kind: 'config_answer', answer: { kind: 'unchanged', generation: 1 } },
+  ),
+);
+
+test('whatever comes, in whatever order: no throw, hello before anything else, one end at most and nothing after it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(20_000), anyInput), { maxLength: 30 }), (steps) => {
+      let at = 1_000;
+      const timed = steps.map(([pause, input]) => [(at += pause), input] as const);
+      const kinds = play(timed).outputs.map(({ kind }) => kind);
+      const end = kinds.indexOf('end');
+      expect(end === -1 || end === kinds.length - 1).toBe(true);
+      const effects = kinds.filter((kind) => kind !== 'end' && kind !== 'send_unchanged');
+      expect(effects.length === 0 || effects[0] === 'hello').toBe(true);
+      expect(effects.filter((kind) => kind === 'hello').length).toBeLessThanOrEqual(1);
+    }),
+    { numRuns: 500 },
+  );
+});
