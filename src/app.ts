@@ -48,6 +48,7 @@ import { lastRevision } from './storage/event-store.js';
 import { startInstanceLease } from './telemetry/instance.js';
 import { createMetrics } from './telemetry/metrics.js';
 import { watchStores } from './telemetry/store-health.js';
+import { openCommandClaims } from './telemetry/command-claims.js';
 import { createTelemetry } from './telemetry/telemetry.js';
 import { buildRest } from './transport/rest/build.js';
 import { createAgentTransport } from './transport/agent/agent-transport.js';
@@ -189,6 +190,8 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
   closers.add('store health', () => health.close());
 
+  const claims = await openCommandClaims({ readStore, clock, logger });
+  closers.add('command claims', () => claims.close());
   const agents = await createAgentTransport(
     {
       delivery,
@@ -204,7 +207,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
         await gateway.execute(command, agentContext(nodeId, 'hello'), () => undefined);
       },
-      claimCommands: async () => [],
+      claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
     },
     config.agents,
   );
@@ -219,7 +222,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   closers.add('login limiter', () => limiter.close());
   const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
   const commands: CommandHandlers = {
-    nodes: createNodeHandlers({ gateway, keyring, servicePublic: identity.staticPublic, ids, logger }),
+    nodes: createNodeHandlers({ gateway, keyring, servicePublic: identity.staticPublic, clock, ids, logger }),
     upstreams: createUpstreamHandlers(gateway, ids),
     chains: createChainHandlers(gateway, ids),
     settings: createSettingsHandlers(gateway),

@@ -6,7 +6,7 @@
  */
 import type { ChainFields, ChainState, Hop, Payload, Target } from '../domain/chain/chain.js';
 import type { Role } from '../domain/accounts/user.js';
-import type { IfMatch, Labels, NodeState } from '../domain/node/node.js';
+import type { AgentCommand, AgentCommandName, IfMatch, Labels, NodeState } from '../domain/node/node.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { UpstreamDefinition, UpstreamState, UpstreamTls } from '../domain/upstream/upstream.js';
 import type { CommandContext, CommandOutcome } from './port.js';
@@ -22,7 +22,7 @@ export type {
   Target,
 } from '../domain/chain/chain.js';
 export type { Role } from '../domain/accounts/user.js';
-export type { IfMatch, Labels, NodeState } from '../domain/node/node.js';
+export type { AgentCommand, AgentCommandName, IfMatch, Labels, NodeState } from '../domain/node/node.js';
 export type { SettingsState } from '../domain/settings/settings.js';
 export type { UpstreamState, UpstreamTls } from '../domain/upstream/upstream.js';
 
@@ -131,6 +131,7 @@ export interface CommandHandlers {
     remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
     issuePsk(ctx: CommandContext, id: string): Answer<{ controlPsk: string; fingerprint: string }>;
     refresh(ctx: CommandContext, id: string): Answer<{ generation: number }>;
+    command(ctx: CommandContext, id: string, command: AgentCommandName): Answer<AgentCommand>;
   };
   readonly upstreams: {
     create(ctx: CommandContext, fields: CreateUpstreamFields): Answer<UpstreamState>;

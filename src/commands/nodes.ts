@@ -5,9 +5,12 @@
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { generationOf } from '../domain/fleet/fleet.js';
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
 import { issueControlPsk, sealVerifier } from '../security/psk.js';
@@ -20,6 +23,7 @@ export interface NodeHandlerOptions {
   readonly keyring: Keyring;
   /** 32 bytes: goes into every PSK, so that the agent pins the service. */
   readonly servicePublic: Uint8Array;
+  readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
 }
@@ -30,7 +34,7 @@ interface NewPsk {
 }
 
 export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers['nodes'] {
-  const { gateway, keyring, servicePublic, ids, logger } = options;
+  const { gateway, keyring, servicePublic, clock, ids, logger } = options;
 
   async function newPsk(nodeId: string): Promise<NewPsk> {
     const issued = issueControlPsk(servicePublic);
@@ -84,6 +88,12 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
           fingerprint: issued.psk.fingerprint,
         })),
       );
+    },
+    async command(context, id, command) {
+      const now = clock.now();
+      const queued = { command, queued_at: timestamp(now), expires_at: timestamp(now + limits.agent.commandExpiryMs) };
+      const outcome = await gateway.execute({ type: 'QueueNodeCommand', id, ...queued }, context, () => queued);
+      return outcome.kind === 'done' ? { ...outcome, result: { id: outcome.commandId, ...outcome.result } } : outcome;
     },
     refresh: (context, id) =>
       gateway.execute({ type: 'RefreshNodeConfig', id }, context, (fleet) => ({

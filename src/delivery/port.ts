@@ -89,6 +89,8 @@ export interface ShownSnapshot {
   readonly snapshot: object;
 }
 
+export type { AgentCommand, AgentCommandName } from '../domain/node/node.js';
+
 export interface Delivery {
   state(): DeliveryState;
   /** Calls back when the state changes; returns how to stop listening. */

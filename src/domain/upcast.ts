@@ -21,6 +21,7 @@ export const schemaVersions: { readonly [T in DomainEvent['type']]: number } = {
   NodeConfigRefreshed: 1,
   NodeReportedAddressChanged: 1,
   NodeGenerationRaised: 1,
+  NodeCommandQueued: 1,
   UpstreamCreated: 1,
   UpstreamUpdated: 1,
   UpstreamDeleted: 1,

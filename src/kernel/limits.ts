@@ -67,6 +67,8 @@ export const limits = {
     maxStreamsMax: 65_535,
     snapshotBytes: 8 * MiB,
     generationMax: Number.MAX_SAFE_INTEGER,
+    /** Commands of one node that wait for its agent. */
+    queuedCommands: 64,
     versionAheadMax: 2 ** 32,
     generationRaiseEveryMs: MINUTE,
     addressReportEveryMs: MINUTE,

@@ -62,7 +62,7 @@ export const nodes: ReadModel<NodeFields> = {
     if (event.stream === streams.fleet) {
       const own = fleetEvent(event);
       if (!isNodeEvent(own)) return fields;
-      const node = evolveNode(before?.node, own, at);
+      const node = evolveNode(before?.node, own, at, event.metadata.command.id);
       if (node === undefined) return undefined;
       // A node that comes back after a delete begins anew: its agent has no PSK any more.
       return document(node, own.type === 'NodeCreated' ? neverConnected : (before?.agent ?? neverConnected));

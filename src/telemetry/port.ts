@@ -68,9 +68,6 @@ export interface PresenceFacts {
   readonly pushed_at: string | null;
 }
 
-/** A claimed command for an agent (`POST /api/nodes/{id}/commands`). */
-export type AgentCommandName = 'RELOAD_CONFIG' | 'RESTART_PINGORA' | 'RUN_DIAGNOSTICS';
-
 export interface Telemetry {
   /** Makes the session the node's live one, whatever instance held it before. Durable when it returns. */
   sessionOpened(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): Promise<void>;

@@ -115,7 +115,12 @@ describe('share of the processor', () => {
   });
   test('pending and handshaking count together', async () => {
     let pending = 1;
-    const gate = createHandshakeGate({ clock: createManualClock(), maxSessions: 2, cpuShare: 1, pending: () => pending });
+    const gate = createHandshakeGate({
+      clock: createManualClock(),
+      maxSessions: 2,
+      cpuShare: 1,
+      pending: () => pending,
+    });
     const place = await gate.enter(10);
     expect(place).toBeDefined();
     expect(await gate.enter(10)).toBeUndefined();

@@ -45,8 +45,7 @@ describe('PROTOCOL_ERROR, INVALID_ARGUMENT', () => {
     'a plaintext without a fragment byte': (stream) => stream.sayFragment(Buffer.alloc(0)),
     'a fragment below 16 KiB that is not the last': (stream) =>
       stream.sayFragment(Buffer.concat([Buffer.of(1), Buffer.alloc(16 * 1024 - 1)])),
-    'a ciphertext above 65,535 bytes': (stream) =>
-      stream.sendFrame({ sequence: 1n, ciphertext: Buffer.alloc(65_536) }),
+    'a ciphertext above 65,535 bytes': (stream) => stream.sendFrame({ sequence: 1n, ciphertext: Buffer.alloc(65_536) }),
     'a foreign session_id': (stream) =>
       stream.sendFrame({ ...stream.seal(Buffer.of(0)), sessionId: Buffer.alloc(16, 7) }),
     'a foreign node_id': (stream) => {
@@ -142,7 +141,8 @@ describe('ABORTED, nothing more is sent', () => {
       const frame = stream.seal(Buffer.of(0));
       stream.sendFrame({ ...frame, ciphertext: Buffer.concat([frame.ciphertext.subarray(0, -1), Buffer.of(0)]) });
     },
-    'a ciphertext too short to have a tag': (stream) => stream.sendFrame({ sequence: 1n, ciphertext: Buffer.alloc(15) }),
+    'a ciphertext too short to have a tag': (stream) =>
+      stream.sendFrame({ sequence: 1n, ciphertext: Buffer.alloc(15) }),
     'a sequence beyond 2^53': (stream) => stream.sendFrame({ ...stream.seal(Buffer.of(0)), sequence: 2n ** 64n - 1n }),
   };
   test.each(Object.keys(cases))('%s', async (what) => {

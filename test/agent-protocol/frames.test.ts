@@ -45,7 +45,10 @@ describe('frames', () => {
       sequence: 300n,
       ciphertext: Buffer.alloc(40, 2),
     }).finish();
-    const read = Array.from({ length: bytes.length }, (_, length) => decodeFrame(bytes.subarray(0, length)) !== undefined);
+    const read = Array.from(
+      { length: bytes.length },
+      (_, length) => decodeFrame(bytes.subarray(0, length)) !== undefined,
+    );
     expect(read.flatMap((whole, length) => (whole ? [length] : []))).toEqual([0, 18, 21]);
   });
   test('garbage never throws', () => {
@@ -78,13 +81,19 @@ describe('counts before decoding', () => {
   test('routes are counted over all listeners', () => {
     const shape = { nested: { 1: { counted: { 2: { name: 'inner', max: 3 } } } } };
     const inner = [(2 << 3) | 2, 0];
-    const outer = (count: number): number[] => [(1 << 3) | 2, 2 * count, ...Array.from({ length: count }, () => inner).flat()];
+    const outer = (count: number): number[] => [
+      (1 << 3) | 2,
+      2 * count,
+      ...Array.from({ length: count }, () => inner).flat(),
+    ];
     expect(checkShape(Buffer.from([...outer(2), ...outer(1)]), shape)).toBe('fits');
     expect(checkShape(Buffer.from([...outer(2), ...outer(2)]), shape)).toEqual({ tooMany: 'inner' });
   });
   test('unknown fields of a later release are let through', () => {
-    const known = AgentPayload.encode({ payload: { $case: 'close', value: { reason: 1, message: '', retryAfterMs: 0 } } }).finish();
-    const later = Buffer.from([(99 << 3) & 0x7f | 0x80, (99 >> 4), 1]);
+    const known = AgentPayload.encode({
+      payload: { $case: 'close', value: { reason: 1, message: '', retryAfterMs: 0 } },
+    }).finish();
+    const later = Buffer.from([((99 << 3) & 0x7f) | 0x80, 99 >> 4, 1]);
     expect(readAgentPayload(Buffer.concat([known, later]), 'node-1')).toMatchObject({ kind: 'message' });
   });
 });

@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigAnswer } from '../../src/delivery/port.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
-import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { instanceId, snapshotPush, startAgentHouse } from '../support/agent-house.js';
 import type { AgentHouse } from '../support/agent-house.js';
 import { eventually } from '../support/eventually.js';
@@ -25,16 +25,26 @@ afterEach(async () => {
 const factTypes = (): string[] => house.facts.map(({ type }) => type);
 const snapshotsHeard = (stream: RawStream): bigint[] =>
   stream.heard.flatMap((heard) =>
-    heard.$case === 'configUpdate' && heard.value.update?.$case === 'snapshot' ? [heard.value.update.value.generation] : [],
+    heard.$case === 'configUpdate' && heard.value.update?.$case === 'snapshot'
+      ? [heard.value.update.value.generation]
+      : [],
   );
 
 describe('hello', () => {
   test('presence before anything else, one fact with what it said', async () => {
-    const stream = await agent.connect({ agentVersion: 'a/2', publicIpv4: '192.0.2.7', detectedAddresses: ['10.0.0.1'] });
+    const stream = await agent.connect({
+      agentVersion: 'a/2',
+      publicIpv4: '192.0.2.7',
+      detectedAddresses: ['10.0.0.1'],
+    });
     await eventually(() => factTypes()).toEqual(['AgentSessionOpened']);
     const id = stream.opened.sessionId.toString('hex');
     expect(house.telemetry.opened).toMatchObject([
-      { nodeId: 'node-1', offlineAfterMs: 30_000, presence: { session_id: id, instance_id: instanceId, pushed_generation: 0 } },
+      {
+        nodeId: 'node-1',
+        offlineAfterMs: 30_000,
+        presence: { session_id: id, instance_id: instanceId, pushed_generation: 0 },
+      },
     ]);
     expect(house.facts[0]?.data).toMatchObject({ session_id: id, agent_version: 'a/2', public_ipv4: '192.0.2.7' });
   });
@@ -59,6 +69,13 @@ describe('hello', () => {
     await eventually(() => house.addresses.length).toBe(2);
     expect(house.addresses[1]).toEqual(['node-1', '192.0.2.3', null]);
   });
+});
+
+test('a later session_id that is the own one is taken', async () => {
+  const stream = await agent.connect();
+  const heartbeat = AgentPayload.encode({ payload: heartbeatOf(5) }).finish();
+  stream.sendFrame({ ...stream.seal(Buffer.concat([Buffer.of(0), heartbeat])), sessionId: stream.opened.sessionId });
+  await eventually(() => stream.heard.length).toBe(1);
 });
 
 describe('configuration', () => {

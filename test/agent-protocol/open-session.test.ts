@@ -26,7 +26,11 @@ afterEach(async () => {
 });
 
 async function newAgent(nodeId = 'node-1', target: { host: string; port: number } = house): Promise<RawAgent> {
-  const agent = createRawAgent({ host: target.host, port: target.port, clock: house.clock }, nodeId, await house.issue(nodeId));
+  const agent = createRawAgent(
+    { host: target.host, port: target.port, clock: house.clock },
+    nodeId,
+    await house.issue(nodeId),
+  );
   agents.push(agent);
   return agent;
 }
@@ -137,7 +141,11 @@ describe('clock skew', () => {
   });
   test('a timestamp far beyond any clock is skew, not a failure of the service', async () => {
     const agent = await newAgent();
-    const offer = SessionOffer.encode({ timestampMs: 2n ** 64n - 1n, nonce: Buffer.alloc(16), agentVersion: '' }).finish();
+    const offer = SessionOffer.encode({
+      timestampMs: 2n ** 64n - 1n,
+      nonce: Buffer.alloc(16),
+      agentVersion: '',
+    }).finish();
     expect(codeOf(await agent.open({ offer }))).toBe(status.FAILED_PRECONDITION);
   });
 });

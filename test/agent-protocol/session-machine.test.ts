@@ -67,13 +67,20 @@ describe('payloads', () => {
     expect(outputs.at(-1)).toMatchObject({ outcome: { generation: 4n, status: 'rejected', durationMs: 9 } });
   });
   test('the reason of the agent is told with the end', () => {
-    const close: Sayable = { $case: 'close', value: { reason: SessionCloseReason.REKEY, message: '', retryAfterMs: 0 } };
+    const close: Sayable = {
+      $case: 'close',
+      value: { reason: SessionCloseReason.REKEY, message: '', retryAfterMs: 0 },
+    };
     const { outputs, state } = play([
       [1_000, say(helloOf())],
       [1_000, say(close)],
       [1_000, say(heartbeatOf(1))],
     ]);
-    expect(outputs.at(-1)).toMatchObject({ kind: 'end', agentReason: SessionCloseReason.REKEY, end: { close: undefined } });
+    expect(outputs.at(-1)).toMatchObject({
+      kind: 'end',
+      agentReason: SessionCloseReason.REKEY,
+      end: { close: undefined },
+    });
     expect(state.phase).toBe('over');
   });
 });

@@ -5,6 +5,7 @@ import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { SealedSecret } from '../../src/domain/sealed.js';
 import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/kernel/control-psk.js';
 import { streams } from '../../src/kernel/event.js';
+import { systemClock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -28,7 +29,7 @@ beforeEach(async () => {
   house = await createCommandHouse();
   gateway = await house.gateway();
   keyring = await openHouseKeyring(house);
-  nodes = createNodeHandlers({ gateway, keyring, servicePublic, ids: randomIds, logger: silentLogger });
+  nodes = createNodeHandlers({ gateway, keyring, servicePublic, clock: systemClock, ids: randomIds, logger: silentLogger });
 });
 afterEach(() => house.close());
 

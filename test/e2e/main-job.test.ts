@@ -143,6 +143,21 @@ test('a configuration that an agent rejects is seen with its resource and field,
   await converged('a');
 });
 
+test('a command reaches the agent once, with its next heartbeat, and is in the audit', async () => {
+  const node = nodes.get('b')!;
+  const queued = await admin.call<{ id: string; state: string }>('POST', `/api/nodes/${node.id}/commands`, {
+    command: 'RUN_DIAGNOSTICS',
+  });
+  expect(queued.state).toBe('queued');
+  const seen = (): number => agents.get('b')!.output().split('told to run diagnostics').length - 1;
+  await eventually('the agent got it', async () => (seen() > 0 ? true : undefined));
+  const heartbeats = 3;
+  await new Promise((resolve) => setTimeout(resolve, heartbeats * 1_000));
+  expect(seen()).toBe(1);
+  const audit = await admin.call<{ items: { id: string }[] }>('GET', '/api/audit?action=node.command');
+  expect(audit.items.map((entry) => entry.id)).toEqual([queued.id]);
+});
+
 test('a PSK reset ends the session before it is answered; the old PSK is refused, the new one serves', async () => {
   const node = nodes.get('b')!;
   const reset = await admin.call<{ control_psk: string; sessions_ended: boolean }>('POST', `/api/nodes/${node.id}/psk`);

@@ -23,6 +23,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'DELETE', path: '/api/nodes/{id}', access: 'operator', body: null, ifMatch: true },
   { method: 'POST', path: '/api/nodes/{id}/psk', access: 'operator', body: null },
   { method: 'POST', path: '/api/nodes/{id}/config', access: 'operator', body: null },
+  { method: 'POST', path: '/api/nodes/{id}/commands', access: 'operator', body: { command: 'RELOAD_CONFIG' } },
   { method: 'GET', path: '/api/nodes/{id}/config', access: 'anyone', body: null },
   { method: 'GET', path: '/api/l4-upstreams', access: 'anyone', body: null },
   { method: 'POST', path: '/api/l4-upstreams', access: 'operator', body: { name: 'u', endpoint: 'a.example:80' } },

@@ -62,7 +62,7 @@ describe('404 of the path', () => {
     'GET /api/credentials',
     'POST /api/audit/x/revert',
     'PUT /api/auth/password',
-    'GET /api/nodes/x/commands',
+    'GET /api/nodes/x/diagnostics',
     'GET /nope',
     'GET /Healthz',
   ])('%s', async (line) => {

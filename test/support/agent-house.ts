@@ -18,6 +18,7 @@ import type {
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { ConfigUpdate, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { Clock } from '../../src/kernel/clock.js';
+import type { AgentCommandName } from '../../src/delivery/port.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createKeyring } from '../../src/security/keyring.js';
@@ -25,7 +26,7 @@ import { createMasterKey } from '../../src/security/master-key.js';
 import { issueControlPsk, sealVerifier } from '../../src/security/psk.js';
 import type { SealedValue } from '../../src/security/sealing.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
-import type { AgentCommandName, HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
+import type { HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
 import { createAgentTransport } from '../../src/transport/agent/agent-transport.js';
 import type { AgentTransport, AgentTransportOptions } from '../../src/transport/agent/agent-transport.js';
 import { startListener } from '../../src/transport/listener/listener.js';
@@ -126,7 +127,9 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
       return () => stateListeners.delete(listener);
     },
     node: (nodeId) =>
-      verifiers.has(nodeId) ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState) : undefined,
+      verifiers.has(nodeId)
+        ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState)
+        : undefined,
     chain: unused,
     settings: () => house.settings,
     verifier: (nodeId) => verifiers.get(nodeId),
@@ -224,7 +227,10 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
     },
     async issue(nodeId, secret) {
       const issued = issueControlPsk(identity.publicKey, secret);
-      verifiers.set(nodeId, await sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId }));
+      verifiers.set(
+        nodeId,
+        await sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId }),
+      );
       return issued.controlPsk;
     },
     revoke(nodeId) {

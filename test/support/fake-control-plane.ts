@@ -243,6 +243,7 @@ export function createFakeControlPlane(options: { readonly clock?: Clock } = {})
               public_ipv4: null,
               public_ipv6: null,
               generation_offset: 0,
+              commands: [],
             };
             nodes.set(id, node);
             generations.set(id, revision + 2);
@@ -281,6 +282,16 @@ export function createFakeControlPlane(options: { readonly clock?: Clock } = {})
             const fingerprint = `SHA256:${randomIds.next()}`;
             merge(nodes, state, { psk: { fingerprint, issued_at: now(), verifier: { sealed: true } } });
             return { result: { controlPsk: 'svcpsk1_new', fingerprint }, wrote: true };
+          },
+        ),
+      command: (ctx, id, command) =>
+        run(
+          ctx,
+          () => id,
+          () => {
+            existing(nodes, id, undefined);
+            const result = { id, command, queued_at: now(), expires_at: now() };
+            return { result, wrote: true };
           },
         ),
       refresh: (ctx, id) =>

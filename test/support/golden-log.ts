@@ -41,6 +41,13 @@ const fleetCommands: readonly FleetCommand[] = [
   }),
   { type: 'RefreshNodeConfig', id: f.nodeId('out') },
   { type: 'RaiseNodeGeneration', id: node, reported: 77 },
+  {
+    type: 'QueueNodeCommand',
+    id: node,
+    command: 'RUN_DIAGNOSTICS',
+    queued_at: '2026-01-01T00:00:00.000Z',
+    expires_at: '2026-01-01T00:10:00.000Z',
+  },
   { type: 'IssueNodePsk', id: f.nodeId('out'), fingerprint: 'second', verifier: f.sealed },
   remove('DeleteChain', f.chainId('gone')),
   remove('DeleteNode', f.nodeId('spare')),

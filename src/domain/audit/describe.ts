@@ -106,6 +106,17 @@ function describeFleet(event: FleetEvent): Description {
       const changes = fieldChanges({ generation_offset: event.data.offset });
       return entry('node', 'refresh', event.data.node_id, null, changes, 'it is a fact reported by the agent');
     }
+    case 'NodeCommandQueued': {
+      const changes = [{ path: 'command', before: null, after: event.data.command }];
+      return entry(
+        'node',
+        'command',
+        event.data.node_id,
+        null,
+        changes,
+        'a command to an agent can not be called back',
+      );
+    }
     case 'UpstreamCreated': {
       const { upstream_id, ...fields } = event.data;
       return entry('l4_upstream', 'create', upstream_id, fields.name, appeared(fields));

@@ -20,6 +20,7 @@ export function affectedNodes(fleet: Fleet, event: FleetEvent, at: string): Iter
       return [event.data.node_id];
     case 'NodeDeleted':
     case 'NodePskIssued':
+    case 'NodeCommandQueued':
       return [];
     case 'NodeUpdated':
     case 'NodeReportedAddressChanged':
@@ -96,7 +97,7 @@ function diallersIfMoved(
   at: string,
 ): readonly string[] {
   const before = fleet.nodes.get(event.data.node_id);
-  const after = evolveNode(before, event, at);
+  const after = evolveNode(before, event, at, '');
   if (before === undefined || after === undefined || dialAddress(before) === dialAddress(after)) return [];
   return liveDiallers(fleet, before.id).map((dialler) => dialler.diallerId);
 }

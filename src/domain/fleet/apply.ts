@@ -50,7 +50,8 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): void {
     case 'NodeConfigRefreshed':
     case 'NodeReportedAddressChanged':
     case 'NodeGenerationRaised':
-      return applyNode(fleet, event, at);
+    case 'NodeCommandQueued':
+      return applyNode(fleet, event, at, recorded.metadata.command.id);
     case 'UpstreamCreated':
     case 'UpstreamUpdated':
     case 'UpstreamDeleted':
@@ -78,10 +79,10 @@ function rename(fleet: Fleet, type: string, id: string, from: string | undefined
   if (to !== undefined) fleet.names.set(`${type}/${nameKey(to)}`, id);
 }
 
-function applyNode(fleet: Fleet, event: NodeEvent, at: string): void {
+function applyNode(fleet: Fleet, event: NodeEvent, at: string, commandId: string): void {
   const id = event.data.node_id;
   const before = fleet.nodes.get(id);
-  const after = evolveNode(before, event, at);
+  const after = evolveNode(before, event, at, commandId);
   rename(fleet, 'node', id, before?.name, after?.name);
   if (after !== undefined) return fleet.nodes.set(id, after);
   fleet.nodes.delete(id);

@@ -21,6 +21,7 @@ export function decideFleet(fleet: Fleet, command: FleetCommand): Decision<Fleet
     case 'RefreshNodeConfig':
     case 'ReportNodeAddress':
     case 'RaiseNodeGeneration':
+    case 'QueueNodeCommand':
       return decideNode(fleet, command);
     case 'CreateUpstream':
     case 'UpdateUpstream':

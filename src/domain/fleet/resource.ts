@@ -13,6 +13,7 @@ export function resourceOf(event: FleetEvent): { readonly type: FleetResourceTyp
     case 'NodeConfigRefreshed':
     case 'NodeReportedAddressChanged':
     case 'NodeGenerationRaised':
+    case 'NodeCommandQueued':
       return { type: 'node', id: event.data.node_id };
     case 'UpstreamCreated':
     case 'UpstreamUpdated':

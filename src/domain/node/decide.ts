@@ -13,7 +13,7 @@ import { describeOwners } from '../listeners/collisions.js';
 import { nameKey } from '../names.js';
 import type { Decision, Refusal } from '../refusal.js';
 import { refuse } from '../refusal.js';
-import { dialAddress, labelChanges } from './evolve.js';
+import { dialAddress, labelChanges, unexpired } from './evolve.js';
 import type { NodeCommand, NodeEvent, NodeState } from './node.js';
 
 export function decideNode(fleet: Fleet, command: NodeCommand): Decision<NodeEvent> {
@@ -35,6 +35,8 @@ export function decideNode(fleet: Fleet, command: NodeCommand): Decision<NodeEve
       return reportAddress(fleet, node, command);
     case 'RaiseNodeGeneration':
       return raise(fleet, node, command.reported);
+    case 'QueueNodeCommand':
+      return queue(node, command);
     default:
       return unreachable(command);
   }
@@ -114,6 +116,17 @@ function raise(fleet: Fleet, node: NodeState, reported: number): Decision<NodeEv
   return ok([
     { type: 'NodeGenerationRaised', data: { node_id: node.id, offset: { from: node.generation_offset, to } } },
   ]);
+}
+
+function queue(node: NodeState, command: Of<'QueueNodeCommand'>): Decision<NodeEvent> {
+  const { command: name, queued_at, expires_at } = command;
+  if (unexpired(node.commands, queued_at).length >= limits.fleet.queuedCommands) {
+    return refuse(
+      'conflict',
+      `the node "${node.name}" has ${limits.fleet.queuedCommands} commands that its agent may still get; expected fewer`,
+    );
+  }
+  return ok([{ type: 'NodeCommandQueued', data: { node_id: node.id, command: name, queued_at, expires_at } }]);
 }
 
 function nameTaken(fleet: Fleet, name: string, ownId: string | undefined): Refusal | undefined {

@@ -3,7 +3,7 @@ import { unreachable } from '../../kernel/errors.js';
 import type { Changes } from '../change.js';
 import { withChanges } from '../change.js';
 import { born, touched } from '../meta.js';
-import type { Labels, NodeEvent, NodeState } from './node.js';
+import type { AgentCommand, Labels, NodeEvent, NodeState } from './node.js';
 
 const labelPrefix = 'labels.';
 
@@ -29,8 +29,16 @@ export function labelChanges(from: Labels, to: Labels): Changes {
   );
 }
 
-/** The node after one event; undefined once deleted. An event for a node that is not there changes nothing. */
-export function evolveNode(state: NodeState | undefined, event: NodeEvent, at: string): NodeState | undefined {
+/**
+ * The node after one event; undefined once deleted. An event for a node that is not there changes nothing. `commandId`
+ * becomes the id of a command to the agent.
+ */
+export function evolveNode(
+  state: NodeState | undefined,
+  event: NodeEvent,
+  at: string,
+  commandId: string,
+): NodeState | undefined {
   if (event.type === 'NodeCreated') {
     const { node_id, ...fields } = event.data;
     return {
@@ -41,6 +49,7 @@ export function evolveNode(state: NodeState | undefined, event: NodeEvent, at: s
       public_ipv4: null,
       public_ipv6: null,
       generation_offset: 0,
+      commands: [],
     };
   }
   if (state === undefined) return undefined;
@@ -66,9 +75,19 @@ export function evolveNode(state: NodeState | undefined, event: NodeEvent, at: s
     }
     case 'NodeGenerationRaised':
       return touched({ ...state, generation_offset: event.data.offset.to }, at);
+    case 'NodeCommandQueued': {
+      const { command, queued_at, expires_at } = event.data;
+      const waiting = unexpired(state.commands, queued_at);
+      return touched({ ...state, commands: [...waiting, { id: commandId, command, queued_at, expires_at }] }, at);
+    }
     default:
       return unreachable(event);
   }
+}
+
+/** The commands that an agent may still be sent at a time (RFC 3339), oldest first. */
+export function unexpired(commands: readonly AgentCommand[], at: string): readonly AgentCommand[] {
+  return commands.filter((command) => command.expires_at > at);
 }
 
 /** Where other nodes dial this one: its address, else the public IPv4, then IPv6, that it reported. */

@@ -20,6 +20,20 @@ export interface NodeState extends ResourceMeta {
   readonly public_ipv6: string | null;
   /** Added to the node's revision to give its generation; above 0 only after a store was restored. */
   readonly generation_offset: number;
+  /** For the agent, oldest first: what was queued lately, claimed or not. Expired ones go when the next is queued. */
+  readonly commands: readonly AgentCommand[];
+}
+
+export type AgentCommandName = 'RELOAD_CONFIG' | 'RESTART_PINGORA' | 'RUN_DIAGNOSTICS';
+
+/** One command to the agent. Delivered at most once: a claim in the read store settles who sends it. */
+export interface AgentCommand {
+  /** That of the command which queued it, and so of its audit entry. */
+  readonly id: string;
+  readonly command: AgentCommandName;
+  /** RFC 3339. */
+  readonly queued_at: string;
+  readonly expires_at: string;
 }
 
 export interface NodePsk {
@@ -77,7 +91,14 @@ export type NodeEvent =
   | {
       readonly type: 'NodeGenerationRaised';
       readonly data: { readonly node_id: string; readonly offset: FieldChange<number> };
-    };
+    }
+  | { readonly type: 'NodeCommandQueued'; readonly data: { readonly node_id: string } & QueuedData };
+
+interface QueuedData {
+  readonly command: AgentCommandName;
+  readonly queued_at: string;
+  readonly expires_at: string;
+}
 
 export type NodeCommand =
   | {
@@ -117,7 +138,8 @@ export type NodeCommand =
       readonly id: string;
       /** The version that the agent says it runs; the node's next generation will be above it. */
       readonly reported: number;
-    };
+    }
+  | ({ readonly type: 'QueueNodeCommand'; readonly id: string } & QueuedData);
 
 /** `If-Match`: undefined when it was not sent, `*` for any existing version, else the versions that match. */
 export type IfMatch = undefined | '*' | readonly number[];

@@ -50,7 +50,8 @@ export function createAddressReports(
       const ipv6 = isIPv6(hello.publicIpv6) ? hello.publicIpv6 : '';
       const entry = entries.get(nodeId);
       if (entry !== undefined) entry.waiting = { ipv4, ipv6 };
-      else if (send(nodeId, ipv4, ipv6)) entries.set(nodeId, { reportedAt: deps.clock.monotonic(), waiting: undefined });
+      else if (send(nodeId, ipv4, ipv6))
+        entries.set(nodeId, { reportedAt: deps.clock.monotonic(), waiting: undefined });
     },
     sweep() {
       const now = deps.clock.monotonic();

@@ -130,7 +130,8 @@ function longText(field: string, texts: readonly string[]): string | undefined {
   for (const text of texts) {
     // A character is at least one byte of UTF-8 and at most three per UTF-16 unit: most texts need no counting.
     if (text.length * 3 <= agent.stringBytes) continue;
-    if (Buffer.byteLength(text) > agent.stringBytes) return `${field}: a text is longer than ${agent.stringBytes} bytes`;
+    if (Buffer.byteLength(text) > agent.stringBytes)
+      return `${field}: a text is longer than ${agent.stringBytes} bytes`;
   }
   return undefined;
 }

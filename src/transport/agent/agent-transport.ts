@@ -3,7 +3,7 @@
  * looks at every time limit. `src/app.ts` gives it what it works with. No rule of the protocol lives here.
  */
 import type { FactRecorder } from '../../commands/port.js';
-import type { Delivery, DeliveryState } from '../../delivery/port.js';
+import type { AgentCommandName, Delivery, DeliveryState } from '../../delivery/port.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
@@ -14,7 +14,7 @@ import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
 import type { MetricSource } from '../../telemetry/metrics.js';
-import type { AgentCommandName, Telemetry } from '../../telemetry/port.js';
+import type { Telemetry } from '../../telemetry/port.js';
 import { createAddressBudget } from './admission/address-budget.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';
 import { createNodeBudget } from './admission/node-budget.js';
@@ -27,6 +27,7 @@ import { createControlStreams } from './control.js';
 import { countIn, createCounters, metricSources } from './counters.js';
 import type { Counters, Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
+import { createIdleConnections } from './idle-connections.js';
 import type { LiveSession } from './live-session.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
@@ -115,6 +116,7 @@ export async function createAgentTransport(
     cpuShare: options.handshakeCpuShare,
     pending: () => pending.size,
   });
+  const connections = createIdleConnections(clock);
   const sessions = createNodeSessions({ telemetry, facts, clock, logger, instanceId });
   const reports = createAddressReports({ delivery, clock, logger }, deps.reportAddress);
 
@@ -156,13 +158,17 @@ export async function createAgentTransport(
       rekeySeconds: options.rekeySeconds,
       counters,
       unfinished,
-      onProven(session) {
+      onProven(session, connection) {
         nodeBudget.refund(session.nodeId);
         sessions.add(session);
+        connections.attached(connection, session.closed);
       },
       async onHello(session, hello) {
         reports.hello(session.nodeId, hello);
-        logger.debug({ node_id: session.nodeId, session_id: session.id, agent_version: hello.agentVersion }, 'agent connected');
+        logger.debug(
+          { node_id: session.nodeId, session_id: session.id, agent_version: hello.agentVersion },
+          'agent connected',
+        );
         await sessions.hello(session, hello);
       },
       onEnded: (session, end, agentReason) => sessions.ended(session, end, agentReason),
@@ -171,8 +177,9 @@ export async function createAgentTransport(
 
   const grpc = await createGrpcServer({ openSession, control: (stream) => control.open(stream) }, logger);
   const accept = (connection: AgentConnection): void => {
-    if (closing) connection.destroy();
-    else grpc.accept(connection);
+    if (closing) return connection.destroy();
+    connections.add(connection);
+    grpc.accept(connection);
   };
   let listener: AgentListener;
   try {
@@ -202,6 +209,7 @@ export async function createAgentTransport(
     const now = clock.monotonic();
     pending.sweep(now);
     control.sweep(now);
+    connections.sweep();
     for (const session of sessions.all()) session.tick(now);
     sessions.sweep();
     reports.sweep();

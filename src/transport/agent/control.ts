@@ -55,7 +55,8 @@ export function createControlStreams(deps: ControlDeps): ControlStreams {
 
     const attach = (bytes: Uint8Array): void => {
       const frame = decodeFrame(bytes);
-      if (frame === undefined || frame.ciphertext.length > limits.agent.ciphertextBytes) return entry.end(ends.malformed);
+      if (frame === undefined || frame.ciphertext.length > limits.agent.ciphertextBytes)
+        return entry.end(ends.malformed);
       const pending = deps.pending.take(frame.sessionId, stream.connection, deps.clock.monotonic());
       if (pending === undefined) return entry.end(ends.unauthenticated);
       waiting.delete(entry);

@@ -5,7 +5,7 @@
  * Implements `agent-protocol.md` (table of ends) and the notes on grpc-js of `architecture.md`.
  */
 import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
-import type { ServerDuplexStream, handleBidiStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
+import type { ServerDuplexStream, ServerUnaryCall, handleBidiStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { AgentServiceService } from '../../gen/svc/control/v1/agent_service.js';
 import { SecureAgentServiceService } from '../../gen/svc/control/v1/secure_agent_service.js';
 import { GrpcStatus, errorText } from '../../kernel/errors.js';
@@ -58,13 +58,7 @@ export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): 
     asBytes,
     'unary',
   );
-  server.register(
-    SecureAgentServiceService.control.path,
-    controlHandler(handlers),
-    asBytes,
-    asBytes,
-    'bidi',
-  );
+  server.register(SecureAgentServiceService.control.path, controlHandler(handlers), asBytes, asBytes, 'bidi');
   // Without an implementation grpc-js answers UNIMPLEMENTED.
   server.addService(AgentServiceService, {});
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
@@ -82,24 +76,26 @@ export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): 
 
 function openSessionHandler(handlers: GrpcHandlers, logger: Logger): handleUnaryCall<Buffer, Buffer> {
   const gone: OpenAnswer = { ok: false, status: { code: GrpcStatus.UNAVAILABLE, details: 'connection closed' } };
-  return (call, callback) => {
+  const failed: OpenAnswer = { ok: false, status: { code: GrpcStatus.INTERNAL, details: 'internal error' } };
+  const answer = async (call: ServerUnaryCall<Buffer, Buffer>): Promise<OpenAnswer> => {
     const connection = connectionOf(call);
-    const answered =
-      connection === undefined
-        ? Promise.resolve(gone)
-        : handlers.openSession(call.request, connection, () => call.cancelled || connection.closed);
-    answered.then(
-      (answer) => {
-        if (answer.ok) return callback(null, asBuffer(answer.response));
-        const metadata = new Metadata();
-        for (const [name, value] of Object.entries(answer.trailers ?? {})) metadata.set(name, value);
-        callback({ ...answer.status, metadata });
-      },
-      (error: unknown) => {
-        logger.error({ error: errorText(error) }, 'OpenSession failed');
-        callback({ code: GrpcStatus.INTERNAL, details: 'internal error' });
-      },
-    );
+    if (connection === undefined) return gone;
+    try {
+      return await handlers.openSession(call.request, connection, () => call.cancelled || connection.closed);
+    } catch (error) {
+      logger.error({ error: errorText(error) }, 'OpenSession failed');
+      return failed;
+    }
+  };
+  return async (call, callback) => {
+    const answered = await answer(call);
+    if (answered.ok) {
+      callback(null, asBuffer(answered.response));
+      return;
+    }
+    const metadata = new Metadata();
+    for (const [name, value] of Object.entries(answered.trailers ?? {})) metadata.set(name, value);
+    callback({ ...answered.status, metadata });
   };
 }
 
@@ -134,7 +130,10 @@ function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: Agent
       });
     },
     send(bytes, done) {
-      if (!over && !closing) call.write(asBuffer(bytes), () => done());
+      if (over || closing) return;
+      call.write(asBuffer(bytes), (error) => {
+        if (!over && (error === undefined || error === null)) done();
+      });
     },
     pause(paused) {
       if (over) return;

@@ -25,7 +25,8 @@ export function createLane(onFailed: (error: unknown) => void, onProgress: () =>
     running = true;
     for (let work = waiting.shift(); work !== undefined; work = waiting.shift()) {
       try {
-        if ((await withDeadline(work(), limits.agent.laneTimeoutMs)) === timedOut) onFailed(new Error('no answer in time'));
+        if ((await withDeadline(work(), limits.agent.laneTimeoutMs)) === timedOut)
+          onFailed(new Error('no answer in time'));
       } catch (error) {
         onFailed(error);
       }

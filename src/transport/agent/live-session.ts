@@ -3,19 +3,19 @@
  * with delivery, telemetry and the stream. Decides nothing of its own but when to stop reading.
  * Implements `agent-protocol.md`, Control, and Heartbeats.
  */
-import type { Delivery, NodeAttachment } from '../../delivery/port.js';
+import type { AgentCommandName, Delivery, NodeAttachment } from '../../delivery/port.js';
 import { Command } from '../../gen/svc/control/v1/command.js';
-import { ServicePayload, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
-import type { AgentHello } from '../../gen/svc/control/v1/session.js';
+import { ServicePayload } from '../../gen/svc/control/v1/session.js';
+import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { Clock } from '../../kernel/clock.js';
 import { timestamp } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { AgentCommandName, PresenceFacts, Telemetry } from '../../telemetry/port.js';
+import type { PresenceFacts, Telemetry } from '../../telemetry/port.js';
 import type { PendingSession } from './admission/pending-table.js';
-import type { AgentStream } from './agent-stream.js';
+import type { AgentConnection, AgentStream } from './agent-stream.js';
 import { countIn } from './counters.js';
 import type { Counters } from './counters.js';
 import { ends, jittered } from './ends.js';
@@ -45,7 +45,7 @@ export interface LiveSessionDeps {
   /** Held by unfinished messages of all sessions. */
   readonly unfinished: { bytes: number; readonly maxBytes: number };
   /** The session's first valid frame has come. */
-  onProven(session: LiveSession): void;
+  onProven(session: LiveSession, connection: AgentConnection): void;
   /** The hello has come: the session becomes its node's live one. Rejects when the stores are out of reach. */
   onHello(session: LiveSession, hello: AgentHello): Promise<void>;
   /** The session has ended: nothing comes from it any more; its stream may still be closing. */
@@ -58,7 +58,6 @@ export interface LiveSession {
   readonly id: string;
   /** When OpenSession was answered, monotonic milliseconds. */
   readonly openedAt: number;
-  readonly connectionId: number;
   presence(): PresenceFacts;
   readonly offlineAfterMs: number;
   frame(frame: Frame): void;
@@ -270,7 +269,7 @@ export function startLiveSession(
     counters.framesIn += 1;
     if (!proven && inbound.proven) {
       proven = true;
-      deps.onProven(session);
+      deps.onProven(session, stream.connection);
     }
     unfinished.bytes += inbound.heldBytes - heldBytes;
     heldBytes = inbound.heldBytes;
@@ -285,7 +284,6 @@ export function startLiveSession(
     nodeId,
     id,
     openedAt: pending.openedAt,
-    connectionId: stream.connection.id,
     presence,
     get offlineAfterMs() {
       return told.offlineAfterMs;

@@ -4,7 +4,12 @@
  * a wrong PSK and a deleted node. Implements `agent-protocol.md`, OpenSession, row by row.
  */
 import type { Delivery } from '../../delivery/port.js';
-import { OpenSessionRequest, OpenSessionResponse, SessionGrant, SessionOffer } from '../../gen/svc/control/v1/session.js';
+import {
+  OpenSessionRequest,
+  OpenSessionResponse,
+  SessionGrant,
+  SessionOffer,
+} from '../../gen/svc/control/v1/session.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { GrpcStatus, errorText } from '../../kernel/errors.js';
@@ -75,7 +80,11 @@ const overBudget = (outcome: string): Refusal => ({
   code: GrpcStatus.RESOURCE_EXHAUSTED,
   details: 'too many sessions are being opened',
 });
-const unavailable: Refusal = { outcome: 'draining', code: GrpcStatus.UNAVAILABLE, details: 'this instance can not serve now' };
+const unavailable: Refusal = {
+  outcome: 'draining',
+  code: GrpcStatus.UNAVAILABLE,
+  details: 'this instance can not serve now',
+};
 const gone: Refusal = { outcome: 'cancelled', code: GrpcStatus.UNAVAILABLE, details: 'connection closed' };
 
 const agent = limits.agent;
@@ -88,7 +97,8 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     if (sealed === undefined) return decoy.open();
     const opened = await deps.openVerifier(nodeId, sealed);
     if (opened.kind === 'opened') return opened.verifier;
-    if (opened.kind === 'refused') logger.error({ node_id: nodeId, reason: opened.reason }, 'a PSK verifier can not be opened');
+    if (opened.kind === 'refused')
+      logger.error({ node_id: nodeId, reason: opened.reason }, 'a PSK verifier can not be opened');
     return decoy.open();
   };
 
@@ -231,7 +241,11 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
 
 /** What the request alone tells, in the order of the contract. */
 function readRequest(bytes: Uint8Array): OpenSessionRequest | Refusal {
-  const malformed = (details: string): Refusal => ({ outcome: 'malformed', code: GrpcStatus.INVALID_ARGUMENT, details });
+  const malformed = (details: string): Refusal => ({
+    outcome: 'malformed',
+    code: GrpcStatus.INVALID_ARGUMENT,
+    details,
+  });
   let request: OpenSessionRequest;
   try {
     if (checkShape(bytes, {}) !== 'fits') return malformed('request does not parse');

@@ -93,7 +93,7 @@ export function startState(start: SessionStart): SessionState {
     phase: 'hello',
     nodeId: start.nodeId,
     helloBy: start.streamAt + agent.helloWithinMs,
-    expiresAt: start.openedAt + start.rekeyAfterSecs * 1000 * agent.sessionAgeFactor,
+    expiresAt: start.openedAt + Math.round(start.rekeyAfterSecs * 1000 * agent.sessionAgeFactor),
     lastPayloadAt: start.streamAt,
     unfinishedSince: undefined,
     held: false,

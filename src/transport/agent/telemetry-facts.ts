@@ -3,7 +3,11 @@
  * made safe for JSON: a 64-bit counter beyond 2^53 is capped, what is not a number counts as 0.
  */
 import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../telemetry/port.js';
-import type { HeartbeatRequest, LinkMetric, RuntimeListener as WireListener } from '../../gen/svc/control/v1/heartbeat.js';
+import type {
+  HeartbeatRequest,
+  LinkMetric,
+  RuntimeListener as WireListener,
+} from '../../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../gen/svc/control/v1/transport.js';
 

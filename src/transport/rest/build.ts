@@ -19,6 +19,7 @@ import { docsStyleSource } from './docs-page.js';
 import { answerClientError, answerError, installErrors } from './errors.js';
 import { installGate } from './gate.js';
 import { createHttpServer } from './http-server.js';
+import { nodeCommandRoutes } from './node-commands.js';
 import { nodeConfigRoutes } from './node-config.js';
 import { nodeRoutes } from './nodes.js';
 import { installOpenApi, openApiRoutes } from './openapi.js';
@@ -88,6 +89,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
 
   await authRoutes(app, deps);
   nodeRoutes(app, deps);
+  nodeCommandRoutes(app, deps);
   nodeConfigRoutes(app, deps);
   upstreamRoutes(app, deps);
   chainRoutes(app, deps);

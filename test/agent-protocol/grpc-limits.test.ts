@@ -1,0 +1,128 @@
+/** What the gRPC server itself bounds: message size, streams per connection, methods, junk after the preface. */
+import { status } from '@grpc/grpc-js';
+import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
+import { checkGrpcInternals, connectionOf, http2StreamOf } from '../../src/transport/agent/grpc-internals.js';
+import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
+import { startAgentHouse } from '../support/agent-house.js';
+import type { AgentHouse } from '../support/agent-house.js';
+import { eventually } from '../support/eventually.js';
+import { createRawAgent, heartbeatOf, helloOf, isRefused } from '../support/raw-agent.js';
+import type { RawAgent } from '../support/raw-agent.js';
+
+let house: AgentHouse;
+let agent: RawAgent;
+
+beforeEach(async () => {
+  house = await startAgentHouse();
+  agent = createRawAgent(house, 'node-1', await house.issue('node-1'));
+});
+afterEach(async () => {
+  agent.disconnect();
+  await house.close();
+});
+
+test('a gRPC message over 66 KiB: RESOURCE_EXHAUSTED, on OpenSession and on Control', async () => {
+  const big = Buffer.alloc(66 * 1024 + 1);
+  expect(await agent.open({ request: big })).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+  const stream = await agent.connect();
+  await eventually(() => house.telemetry.opened.length).toBe(1);
+  stream.sendBytes(big);
+  expect((await stream.status).code).toBe(status.RESOURCE_EXHAUSTED);
+  await eventually(() => house.transport.stats().sessions).toBe(0);
+  expect(house.telemetry.ended).toHaveLength(1);
+});
+
+test('every RPC of AgentService: UNIMPLEMENTED', async () => {
+  for (const { path } of Object.values(AgentServiceService)) {
+    const answer = await agent.unary(path, Buffer.alloc(0));
+    expect(isRefused(answer) ? answer.code : status.OK).toBe(status.UNIMPLEMENTED);
+  }
+});
+
+test('a connection may carry four streams at once and no fifth', async () => {
+  const session = connectHttp2(`http://${house.transport.address}`);
+  session.on('error', () => undefined);
+  try {
+    await once(session, 'remoteSettings');
+    expect(session.remoteSettings.maxConcurrentStreams).toBe(4);
+  } finally {
+    session.destroy();
+  }
+});
+
+test('a second session on the connection, as during a rekey, works beside the first', async () => {
+  const first = await agent.connect();
+  await eventually(() => house.telemetry.opened.length).toBe(1);
+  const opened = await agent.session();
+  first.say(heartbeatOf(1));
+  await eventually(() => first.heard.length).toBe(1);
+  const second = agent.attach(opened);
+  second.say(helloOf());
+  second.say(heartbeatOf(1));
+  await eventually(() => second.heard.length).toBe(1);
+});
+
+test('junk after the preface, on many connections, disturbs nobody', async () => {
+  const stream = await agent.connect();
+  await eventually(() => house.telemetry.opened.length).toBe(1);
+  const closed = Array.from({ length: 20 }, async () => {
+    const socket = connect({ host: house.host, port: house.port });
+    socket.on('error', () => undefined);
+    socket.write(Buffer.concat([h2cPreface, randomBytes(2_000)]));
+    socket.resume();
+    await once(socket, 'close');
+  });
+  await Promise.all(closed);
+  stream.say(heartbeatOf(1));
+  await eventually(() => stream.heard.length).toBe(1);
+});
+
+test('junk in frames ends its own session alone', async () => {
+  const stream = await agent.connect();
+  await eventually(() => house.telemetry.opened.length).toBe(1);
+  const other = createRawAgent(house, 'node-2', await house.issue('node-2'));
+  for (let round = 0; round < 20; round += 1) {
+    const victim = await other.connect();
+    victim.sendBytes(randomBytes(1 + round * 50));
+    expect((await victim.status).code).not.toBe(status.OK);
+  }
+  stream.say(heartbeatOf(1));
+  await eventually(() => stream.heard.length).toBe(1);
+  other.disconnect();
+});
+
+test('a connection that carries no session for a minute is cut, whatever calls it left open', async () => {
+  const stream = await agent.connect();
+  await eventually(() => house.telemetry.opened.length).toBe(1);
+  const idle = connectHttp2(`http://${house.transport.address}`);
+  idle.on('error', () => undefined);
+  const call = idle.request({
+    ':method': 'POST',
+    ':path': '/svc.control.v1.SecureAgentService/OpenSession',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
+  call.on('error', () => undefined);
+  await once(idle, 'remoteSettings');
+  stream.say(heartbeatOf(1));
+  await eventually(() => stream.heard.length).toBe(1);
+  house.settings = { ...house.settings, offline_after_secs: 1000 };
+  stream.say(heartbeatOf(2));
+  await eventually(() => stream.heard.length).toBe(2);
+  const closed = once(idle, 'close');
+  house.clock.advance(61_000);
+  await closed;
+  stream.say(heartbeatOf(3));
+  await eventually(() => stream.heard.length).toBe(3);
+});
+
+test('the private path of the gRPC library is as expected, and its absence is seen', async () => {
+  await checkGrpcInternals();
+  expect(http2StreamOf({})).toBeUndefined();
+  expect(connectionOf({ call: { stream: { session: {} } } })).toBeUndefined();
+});

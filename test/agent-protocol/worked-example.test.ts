@@ -1,0 +1,56 @@
+/** The worked example of `docs/agent-protocol.md`: true to the second implementation, to the first one, and in the text. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/noise/handshake.js';
+import { agentKeysFrom, importX25519Private } from '../../src/noise/keys.js';
+import { encodeFrame } from '../../src/transport/agent/frame.js';
+import { valueOf } from '../support/noise-parties.js';
+import { exampleNode, exampleText, workedExample } from '../support/worked-example.js';
+
+const example = workedExample();
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const row = (name: string, which = 0): string => example.rows.filter(([entry]) => entry === name)[which]![1];
+
+test('the document shows it', () => {
+  const document = readFileSync(new URL('../../docs/agent-protocol.md', import.meta.url), 'utf8');
+  expect(document).toContain(exampleText(example));
+});
+
+test('the handshake and the frames of the service give the same bytes', () => {
+  const keys = valueOf(agentKeysFrom(row('control PSK')));
+  expect(keys.fingerprint).toBe(row('fingerprint'));
+  const service = importX25519Private(example.servicePrivate);
+  const common = { prologue: controlPrologue(exampleNode), psk: keys.psk };
+  const agent = valueOf(
+    initiate(
+      {
+        ...common,
+        localStatic: keys.nodeStatic,
+        remoteStatic: keys.servicePublic,
+        ephemeral: importX25519Private(example.agentEphemeral),
+      },
+      example.offer,
+    ),
+  );
+  expect(hex(agent.message)).toBe(row('message 1'));
+  const answer = valueOf(
+    respond(
+      {
+        ...common,
+        localStatic: service,
+        remoteStatic: keys.nodeStatic.publicKey,
+        ephemeral: importX25519Private(example.serviceEphemeral),
+      },
+      agent.message,
+    ),
+  );
+  expect(hex(answer.payload)).toBe(row('SessionOffer'));
+  const served = valueOf(answer.finish(example.grant));
+  expect(hex(served.message)).toBe(row('message 2'));
+  expect(hex(sessionIdOf(served.handshakeHash))).toBe(row('session_id'));
+  const opened = valueOf(agent.finish(served.message));
+  const hello = valueOf(opened.send.encrypt(0, Buffer.from(row('its plaintext'), 'hex')));
+  expect(hex(hello)).toBe(row('its ciphertext, sequence 0'));
+  const unchanged = Buffer.from(`00${row('ServicePayload unchanged 7')}`, 'hex');
+  expect(hex(encodeFrame(0, valueOf(served.send.encrypt(0, unchanged))))).toBe(row('its SecureFrame', 2));
+});

@@ -1,0 +1,417 @@
+/**
+ * An agent written from docs and proto alone: gRPC spoken over node:http2, the handshake of the @noble oracle, the
+ * generated code for message encoding only. It can break every rule on purpose, which a real agent's library cannot.
+ */
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { connect } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
+import { expect } from 'vitest';
+import type { ConfigUpdate, RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
+import { HeartbeatRequest } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import {
+  AgentPayload,
+  OpenSessionRequest,
+  OpenSessionResponse,
+  SecureFrame,
+  ServicePayload,
+  SessionGrant,
+  SessionOffer,
+} from '../../../src/gen/svc/control/v1/session.js';
+import type { SessionClose } from '../../../src/gen/svc/control/v1/session.js';
+import { oracleDecrypt, oracleEncrypt, oracleInitiate } from '../../support/noise-oracle.js';
+
+/** gRPC status codes by name. */
+export const status = {
+  OK: 0,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  UNIMPLEMENTED: 12,
+  UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
+} as const;
+
+export interface Enrolment {
+  readonly nodeId: string;
+  readonly staticPrivate: Buffer;
+  readonly psk: Buffer;
+  readonly servicePublic: Buffer;
+}
+
+const salt = 'svc-control-v1';
+const derive = (secret: Buffer, info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, salt, info, 32));
+
+/** What an agent derives from its node's id and control PSK. */
+export function enrol(nodeId: string, controlPsk: string): Enrolment {
+  expect(controlPsk).toMatch(/^svcpsk1_[A-Za-z0-9_-]+$/);
+  const bytes = Buffer.from(controlPsk.slice('svcpsk1_'.length), 'base64url');
+  expect(bytes).toHaveLength(64);
+  const secret = bytes.subarray(0, 32);
+  return {
+    nodeId,
+    staticPrivate: derive(secret, 'node-static'),
+    psk: derive(secret, 'noise-psk'),
+    servicePublic: bytes.subarray(32),
+  };
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly message: string;
+  readonly trailers: IncomingHttpHeaders;
+}
+
+export interface Session {
+  readonly id: Buffer;
+  readonly grant: SessionGrant;
+  readonly sendKey: Uint8Array;
+  readonly receiveKey: Uint8Array;
+  readonly nodeId: string;
+}
+
+export interface OpenOptions {
+  readonly protocolVersion?: number;
+  readonly timestampMs?: number;
+  readonly nonce?: Buffer;
+  /** The node id of the request; the prologue keeps the enrolment's unless `prologueNodeId` says otherwise. */
+  readonly requestNodeId?: string;
+  readonly prologueNodeId?: string;
+  /** Replaces the encoded offer. */
+  readonly offer?: Buffer;
+  /** Changes message 1 on its way. */
+  readonly tamper?: (message: Buffer) => Buffer;
+}
+
+/** A message 1 and what is needed to read its answer. */
+export function initiate(enrolment: Enrolment, options: OpenOptions = {}) {
+  const nodeId = options.prologueNodeId ?? enrolment.nodeId;
+  const offer =
+    options.offer ??
+    Buffer.from(
+      SessionOffer.encode({
+        timestampMs: BigInt(options.timestampMs ?? Date.now()),
+        nonce: options.nonce ?? randomBytes(16),
+        agentVersion: 'conformance/1',
+      }).finish(),
+    );
+  return oracleInitiate(
+    {
+      prologue: Buffer.concat([Buffer.from('svc-control-v1'), Buffer.from([0]), Buffer.from(nodeId)]),
+      psk: enrolment.psk,
+      staticPrivate: enrolment.staticPrivate,
+      remoteStatic: enrolment.servicePublic,
+      ephemeralPrivate: randomBytes(32),
+    },
+    offer,
+  );
+}
+
+const framed = (message: Uint8Array): Buffer => {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.byteLength, 1);
+  return Buffer.concat([head, message]);
+};
+
+/** Takes whole gRPC messages off a stream. */
+function readMessages(stream: ClientHttp2Stream, onMessage: (message: Buffer) => void): void {
+  let rest: Buffer = Buffer.alloc(0);
+  stream.on('data', (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 5 && rest.length >= 5 + rest.readUInt32BE(1)) {
+      const end = 5 + rest.readUInt32BE(1);
+      onMessage(rest.subarray(5, end));
+      rest = rest.subarray(end);
+    }
+  });
+}
+
+/** How a stream ended: trailers, or code -1 where the connection was cut without any. */
+function readStatus(stream: ClientHttp2Stream): Promise<Ended> {
+  return new Promise((resolve) => {
+    let headers: IncomingHttpHeaders = {};
+    stream.on('response', (got) => {
+      headers = { ...headers, ...got };
+    });
+    stream.on('trailers', (got) => {
+      headers = { ...headers, ...got };
+    });
+    stream.on('error', () => undefined);
+    stream.on('close', () =>
+      resolve({
+        code: headers['grpc-status'] === undefined ? -1 : Number(headers['grpc-status']),
+        message: decodeURIComponent(String(headers['grpc-message'] ?? '')),
+        trailers: headers,
+      }),
+    );
+  });
+}
+
+export interface Link {
+  readonly http2: ClientHttp2Session;
+  unary(path: string, message: Uint8Array): Promise<{ readonly ended: Ended; readonly answer: Buffer | undefined }>;
+  /** Opens a session, or says how that was refused. */
+  open(enrolment: Enrolment, options?: OpenOptions): Promise<{ readonly ended: Ended; readonly session?: Session }>;
+  /** Opens a session that must be granted. */
+  session(enrolment: Enrolment): Promise<Session>;
+  control(session: Session): Control;
+  close(): void;
+}
+
+const agentService = '/svc.control.v1.SecureAgentService';
+
+/** One HTTP/2 connection to the agent listener. */
+export function connectAgent(endpoint: string): Link {
+  const http2 = connect(endpoint);
+  http2.on('error', () => undefined);
+  http2.unref();
+  const start = (path: string): ClientHttp2Stream =>
+    http2.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
+
+  async function unary(path: string, message: Uint8Array): Promise<{ ended: Ended; answer: Buffer | undefined }> {
+    const stream = start(path);
+    let answer: Buffer | undefined;
+    readMessages(stream, (got) => {
+      answer = got;
+    });
+    const ended = readStatus(stream);
+    stream.end(framed(message));
+    return { ended: await ended, answer };
+  }
+
+  async function open(enrolment: Enrolment, options: OpenOptions = {}) {
+    const handshake = initiate(enrolment, options);
+    const message = Buffer.from(handshake.message);
+    const { ended, answer } = await unary(
+      `${agentService}/OpenSession`,
+      OpenSessionRequest.encode({
+        nodeId: options.requestNodeId ?? enrolment.nodeId,
+        protocolVersion: options.protocolVersion ?? 1,
+        handshake: options.tamper?.(message) ?? message,
+      }).finish(),
+    );
+    if (answer === undefined || ended.code !== status.OK) return { ended };
+    const response = OpenSessionResponse.decode(answer);
+    const keys = handshake.finish(response.handshake);
+    expect(response.sessionId).toEqual(Buffer.from(keys.hash.subarray(0, 16)));
+    return {
+      ended,
+      session: {
+        id: response.sessionId,
+        grant: SessionGrant.decode(keys.payload),
+        sendKey: keys.initiatorToResponder,
+        receiveKey: keys.responderToInitiator,
+        nodeId: enrolment.nodeId,
+      },
+    };
+  }
+
+  return {
+    http2,
+    unary,
+    open,
+    async session(enrolment) {
+      const { ended, session } = await open(enrolment);
+      if (session === undefined) throw new Error(`OpenSession was refused: ${ended.code} ${ended.message}`);
+      return session;
+    },
+    control: (session) => startControl(start(`${agentService}/Control`), session),
+    close: () => http2.destroy(),
+  };
+}
+
+export type Said = NonNullable<AgentPayload['payload']>;
+
+export interface Control {
+  readonly stream: ClientHttp2Stream;
+  /** Seals with the next sequence number. */
+  seal(plaintext: Uint8Array): Partial<SecureFrame>;
+  frame(frame: Partial<SecureFrame>): void;
+  /** Any bytes as one gRPC message. */
+  bytes(message: Uint8Array): void;
+  /** Any bytes as one payload, in fragments. */
+  payload(encoded: Uint8Array, fragmentBytes?: number): void;
+  say(payload: Said): void;
+  /** The next payload of the service. */
+  next(timeoutMs?: number): Promise<ServicePayload>;
+  snapshot(timeoutMs?: number): Promise<RuntimeConfigSnapshot>;
+  update(timeoutMs?: number): Promise<NonNullable<ConfigUpdate['update']>>;
+  heartbeatResponse(): Promise<HeartbeatResponse>;
+  /** Nothing arrives within this time. */
+  silence(ms: number): Promise<void>;
+  /** The SessionClose, when one came, and the status. Fails when the stream does not end. */
+  ended(timeoutMs?: number): Promise<Ended & { readonly close: SessionClose | undefined }>;
+  /** Payloads received and not taken yet. */
+  readonly waiting: ServicePayload[];
+  /** Fragments of each received payload. */
+  readonly fragments: number[];
+}
+
+const within = <T>(promise: Promise<T>, ms: number, what: string): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: not within ${ms} ms`)), ms);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+};
+
+function startControl(stream: ClientHttp2Stream, session: Session): Control {
+  const waiting: ServicePayload[] = [];
+  const fragments: number[] = [];
+  let wake: (() => void) | undefined;
+  let received = 0n;
+  let sent = 0n;
+  let joined: Buffer[] = [];
+  let close: SessionClose | undefined;
+  let fault: unknown;
+  const ending = readStatus(stream);
+  void ending.then(() => wake?.());
+  readMessages(stream, (message) => {
+    try {
+      const frame = SecureFrame.decode(message);
+      expect(frame.sequence).toBe(received);
+      expect(frame.sessionId).toHaveLength(0);
+      expect(frame.ciphertext.length).toBeLessThanOrEqual(65_535);
+      const plaintext = Buffer.from(oracleDecrypt(session.receiveKey, received, frame.ciphertext));
+      received += 1n;
+      expect([0, 1]).toContain(plaintext[0]);
+      joined.push(plaintext.subarray(1));
+      if (plaintext[0] === 1) return expect(plaintext.length).toBeGreaterThan(16 * 1024);
+      expect(close, 'nothing follows a SessionClose').toBeUndefined();
+      const payload = ServicePayload.decode(Buffer.concat(joined));
+      fragments.push(joined.length);
+      joined = [];
+      if (payload.payload?.$case === 'close') close = payload.payload.value;
+      else waiting.push(payload);
+    } catch (error) {
+      fault = error;
+    }
+    wake?.();
+  });
+  const bytes = (message: Uint8Array): void => {
+    if (!stream.destroyed && stream.writable) stream.write(framed(message));
+  };
+  const frame = (value: Partial<SecureFrame>): void => bytes(SecureFrame.encode(SecureFrame.fromPartial(value)).finish());
+  const seal = (plaintext: Uint8Array): Partial<SecureFrame> => {
+    const sequence = sent;
+    sent += 1n;
+    return {
+      ...(sequence === 0n ? { sessionId: session.id } : {}),
+      sequence,
+      ciphertext: Buffer.from(oracleEncrypt(session.sendKey, sequence, plaintext)),
+    };
+  };
+  const payload = (encoded: Uint8Array, fragmentBytes = 65_518): void => {
+    let at = 0;
+    do {
+      const part = encoded.subarray(at, at + fragmentBytes);
+      at += part.length;
+      frame(seal(Buffer.concat([Buffer.from([at < encoded.length ? 1 : 0]), part])));
+    } while (at < encoded.length);
+  };
+  async function next(timeoutMs = 8_000): Promise<ServicePayload> {
+    const until = Date.now() + timeoutMs;
+    for (;;) {
+      if (fault !== undefined) throw fault;
+      const first = waiting.shift();
+      if (first !== undefined) return first;
+      if (stream.closed) throw new Error(`the stream has ended: ${JSON.stringify({ ...(await ending), close })}`);
+      if (Date.now() > until) throw new Error(`nothing came within ${timeoutMs} ms`);
+      await within(
+        new Promise<void>((resolve) => {
+          wake = resolve;
+        }),
+        Math.max(1, until - Date.now()),
+        'a payload',
+      ).catch(() => undefined);
+    }
+  }
+  async function update(timeoutMs?: number): Promise<NonNullable<ConfigUpdate['update']>> {
+    const got = await next(timeoutMs);
+    if (got.payload?.$case !== 'configUpdate') throw new Error(`not an update: ${got.payload?.$case}`);
+    if (got.payload.value.update === undefined) throw new Error('an empty update');
+    return got.payload.value.update;
+  }
+  return {
+    stream,
+    seal,
+    frame,
+    bytes,
+    payload,
+    say: (said) => payload(AgentPayload.encode({ payload: said }).finish()),
+    next,
+    update,
+    async snapshot(timeoutMs) {
+      const got = await update(timeoutMs);
+      if (got.$case !== 'snapshot') throw new Error(`not a snapshot: ${got.$case}`);
+      return got.value;
+    },
+    async heartbeatResponse() {
+      const got = await next();
+      if (got.payload?.$case !== 'heartbeatResponse') throw new Error(`no response: ${got.payload?.$case}`);
+      return got.payload.value;
+    },
+    async silence(ms) {
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      expect(waiting.map((got) => got.payload?.$case)).toEqual([]);
+      expect(close).toBeUndefined();
+      expect(stream.closed).toBe(false);
+    },
+    async ended(timeoutMs = 8_000) {
+      const end = await within(ending, timeoutMs, 'the end of the stream');
+      if (fault !== undefined) throw fault;
+      return { ...end, close };
+    },
+    waiting,
+    fragments,
+  };
+}
+
+export const hello = (value: Partial<Extract<Said, { $case: 'hello' }>['value']> = {}): Said => ({
+  $case: 'hello',
+  value: {
+    nodeId: '',
+    publicIpv4: '',
+    publicIpv6: '',
+    agentVersion: 'conformance/1',
+    multiplex: false,
+    multiplexPort: 0,
+    detectedAddresses: [],
+    ...value,
+  },
+});
+
+export const heartbeat = (sequence: bigint, value: Partial<HeartbeatRequest> = {}): Said => ({
+  $case: 'heartbeat',
+  value: { ...HeartbeatRequest.fromPartial({}), sequence, ...value },
+});
+
+export const configRequest = (configVersion = 0n, checksum: Uint8Array = Buffer.alloc(0), nodeId = ''): Said => ({
+  $case: 'configRequest',
+  value: { nodeId, configVersion, checksum: Buffer.from(checksum) },
+});
+
+export const applied = (snapshot: Pick<RuntimeConfigSnapshot, 'generation' | 'checksum'>): Said => ({
+  $case: 'applyReport',
+  value: { generation: snapshot.generation, status: 1, errors: [], durationMs: 1n, checksum: snapshot.checksum },
+});
+
+export const rejected = (
+  snapshot: Pick<RuntimeConfigSnapshot, 'generation' | 'checksum'>,
+  errors: Extract<Said, { $case: 'applyReport' }>['value']['errors'] = [],
+): Said => ({
+  $case: 'applyReport',
+  value: { generation: snapshot.generation, status: 2, errors, durationMs: 1n, checksum: snapshot.checksum },
+});
+
+export const closing = (reason: SessionClose['reason']): Said => ({
+  $case: 'close',
+  value: { reason, message: '', retryAfterMs: 0 },
+});
+
+/** SHA-256 of the node's static public key, as fingerprints are shown. */
+export const fingerprint = (publicKey: Uint8Array): string =>
+  `SHA256:${createHash('sha256').update(publicKey).digest('base64url')}`;

@@ -1,0 +1,204 @@
+/** The resources as the contract lists their fields, and quick ways to make them. */
+import { expect } from 'vitest';
+import type { Api } from './rest.js';
+
+export interface ListOf<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+  readonly page: number;
+  readonly page_size: number;
+}
+
+export interface Apply {
+  readonly state: string;
+  readonly generation: number | null;
+  readonly at: string | null;
+  readonly errors: readonly Record<string, unknown>[];
+}
+
+export interface NodeData {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly address: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly status: string;
+  readonly psk_fingerprint: string | null;
+  readonly psk_issued_at: string | null;
+  readonly multiplex: boolean;
+  readonly multiplex_port: number | null;
+  readonly reported_multiplex: boolean | null;
+  readonly reported_multiplex_port: number | null;
+  readonly duplicate_agent: boolean;
+  readonly version_conflict_at: string | null;
+  readonly agent_version: string | null;
+  readonly public_ipv4: string | null;
+  readonly public_ipv6: string | null;
+  readonly detected_addresses: readonly string[];
+  readonly cpu_usage: number | null;
+  readonly memory_usage: number | null;
+  readonly uptime_seconds: number | null;
+  readonly last_seen_at: string | null;
+  readonly generation: number;
+  readonly applied_generation: number | null;
+  readonly apply: Apply;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly version: number;
+}
+
+export const nodeFields = [
+  ...['id', 'name', 'description', 'address', 'labels', 'status', 'psk_fingerprint', 'psk_issued_at', 'multiplex'],
+  ...['multiplex_port', 'reported_multiplex', 'reported_multiplex_port', 'duplicate_agent', 'version_conflict_at'],
+  ...['agent_version', 'public_ipv4', 'public_ipv6', 'detected_addresses', 'cpu_usage', 'memory_usage'],
+  ...['uptime_seconds', 'last_seen_at', 'generation', 'applied_generation', 'apply', 'created_at', 'updated_at'],
+  'version',
+];
+
+export interface NewNode extends NodeData {
+  readonly control_psk: string;
+}
+
+export interface Upstream {
+  readonly id: string;
+  readonly name: string;
+  readonly endpoint: string;
+  readonly server_names: readonly string[];
+  readonly health_check_interval_ms: number;
+  readonly enabled: boolean;
+  readonly tls: { readonly server_name: string; readonly spki_pins_sha256: readonly string[] } | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly version: number;
+}
+
+export const upstreamFields = [
+  ...['id', 'name', 'endpoint', 'server_names', 'health_check_interval_ms', 'enabled', 'tls'],
+  ...['created_at', 'updated_at', 'version'],
+];
+
+export interface Chain {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly enabled: boolean;
+  readonly payload: string;
+  readonly hops: readonly Readonly<Record<string, unknown>>[];
+  readonly target: Readonly<Record<string, unknown>>;
+  readonly status: string;
+  readonly deployed_version: number | null;
+  readonly deployed_at: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly version: number;
+}
+
+export const chainFields = [
+  ...['id', 'name', 'description', 'enabled', 'payload', 'hops', 'target', 'status', 'deployed_version'],
+  ...['deployed_at', 'created_at', 'updated_at', 'version'],
+];
+
+export interface Deployment {
+  readonly id: string;
+  readonly chain_id: string;
+  readonly chain_version: number;
+  readonly at: string;
+  readonly nodes: readonly {
+    readonly node_id: string;
+    readonly generation: number;
+    readonly state: string;
+    readonly errors: readonly Record<string, unknown>[];
+  }[];
+}
+
+export interface Deployed {
+  readonly chain: Chain;
+  readonly deployment: Deployment;
+}
+
+export interface AuditEntry {
+  readonly id: string;
+  readonly at: string;
+  readonly actor: { readonly type: string; readonly id: string | null; readonly name: string | null };
+  readonly action: string;
+  readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
+  readonly changes: readonly { readonly path: string; readonly before: unknown; readonly after: unknown }[];
+  readonly request_id: string | null;
+  readonly position: string;
+  readonly revertible: boolean;
+  readonly not_revertible_because: string | null;
+  readonly reverts: string | null;
+  readonly reverted_by: string | null;
+}
+
+export const auditFields = [
+  ...['id', 'at', 'actor', 'action', 'resource', 'changes', 'request_id', 'position', 'revertible'],
+  ...['not_revertible_because', 'reverts', 'reverted_by'],
+];
+
+export interface Settings {
+  readonly multiplex: boolean;
+  readonly multiplex_port: number | null;
+  readonly heartbeat_interval_secs: number;
+  readonly metrics_interval_secs: number;
+  readonly offline_after_secs: number | null;
+  readonly nodes: readonly { readonly node_id: string; readonly multiplex: boolean; readonly multiplex_port: number | null }[];
+  readonly version: number;
+}
+
+export const settingsFields = [
+  ...['multiplex', 'multiplex_port', 'heartbeat_interval_secs', 'metrics_interval_secs', 'offline_after_secs'],
+  ...['nodes', 'version'],
+];
+
+export const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Exactly these keys, in any order. */
+export function hasExactly(value: unknown, fields: readonly string[]): void {
+  expect(Object.keys(value as object).toSorted()).toEqual([...fields].toSorted());
+}
+
+let count = 0;
+
+/** Another name each time. */
+export function fresh(prefix: string): string {
+  count += 1;
+  return `${prefix} ${count}`;
+}
+
+/** Another port each time, in a range that nothing here really listens on. */
+export function port(): number {
+  count += 1;
+  return 20_000 + count;
+}
+
+export const createNode = (api: Api, body: Record<string, unknown> = {}): Promise<NewNode> =>
+  api.ok('POST', '/api/nodes', { name: fresh('node'), ...body });
+
+export const createUpstream = (api: Api, body: Record<string, unknown> = {}): Promise<Upstream> =>
+  api.ok('POST', '/api/l4-upstreams', { name: fresh('upstream'), endpoint: '192.0.2.1:80', ...body });
+
+export const rawHop = (nodeId: string, listenPort: number, more: Record<string, unknown> = {}) => ({
+  node_id: nodeId,
+  listen_port: listenPort,
+  outer: 'tcp',
+  security: 'raw',
+  ...more,
+});
+
+export const createChain = (api: Api, body: Record<string, unknown>): Promise<Chain> =>
+  api.ok('POST', '/api/l4-chains', {
+    name: fresh('chain'),
+    payload: 'tcp',
+    target: { endpoint: '192.0.2.9:9' },
+    ...body,
+  });
+
+export const deploy = (api: Api, chain: { readonly id: string }, query = ''): Promise<Deployed> =>
+  api.ok('POST', `/api/l4-chains/${chain.id}/deploy${query}`);
+
+/** The generations of these nodes now. */
+export async function generations(api: Api, nodes: readonly { readonly id: string }[]): Promise<number[]> {
+  return Promise.all(nodes.map(async ({ id }) => (await api.ok<NodeData>('GET', `/api/nodes/${id}`)).generation));
+}

@@ -1,0 +1,62 @@
+/** The real service as a process, one for a whole test file, with an administrator's client. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { prepareService } from '../../../scripts/stack/service.js';
+import type { ServiceProcess } from '../../../scripts/stack/service.js';
+import { createApi } from './rest.js';
+import type { Api } from './rest.js';
+
+export const adminPassword = 'correct horse battery';
+
+export interface Running {
+  readonly service: ServiceProcess;
+  readonly api: Api;
+  /** Ends the process and removes its folder. */
+  close(): Promise<void>;
+}
+
+/** Starts a service with an empty data folder and signs in. */
+export async function startService(env: Readonly<Record<string, string>> = {}): Promise<Running> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'conformance-'));
+  const service = await prepareService({ dataDir, env: { SVC_ADMIN_PASSWORD: adminPassword, ...env } });
+  await service.start();
+  const anonymous = createApi(service.url);
+  const login = { username: 'admin', password: adminPassword };
+  const { token } = await anonymous.ok<{ token: string }>('POST', '/api/auth/login', login);
+  anonymous.close();
+  const api = createApi(service.url, token);
+  return {
+    service,
+    api,
+    async close() {
+      api.close();
+      await service.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One service for the tests of this file; read the fields inside tests only. */
+export function sharedService(env: Readonly<Record<string, string>> = {}): Pick<Running, 'service' | 'api'> {
+  let running: Running | undefined;
+  beforeAll(async () => {
+    running = await startService(env);
+  }, 60_000);
+  afterAll(async () => {
+    await running?.close();
+  }, 30_000);
+  const started = (): Running => {
+    if (running === undefined) throw new Error('the service is not running');
+    return running;
+  };
+  return {
+    get service() {
+      return started().service;
+    },
+    get api() {
+      return started().api;
+    },
+  };
+}
