@@ -198,7 +198,7 @@ describe('takeover', () => {
     expect(await superseded(second)).toBe(true);
     await eventually(() => factTypes().filter((type) => type === 'AgentDuplicateSeen').length).toBe(1);
     const seen = house.facts.find(({ type }) => type === 'AgentDuplicateSeen');
-    const until = Date.parse((seen?.data as { until: string }).until);
+    const until = Date.parse((seen!.data as { until: string }).until);
     expect(Math.abs(until - house.clock.now() - 3_600_000)).toBeLessThan(60_000);
   });
   test('a rekey is no event, supersedes nobody and leaves the new session live', async () => {

@@ -193,7 +193,7 @@ export async function createAgentTransport(
   const drainAll = (): void => {
     pending.clear();
     control.drain();
-    for (const session of [...sessions.all()]) session.drain();
+    for (const session of sessions.all()) session.drain();
   };
   const unsubscribe = [
     delivery.onRevoked((nodeId) => {

@@ -10,7 +10,7 @@ import type { AgentStream } from './agent-stream.js';
 import { ends } from './ends.js';
 import type { End } from './ends.js';
 import { decodeFrame } from './frame.js';
-import { endUnattached, startLiveSession } from './live-session.js';
+import { startLiveSession } from './live-session.js';
 import type { LiveSession, LiveSessionDeps } from './live-session.js';
 
 export interface ControlDeps {
@@ -95,4 +95,11 @@ export function createControlStreams(deps: ControlDeps): ControlStreams {
       for (const entry of waiting) entry.end({ ...ends.draining(0), close: undefined });
     },
   };
+}
+
+/** The bare status, and the cut for a peer that does not even take that. Answers how to call the cut off. */
+function endUnattached(stream: AgentStream, ending: End): () => void {
+  stream.close(ending.status);
+  const cut = setTimeout(() => stream.kill(), limits.agent.closeGraceMs);
+  return () => clearTimeout(cut);
 }

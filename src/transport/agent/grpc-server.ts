@@ -131,7 +131,7 @@ function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: Agent
     },
     send(bytes, done) {
       if (over || closing) return;
-      call.write(asBuffer(bytes), (error) => {
+      call.write(asBuffer(bytes), (error?: Error | null) => {
         if (!over && (error === undefined || error === null)) done();
       });
     },

@@ -4,7 +4,6 @@
  * Implements `agent-protocol.md`, Control, and Heartbeats.
  */
 import type { AgentCommandName, Delivery, NodeAttachment } from '../../delivery/port.js';
-import { Command } from '../../gen/svc/control/v1/command.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
@@ -18,9 +17,10 @@ import type { PendingSession } from './admission/pending-table.js';
 import type { AgentConnection, AgentStream } from './agent-stream.js';
 import { countIn } from './counters.js';
 import type { Counters } from './counters.js';
-import { ends, jittered } from './ends.js';
+import { jittered } from './ends.js';
 import type { End } from './ends.js';
 import type { Frame } from './frame.js';
+import { heartbeatResponse } from './heartbeat-response.js';
 import { createInbound } from './inbound.js';
 import type { Inbound } from './inbound.js';
 import { createLane } from './lane.js';
@@ -75,12 +75,6 @@ export interface LiveSession {
   /** Resolves when the stream is over. */
   readonly closed: Promise<void>;
 }
-
-const commandValues: { readonly [name in AgentCommandName]: Command } = {
-  RELOAD_CONFIG: Command.RELOAD_CONFIG,
-  RESTART_PINGORA: Command.RESTART_PINGORA,
-  RUN_DIAGNOSTICS: Command.RUN_DIAGNOSTICS,
-};
 
 /** @param streamAt when the Control stream was opened, monotonic milliseconds */
 export function startLiveSession(
@@ -165,16 +159,7 @@ export function startLiveSession(
     if (over) return;
     const now = toldBy(delivery.settings());
     told = now;
-    say({
-      $case: 'heartbeatResponse',
-      value: {
-        ok: true,
-        ackSequence: heartbeat.sequence,
-        commands: claimed.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]),
-        heartbeatIntervalSecs: now.heartbeatSecs,
-        metricsIntervalSecs: now.metricsSecs,
-      },
-    });
+    say(heartbeatResponse(heartbeat, claimed, now));
     run({ kind: 'told', told: now });
   };
 
@@ -318,11 +303,4 @@ function mayHaveEnded(state: SessionState, now: number): boolean {
   if (state.phase === 'over') return false;
   if (state.phase === 'hello' || state.unfinishedSince !== undefined || now > state.expiresAt) return true;
   return now - state.lastPayloadAt > state.told.offlineAfterMs;
-}
-
-/** A stream that never became a session: the bare status, and the cut for a peer that does not even take that. */
-export function endUnattached(stream: AgentStream, ending: End = ends.unauthenticated): () => void {
-  stream.close(ending.status);
-  const cut = setTimeout(() => stream.kill(), limits.agent.closeGraceMs);
-  return () => clearTimeout(cut);
 }

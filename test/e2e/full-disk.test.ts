@@ -1,0 +1,111 @@
+/**
+ * A full disk under the running service: commands answer 503, reads go on, the instance says that it is not ready, it
+ * recovers by itself when there is space, and nothing that was acknowledged is lost. The kernel refuses the writes for
+ * real: the files of the process may not grow any more.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../../scripts/stack/process.js';
+import type { RestClient } from '../../scripts/stack/rest-client.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService } from '../../scripts/stack/service.js';
+
+function canLimit(): boolean {
+  try {
+    execFileSync('prlimit', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    process.stderr.write('SKIPPED: prlimit is not on this machine, so the full-disk test of the service did not run\n');
+    return false;
+  }
+}
+
+let folder: string;
+let service: ServiceProcess;
+let admin: RestClient;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-disk-'));
+  service = await prepareService({ dataDir: folder });
+  await service.start();
+  admin = await service.admin();
+}, 60_000);
+
+afterAll(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+}, 60_000);
+
+const limit = (size: number | 'unlimited'): void => {
+  execFileSync('prlimit', ['--pid', String(service.program().pid), `--fsize=${size}:unlimited`]);
+};
+
+test.skipIf(!canLimit())(
+  'a full disk answers 503 and loses nothing acknowledged; it recovers without a restart',
+  async () => {
+    const acknowledged: string[] = [];
+    const create = async (name: string): Promise<number> => {
+      const answer = await admin.send('POST', '/api/l4-upstreams', { name, endpoint: '127.0.0.1:80' });
+      if (answer.status === 201) acknowledged.push(name);
+      else expect(answer.body.error).toMatch(/^unavailable: /);
+      return answer.status;
+    };
+    for (let index = 0; index < 20; index += 1) expect(await create(`before-${index}`)).toBe(201);
+
+    const sizes = await Promise.all(['log', 'read'].map((store) => stat(join(folder, store, 'data.mdb'))));
+    limit(Math.min(...sizes.map(({ size }) => size)));
+    let tried = 0;
+    // The log holds some space in reserve, and while the read models can't be written each answer waits for them.
+    await eventually(
+      'commands are refused for want of space',
+      async () => {
+        const statuses = await Promise.all(Array.from({ length: 64 }, () => create(`full-${(tried += 1)}`)));
+        return statuses.includes(503) ? true : undefined;
+      },
+      90_000,
+      1,
+    );
+    // Reads go on, and the orchestrator is told.
+    expect((await admin.send('GET', '/api/l4-upstreams')).status).toBe(200);
+    await eventually('the instance is not ready', async () =>
+      (await fetch(`${service.url}/readyz`)).status === 503 ? true : undefined,
+    );
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+
+    limit('unlimited');
+    await eventually(
+      'commands are taken again',
+      async () => {
+        tried += 1;
+        return (await create(`after-${tried}`)) === 201 ? true : undefined;
+      },
+      60_000,
+    );
+    await eventually('the instance is ready again', async () =>
+      (await fetch(`${service.url}/readyz`)).status === 200 ? true : undefined,
+    );
+
+    const names = async (): Promise<string[]> => {
+      const all: string[] = [];
+      for (let page = 1; ; page += 1) {
+        const path = `/api/l4-upstreams?page_size=500&page=${page}`;
+        const { items, total } = await admin.call<{ items: { name: string }[]; total: number }>('GET', path);
+        all.push(...items.map((item) => item.name));
+        if (all.length >= total) return all;
+      }
+    };
+    // What was acknowledged while the read models lagged was so with `x-projection-lag`: it shows soon.
+    await eventually('everything acknowledged is shown', async () => {
+      const shown = new Set(await names());
+      return acknowledged.every((name) => shown.has(name)) ? true : undefined;
+    });
+    await service.kill();
+    await service.start();
+    admin = await service.admin();
+    expect(await names()).toEqual(expect.arrayContaining(acknowledged));
+  },
+  180_000,
+);
