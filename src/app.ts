@@ -41,12 +41,13 @@ import { createLoginLimiter } from './security/login-limiter.js';
 import { loadMasterKey } from './security/master-key-source.js';
 import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
-import type { EmbeddedStores } from './storage/embedded/open-embedded.js';
-import { DataFolderError, openEmbedded } from './storage/embedded/open-embedded.js';
+import { DataFolderError, openStores, StoreSettingError } from './storage/open-stores.js';
+import type { OpenStores } from './storage/open-stores.js';
 import type { EventStore } from './storage/event-store.js';
 import { lastRevision } from './storage/event-store.js';
-import { startInstanceLease } from './telemetry/instance.js';
+import { liveInstances, startInstanceLease } from './telemetry/instance.js';
 import { createMetrics } from './telemetry/metrics.js';
+import { createSessionCuts } from './telemetry/session-cuts.js';
 import { watchStores } from './telemetry/store-health.js';
 import { openCommandClaims } from './telemetry/command-claims.js';
 import { createTelemetry } from './telemetry/telemetry.js';
@@ -94,7 +95,13 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
     return await wire(config, logger, closers);
   } catch (error) {
     await closers.closeAll();
-    if (error instanceof DataFolderError || error instanceof WrongMasterKeyError) throw new StartError(error.message);
+    if (
+      error instanceof DataFolderError ||
+      error instanceof StoreSettingError ||
+      error instanceof WrongMasterKeyError
+    ) {
+      throw new StartError(error.message);
+    }
     throw error;
   }
 }
@@ -103,7 +110,8 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   const [clock, ids, instanceId] = [systemClock, randomIds, randomUUID()];
   const tls = readTls(config.http.tls);
 
-  const stores = await openEmbedded({ dataDir: config.dataDir, clock, logger });
+  const { dataDir, eventStoreUrl, mongoUrl } = config;
+  const stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger });
   closers.add('stores', () => stores.close());
   const { eventStore, readStore } = stores;
   const keyring = await openKeyring(config, stores);
@@ -172,7 +180,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
 
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
-  const { adminPassword: password, dataDir } = config;
+  const { adminPassword: password } = config;
   if (readOnly() === undefined)
     await ensureFirstAdmin({ gateway: accounts, view, keyring, hasher, ids, logger, password, dataDir });
 
@@ -185,8 +193,6 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
     });
   });
   const position = (): number => projections.status().position;
-  const lease = await startInstanceLease({ readStore, instanceId, clock, logger, position, compilerVersion });
-  closers.add('instance lease', () => lease.close());
   const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
   closers.add('store health', () => health.close());
 
@@ -217,6 +223,27 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
     const { node_id, session_id, instance_id } = fact.data;
     agents.noteSessionOpened(node_id, session_id, instance_id);
   });
+
+  const cuts = createSessionCuts({
+    instanceId,
+    clock,
+    logger,
+    revision: () => delivery.revision(),
+    sessionsEnded: (nodeId, timeoutMs) => agents.sessionsEnded(nodeId, timeoutMs),
+    liveInstances: () => liveInstances(readStore),
+    publish: () => lease.publish(),
+  });
+  delivery.onRevoked((nodeId) => cuts.revoked(nodeId));
+  const lease = await startInstanceLease({
+    readStore,
+    instanceId,
+    clock,
+    logger,
+    position,
+    cut: () => cuts.cut(),
+    compilerVersion,
+  });
+  closers.add('instance lease', () => lease.close());
 
   const limiter = createLoginLimiter({ clock });
   closers.add('login limiter', () => limiter.close());
@@ -273,7 +300,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
       clock,
       ids,
       logger,
-      sessionsEnded: (nodeId, timeoutMs) => agents.sessionsEnded(nodeId, timeoutMs),
+      sessionsEnded: (nodeId, timeoutMs) => cuts.ended(nodeId, timeoutMs),
       readiness,
       metrics: () => metrics.text(),
     },
@@ -295,7 +322,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
  * The keyring under the master key. A missing key is made only for an installation without secrets: a lost one must not
  * be replaced in silence. @throws StartError
  */
-async function openKeyring(config: Config, { eventStore, readStore }: EmbeddedStores): Promise<Keyring> {
+async function openKeyring(config: Config, { eventStore, readStore }: OpenStores): Promise<Keyring> {
   const mayCreate = (await lastRevision(eventStore, streams.service)) === undefined;
   const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate });
   if (!loaded.ok) throw new StartError(`The master key can not be used: ${loaded.error}.`);

@@ -28,6 +28,10 @@ export interface Config {
     readonly maxConnections: number;
   };
   readonly dataDir: string;
+  /** `esdb://…`; undefined: the log is in the data folder. */
+  readonly eventStoreUrl: string | undefined;
+  /** `mongodb://…/database`; undefined: the read models are in the data folder. */
+  readonly mongoUrl: string | undefined;
   readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
   readonly adminPassword: string | undefined;
   readonly tokenTtlSeconds: number;
@@ -44,6 +48,8 @@ export class ConfigError extends Error {
 
 const secrets: ReadonlySet<string> = new Set([
   'SVC_MASTER_KEY',
+  'SVC_EVENTSTORE_URL',
+  'SVC_MONGODB_URL',
   'SVC_ADMIN_PASSWORD',
   'SVC_METRICS_TOKEN',
   'SVC_REALITY_PRIVATE_KEY',
@@ -51,8 +57,6 @@ const secrets: ReadonlySet<string> = new Set([
 
 /** Variables of the contract that later releases serve: set, they stop the start rather than be ignored. */
 const notYet: { readonly [name: string]: string } = {
-  SVC_EVENTSTORE_URL: 'this release keeps its log in SVC_DATA_DIR; leave it unset',
-  SVC_MONGODB_URL: 'this release keeps its read models in SVC_DATA_DIR; leave it unset',
   SVC_REALITY_PRIVATE_KEY: 'this release serves agents over h2c only; leave it unset',
   SVC_REALITY_SERVER_NAMES: 'this release serves agents over h2c only; leave it unset',
   SVC_REALITY_SHORT_IDS: 'this release serves agents over h2c only; leave it unset',
@@ -125,6 +129,15 @@ const schema = z.object({
   SVC_METRICS_TOKEN: z.string().min(8, 'expected at least 8 characters').optional(),
   SVC_REALITY_LISTEN_ADDR: listen.prefault('0.0.0.0:8443'),
   SVC_DATA_DIR: path.prefault('./data'),
+  // Both may hold a password: they are never shown.
+  SVC_EVENTSTORE_URL: z
+    .string()
+    .regex(/^esdb(\+discover)?:\/\/./, 'expected esdb://…')
+    .optional(),
+  SVC_MONGODB_URL: z
+    .string()
+    .regex(/^mongodb(\+srv)?:\/\/[^/]+\/[^?]/, 'expected mongodb://…/database')
+    .optional(),
   SVC_MASTER_KEY: z.string().optional(),
   SVC_MASTER_KEY_FILE: path.optional(),
   SVC_ADMIN_PASSWORD: z
@@ -172,6 +185,12 @@ function parse(env: Environment): Variables {
   if (has('SVC_HTTP_TLS_CERT_FILE') !== has('SVC_HTTP_TLS_KEY_FILE')) {
     problems.push('SVC_HTTP_TLS_CERT_FILE and SVC_HTTP_TLS_KEY_FILE: expected both or neither');
   }
+  const external = has('SVC_EVENTSTORE_URL') || has('SVC_MONGODB_URL');
+  if (external && !has('SVC_MASTER_KEY') && !has('SVC_MASTER_KEY_FILE')) {
+    problems.push(
+      'SVC_MASTER_KEY or SVC_MASTER_KEY_FILE: required with SVC_EVENTSTORE_URL or SVC_MONGODB_URL, the same for every instance',
+    );
+  }
   if (has('SVC_MASTER_KEY') && has('SVC_MASTER_KEY_FILE')) {
     problems.push('SVC_MASTER_KEY and SVC_MASTER_KEY_FILE: expected one of them');
   }
@@ -202,6 +221,8 @@ export function readConfig(env: Environment): Config {
       maxConnections: v.SVC_MAX_CONNECTIONS,
     },
     dataDir: v.SVC_DATA_DIR,
+    eventStoreUrl: v.SVC_EVENTSTORE_URL,
+    mongoUrl: v.SVC_MONGODB_URL,
     masterKey: { inline: v.SVC_MASTER_KEY, file: v.SVC_MASTER_KEY_FILE },
     adminPassword: v.SVC_ADMIN_PASSWORD,
     tokenTtlSeconds: v.SVC_TOKEN_TTL_SECS,

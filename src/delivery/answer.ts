@@ -44,11 +44,13 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     const { nodeId } = session;
     const generation = deps.generation(nodeId);
     if (generation === undefined) return draining();
+    const record = await deps.standings.load(nodeId);
     if (versionClaim(claim.version, generation) === 'absurd') {
       deps.raises.conflict(nodeId, claim.version);
+      // The next apply that is confirmed ends the conflict, one that was recorded before included.
+      record.recorded = false;
       return { kind: 'absurd_version' };
     }
-    const record = await deps.standings.load(nodeId);
     const newest = await deps.newest.stamp(nodeId);
     switch (newest.kind) {
       case 'unknown_node':

@@ -66,6 +66,8 @@ export interface DeliveryStats {
 export interface DeliveryService extends Delivery {
   /** The committed fold at this moment, for a gateway's start. */
   captureCommitted(): FleetCapture;
+  /** Revision of `svc-fleet` that the committed fold has reached; -1 for an empty log. */
+  revision(): number;
   stats(): DeliveryStats;
 }
 
@@ -210,6 +212,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     shownSnapshot,
     waitFor: (revision, timeoutMs) => fold.until(() => fold.fleet().revision.value >= revision, timeoutMs),
     captureCommitted: fold.capture,
+    revision: () => fold.fleet().revision.value,
     stats: () => ({
       sessions: sessions.size,
       waitingNodes: fanOut.waiting,

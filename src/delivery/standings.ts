@@ -15,7 +15,7 @@ import { standingOf } from './target.js';
 export interface StandingRecord {
   readonly nodeId: string;
   standing: Standing;
-  /** False when a fact about it could not be recorded: its repeat is one then. */
+  /** False when its next verdict is a fact even as a repeat: the last was not recorded, or it ends a version conflict. */
   recorded: boolean;
 }
 
@@ -41,7 +41,9 @@ interface Active {
 
 export function createStandings(deps: StandingsDeps): Standings {
   const active = new Map<string, Active>();
-  const rested = createBoundedMap<string, Standing>(limits.delivery.rememberedNodes);
+  const rested = createBoundedMap<string, Pick<StandingRecord, 'standing' | 'recorded'>>(
+    limits.delivery.rememberedNodes,
+  );
 
   const read = async (nodeId: string): Promise<StandingRecord> => {
     const reading = Promise.all([deps.nodeFacts(nodeId), deps.kept.stamp(nodeId)]);
@@ -50,7 +52,10 @@ export function createStandings(deps: StandingsDeps): Standings {
     const [facts, kept] = answer;
     const remembered = rested.get(nodeId);
     rested.delete(nodeId);
-    return { nodeId, standing: standingOf(remembered, facts, kept), recorded: true };
+    // What was recorded a moment ago may not be in the facts yet: what is remembered counts as well.
+    const conflict = (facts?.version_conflict_at ?? null) !== null;
+    const recorded = !conflict && remembered?.recorded !== false;
+    return { nodeId, standing: standingOf(remembered?.standing, facts, kept), recorded };
   };
 
   const load = (nodeId: string): Promise<StandingRecord> => {
@@ -75,9 +80,11 @@ export function createStandings(deps: StandingsDeps): Standings {
     load,
     peek: (nodeId) => active.get(nodeId)?.record,
     rest(nodeId) {
-      const standing = active.get(nodeId)?.record?.standing;
+      const record = active.get(nodeId)?.record;
       active.delete(nodeId);
-      if (standing !== undefined && standing.rejected.length > 0) rested.set(nodeId, standing);
+      if (record === undefined) return;
+      const { standing, recorded } = record;
+      if (standing.rejected.length > 0 || !recorded) rested.set(nodeId, { standing, recorded });
     },
     forget(nodeId) {
       active.delete(nodeId);

@@ -74,6 +74,8 @@ export interface RecordedVerdicts {
   readonly applied: Stamp | null;
   /** Kept until an apply of its generation or a later one. */
   readonly rejected: Stamp | null;
+  /** An absurd version was reported, and no apply confirmed since. */
+  readonly version_conflict_at?: string | null;
 }
 
 /** What is known of a node when its session begins: what this instance remembers, what was recorded, what is kept. */

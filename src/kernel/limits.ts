@@ -26,6 +26,8 @@ export const limits = {
     deployWaitDefaultMs: 10 * SECOND,
     deployWaitMaxMs: 30 * SECOND,
     requestTimeoutMs: 60 * SECOND,
+    /** How long requests may still be at work, or on their way in, when the service stops. */
+    closeWithinMs: 5 * SECOND,
     requestIdChars: 128,
     /** What is read and dropped of a body that is too large, so that its sender gets to read the 413. */
     drainBytes: 16 * MiB,
@@ -183,6 +185,8 @@ export const limits = {
     instanceLeaseMs: 10 * SECOND,
     instanceLeaseRenewMs: 3 * SECOND,
     pingEveryMs: SECOND,
+    /** How often the other instances are asked whether they have cut a revoked node's sessions. */
+    cutsPollMs: 25,
     pingTimeoutMs: 5 * SECOND,
   },
   projections: {
@@ -209,6 +213,19 @@ export const limits = {
     auditReads: 8,
     auditReadGap: 16,
     errorChars: 500,
+    /** How often an instance looks whether a rebuild has put the read models elsewhere, and says where it reads them. */
+    layoutPollMs: 2 * SECOND,
+    layoutLeaseMs: 10 * SECOND,
+    /** How long the replaced read models go on being followed, for those who wait on them. */
+    layoutLingerMs: 3 * SECOND,
+    /** One rebuild at a time: how long its lease lives when it is killed. */
+    rebuildLeaseMs: 10 * SECOND,
+    /** How long a rebuild waits for all instances to read the new place before it leaves the old one standing. */
+    rebuildReadersMs: 30 * SECOND,
+    /** Documents that a comparison loads at once, and differences that it shows. */
+    compareDocuments: 1000,
+    compareShown: 100,
+    compareRounds: 5,
   },
   storage: {
     /** Upper bound of one append, the same for every adapter: EventStoreDB's default. */
@@ -238,6 +255,78 @@ export const limits = {
     /** Index entries of one document in one index: only lists make more than one. */
     indexEntries: 1024,
     leaseNameBytes: 512,
+    /** MongoDB takes documents of 16 MiB, all told. */
+    documentBytes: 15 * MiB,
+    /** The read store on MongoDB. */
+    mongo: {
+      /** How long a call waits for a primary: an election takes longer, and callers try again. */
+      selectionMs: 3 * SECOND,
+      connectMs: 3 * SECOND,
+      /** A connection on which nothing was heard for so long while an answer is due is closed. */
+      answerMs: 20 * SECOND,
+      /** How long a write waits for a majority to have it. */
+      majorityMs: 10 * SECOND,
+      pingMs: 3 * SECOND,
+      heartbeatMs: 2 * SECOND,
+      connections: 32,
+      /** Documents that one command reads or writes. */
+      batchDocuments: 1000,
+      /** A change that others keep overtaking is given up as unavailable after so many tries. */
+      attempts: 100,
+      retryMinMs: 1,
+      retryMaxMs: 50,
+    },
+  },
+  /** Log archives (`src/storage/log-archive`). */
+  archive: {
+    /** A block of lines, and its checksum, is closed once it has so many lines or bytes: what is held in memory at once. */
+    blockLines: 1000,
+    blockBytes: MiB,
+    /** The largest line that is read: a kept snapshot of the largest size, sealed, in base64. */
+    lineBytes: 32 * MiB,
+    /** Problems that are kept to be shown; all are counted. */
+    problems: 100,
+    documentsAtOnce: 200,
+    /** A store that is away for so long ends an export, an import or a check. */
+    giveUpMs: 60 * SECOND,
+  },
+  /** The EventStoreDB adapter. Every wait of its own is below the 10 seconds that the client and its pings take. */
+  eventStoreDb: {
+    /** One try of an append; the whole call answers within `events.appendTimeoutMs`. */
+    appendTryMs: 5 * SECOND,
+    /** Tries of an append that was certainly not written go on for so long. */
+    appendRetryMs: 3 * SECOND,
+    retryMinMs: 20,
+    retryMaxMs: 500,
+    /**
+     * Until when the server may still begin to write an append, by its own clock. Above 10 s, so that clocks may differ;
+     * below `events.outcomeWaitMs`, so that nothing comes after the search for it was given up.
+     */
+    appendDeadlineMs: 25 * SECOND,
+    appendsWaiting: 20_000,
+    /** One page of a read, from asking to its end. */
+    readPageMs: 8 * SECOND,
+    readPageEvents: 500,
+    /** Tries of a page that failed at once go on for so long. */
+    readRetryMs: 3 * SECOND,
+    /** Open reads and open subscriptions of this process. The server's connection carries 100, and hangs beyond. */
+    reads: 40,
+    subscriptions: 40,
+    /** How long a read or a subscription waits for one of those places. */
+    placeWaitMs: 5 * SECOND,
+    confirmMs: 8 * SECOND,
+    /** Events that a subscription holds before it stops to take more, and when it goes on. */
+    queueHigh: 2000,
+    queueLow: 500,
+    /** Events scanned per page and checkpoint of a filtered subscription. */
+    searchWindow: 5000,
+    /** Chunk of a fold checkpoint, and how many of them one page of a read takes. */
+    foldChunkBytes: 512 * KiB,
+    foldPageEvents: 8,
+    /** Chunks that a search for a whole checkpoint looks through. */
+    foldSearchEvents: 512,
+    disposeMs: 2 * SECOND,
+    startProbeMs: SECOND,
   },
   logins: {
     failuresPerAddressAndName: 5,

@@ -61,8 +61,13 @@ export function exportX25519Private(pair: X25519KeyPair): Uint8Array {
   return raw;
 }
 
+/**
+ * Exported as DER, never as JWK: Node 20 holds the key's mutex while it builds a JWK, and a garbage collection in there
+ * that takes the job which made the pair waits for the same mutex: the process stands still for good.
+ */
 function publicHalf(key: KeyObject): X25519PublicKey {
-  return { key, bytes: Uint8Array.from(Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url')) };
+  const der = key.export({ format: 'der', type: 'spki' });
+  return { key, bytes: Uint8Array.from(der.subarray(der.length - x25519KeyBytes)) };
 }
 
 function requireKeyLength(bytes: Uint8Array, label: string): void {

@@ -9,7 +9,13 @@ import { timestamp } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { ReadStore } from '../storage/read-store.js';
+import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
+
+export const commandClaims: CollectionSpec = {
+  name: 'command_claims',
+  version: 1,
+  indexes: [{ fields: ['expires_at'] }],
+};
 
 interface Queued<Name> {
   readonly id: string;
@@ -36,11 +42,7 @@ export interface CommandClaimsDeps {
 /** @throws ServiceError `unavailable` */
 export async function openCommandClaims({ readStore, clock, logger }: CommandClaimsDeps): Promise<CommandClaims> {
   type Claim = { readonly node_id: string; readonly expires_at: string };
-  const claims = await readStore.collection<Claim>({
-    name: 'command_claims',
-    version: 1,
-    indexes: [{ fields: ['expires_at'] }],
-  });
+  const claims = await readStore.collection<Claim>(commandClaims);
   // Ids that this instance knows to be claimed, so that a queue is not asked for again with every heartbeat.
   const settled = new Map<string, string>();
 

@@ -21,10 +21,14 @@ export interface InstanceLeaseDeps {
   readonly logger: Logger;
   /** Log position that every read model of this instance holds. */
   position(): number;
+  /** Revision of `svc-fleet` up to which this instance has cut the sessions of revoked nodes. */
+  cut(): number;
   readonly compilerVersion: number;
 }
 
 export interface InstanceLease {
+  /** Renews it at once, with what it says now. */
+  publish(): Promise<void>;
   /** Ends the lease at once. Never rejects. */
   close(): Promise<void>;
 }
@@ -32,6 +36,7 @@ export interface InstanceLease {
 export interface LiveInstance {
   readonly instance_id: string;
   readonly position: number;
+  readonly cut: number;
   readonly compiler_version: number;
   /** RFC 3339. */
   readonly started_at: string;
@@ -46,7 +51,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
     name: instanceId,
     holder: instanceId,
     ttlMs: limits.telemetry.instanceLeaseMs,
-    data: { position: deps.position(), compiler_version: deps.compilerVersion, started_at: startedAt },
+    data: { position: deps.position(), cut: deps.cut(), compiler_version: deps.compilerVersion, started_at: startedAt },
   });
   // The id is this process's alone, so taking is always right, also after the lease was purged.
   const take = (): Promise<void> => leases.take(instanceKind, claim());
@@ -62,6 +67,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
     complain,
   );
   return {
+    publish: take,
     async close() {
       await loop.close();
       await leases.release(instanceKind, instanceId, instanceId).catch(complain);
@@ -72,8 +78,8 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
 /** Every instance that lives now. @throws ServiceError `unavailable` */
 export async function liveInstances(readStore: Pick<ReadStore, 'leases'>): Promise<readonly LiveInstance[]> {
   return (await readStore.leases.list(instanceKind)).flatMap(({ name, data }) => {
-    const { position, compiler_version, started_at } = data as { readonly [field: string]: Json };
-    if (typeof position !== 'number' || typeof compiler_version !== 'number') return [];
-    return [{ instance_id: name, position, compiler_version, started_at: String(started_at) }];
+    const { position, cut, compiler_version, started_at } = data as { readonly [field: string]: Json };
+    if (typeof position !== 'number' || typeof compiler_version !== 'number' || typeof cut !== 'number') return [];
+    return [{ instance_id: name, position, cut, compiler_version, started_at: String(started_at) }];
   });
 }

@@ -183,11 +183,12 @@ describe('an instance', () => {
       clock,
       logger: silentLogger,
       position: () => position,
+      cut: () => 3,
       compilerVersion: 3,
     });
     position = 42;
     expect(await liveInstances(stores.readStore)).toEqual([
-      { instance_id: 'i1', position: 41, compiler_version: 3, started_at: '2025-01-01T00:00:00.000Z' },
+      { instance_id: 'i1', position: 41, cut: 3, compiler_version: 3, started_at: '2025-01-01T00:00:00.000Z' },
     ]);
     await lease.close();
     expect(await liveInstances(stores.readStore)).toEqual([]);
@@ -200,6 +201,7 @@ describe('an instance', () => {
       clock,
       logger: silentLogger,
       position: () => 1,
+      cut: () => 3,
       compilerVersion: 1,
     });
     clock.advance(10_000);

@@ -1,0 +1,115 @@
+/**
+ * Opens the two stores of an installation, whichever adapters its settings name: the one place that knows which there
+ * are. A store that is not there yet is waited for, with a line in the log for each try. Not what is done with them.
+ * Implements `configuration.md` (SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL).
+ */
+import { backoff, sleep } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import { openEmbedded } from './embedded/open-embedded.js';
+import type { EventStore } from './event-store.js';
+import type { ReadStore } from './read-store.js';
+
+export { DataFolderError } from './embedded/open-embedded.js';
+
+export interface StoreSettings {
+  readonly dataDir: string;
+  /** `esdb://…`; absent: the log is in the data folder. */
+  readonly eventStoreUrl?: string | undefined;
+  /** `mongodb://…/database`; absent: the read models are in the data folder. */
+  readonly mongoUrl?: string | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Ends the waiting. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long a store that can't be reached is waited for; absent: for ever. */
+  readonly giveUpMs?: number | undefined;
+}
+
+export interface OpenStores {
+  readonly eventStore: EventStore;
+  readonly readStore: ReadStore;
+  /** Writes what waits and closes both. */
+  close(): Promise<void>;
+}
+
+/** The settings name a store that can't be opened; the message is one sentence that names the setting. */
+export class StoreSettingError extends Error {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.name = 'StoreSettingError';
+  }
+}
+
+/**
+ * @throws DataFolderError when the data folder can't be used; StoreSettingError when a URL can't; ServiceError
+ *   `unavailable` when a store was not reached in `giveUpMs`, or the signal ended the waiting
+ */
+export async function openStores(settings: StoreSettings): Promise<OpenStores> {
+  const { eventStoreUrl, mongoUrl, dataDir, clock, logger } = settings;
+  const opened: { close(): Promise<void> }[] = [];
+  const keep = <T extends { close(): Promise<void> }>(store: T): T => {
+    opened.push(store);
+    return store;
+  };
+  const close = async (): Promise<void> => {
+    await Promise.allSettled(opened.splice(0).map((store) => store.close()));
+  };
+  try {
+    // Where one of the two is embedded, the folder's lock is on both.
+    const embedded =
+      eventStoreUrl === undefined || mongoUrl === undefined
+        ? keep(await openEmbedded({ dataDir, clock, logger }))
+        : undefined;
+    const eventStore =
+      embedded !== undefined && eventStoreUrl === undefined
+        ? embedded.eventStore
+        : keep(await patiently('EventStoreDB', settings, () => openLog(settings, eventStoreUrl ?? '')));
+    const readStore =
+      embedded !== undefined && mongoUrl === undefined
+        ? embedded.readStore
+        : keep(await patiently('MongoDB', settings, () => openReadModels(settings, mongoUrl ?? '')));
+    return { eventStore, readStore, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Tries until it works, for as long as the settings say; a fault of the settings ends it at once. */
+async function patiently<T>(name: string, settings: StoreSettings, open: () => Promise<T>): Promise<T> {
+  const { logger, signal, giveUpMs = Number.POSITIVE_INFINITY } = settings;
+  const began = performance.now();
+  for (let tries = 0; ; tries += 1) {
+    try {
+      const store = await open();
+      if (tries > 0) logger.info({ store: name, tries }, 'the store can be used now');
+      return store;
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      const waitedMs = Math.round(performance.now() - began);
+      if (signal?.aborted === true || waitedMs > giveUpMs) {
+        throw new ServiceError('unavailable', `${name} can not be reached`, { cause: error });
+      }
+      logger.warn({ store: name, waited_ms: waitedMs, error: errorText(error) }, 'waiting for the store');
+      await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), signal);
+    }
+  }
+}
+
+/** Loaded when it is asked for only: the client libraries are of no use to an embedded installation. */
+async function openLog(_settings: StoreSettings, _url: string): Promise<EventStore> {
+  throw new StoreSettingError('SVC_EVENTSTORE_URL: this release keeps its log in SVC_DATA_DIR; leave it unset');
+}
+
+async function openReadModels({ logger }: StoreSettings, url: string): Promise<ReadStore> {
+  const { openMongoDb } = await import('./mongodb/open-mongodb.js');
+  try {
+    return await openMongoDb({ url, logger });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new StoreSettingError(`SVC_MONGODB_URL: ${error.message}`, { cause: error });
+  }
+}
