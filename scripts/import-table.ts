@@ -35,6 +35,8 @@ const PURE: readonly string[] = ['domain'];
 /** Packages that one part hides from the others. A key that ends in a slash stands for all packages of a scope. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['storage'],
+  mongodb: ['storage'],
+  '@eventstore/db-client': ['storage'],
   fastify: ['transport/rest'],
   '@fastify/': ['transport/rest'],
   '@grpc/grpc-js': ['transport/agent', 'agent', 'gen'],

@@ -3,12 +3,14 @@
  * secret. No projection writes them and no rebuild touches them. Implements `domain.md`, "Deleting a data key".
  */
 import type { DataKeyStore, WrappedKey } from '../security/data-keys.js';
-import type { ReadStore } from '../storage/read-store.js';
+import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
 const pageSize = 500;
 
+export const dataKeyCollection: CollectionSpec = { name: 'data_keys', version: 1, indexes: [] };
+
 export async function openDataKeyStore(readStore: ReadStore): Promise<DataKeyStore> {
-  const keys = await readStore.collection<WrappedKey>({ name: 'data_keys', version: 1, indexes: [] });
+  const keys = await readStore.collection<WrappedKey>(dataKeyCollection);
   return {
     async get(keyId) {
       return (await keys.get(keyId))?.fields;

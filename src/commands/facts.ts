@@ -18,7 +18,7 @@ import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { eventBytes } from '../storage/append-limits.js';
-import type { EventStore } from '../storage/event-store.js';
+import type { EventStore, Retention } from '../storage/event-store.js';
 import type { FactRecorder } from './port.js';
 
 export interface FactRecorderOptions {
@@ -28,13 +28,18 @@ export interface FactRecorderOptions {
   readonly logger: Logger;
 }
 
+/** How long facts are kept, per stream. */
+export const factRetentions: readonly { readonly stream: string; readonly retention: Retention }[] = [
+  ...Array.from({ length: agentShards }, (_, shard) => ({
+    stream: `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`,
+    retention: { maxAgeSeconds: limits.events.agentsMaxAgeSeconds },
+  })),
+  { stream: streams.signins, retention: { maxAgeSeconds: limits.events.signinsMaxAgeSeconds } },
+];
+
 /** Sets how long facts are kept; cheap enough for every start. @throws ServiceError `unavailable` */
 export async function setFactRetention(eventStore: EventStore): Promise<void> {
-  for (let shard = 0; shard < agentShards; shard += 1) {
-    const stream = `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`;
-    await eventStore.setRetention(stream, { maxAgeSeconds: limits.events.agentsMaxAgeSeconds });
-  }
-  await eventStore.setRetention(streams.signins, { maxAgeSeconds: limits.events.signinsMaxAgeSeconds });
+  for (const { stream, retention } of factRetentions) await eventStore.setRetention(stream, retention);
 }
 
 export function createFactRecorder(options: FactRecorderOptions): FactRecorder {

@@ -8,6 +8,8 @@ import type { KeyObject } from 'node:crypto';
 
 export const x25519KeyBytes = 32;
 
+const publicAsJwk = { publicKeyEncoding: { format: 'jwk' } };
+
 /** PKCS #8 wrapping of a raw X25519 private key (RFC 8410); the 32 bytes follow. */
 const pkcs8Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
@@ -47,10 +49,16 @@ export function importX25519Private(bytes: Uint8Array): X25519KeyPair {
   return { privateKey, publicKey: publicHalf(createPublicKey(privateKey)) };
 }
 
-/** A new random key pair. */
+/**
+ * A new random key pair. Its public half is encoded while it is made, never exported afterwards: Node 20 holds the key's
+ * mutex while it builds a JWK, and a garbage collection in there that takes the job which made the pair waits for that
+ * mutex for good: the process stands still.
+ */
 export function generateX25519(): X25519KeyPair {
-  const { privateKey, publicKey } = generateKeyPairSync('x25519');
-  return { privateKey, publicKey: publicHalf(publicKey) };
+  // The types know no pair of which one half is encoded.
+  const { privateKey, publicKey }: { readonly privateKey: KeyObject; readonly publicKey: unknown } =
+    generateKeyPairSync('x25519', publicAsJwk);
+  return { privateKey, publicKey: importX25519Public(publicBytes(publicKey)) };
 }
 
 /** The 32 raw bytes of a private key, for sealing. The caller wipes them. */
@@ -61,13 +69,16 @@ export function exportX25519Private(pair: X25519KeyPair): Uint8Array {
   return raw;
 }
 
-/**
- * Exported as DER, never as JWK: Node 20 holds the key's mutex while it builds a JWK, and a garbage collection in there
- * that takes the job which made the pair waits for the same mutex: the process stands still for good.
- */
+/** Only for pairs that were imported: see `generateX25519`. */
 function publicHalf(key: KeyObject): X25519PublicKey {
-  const der = key.export({ format: 'der', type: 'spki' });
-  return { key, bytes: Uint8Array.from(der.subarray(der.length - x25519KeyBytes)) };
+  return { key, bytes: publicBytes(key.export({ format: 'jwk' })) };
+}
+
+/** The raw bytes in a public JWK. */
+function publicBytes(jwk: unknown): Uint8Array {
+  const x = typeof jwk === 'object' && jwk !== null && 'x' in jwk ? jwk.x : undefined;
+  if (typeof x !== 'string') throw new TypeError('an X25519 key has no public bytes');
+  return Uint8Array.from(Buffer.from(x, 'base64url'));
 }
 
 function requireKeyLength(bytes: Uint8Array, label: string): void {

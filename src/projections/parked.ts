@@ -22,11 +22,14 @@ export interface Parking {
   add(entities: readonly ParkedEntity[]): Promise<void>;
 }
 
+/** Name of the collection; its version is that of the layout. */
+export const parkedCollection = 'parked_entities';
+
 const keyOf = (projection: string, id: string): string => `${projection}/${id}`;
 
 export async function openParking(store: ReadStore, version: number): Promise<Parking> {
   const collection: Collection<ParkedFields> = await store.collection({
-    name: 'parked_entities',
+    name: parkedCollection,
     version,
     indexes: [],
   });

@@ -1,14 +1,12 @@
 /**
- * Starts the read side: opens the read models, runs the runner, answers the queries and those who wait.
- * The only door into this folder, with the types of `port.ts`. Implements `architecture.md` (projections, blue/green)
- * and `rest.md`, Consistency.
+ * The read side as others see it: the read models in the layout that is shown, and the change to another one while the
+ * service runs: after a rebuild the new place is followed beside the old one, and shown once it is as far.
+ * The only door into this folder, with the types of `port.ts`. Implements `architecture.md` (projections, blue/green).
  */
+import { randomUUID } from 'node:crypto';
 import type { AgentEvent } from '../domain/agents.js';
-import { backoff, sleep, timedOut, withDeadline } from '../kernel/background.js';
-import type { Loop } from '../kernel/background.js';
+import { sleep, startLoop, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
-import { ServiceError } from '../kernel/errors.js';
-import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
@@ -17,19 +15,14 @@ import { auditQueries } from './audit-queries.js';
 import { chainQueries } from './chains.js';
 import { deploymentQueries } from './deployments.js';
 import { shortError } from './fold.js';
-import { createHeadProbe } from './head-probe.js';
+import { startGroup } from './group.js';
+import type { Group } from './group.js';
+import { readLayout, stopReading, tellReading } from './layout.js';
+import type { Layout } from './layout.js';
 import { nodeQueries } from './node-queries.js';
-import { openParking } from './parked.js';
-import type { Parking } from './parked.js';
-import type { Projections } from './port.js';
-import { createProgress } from './progress.js';
+import type { Projections, ProjectionStatus } from './port.js';
 import type { ReadModel } from './read-model.js';
-import { groupName, groupVersion, openCollections, openForQueries, readModels } from './read-models.js';
-import type { QueryCollections } from './read-models.js';
-import { startRunner } from './runner.js';
-import type { Runner } from './runner.js';
-import { createStatusBoard } from './status.js';
-import { startTombstonePurge } from './tombstones.js';
+import { groupVersion, readModels } from './read-models.js';
 import { upstreamQueries } from './upstreams.js';
 
 export interface ProjectionsOptions {
@@ -37,15 +30,11 @@ export interface ProjectionsOptions {
   readonly readStore: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Another version of the group than this release's, and further read models: for rebuilds and tests. */
+  /** Another version of the group than this release's, and further read models: for tests. */
   readonly version?: number;
   readonly models?: readonly ReadModel[];
-}
-
-interface Opened {
-  readonly queries: QueryCollections;
-  readonly runner: Runner;
-  readonly purge: Loop;
+  /** Milliseconds between looks at where the read models are; for tests. */
+  readonly layoutPollMs?: number;
 }
 
 /**
@@ -53,26 +42,23 @@ interface Opened {
  * the queries answer `unavailable` meanwhile. Whether they have caught up is in `status()`.
  */
 export async function startProjections(options: ProjectionsOptions): Promise<Projections> {
-  const { eventStore, readStore, clock, logger } = options;
-  const version = options.version ?? groupVersion;
+  const { eventStore, readStore, logger } = options;
+  const release = options.version ?? groupVersion;
   const models = options.models ?? readModels;
   const stop = new AbortController();
+  const reader = randomUUID();
   const factListeners = new Set<(fact: AgentEvent) => void>();
-  const progress = createProgress(0);
-  let opened: Opened | undefined;
-  let parking: Parking | undefined;
-  /** Queries may read this version: it has held the whole log once. */
-  let shown = false;
-  const status = createStatusBoard(progress.position, () => parking?.list() ?? [], logger);
-  const probe = createHeadProbe({
-    eventStore,
-    prefix: streams.prefix,
-    progress,
-    logger,
-    handled: () => opened?.runner.handled() ?? 'start',
-  });
+  const statusListeners = new Set<(status: ProjectionStatus) => void>();
+  const retiring = new Map<Group, Promise<void>>();
+  let toldPosition = -1;
+  /** The one that is shown, and the one that is to be shown. */
+  let current: Group | undefined;
+  let next: Group | undefined;
 
-  function tell(fact: AgentEvent): void {
+  /** Two groups follow the log while one takes over from the other: each fact is told once, by the first to have it. */
+  function tellFact(fact: AgentEvent, position: number): void {
+    if (position <= toldPosition) return;
+    toldPosition = position;
     for (const listener of factListeners) {
       try {
         listener(fact);
@@ -82,124 +68,95 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     }
   }
 
-  /** The pointer goes over to this version once it has caught up; a newer release's pointer is left where it is. */
-  async function activate(): Promise<void> {
-    const active = await readStore.activeVersion(groupName);
-    if (active === undefined || active < version) {
-      await readStore.activate(groupName, version);
-      logger.info(
-        { version, before: active ?? null },
-        'the read models of this version are the ones shown from now on',
-      );
-    }
-    shown = true;
-  }
-
-  async function open(): Promise<Opened> {
-    const [queries, collections, active, checkpoint] = await Promise.all([
-      openForQueries(readStore, version),
-      openCollections(readStore, models, version),
-      readStore.activeVersion(groupName),
-      readStore.loadCheckpoint(groupName, version),
-    ]);
-    const openedParking = await openParking(readStore, version);
-    parking = openedParking;
-    shown = active === version;
-    const first = active === undefined || active < version;
-    progress.passed(checkpoint?.commit ?? 0);
-    const runner = startRunner({
-      eventStore,
-      readStore,
-      logger,
-      version,
-      target: { models, collections, parking: openedParking, logger, rebuilding: () => first && !shown },
-      progress,
-      status,
-      after: checkpoint ?? 'start',
-      onCaughtUp: activate,
-      onAgentFact: tell,
-    });
-    const purge = startTombstonePurge({
-      readStore,
-      logger,
-      checkpoint: async () => (await readStore.loadCheckpoint(groupName, version))?.commit,
-      collections: () => collections.values(),
-    });
-    return { queries, runner, purge };
-  }
-
-  let failed: () => void = () => undefined;
-  const firstFailure = new Promise<void>((resolve) => {
-    failed = resolve;
-  });
-  const opening = (async () => {
-    for (let tries = 0; !stop.signal.aborted; tries += 1) {
+  function tellStatus(status: ProjectionStatus): void {
+    for (const listener of statusListeners) {
       try {
-        opened = await open();
-        status.set({ lastError: null });
-        return;
+        listener(status);
       } catch (error) {
-        logger.warn({ error: shortError(error), tries }, 'the read models can not be opened yet');
-        status.set({ lastError: shortError(error) });
-        failed();
-        await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), stop.signal);
+        logger.error({ error: shortError(error) }, 'a listener to the state of the projections failed');
       }
     }
-  })();
-  await Promise.race([opening, firstFailure]);
-
-  function queries(): QueryCollections {
-    if (opened !== undefined && shown) return opened.queries;
-    throw new ServiceError('unavailable', 'the read models are being filled and can not be shown yet');
   }
 
-  async function reached(position: number, timeoutMs: number): Promise<boolean> {
-    const waiting = progress.untilPosition(position, timeoutMs);
-    if (progress.position() < position) probe.wake();
-    return waiting;
+  async function start(layout?: Layout): Promise<Group> {
+    const group = await startGroup({ ...options, release, models, layout, onAgentFact: tellFact });
+    group.onStatusChange((status) => {
+      if (group === current) tellStatus(status);
+    });
+    return group;
   }
 
-  /** Log position of an event; undefined when it can't be found in time. */
-  async function positionOf(stream: string, revision: number, timeoutMs: number): Promise<number | undefined> {
-    const looking = (async () => {
-      for await (const event of eventStore.read(stream, { direction: 'forward', from: revision, maxCount: 1 })) {
-        return event.revision === revision ? event.position : undefined;
-      }
-      return undefined;
-    })().catch(() => undefined);
-    const found = await withDeadline(looking, timeoutMs);
-    return found === timedOut ? undefined : found;
+  /** So that a rebuild does not drop what is still read here. */
+  async function tellWhatIsRead(): Promise<void> {
+    const numbers = [current, next, ...retiring.keys()].flatMap((group) => group?.number() ?? []);
+    await tellReading(readStore, reader, release, [...new Set(numbers)], limits.projections.layoutLeaseMs);
   }
+
+  /** The old one goes on for a while, for those who wait on it. */
+  function retire(group: Group): void {
+    const ending = (async () => {
+      await sleep(limits.projections.layoutLingerMs, stop.signal);
+      await group.close();
+      retiring.delete(group);
+    })();
+    retiring.set(group, ending);
+  }
+
+  async function look(): Promise<void> {
+    await tellWhatIsRead();
+    const layout = await readLayout(readStore, release);
+    const newest = next ?? current;
+    if (newest?.number() !== undefined && newest.number() !== layout.number && !stop.signal.aborted) {
+      await next?.close();
+      next = undefined;
+      next = await start(layout);
+      logger.info({ layout: layout.number }, 'the read models were rebuilt; following them at their new place');
+    }
+    if (next === undefined || current === undefined || !next.status().caughtUp) return;
+    if (next.status().position < current.status().position) return;
+    const before = current;
+    [current, next] = [next, undefined];
+    retire(before);
+    logger.info({ layout: layout.number }, 'the rebuilt read models are the ones shown from now on');
+    tellStatus(current.status());
+  }
+
+  const complain = (error: unknown): void =>
+    logger.warn({ error: shortError(error) }, 'where the read models are could not be asked');
+  // Before it is looked where they are: a rebuild then waits for what is found.
+  await withDeadline(tellWhatIsRead().catch(complain), limits.projections.probeTimeoutMs);
+  const first = await start();
+  current = first;
+  const shown = (): Group => current ?? first;
+  await withDeadline(tellWhatIsRead().catch(complain), limits.projections.probeTimeoutMs);
+  const loop = startLoop(options.layoutPollMs ?? limits.projections.layoutPollMs, look, complain);
 
   return {
-    nodes: nodeQueries(() => queries().nodes),
-    upstreams: upstreamQueries(() => queries().upstreams),
-    chains: chainQueries(() => queries().chains),
-    deployments: deploymentQueries(() => queries().deployments),
-    audit: auditQueries(eventStore, queries),
-    status: status.current,
-    onStatusChange: status.onChange,
-    reached,
-    async applied(stream, revision, timeoutMs) {
-      const until = clock.monotonic() + timeoutMs;
-      if (progress.revision(stream) === undefined) {
-        // Nothing of the stream came since the start: it may lie before the checkpoint, where only positions are known.
-        const position = await positionOf(stream, revision, timeoutMs);
-        if (position !== undefined) return progress.untilPosition(position, Math.max(0, until - clock.monotonic()));
-      }
-      return progress.untilRevision(stream, revision, Math.max(0, until - clock.monotonic()));
+    nodes: nodeQueries(() => shown().queries().nodes),
+    upstreams: upstreamQueries(() => shown().queries().upstreams),
+    chains: chainQueries(() => shown().queries().chains),
+    deployments: deploymentQueries(() => shown().queries().deployments),
+    audit: auditQueries(eventStore, () => shown().queries()),
+    status: () => shown().status(),
+    onStatusChange(listener) {
+      statusListeners.add(listener);
+      return () => statusListeners.delete(listener);
     },
+    reached: (position, timeoutMs) => shown().reached(position, timeoutMs),
+    applied: (stream, revision, timeoutMs) => shown().applied(stream, revision, timeoutMs),
     onAgentFact(listener) {
       factListeners.add(listener);
       return () => factListeners.delete(listener);
     },
     async close() {
       stop.abort();
-      progress.close();
-      await opening;
-      await probe.close();
-      await opened?.purge.close();
-      await opened?.runner.close();
+      const groups = [current, next];
+      await Promise.all([...groups.map((group) => group?.close()), ...retiring.values()]);
+      await loop.close();
+      // Its last turn may have opened one, or put one in the place of another, meanwhile.
+      if (!groups.includes(next)) await next?.close();
+      await Promise.all(retiring.values());
+      await withDeadline(stopReading(readStore, reader).catch(complain), limits.projections.probeTimeoutMs);
     },
   };
 }

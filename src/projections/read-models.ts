@@ -35,16 +35,22 @@ export const readModels: readonly ReadModel[] = [
   audit as ReadModel,
 ];
 
+/** The version of a read model's collection: see `layout.ts`. */
+export type VersionOf = (model: string) => number;
+
 /** The collections by name of the read model, for those who write them. */
 export type OpenCollections = ReadonlyMap<string, Collection>;
 
 export async function openCollections(
   store: ReadStore,
   models: readonly ReadModel[],
-  version: number,
+  version: number | VersionOf,
 ): Promise<OpenCollections> {
+  const versionOf = typeof version === 'number' ? () => version : version;
   const opened = await Promise.all(
-    models.map(async ({ name, indexes }) => [name, await store.collection({ name, version, indexes })] as const),
+    models.map(
+      async ({ name, indexes }) => [name, await store.collection({ name, version: versionOf(name), indexes })] as const,
+    ),
   );
   return new Map(opened);
 }
@@ -59,14 +65,14 @@ export interface QueryCollections {
   readonly audit: Collection<AuditFields>;
 }
 
-export async function openForQueries(store: ReadStore, version: number): Promise<QueryCollections> {
+export async function openForQueries(store: ReadStore, versionOf: VersionOf): Promise<QueryCollections> {
   const [n, u, c, d, r, a] = await Promise.all([
-    store.collection<NodeFields>({ ...specOf(nodes), version }),
-    store.collection<UpstreamFields>({ ...specOf(upstreams), version }),
-    store.collection<ChainFields>({ ...specOf(chains), version }),
-    store.collection<DeploymentFields>({ ...specOf(deployments), version }),
-    store.collection<NameFields>({ ...specOf(names), version }),
-    store.collection<AuditFields>({ ...specOf(audit), version }),
+    store.collection<NodeFields>({ ...specOf(nodes), version: versionOf(nodes.name) }),
+    store.collection<UpstreamFields>({ ...specOf(upstreams), version: versionOf(upstreams.name) }),
+    store.collection<ChainFields>({ ...specOf(chains), version: versionOf(chains.name) }),
+    store.collection<DeploymentFields>({ ...specOf(deployments), version: versionOf(deployments.name) }),
+    store.collection<NameFields>({ ...specOf(names), version: versionOf(names.name) }),
+    store.collection<AuditFields>({ ...specOf(audit), version: versionOf(audit.name) }),
   ]);
   return { nodes: n, upstreams: u, chains: c, deployments: d, names: r, audit: a };
 }

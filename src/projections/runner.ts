@@ -37,12 +37,14 @@ export interface RunnerDeps {
   readonly after: ResumePoint | 'start';
   /** All that the log held is in the read models, and the checkpoint says so. May come more than once. */
   onCaughtUp(): Promise<void>;
-  onAgentFact(fact: AgentEvent): void;
+  onAgentFact(fact: AgentEvent, position: number): void;
 }
 
 export interface Runner {
   /** Up to where everything has been handled. */
   handled(): ResumePoint | 'start';
+  /** Resolves when it has stopped, by itself for a reason that is in the status, or because it was closed. */
+  readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -126,7 +128,7 @@ export function startRunner(deps: RunnerDeps): Runner {
   function tellFacts(commands: readonly RecordedCommand[]): void {
     for (const { stream, events } of commands) {
       if (!stream.startsWith(streams.agentsPrefix)) continue;
-      for (const event of events) deps.onAgentFact(agentEvent(event));
+      for (const event of events) deps.onAgentFact(agentEvent(event), event.position);
     }
   }
 
@@ -176,6 +178,7 @@ export function startRunner(deps: RunnerDeps): Runner {
   const running = run();
   return {
     handled: () => handled,
+    ended: running,
     async close() {
       stop.abort();
       await running;

@@ -77,7 +77,10 @@ describe('login', () => {
     ]) {
       refused(await api.send('GET', '/api/auth/me', { token }), 401);
     }
-    const lower = await api.send('GET', '/api/auth/me', { token: null, headers: { authorization: `bearer ${api.token}` } });
+    const lower = await api.send('GET', '/api/auth/me', {
+      token: null,
+      headers: { authorization: `bearer ${api.token}` },
+    });
     expect(lower.status).toBe(200);
   });
 });

@@ -6,6 +6,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Delivery } from '../../delivery/port.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';
+import { canonicalIp } from '../../kernel/addresses.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
@@ -47,7 +48,7 @@ export function createAddressReports(
   return {
     hello(nodeId, hello) {
       const ipv4 = isIPv4(hello.publicIpv4) ? hello.publicIpv4 : '';
-      const ipv6 = isIPv6(hello.publicIpv6) ? hello.publicIpv6 : '';
+      const ipv6 = isIPv6(hello.publicIpv6) ? (canonicalIp(hello.publicIpv6) ?? '') : '';
       const entry = entries.get(nodeId);
       if (entry !== undefined) entry.waiting = { ipv4, ipv6 };
       else if (send(nodeId, ipv4, ipv6))

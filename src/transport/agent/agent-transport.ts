@@ -242,11 +242,14 @@ export async function createAgentTransport(
       addresses.close();
       gate.close();
       drainAll();
-      await allClosed(sessions.all(), Math.min(graceMs, limits.agent.closeGraceMs));
+      const flushMs = Math.min(graceMs, limits.agent.closeGraceMs);
+      await allClosed(sessions.all(), flushMs);
       clearInterval(sweep);
       for (const stop of unsubscribe) stop();
+      // A stream that has ended here may still have its status on its way: the sockets are not cut under it.
+      grpc.drain(flushMs);
+      await listener.close(flushMs);
       grpc.close();
-      await listener.close(0);
     },
   };
 }

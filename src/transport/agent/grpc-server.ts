@@ -27,6 +27,8 @@ export interface GrpcHandlers {
 export interface GrpcServer {
   /** Speaks HTTP/2 on a connection from now on. */
   accept(connection: AgentConnection): void;
+  /** Lets each connection go once what is on its way has left; what has not by then is ended after `graceMs`. */
+  drain(graceMs: number): void;
   /** Ends at once whatever is still open. */
   close(): void;
 }
@@ -67,6 +69,7 @@ export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): 
       markConnection(connection);
       injector.injectConnection(connection.stream);
     },
+    drain: (graceMs) => injector.drain(graceMs),
     close() {
       injector.destroy();
       server.forceShutdown();

@@ -6,6 +6,7 @@
 import type { FactRecorder } from '../../commands/port.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import { canonicalIp } from '../../kernel/addresses.js';
 import { withDeadline, timedOut } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { timestamp } from '../../kernel/clock.js';
@@ -101,7 +102,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
           agent_version: hello.agentVersion,
           public_ipv4: hello.publicIpv4,
           public_ipv6: hello.publicIpv6,
-          detected_addresses: hello.detectedAddresses,
+          detected_addresses: hello.detectedAddresses.map((address) => canonicalIp(address) ?? address),
           multiplex: hello.multiplex,
           multiplex_port: hello.multiplexPort,
         },

@@ -9,6 +9,7 @@ import { limits } from '../../kernel/limits.js';
 import type { RestApp } from './deps.js';
 import { unsupported } from './gate.js';
 import { readJson } from './json-body.js';
+import { propertyPath } from './json-path.js';
 import { isJson } from './media-type.js';
 
 /** Replaces fastify's parsers, whose JSON takes duplicate keys and whose errors quote the body. */
@@ -37,9 +38,14 @@ function noBody(bytes: Buffer, request: FastifyRequest): undefined {
   const type = request.headers['content-type'];
   if (type !== undefined && !isJson(type)) throw unsupported('content-type application/json in UTF-8');
   const value = readJson(bytes);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0)
-    return undefined;
-  throw new ServiceError('invalid_request', 'body: expected no body, or {}');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ServiceError('invalid_request', 'body: expected no body, or {}');
+  const [field] = Object.keys(value);
+  if (field === undefined) return undefined;
+  throw new ServiceError(
+    'invalid_request',
+    `${propertyPath([field])}: not a field of this request, expected no body, or {}`,
+  );
 }
 
 /**

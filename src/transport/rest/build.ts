@@ -18,7 +18,7 @@ import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { docsStyleSource } from './docs-page.js';
 import { answerClientError, answerError, installErrors } from './errors.js';
 import { installGate } from './gate.js';
-import { createHttpServer } from './http-server.js';
+import { boundClosing, createHttpServer } from './http-server.js';
 import { nodeCommandRoutes } from './node-commands.js';
 import { nodeConfigRoutes } from './node-config.js';
 import { nodeRoutes } from './nodes.js';
@@ -63,6 +63,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
       table.add({ method: one, template: url, access: config.access, takes: config.takes });
     }
   });
+  boundClosing(app);
   installErrors(app, deps.logger);
   installCorrelation(app);
   await app.register(helmet, {

@@ -140,13 +140,17 @@ function readStatus(stream: ClientHttp2Stream): Promise<Ended> {
       headers = { ...headers, ...got };
     });
     stream.on('error', () => undefined);
-    stream.on('close', () =>
+    const finish = (): void => {
+      // What gRPC clients do at the end of a call: the own half of the stream is given up.
+      if (!stream.closed) stream.close();
       resolve({
         code: headers['grpc-status'] === undefined ? -1 : Number(headers['grpc-status']),
         message: decodeURIComponent(String(headers['grpc-message'] ?? '')),
         trailers: headers,
-      }),
-    );
+      });
+    };
+    stream.on('end', finish);
+    stream.on('close', finish);
   });
 }
 
@@ -267,8 +271,12 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
   let joined: Buffer[] = [];
   let close: SessionClose | undefined;
   let fault: unknown;
+  let over = false;
   const ending = readStatus(stream);
-  void ending.then(() => wake?.());
+  void ending.then(() => {
+    over = true;
+    wake?.();
+  });
   readMessages(stream, (message) => {
     try {
       const frame = SecureFrame.decode(message);
@@ -294,7 +302,8 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
   const bytes = (message: Uint8Array): void => {
     if (!stream.destroyed && stream.writable) stream.write(framed(message));
   };
-  const frame = (value: Partial<SecureFrame>): void => bytes(SecureFrame.encode(SecureFrame.fromPartial(value)).finish());
+  const frame = (value: Partial<SecureFrame>): void =>
+    bytes(SecureFrame.encode(SecureFrame.fromPartial(value)).finish());
   const seal = (plaintext: Uint8Array): Partial<SecureFrame> => {
     const sequence = sent;
     sent += 1n;
@@ -318,7 +327,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
       if (fault !== undefined) throw fault;
       const first = waiting.shift();
       if (first !== undefined) return first;
-      if (stream.closed) throw new Error(`the stream has ended: ${JSON.stringify({ ...(await ending), close })}`);
+      if (over) throw new Error(`the stream has ended: ${JSON.stringify({ ...(await ending), close })}`);
       if (Date.now() > until) throw new Error(`nothing came within ${timeoutMs} ms`);
       await within(
         new Promise<void>((resolve) => {
@@ -358,7 +367,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
       await new Promise((resolve) => setTimeout(resolve, ms));
       expect(waiting.map((got) => got.payload?.$case)).toEqual([]);
       expect(close).toBeUndefined();
-      expect(stream.closed).toBe(false);
+      expect(over).toBe(false);
     },
     async ended(timeoutMs = 8_000) {
       const end = await within(ending, timeoutMs, 'the end of the stream');
@@ -415,3 +424,18 @@ export const closing = (reason: SessionClose['reason']): Said => ({
 /** SHA-256 of the node's static public key, as fingerprints are shown. */
 export const fingerprint = (publicKey: Uint8Array): string =>
   `SHA256:${createHash('sha256').update(publicKey).digest('base64url')}`;
+
+export interface Attached {
+  readonly link: Link;
+  readonly session: Session;
+  readonly control: Control;
+}
+
+/** Connects, opens a session, attaches it and says hello. */
+export async function attach(endpoint: string, enrolment: Enrolment, said: Said = hello()): Promise<Attached> {
+  const link = connectAgent(endpoint);
+  const session = await link.session(enrolment);
+  const control = link.control(session);
+  control.say(said);
+  return { link, session, control };
+}

@@ -47,13 +47,12 @@ export interface NodeData {
   readonly version: number;
 }
 
-export const nodeFields = [
-  ...['id', 'name', 'description', 'address', 'labels', 'status', 'psk_fingerprint', 'psk_issued_at', 'multiplex'],
-  ...['multiplex_port', 'reported_multiplex', 'reported_multiplex_port', 'duplicate_agent', 'version_conflict_at'],
-  ...['agent_version', 'public_ipv4', 'public_ipv6', 'detected_addresses', 'cpu_usage', 'memory_usage'],
-  ...['uptime_seconds', 'last_seen_at', 'generation', 'applied_generation', 'apply', 'created_at', 'updated_at'],
-  'version',
-];
+export const nodeFields = (
+  'id name description address labels status psk_fingerprint psk_issued_at multiplex multiplex_port ' +
+  'reported_multiplex reported_multiplex_port duplicate_agent version_conflict_at agent_version ' +
+  'public_ipv4 public_ipv6 detected_addresses cpu_usage memory_usage uptime_seconds last_seen_at ' +
+  'generation applied_generation apply created_at updated_at version'
+).split(' ');
 
 export interface NewNode extends NodeData {
   readonly control_psk: string;
@@ -72,10 +71,8 @@ export interface Upstream {
   readonly version: number;
 }
 
-export const upstreamFields = [
-  ...['id', 'name', 'endpoint', 'server_names', 'health_check_interval_ms', 'enabled', 'tls'],
-  ...['created_at', 'updated_at', 'version'],
-];
+export const upstreamFields =
+  'id name endpoint server_names health_check_interval_ms enabled tls created_at updated_at version'.split(' ');
 
 export interface Chain {
   readonly id: string;
@@ -93,10 +90,10 @@ export interface Chain {
   readonly version: number;
 }
 
-export const chainFields = [
-  ...['id', 'name', 'description', 'enabled', 'payload', 'hops', 'target', 'status', 'deployed_version'],
-  ...['deployed_at', 'created_at', 'updated_at', 'version'],
-];
+export const chainFields = (
+  'id name description enabled payload hops target status deployed_version deployed_at created_at ' +
+  'updated_at version'
+).split(' ');
 
 export interface Deployment {
   readonly id: string;
@@ -131,10 +128,9 @@ export interface AuditEntry {
   readonly reverted_by: string | null;
 }
 
-export const auditFields = [
-  ...['id', 'at', 'actor', 'action', 'resource', 'changes', 'request_id', 'position', 'revertible'],
-  ...['not_revertible_because', 'reverts', 'reverted_by'],
-];
+export const auditFields = (
+  'id at actor action resource changes request_id position revertible not_revertible_because reverts ' + 'reverted_by'
+).split(' ');
 
 export interface Settings {
   readonly multiplex: boolean;
@@ -142,14 +138,17 @@ export interface Settings {
   readonly heartbeat_interval_secs: number;
   readonly metrics_interval_secs: number;
   readonly offline_after_secs: number | null;
-  readonly nodes: readonly { readonly node_id: string; readonly multiplex: boolean; readonly multiplex_port: number | null }[];
+  readonly nodes: readonly {
+    readonly node_id: string;
+    readonly multiplex: boolean;
+    readonly multiplex_port: number | null;
+  }[];
   readonly version: number;
 }
 
-export const settingsFields = [
-  ...['multiplex', 'multiplex_port', 'heartbeat_interval_secs', 'metrics_interval_secs', 'offline_after_secs'],
-  ...['nodes', 'version'],
-];
+export const settingsFields = (
+  'multiplex multiplex_port heartbeat_interval_secs metrics_interval_secs offline_after_secs nodes ' + 'version'
+).split(' ');
 
 export const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

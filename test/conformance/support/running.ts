@@ -20,7 +20,11 @@ export interface Running {
 /** Starts a service with an empty data folder and signs in. */
 export async function startService(env: Readonly<Record<string, string>> = {}): Promise<Running> {
   const dataDir = await mkdtemp(join(tmpdir(), 'conformance-'));
-  const service = await prepareService({ dataDir, env: { SVC_ADMIN_PASSWORD: adminPassword, ...env } });
+  const service = await prepareService({
+    dataDir,
+    env: { SVC_ADMIN_PASSWORD: adminPassword, ...env },
+    readyWithinMs: 40_000,
+  });
   await service.start();
   const anonymous = createApi(service.url);
   const login = { username: 'admin', password: adminPassword };

@@ -14,7 +14,13 @@ import type {
   Query,
   StoredDocument,
 } from '../../read-store.js';
-import { decodeDocument, decodeTombstone, encodeDocument, encodeTombstone } from './document-codec.js';
+import {
+  decodeDocument,
+  decodeTombstone,
+  documentPosition,
+  encodeDocument,
+  encodeTombstone,
+} from './document-codec.js';
 import { documentKeys, indexPrefix } from './index-keys.js';
 import {
   collectionPrefix,
@@ -50,6 +56,18 @@ export function keysOf(
   return indexes.flatMap((index) => documentKeys(indexPrefix(state.number, index.number), index.fields, id, fields));
 }
 
+/** All but those whose fields stay as they are: most updates touch few of them, and keys are dear to make. */
+function changedIndexes(
+  state: CollectionState,
+  before: Fields | undefined,
+  after: Fields | undefined,
+): readonly IndexDefinition[] {
+  if (before === undefined || after === undefined) return state.indexes;
+  // Lists never count as the same; they are made anew on both sides.
+  const stays = (field: string): boolean => (before[field] ?? null) === (after[field] ?? null);
+  return state.indexes.filter((index) => !index.ready || !index.fields.every(stays));
+}
+
 function replace(
   batch: ReadBatch,
   state: CollectionState,
@@ -58,18 +76,20 @@ function replace(
   fields: Fields | undefined,
 ): void {
   const key = documentKey(state.number, id);
+  const old = state.indexes.length === 0 ? undefined : batch.get('documents', key);
+  const before = old === undefined ? undefined : decodeDocument(id, old).fields;
+  const concerned = changedIndexes(state, before, fields);
   const wanted = new Map<string, Buffer>();
   if (fields !== undefined) {
-    for (const entry of keysOf(state, state.indexes, id, fields)) wanted.set(entry.toString('latin1'), entry);
+    for (const entry of keysOf(state, concerned, id, fields)) wanted.set(entry.toString('latin1'), entry);
   }
-  const old = state.indexes.length === 0 ? undefined : batch.get('documents', key);
-  if (old !== undefined) {
-    for (const entry of keysOf(state, state.indexes, id, decodeDocument(id, old).fields)) {
+  if (before !== undefined) {
+    for (const entry of keysOf(state, concerned, id, before)) {
       // An entry that stays need not be written again, unless its index is still being filled.
       if (!wanted.delete(entry.toString('latin1'))) batch.remove('indexes', entry);
     }
     if (fields !== undefined) {
-      const filling = state.indexes.filter(({ ready }) => !ready);
+      const filling = concerned.filter(({ ready }) => !ready);
       for (const entry of keysOf(state, filling, id, fields)) wanted.set(entry.toString('latin1'), entry);
     }
   }
@@ -78,18 +98,18 @@ function replace(
   else batch.put('documents', key, encodeDocument(position, fields));
 }
 
-function standingPosition(batch: ReadBatch, key: Buffer, id: string): number {
+function standingPosition(batch: ReadBatch, key: Buffer): number {
   const document = batch.get('documents', key);
   const tombstone = batch.get('tombstones', key);
   return Math.max(
-    document === undefined ? -1 : decodeDocument(id, document).position,
+    document === undefined ? -1 : documentPosition(document),
     tombstone === undefined ? -1 : decodeTombstone(tombstone),
   );
 }
 
 function applyGuarded(batch: ReadBatch, state: CollectionState, write: GuardedWrite): boolean {
   const key = documentKey(state.number, write.id);
-  if (write.position <= standingPosition(batch, key, write.id)) return false;
+  if (write.position <= standingPosition(batch, key)) return false;
   switch (write.kind) {
     case 'put':
       replace(batch, state, write.id, write.position, write.fields);

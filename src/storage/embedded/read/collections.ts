@@ -3,6 +3,7 @@
  * dropped in slices; what a crash interrupts is finished at the next opening. Implements `read-store.ts` (collection, drop).
  */
 import { limits } from '../../../kernel/limits.js';
+import { assertSpec } from '../../collection-spec.js';
 import type { Collection, CollectionSpec } from '../../read-store.js';
 import { createCollection, fillIndexes, type CollectionState } from './collection.js';
 import {
@@ -42,15 +43,6 @@ function readDefinition(value: Buffer | undefined): Definition | undefined {
 
 const sameFields = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((field, index) => field === b[index]);
-
-function assertSpec(spec: CollectionSpec): void {
-  if (!/^[a-z_]{1,64}$/.test(spec.name)) throw new RangeError(`a collection is named [a-z_]+, not ${spec.name}`);
-  for (const { fields } of spec.indexes) {
-    if (fields.length === 0 || fields.length > limits.storage.indexFields) {
-      throw new RangeError(`an index of ${spec.name} has 1 to ${limits.storage.indexFields} fields`);
-    }
-  }
-}
 
 /** The definition with an entry for each declared index; new ones are not ready. Undeclared ones are forgotten. */
 function withIndexes(current: Definition | undefined, spec: CollectionSpec, number: number): Definition {

@@ -43,6 +43,12 @@ export function decodeDocument(id: string, value: Buffer): StoredDocument {
   return { id, position, fields: all };
 }
 
+/** The position of a stored document, for those who need no more of it. */
+export function documentPosition(value: Buffer): number {
+  const start = value[0] === binaryMark ? 6 : 1;
+  return Number(value.toString('latin1', start, value.indexOf(',', start)));
+}
+
 export function encodeTombstone(position: number): Buffer {
   const value = Buffer.allocUnsafe(8);
   value.writeDoubleBE(position, 0);

@@ -112,10 +112,12 @@ export function indexPrefix(collection: number, index: number): Buffer {
  * @throws RangeError when its lists make too many: a fault of the declared index.
  */
 export function documentKeys(prefix: Buffer, indexed: readonly string[], id: string, fields: Fields): Buffer[] {
-  let keys: Buffer[] = [prefix];
+  let keys: Buffer[][] = [[prefix]];
   for (const field of indexed) {
     const values = encodeField(fields[field]);
-    keys = keys.flatMap((key) => values.map((value) => Buffer.concat([key, value])));
+    const [first] = values;
+    if (values.length === 1 && first !== undefined) for (const key of keys) key.push(first);
+    else keys = keys.flatMap((key) => values.map((value) => [...key, value]));
     if (keys.length > limits.storage.indexEntries) {
       throw new RangeError(
         `document ${id} has more than ${limits.storage.indexEntries} entries in index ${indexed.join(', ')}`,
@@ -123,7 +125,7 @@ export function documentKeys(prefix: Buffer, indexed: readonly string[], id: str
     }
   }
   const idBytes = Buffer.from(id, 'utf8');
-  return keys.map((key) => Buffer.concat([key, idBytes]));
+  return keys.map((key) => Buffer.concat([...key, idBytes]));
 }
 
 export interface ParsedKey {

@@ -5,6 +5,7 @@
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { Logger } from '../../../kernel/logger.js';
+import { answerUnavailable, answeringCollection, answeringLeases } from '../../answer-unavailable.js';
 import type { ResumePoint } from '../../event-store.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../read-store.js';
 import { openEnvironment } from '../environment.js';
@@ -23,34 +24,6 @@ function parse<T>(value: Buffer | undefined): T | undefined {
 
 const isAbove = (a: ResumePoint, b: ResumePoint): boolean =>
   a.commit > b.commit || (a.commit === b.commit && a.prepare > b.prepare);
-
-/** Every method of the port answers `unavailable` for what the library throws; a caller's fault stays as it is. */
-function translated<A extends readonly unknown[], T>(method: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
-  return async (...args) => {
-    try {
-      return await method(...args);
-    } catch (error) {
-      if (error instanceof ServiceError || error instanceof RangeError) throw error;
-      throw new ServiceError('unavailable', 'The read store can not be used now.', { cause: error });
-    }
-  };
-}
-
-function guarded(collection: Collection): Collection {
-  return {
-    spec: collection.spec,
-    get: translated(collection.get),
-    getMany: translated(collection.getMany),
-    find: translated(collection.find),
-    count: translated(collection.count),
-    write: translated(collection.write),
-    set: translated(collection.set),
-    insert: translated(collection.insert),
-    updateIf: translated(collection.updateIf),
-    remove: translated(collection.remove),
-    purgeTombstones: translated(collection.purgeTombstones),
-  };
-}
 
 /**
  * Opens the read store in the folder `path` and finishes what a crash interrupted.
@@ -73,40 +46,32 @@ export async function openReadStore(path: string, clock: Clock, logger: Logger):
 
   return {
     // Fields are what the caller put in: the store keeps them as they are, so the narrower type is the caller's word.
-    collection: translated(async <F extends Fields>(spec: CollectionSpec) => {
-      const opened = guarded(await collections.open(spec));
+    collection: answerUnavailable(async <F extends Fields>(spec: CollectionSpec) => {
+      const opened = answeringCollection(await collections.open(spec));
       return opened as unknown as Collection<F>;
     }) as ReadStore['collection'],
-    drop: translated(collections.drop),
-    loadCheckpoint: translated(async (projection: string, version: number) =>
+    drop: answerUnavailable(collections.drop),
+    loadCheckpoint: answerUnavailable(async (projection: string, version: number) =>
       parse<ResumePoint>(environment.get('state', checkpointKey(projection, version))),
     ),
-    saveCheckpoint: translated(async (projection: string, version: number, point: ResumePoint) => {
+    saveCheckpoint: answerUnavailable(async (projection: string, version: number, point: ResumePoint) => {
       const key = checkpointKey(projection, version);
       await run((batch) => {
         const stored = parse<ResumePoint>(batch.get('state', key));
         if (stored === undefined || isAbove(point, stored)) batch.put('state', key, Buffer.from(JSON.stringify(point)));
       });
     }),
-    deleteCheckpoint: translated((projection: string, version: number) =>
+    deleteCheckpoint: answerUnavailable((projection: string, version: number) =>
       run((batch) => batch.remove('state', checkpointKey(projection, version))),
     ),
-    activeVersion: translated(async (projection: string) =>
+    activeVersion: answerUnavailable(async (projection: string) =>
       parse<number>(environment.get('state', activeKey(projection))),
     ),
-    activate: translated((projection: string, version: number) =>
+    activate: answerUnavailable((projection: string, version: number) =>
       run((batch) => batch.put('state', activeKey(projection), Buffer.from(`${version}`))),
     ),
-    leases: {
-      take: translated(leases.take),
-      acquire: translated(leases.acquire),
-      renew: translated(leases.renew),
-      release: translated(leases.release),
-      get: translated(leases.get),
-      list: translated(leases.list),
-      purge: translated(leases.purge),
-    },
-    ping: translated(async () => {
+    leases: answeringLeases(leases),
+    ping: answerUnavailable(async () => {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
       if (writer.failing())
         await run((batch) => batch.put('state', Buffer.from('probe'), Buffer.from(`${clock.now()}`)));

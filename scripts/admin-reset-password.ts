@@ -1,0 +1,109 @@
+/** `npm run admin:reset-password -- NAME`: a new password for an account whose own is lost. See `docs/operations.md`. */
+import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline';
+import { createGateway } from '../src/commands/gateway.js';
+import { accountsAggregate } from '../src/commands/aggregate.js';
+import { userField } from '../src/commands/accounts.js';
+import { followAccounts } from '../src/commands/accounts-view.js';
+import { openDataKeyStore } from '../src/commands/data-keys.js';
+import { ensureServiceIdentity } from '../src/commands/service-identity.js';
+import { systemContext } from '../src/commands/system.js';
+import { userByName } from '../src/domain/accounts/accounts.js';
+import { systemClock } from '../src/kernel/clock.js';
+import { streams } from '../src/kernel/event.js';
+import { randomIds } from '../src/kernel/ids.js';
+import { createKeyring } from '../src/security/keyring.js';
+import { loadMasterKey } from '../src/security/master-key-source.js';
+import { createPasswordHasher } from '../src/security/passwords.js';
+import { lastRevision } from '../src/storage/event-store.js';
+import {
+  CommandError,
+  exitCodes,
+  parseArguments,
+  plainLogger,
+  runCommand,
+  say,
+  UsageError,
+} from './maintenance/command-line.js';
+import { openInstallation } from './maintenance/installation.js';
+import type { Installation } from './maintenance/installation.js';
+
+const usage = `Usage: npm run admin:reset-password -- NAME [--stdin]
+
+Gives the account NAME a new password and prints it; its tokens end. --stdin: takes the first line of the standard input
+as the password (12 to 256 characters) and prints nothing. Uses the stores and the master key that the environment names.
+Embedded stores let one process in: stop the service first.`;
+
+await runCommand(usage, async (argv, signal) => {
+  const { positional, flags } = parseArguments(argv, ['--stdin'], 1);
+  const [name] = positional;
+  if (name === undefined) throw new UsageError('The name of the account is missing');
+  const password = flags.has('--stdin') ? await firstLine() : randomBytes(18).toString('base64url');
+  if (password.length < 12 || password.length > 256) throw new UsageError('A password has 12 to 256 characters');
+  const installation = await openInstallation({ signal });
+  try {
+    await resetPassword(installation, name, password);
+  } finally {
+    await installation.close();
+  }
+  say(`The password of ${name} is changed; whoever was signed in with the old one is signed out.`);
+  if (!flags.has('--stdin')) say(password);
+  return exitCodes.done;
+});
+
+/** @throws CommandError, WrongMasterKeyError, ServiceError */
+async function resetPassword(installation: Installation, name: string, password: string): Promise<void> {
+  const { config, eventStore, readStore } = installation;
+  const [clock, ids, logger] = [systemClock, randomIds, plainLogger];
+  if ((await lastRevision(eventStore, streams.service)) === undefined) {
+    throw new CommandError('No service has started on these stores yet: there are no accounts.');
+  }
+  const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate: false });
+  if (!loaded.ok) throw new CommandError(`The master key can not be used: ${loaded.error}.`);
+  const keyring = createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
+  const view = followAccounts(eventStore, logger);
+  const hasher = createPasswordHasher();
+  try {
+    // Refuses a wrong master key before anything is sealed with it.
+    await ensureServiceIdentity({ eventStore, keyring, clock, ids });
+    await view.caughtUp();
+    const gateway = await createGateway(accountsAggregate(), {
+      eventStore,
+      projections: { applied: view.applied },
+      clock,
+      ids,
+      logger,
+      readOnly: () => view.failure(),
+    });
+    try {
+      const user = userByName(view.accounts, name);
+      if (user === undefined) throw new CommandError(`There is no account "${name}".`);
+      const hashed = await hasher.hash(password);
+      if (hashed.kind !== 'hashed') throw new CommandError('The password could not be hashed: try again.');
+      const sealed = await keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
+      await gateway.execute(
+        { type: 'ChangeUserPassword', id: user.id, password: sealed },
+        systemContext('password reset'),
+        () => undefined,
+      );
+      // The old hash can be read no more; personal fields have a key of their own.
+      const personal = [user.display_name?.key_id, user.email?.key_id];
+      if (!personal.includes(user.password.key_id)) await keyring.shred(user.password.key_id);
+    } finally {
+      await gateway.close();
+    }
+  } finally {
+    await view.close();
+    hasher.close();
+    keyring.close();
+  }
+}
+
+async function firstLine(): Promise<string> {
+  const lines = createInterface({ input: process.stdin });
+  for await (const line of lines) {
+    lines.close();
+    return line;
+  }
+  return '';
+}

@@ -1,0 +1,72 @@
+/** `npm run log:import -- FILE`: an archive into an empty installation. See `docs/operations.md`. */
+import { importLog } from '../src/storage/log-archive/import-log.js';
+import { verifyArchive } from '../src/storage/log-archive/verify-log.js';
+import {
+  CommandError,
+  exitCodes,
+  isReadable,
+  parseArguments,
+  runCommand,
+  say,
+  UsageError,
+} from './maintenance/command-line.js';
+import { archiveScope, importedProjections, logCheck, openInstallation } from './maintenance/installation.js';
+import { printProblems } from './maintenance/log-report.js';
+import { createProgressBar } from './maintenance/progress-bar.js';
+
+const usage = `Usage: npm run log:import -- FILE
+
+Verifies FILE, an archive of npm run log:export, and writes it into the installation that the environment names
+(SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL), which must be empty. Cut off, it goes on when it is run again.`;
+
+await runCommand(usage, async (argv, signal) => {
+  const [path] = parseArguments(argv, [], 1).positional;
+  if (path === undefined) throw new UsageError('The archive to import is missing');
+  if (!(await isReadable(path))) throw new CommandError(`${path} can not be read.`);
+  const verifying = createProgressBar('verifying', 'events');
+  const verified = await verifyArchive(path, {
+    check: logCheck,
+    signal,
+    onProgress: (bytes, total, events) => verifying.update(bytes / total, events),
+  });
+  verifying.finish();
+  if (signal.aborted) return exitCodes.interrupted;
+  if (printProblems(verified.problems, verified.problemCount)) {
+    throw new CommandError(`${path} is not imported: it is damaged, or was made of a damaged log.`);
+  }
+  const installation = await openInstallation({ signal, mayBeNew: true, mayBeHalf: true });
+  try {
+    const { eventStore, readStore, name } = installation;
+    const total = verified.log.events;
+    const bar = createProgressBar('importing', 'events');
+    const { prefix, collections } = archiveScope;
+    const report = await importLog({
+      path,
+      eventStore,
+      readStore,
+      prefix,
+      collections,
+      projections: importedProjections,
+      signal,
+      onProgress: (_bytes, events) => bar.update(total === 0 ? 1 : events / total, events),
+    });
+    bar.finish();
+    if (report === undefined) {
+      say('Interrupted: run the same command again to go on. Do not start a service on these stores before.');
+      return exitCodes.interrupted;
+    }
+    if (!report.written) {
+      say(`This archive was imported into ${name} before: nothing was done.`);
+      return exitCodes.done;
+    }
+    say(`Imported ${report.events} events and ${report.documents} documents into ${name}.`);
+    if (report.skipped > 0) say(`${report.skipped} of the events were there from a run that was cut off.`);
+    for (const { stream, first } of report.renumbered) {
+      say(`${stream}: its first ${first} events have expired; the others count from revision 0 now.`);
+    }
+    say('Start the service with the master key of the installation that was exported: data keys stay wrapped by it.');
+    return exitCodes.done;
+  } finally {
+    await installation.close();
+  }
+});

@@ -1,0 +1,98 @@
+/**
+ * What the maintenance commands share as programs: arguments, signals, one clear sentence for whatever goes wrong, exit
+ * codes. 0 done; 1 it could not be done, or something is wrong with what was looked at; 2 wrong arguments; 130 interrupted.
+ */
+import { access, constants } from 'node:fs/promises';
+import { ConfigError } from '../../src/config.js';
+import { errorText, ServiceError } from '../../src/kernel/errors.js';
+import type { Logger } from '../../src/kernel/logger.js';
+
+/** The arguments can't be used. */
+export class UsageError extends Error {}
+
+/** It can't be done; the message is one sentence for the person who asked for it. */
+export class CommandError extends Error {}
+
+export interface Arguments {
+  readonly positional: readonly string[];
+  readonly flags: ReadonlySet<string>;
+}
+
+/**
+ * @param flags that are known, each without a value
+ * @throws UsageError
+ */
+export function parseArguments(argv: readonly string[], flags: readonly string[], maxPositional: number): Arguments {
+  const given = new Set<string>();
+  const positional: string[] = [];
+  for (const argument of argv) {
+    if (!argument.startsWith('-')) positional.push(argument);
+    else if (flags.includes(argument)) given.add(argument);
+    else throw new UsageError(`${argument} is not an option of this command`);
+  }
+  const [extra] = positional.slice(maxPositional);
+  if (extra !== undefined) throw new UsageError(`"${extra}" is one argument too many`);
+  return { positional, flags: given };
+}
+
+export const exitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+export const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Whether a file is there and may be read. */
+export async function isReadable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Warnings and errors as lines on standard error. */
+export const plainLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: (fields, message) => complain(`warning: ${message} ${JSON.stringify(fields)}`),
+  error: (fields, message) => complain(`error: ${message} ${JSON.stringify(fields)}`),
+};
+
+/** The sentence that explains an error, and the causes that its makers have given it. */
+function sentence(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // A fault of the program is told with its kind; what was meant for a person is a sentence already.
+  const fault = [Error, TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error.constructor === kind);
+  const text = fault ? errorText(error) : error.message;
+  return error instanceof ServiceError && error.cause !== undefined ? `${text} (${errorText(error.cause)})` : text;
+}
+
+/** Runs a command and ends the process with its exit code. SIGINT and SIGTERM abort the signal, the second one at once. */
+export async function runCommand(
+  usage: string,
+  command: (argv: readonly string[], signal: AbortSignal) => Promise<ExitCode>,
+): Promise<void> {
+  const stop = new AbortController();
+  const onSignal = (): void => {
+    if (stop.signal.aborted) process.exit(exitCodes.interrupted);
+    stop.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  const argv = process.argv.slice(2);
+  if (argv.includes('--help')) {
+    say(usage);
+    return;
+  }
+  try {
+    process.exitCode = await command(argv, stop.signal);
+  } catch (error) {
+    if (error instanceof UsageError) complain(`${error.message}.\n\n${usage}`);
+    else if (error instanceof ConfigError) complain(`The configuration can not be used:\n${error.message}`);
+    else complain(sentence(error));
+    process.exitCode = error instanceof UsageError ? exitCodes.usage : exitCodes.failed;
+  }
+  process.off('SIGINT', onSignal);
+  process.off('SIGTERM', onSignal);
+}

@@ -1,0 +1,104 @@
+/**
+ * The installation that a maintenance command works on: the stores that the environment names, opened as the service
+ * opens them, and what of them an archive carries.
+ */
+import { join } from 'node:path';
+import { dataKeyCollection } from '../../src/commands/data-keys.js';
+import { factRetentions } from '../../src/commands/facts.js';
+import type { Config } from '../../src/config.js';
+import { readConfig } from '../../src/config.js';
+import { keptSnapshots } from '../../src/delivery/kept.js';
+import type { ServiceEvent } from '../../src/domain/service-identity.js';
+import { readEvent } from '../../src/domain/upcast.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import type { RecordedEvent } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { groupName, groupVersion } from '../../src/projections/read-models.js';
+import type { EventStore } from '../../src/storage/event-store.js';
+import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
+import { readImportMarker } from '../../src/storage/log-archive/import-marker.js';
+import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
+import { DataFolderError, openStores } from '../../src/storage/open-stores.js';
+import type { OpenStores } from '../../src/storage/open-stores.js';
+import { commandClaims } from '../../src/telemetry/command-claims.js';
+import { telemetryCollections } from '../../src/telemetry/node-documents.js';
+import { CommandError, isReadable, plainLogger } from './command-line.js';
+
+/** Streams and collections that are moved with an installation; what folds make again is not. */
+export const archiveScope: ArchiveScope = {
+  prefix: streams.prefix,
+  retentions: factRetentions,
+  collections: [dataKeyCollection, keptSnapshots, commandClaims, telemetryCollections.seen],
+};
+
+/** Read models that must not have begun where an archive is imported. */
+export const importedProjections = [{ name: groupName, version: groupVersion }] as const;
+
+const expiring: ReadonlySet<string> = new Set(factRetentions.map(({ stream }) => stream));
+
+export const logCheck: LogCheckOptions = {
+  expires: (stream) => expiring.has(stream),
+  unreadable(event: RecordedEvent) {
+    try {
+      readEvent(event);
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  },
+};
+
+export interface Installation extends OpenStores {
+  readonly config: Config;
+  /** A word for where it is. */
+  readonly name: string;
+}
+
+export interface InstallationOptions {
+  readonly signal: AbortSignal;
+  /** Whether there may be nothing yet: only for an import. */
+  readonly mayBeNew?: boolean;
+  /** Whether it may hold half of an import: only for the import that goes on, and for looking. */
+  readonly mayBeHalf?: boolean;
+}
+
+/** How long an external store is waited for. */
+const giveUpMs = 30_000;
+
+/** @throws ConfigError, CommandError, ServiceError `unavailable` */
+export async function openInstallation(options: InstallationOptions): Promise<Installation> {
+  const config = readConfig(process.env);
+  const given = (name: string): string | undefined => process.env[name] || undefined;
+  const [eventStoreUrl, mongoUrl] = [given('SVC_EVENTSTORE_URL'), given('SVC_MONGODB_URL')];
+  const { dataDir } = config;
+  const embedded = eventStoreUrl === undefined || mongoUrl === undefined;
+  if (embedded && options.mayBeNew !== true && !(await isReadable(join(dataDir, 'format.json')))) {
+    throw new CommandError(`There is no installation in the data folder ${dataDir}: set SVC_DATA_DIR to one.`);
+  }
+  let stores: OpenStores;
+  try {
+    const clock = systemClock;
+    stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger: plainLogger, giveUpMs, ...options });
+  } catch (error) {
+    if (!(error instanceof DataFolderError)) throw error;
+    throw new CommandError(`${error.message} Embedded stores let one process in: stop the service first.`);
+  }
+  try {
+    if (options.mayBeHalf !== true && (await readImportMarker(stores.readStore))?.state === 'running') {
+      throw new CommandError('These stores hold half of an import: run npm run log:import with the same file again.');
+    }
+  } catch (error) {
+    await stores.close();
+    throw error;
+  }
+  const place = [eventStoreUrl === undefined ? dataDir : 'EventStoreDB', mongoUrl === undefined ? dataDir : 'MongoDB'];
+  return { ...stores, config, name: [...new Set(place)].join(' and ') };
+}
+
+/** The id of the installation, null before a service has started on it. @throws ServiceError `unavailable` */
+export async function installationId(eventStore: EventStore): Promise<string | null> {
+  for await (const event of eventStore.read(streams.service, { direction: 'forward', from: 'start', maxCount: 1 })) {
+    return (readEvent(event) as unknown as ServiceEvent).data.installation_id;
+  }
+  return null;
+}

@@ -1,0 +1,100 @@
+/** `npm run projections:rebuild [-- NAME] [--check]`: read models made anew, or compared. See `docs/operations.md`. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../src/kernel/clock.js';
+import { silentLogger } from '../src/kernel/logger.js';
+import { checkReadModels } from '../src/projections/check.js';
+import { readModels } from '../src/projections/read-models.js';
+import { rebuildReadModels } from '../src/projections/rebuild.js';
+import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
+import { exitCodes, parseArguments, plainLogger, runCommand, say, UsageError } from './maintenance/command-line.js';
+import type { ExitCode } from './maintenance/command-line.js';
+import { openInstallation } from './maintenance/installation.js';
+import type { Installation } from './maintenance/installation.js';
+import { createProgressBar } from './maintenance/progress-bar.js';
+
+const names = readModels.map(({ name }) => name);
+const usage = `Usage: npm run projections:rebuild [-- NAME] [--check]
+
+Folds the log again into new read models beside those that are shown, and shows the new ones when they hold all of it.
+NAME: one of them only (${names.join(', ')}).
+--check: changes nothing, but compares what is shown with a fresh fold and prints differences; exit code 1 if there are.
+Cut off, a rebuild goes on when it is run again. A service may run meanwhile unless its stores are embedded.`;
+
+await runCommand(usage, async (argv, signal) => {
+  const { positional, flags } = parseArguments(argv, ['--check'], 1);
+  const [only] = positional;
+  if (only !== undefined && !names.includes(only)) {
+    throw new UsageError(`There is no read model "${only}"`);
+  }
+  const installation = await openInstallation({ signal });
+  try {
+    return flags.has('--check') ? await check(installation, only, signal) : await rebuild(installation, only, signal);
+  } finally {
+    await installation.close();
+  }
+});
+
+async function rebuild(
+  { eventStore, readStore }: Installation,
+  only: string | undefined,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const bar = createProgressBar(`rebuilding ${only ?? 'all read models'}`, 'events');
+  const onProgress = (events: number, position: number, head: number): void =>
+    bar.update(head === 0 ? 1 : position / head, events);
+  const outcome = await rebuildReadModels({ eventStore, readStore, logger: plainLogger, only, signal, onProgress });
+  bar.finish();
+  if (outcome.kind === 'interrupted') {
+    say('Interrupted: run the same command again to go on. What is shown has not changed.');
+    return exitCodes.interrupted;
+  }
+  const from = outcome.resumed ? ', going on with a run that was cut off' : '';
+  say(`Rebuilt ${only ?? 'all read models'} from ${outcome.events} events${from}; the new ones are shown.`);
+  if (!outcome.dropped) say('An instance still reads the old ones: the next rebuild drops them.');
+  return exitCodes.done;
+}
+
+async function check(
+  { eventStore, readStore }: Installation,
+  only: string | undefined,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const folder = await mkdtemp(join(tmpdir(), 'read-models-check-'));
+  const scratch = await openEmbedded({ dataDir: folder, clock: systemClock, logger: silentLogger });
+  try {
+    const bars = {
+      folding: createProgressBar('folding the log', 'bytes or events of it'),
+      comparing: createProgressBar('comparing', 'documents'),
+    };
+    let phase: keyof typeof bars = 'folding';
+    const report = await checkReadModels({
+      eventStore,
+      readStore,
+      scratch: scratch.readStore,
+      clock: systemClock,
+      logger: plainLogger,
+      only,
+      signal,
+      onProgress(now, done, of) {
+        if (now !== phase) bars[phase].finish();
+        phase = now;
+        bars[now].update(of === 0 ? 1 : done / of, done);
+      },
+    });
+    bars[phase].finish();
+    if (report === undefined) return exitCodes.interrupted;
+    for (const difference of report.differences) say(`DIFFERENT: ${difference}`);
+    const more = report.differenceCount - report.differences.length;
+    if (more > 0) say(`… and ${more} more`);
+    say(`${report.documents} documents compared with a fresh fold: ${report.differenceCount} different.`);
+    if (report.behind > 0) {
+      say(`${report.behind} were not compared: the read models that are shown have not followed the log that far.`);
+    }
+    return report.differenceCount > 0 ? exitCodes.failed : exitCodes.done;
+  } finally {
+    await scratch.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * Appends with a certain answer in a certain time: every try has a timeout of its own, for the client has none; what was
+ * certainly not written is tried again, everything else is told as it is. A try is over, or its client gone, before the
+ * next begins: two at once of the same events confuse the server. Implements `event-store.ts` (append).
+ */
+import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
+import { backoff, sleep, timedOut, withDeadline } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { errorText, unreachable } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import type { AppendOutcome, ExpectedRevision } from '../event-store.js';
+import { classicCredentials, type BatchPath } from './batch-path.js';
+import type { Connection, Lease } from './connection.js';
+import { appendFailure, type AppendFailure } from './failure.js';
+import { toNumber } from './positions.js';
+
+export interface Appender {
+  append(stream: string, expected: ExpectedRevision, events: readonly EventData[]): Promise<AppendOutcome>;
+}
+
+export interface AppenderOptions {
+  readonly url: string;
+  readonly connection: Connection;
+  readonly batchPath: BatchPath;
+  readonly clock: Clock;
+}
+
+/** What is known about a client while it is in use. */
+interface ClientState {
+  /** An append has come back since the last failure: now more may follow without waiting, in order. */
+  warm: boolean;
+  first: Promise<void> | undefined;
+  readonly running: Set<Try>;
+}
+
+interface Try {
+  /** Another append was in flight on this client at the same time. */
+  shared: boolean;
+}
+
+type TryOutcome = AppendFailure | { readonly kind: 'appended'; readonly revision: number; readonly position?: number };
+
+export function createAppender(options: AppenderOptions): Appender {
+  const { connection, clock, batchPath } = options;
+  const { appendTryMs, appendRetryMs, appendsWaiting, disposeMs, retryMinMs, retryMaxMs } = limits.eventStoreDb;
+  const states = new WeakMap<EventStoreDBClient, ClientState>();
+  const classic = classicCredentials(options.url);
+  let waiting = 0;
+
+  function stateOf({ client }: Lease): ClientState {
+    const known = states.get(client);
+    if (known !== undefined) return known;
+    const state: ClientState = { warm: false, first: undefined, running: new Set() };
+    states.set(client, state);
+    return state;
+  }
+
+  /**
+   * Appends at once on a client that has not appended yet overtake each other, so one goes ahead and is waited for.
+   * Returns how to say that it is over; undefined when there was no time left.
+   */
+  async function enter(state: ClientState, until: number): Promise<((well: boolean) => void) | undefined> {
+    while (!state.warm && state.first !== undefined) {
+      const left = until - clock.monotonic();
+      if (left <= 0 || (await withDeadline(state.first, left)) === timedOut) return undefined;
+    }
+    let leave = (): void => undefined;
+    if (!state.warm) {
+      state.first = new Promise((resolve) => {
+        leave = resolve;
+      });
+    }
+    const goesAhead = !state.warm;
+    return (well) => {
+      state.warm = well;
+      if (goesAhead) state.first = undefined;
+      leave();
+    };
+  }
+
+  async function send(
+    lease: Lease,
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventData[],
+    timeoutMs: number,
+  ): Promise<TryOutcome> {
+    const state = stateOf(lease);
+    const mine: Try = { shared: state.running.size > 0 };
+    for (const other of state.running) other.shared = true;
+    state.running.add(mine);
+    const usesBatch = batchPath.owned() || classic === undefined;
+    const call = lease.client.appendToStream(stream, [...events], {
+      expectedRevision: typeof expected === 'number' ? BigInt(expected) : expected,
+      requiresLeader: true,
+      ...(usesBatch
+        ? { deadline: limits.eventStoreDb.appendDeadlineMs }
+        : { deadline: timeoutMs, credentials: classic }),
+    });
+    try {
+      const result = await withDeadline(call, timeoutMs);
+      if (result === timedOut) {
+        call.catch(() => undefined);
+        await connection.discard(lease, 'an append was not answered');
+        return { kind: 'unknown', cause: `no answer within ${Math.round(timeoutMs)} ms` };
+      }
+      const revision = toNumber(result.nextExpectedRevision);
+      return { kind: 'appended', revision, ...(result.position && { position: toNumber(result.position.commit) }) };
+    } catch (error) {
+      return appendFailure(error, !mine.shared || !usesBatch);
+    } finally {
+      state.running.delete(mine);
+    }
+  }
+
+  async function tryOnce(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventData[],
+    started: number,
+  ): Promise<TryOutcome> {
+    // Throwing the client away takes its time too.
+    const until = started + limits.events.appendTimeoutMs - disposeMs;
+    let lease: Lease;
+    try {
+      lease = await connection.lease();
+    } catch (error) {
+      return { kind: 'refused', cause: errorText(error) };
+    }
+    const left = Math.min(appendTryMs, until - clock.monotonic());
+    const leave = await enter(stateOf(lease), clock.monotonic() + left);
+    if (leave === undefined) return { kind: 'refused', cause: 'the append before it was not answered' };
+    let outcome: TryOutcome = { kind: 'unknown', cause: 'the append threw' };
+    try {
+      outcome = await send(
+        lease,
+        stream,
+        expected,
+        events,
+        Math.max(1, Math.min(appendTryMs, until - clock.monotonic())),
+      );
+    } finally {
+      leave(outcome.kind === 'appended' || outcome.kind === 'conflict');
+    }
+    if (outcome.kind === 'not_written' && outcome.discard) await connection.discard(lease, outcome.cause);
+    return outcome;
+  }
+
+  async function appendWithin(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventData[],
+  ): Promise<AppendOutcome> {
+    const started = clock.monotonic();
+    for (let attempt = 0; ; attempt += 1) {
+      const outcome = await tryOnce(stream, expected, events, started);
+      switch (outcome.kind) {
+        case 'appended':
+          return { kind: 'appended', revision: outcome.revision, position: outcome.position };
+        case 'conflict':
+          return { kind: 'conflict', actual: outcome.actual };
+        case 'unknown':
+          return { kind: 'unknown', cause: outcome.cause };
+        case 'refused':
+          return { kind: 'unavailable', cause: outcome.cause };
+        case 'not_written':
+          if (clock.monotonic() - started >= appendRetryMs) return { kind: 'unavailable', cause: outcome.cause };
+          await sleep(backoff(attempt, retryMinMs, retryMaxMs));
+          break;
+        default:
+          return unreachable(outcome);
+      }
+    }
+  }
+
+  return {
+    async append(stream, expected, events) {
+      if (waiting >= appendsWaiting) return { kind: 'unavailable', cause: 'too many appends are waiting' };
+      waiting += 1;
+      try {
+        return await appendWithin(stream, expected, events);
+      } finally {
+        waiting -= 1;
+      }
+    },
+  };
+}

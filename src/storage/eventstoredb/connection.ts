@@ -1,0 +1,75 @@
+/**
+ * The client objects of one adapter: one for appends, one for reads and subscriptions. A client that can not go on is
+ * thrown away, wholly, before the next takes its place: the client package keeps the appends in flight of all clients in
+ * one table, so an old one that fails late would reject those of the new. Not the calls: each has its own file.
+ */
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { sleep, withDeadline } from '../../kernel/background.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+
+/** A client while it is in use. */
+export interface Lease {
+  readonly client: EventStoreDBClient;
+}
+
+export interface Connection {
+  /** The running client. @throws ServiceError `unavailable` when closed, or while the old one is being disposed of. */
+  lease(): Promise<Lease>;
+  /** Throws a client away; a no-op for one that was thrown away before. */
+  discard(lease: Lease, cause: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Sets what the adapter depends on, whatever the URL says.
+ * @throws TypeError for a URL that is none; the message does not repeat it, for it may hold a password
+ */
+export function connectionString(url: string): string {
+  if (!/^esdb(\+discover)?:\/\/[^/?]+/.test(url)) {
+    throw new TypeError('the event store URL must look like esdb://host:2113 or esdb+discover://host:2113');
+  }
+  const [address = '', query = ''] = url.split('?');
+  const wanted = query
+    .split('&')
+    .filter((pair) => pair !== '' && !/^(throwOnAppendFailure|nodePreference)=/i.test(pair));
+  return `${address}?${[...wanted, 'throwOnAppendFailure=true', 'nodePreference=leader'].join('&')}`;
+}
+
+export function openConnection(url: string, what: string, logger: Logger): Connection {
+  const text = connectionString(url);
+  const create = (): Lease => ({ client: EventStoreDBClient.connectionString(text) });
+  let lease: Lease | undefined;
+  let disposing: Promise<void> = Promise.resolve();
+  let closed = false;
+
+  async function dispose({ client }: Lease): Promise<void> {
+    await withDeadline(client.dispose(), limits.eventStoreDb.disposeMs);
+    // The error that a cancelled stream ends with comes a turn later.
+    await sleep(1);
+  }
+
+  return {
+    async lease() {
+      await disposing;
+      if (closed) throw new ServiceError('unavailable', 'The event store is closed.');
+      lease ??= create();
+      return lease;
+    },
+    async discard(old, cause) {
+      if (lease !== old) return disposing;
+      lease = undefined;
+      logger.warn({ cause }, `the event store client for ${what} is thrown away and replaced`);
+      disposing = dispose(old).catch(() => undefined);
+      return disposing;
+    },
+    async close() {
+      closed = true;
+      const last = lease;
+      lease = undefined;
+      await disposing;
+      if (last !== undefined) await dispose(last).catch(() => undefined);
+    },
+  };
+}

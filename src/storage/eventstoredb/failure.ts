@@ -1,0 +1,88 @@
+/**
+ * What an error of the client means: whether an append may have been written, and whether the client can go on. Decides
+ * by `type` and `code`; texts only where the client gives nothing else. Pure. Facts: a raw error with code 14 comes from
+ * the probe before the append; "not ready" is an unknown error with a text; a failed discovery is remembered for ever.
+ */
+import { ErrorType, NO_STREAM, type CommandError, type WrongExpectedVersionError } from '@eventstore/db-client';
+import { errorText } from '../../kernel/errors.js';
+
+export type AppendFailure =
+  | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
+  /** Certainly not written, and worth another try. `discard`: this client never recovers. */
+  | { readonly kind: 'not_written'; readonly cause: string; readonly discard: boolean }
+  /** Certainly not written, and another try would end the same way. */
+  | { readonly kind: 'refused'; readonly cause: string }
+  /** Written or not, now or later. */
+  | { readonly kind: 'unknown'; readonly cause: string };
+
+const field = (error: unknown, name: string): unknown =>
+  typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[name] : undefined;
+
+const messageOf = (error: unknown): string => {
+  const message = field(error, 'message');
+  return typeof message === 'string' ? message : '';
+};
+
+/** A sentence without secrets: the client's errors carry no content of events. */
+export function failureText(error: unknown): string {
+  const type = field(error, 'type');
+  const text = messageOf(error);
+  if (typeof type === 'string') return text === '' ? type : `${type}: ${text}`;
+  return errorText(error);
+}
+
+export const isFailedDiscovery = (error: unknown): boolean => messageOf(error).startsWith('Failed to discover');
+export const isNotLeader = (error: unknown): boolean => field(error, 'type') === ErrorType.NOT_LEADER;
+export const isMissingStream = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_NOT_FOUND;
+export const isTombstoned = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_DELETED;
+/** Servers up to 23.10 drop a live subscription so when one append is large: an everyday event. */
+export const isTooSlow = (error: unknown): boolean => field(error, 'type') === ErrorType.TIMEOUT;
+
+/** The client's own errors carry a type; those that it passes on raw do not. */
+const isClientError = (error: unknown): error is CommandError => typeof field(error, 'type') === 'string';
+
+const notReady = /Server Is (Not Ready|Busy|Too Busy)/i;
+const neverSent = /No connection established|ECONNREFUSED|EHOSTUNREACH|ENOTFOUND|Name resolution failed/i;
+
+function conflict(error: WrongExpectedVersionError): AppendFailure {
+  const { actualVersion } = error;
+  return { kind: 'conflict', actual: actualVersion === NO_STREAM ? 'no_stream' : Number(actualVersion) };
+}
+
+/**
+ * @param alone no other append was in flight on the client: the client rejects all of them with the error of one, so
+ * only then does "never sent" or "not the leader" speak of this append
+ */
+export function appendFailure(error: unknown, alone: boolean): AppendFailure {
+  const cause = failureText(error);
+  const unlessShared = (failure: AppendFailure): AppendFailure => (alone ? failure : { kind: 'unknown', cause });
+  if (isFailedDiscovery(error)) return { kind: 'not_written', cause, discard: true };
+  if (!isClientError(error)) {
+    // Only the capability probe fails unconverted, and it comes before the append.
+    return field(error, 'code') === 14 ? { kind: 'not_written', cause, discard: false } : { kind: 'unknown', cause };
+  }
+  switch (error.type) {
+    case ErrorType.WRONG_EXPECTED_VERSION:
+      return conflict(error);
+    case ErrorType.NOT_LEADER:
+      return unlessShared({ kind: 'not_written', cause, discard: false });
+    case ErrorType.UNAVAILABLE:
+      if (notReady.test(cause)) return { kind: 'not_written', cause, discard: false };
+      return neverSent.test(cause)
+        ? unlessShared({ kind: 'not_written', cause, discard: false })
+        : { kind: 'unknown', cause };
+    case ErrorType.UNKNOWN:
+      if (notReady.test(cause)) return { kind: 'not_written', cause, discard: false };
+      return /Could not recognize BadRequest|RESOURCE_EXHAUSTED/.test(cause)
+        ? { kind: 'refused', cause }
+        : { kind: 'unknown', cause };
+    case ErrorType.STREAM_DELETED:
+    case ErrorType.ACCESS_DENIED:
+    case ErrorType.MAXIMUM_APPEND_SIZE_EXCEEDED:
+    case ErrorType.INVALID_ARGUMENT:
+    case ErrorType.MISSING_REQUIRED_METADATA_PROPERTY:
+      return { kind: 'refused', cause };
+    default:
+      return { kind: 'unknown', cause };
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * Fold checkpoints in a stream of their own per name: chunks of bytes, then a manifest that names them. What is kept is
+ * bounded by `$maxCount`, set wide enough for the old set and the new one before the new one is written, so that a crash
+ * in between leaves the old. Outside of the prefix of the service's streams: no subscription delivers them.
+ * Implements `event-store.ts` (fold checkpoints), `domain.md` ("Fold checkpoint").
+ */
+import { createHash } from 'node:crypto';
+import { BACKWARDS, binaryEvent, END, jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';
+import { ServiceError } from '../../kernel/errors.js';
+import type { Ids } from '../../kernel/ids.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { FoldCheckpoint } from '../event-store.js';
+import type { Connection } from './connection.js';
+import { readPage } from './read.js';
+
+const chunkType = 'FoldChunk';
+const manifestType = 'FoldCheckpoint';
+
+export const foldStream = (name: string): string => `fold-${name}`;
+
+interface Manifest {
+  readonly [field: string]: string | number;
+  readonly foldVersion: number;
+  readonly revision: number;
+  readonly position: number;
+  readonly sha256: string;
+  /** Of the bytes as they are stored, so that a set that is not whole is noticed. */
+  readonly storedSha256: string;
+  readonly set: string;
+  readonly chunks: number;
+}
+
+export interface FoldAppends {
+  /** Appends one event, again and again until it surely stands. @throws ServiceError `unavailable` */
+  append(stream: string, event: EventData): Promise<void>;
+  /** Sets how many events of a stream stay readable. @throws ServiceError `unavailable` */
+  keep(stream: string, maxCount: number): Promise<void>;
+}
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+function readBack(
+  connection: Connection,
+  stream: string,
+  from: bigint | typeof END,
+): Promise<readonly ResolvedEvent[]> {
+  return readPage(connection, ({ client }) =>
+    client.readStream(stream, {
+      direction: BACKWARDS,
+      fromRevision: from,
+      maxCount: limits.eventStoreDb.foldPageEvents,
+      requiresLeader: true,
+    }),
+  );
+}
+
+/** Undefined when there is none, or none that is whole. @throws ServiceError `unavailable` */
+export async function loadFold(
+  connection: Connection,
+  name: string,
+  logger: Logger,
+): Promise<FoldCheckpoint | undefined> {
+  const stream = foldStream(name);
+  let manifest: Manifest | undefined;
+  const chunks = new Map<number, Uint8Array>();
+  let from: bigint | typeof END = END;
+  for (let searched = 0; searched < limits.eventStoreDb.foldSearchEvents;) {
+    const page: readonly ResolvedEvent[] = await readBack(connection, stream, from);
+    for (const { event } of page) {
+      if (event === undefined) continue;
+      // Chunks behind the last manifest belong to a set that was never finished.
+      if (event.type === manifestType && event.isJson) manifest ??= event.data as unknown as Manifest;
+      if (manifest === undefined || event.type !== chunkType || event.isJson) continue;
+      const { set, index } = event.metadata as unknown as { readonly set: string; readonly index: number };
+      if (set === manifest.set) chunks.set(index, event.data);
+    }
+    if (manifest !== undefined && chunks.size === manifest.chunks) break;
+    const last = page.at(-1)?.event;
+    if (last === undefined || last.revision === 0n) break;
+    searched += page.length;
+    from = last.revision - 1n;
+  }
+  if (manifest === undefined) return undefined;
+  const bytes = Buffer.concat(
+    Array.from({ length: manifest.chunks }, (_, index) => chunks.get(index) ?? new Uint8Array()),
+  );
+  if (sha256(bytes) !== manifest.storedSha256) {
+    logger.warn({ stream }, 'a fold checkpoint is not whole and is not used');
+    return undefined;
+  }
+  const { foldVersion, revision, position, sha256: told } = manifest;
+  return { foldVersion, revision, position, sha256: told, bytes };
+}
+
+/** Not to be called twice at once for one name. @throws ServiceError `unavailable` */
+export async function saveFold(
+  appends: FoldAppends,
+  ids: Ids,
+  name: string,
+  checkpoint: FoldCheckpoint,
+): Promise<void> {
+  const stream = foldStream(name);
+  const { foldVersion, revision, position, bytes } = checkpoint;
+  const size = limits.eventStoreDb.foldChunkBytes;
+  const chunks = Math.ceil(bytes.byteLength / size);
+  if (2 * (chunks + 1) > limits.eventStoreDb.foldSearchEvents) {
+    throw new ServiceError(
+      'unavailable',
+      `A fold checkpoint of ${bytes.byteLength} bytes is too large for the event store.`,
+    );
+  }
+  await appends.keep(stream, limits.eventStoreDb.foldSearchEvents);
+  const set = ids.next();
+  for (let index = 0; index < chunks; index += 1) {
+    const data = bytes.subarray(index * size, (index + 1) * size);
+    await appends.append(
+      stream,
+      binaryEvent({ id: ids.next(), type: chunkType, data, metadata: { set, index } }) as EventData,
+    );
+  }
+  const manifest: Manifest = {
+    foldVersion,
+    revision,
+    position,
+    sha256: checkpoint.sha256,
+    storedSha256: sha256(bytes),
+    set,
+    chunks,
+  };
+  await appends.append(stream, jsonEvent({ id: ids.next(), type: manifestType, data: manifest }) as EventData);
+  // The new set stands: room for it, for the next one, and for one that a crash leaves unfinished.
+  await appends.keep(stream, 3 * (chunks + 1));
+}

@@ -1,0 +1,57 @@
+/**
+ * A bounded number of places, with a queue that waits for a limited time. Reads and subscriptions of the whole process
+ * share theirs: the connection to one server carries 100 streams, and every further call on it hangs without an error.
+ */
+import { ServiceError } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+
+export interface Places {
+  /**
+   * Resolves with how to give the place back, which may be called more than once.
+   * @throws ServiceError `unavailable` when none got free in time
+   */
+  take(): Promise<() => void>;
+  taken(): number;
+}
+
+export function createPlaces(count: number, waitMs: number, what: string): Places {
+  let taken = 0;
+  const waiting = new Set<() => void>();
+
+  function occupy(): () => void {
+    taken += 1;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      taken -= 1;
+      for (const next of waiting) {
+        next();
+        break;
+      }
+    };
+  }
+
+  return {
+    taken: () => taken,
+    async take() {
+      if (taken < count) return occupy();
+      return new Promise((resolve, reject) => {
+        const next = (): void => {
+          clearTimeout(timer);
+          waiting.delete(next);
+          resolve(occupy());
+        };
+        const timer = setTimeout(() => {
+          waiting.delete(next);
+          reject(new ServiceError('unavailable', `The event store has ${count} open ${what}, and none has ended.`));
+        }, waitMs);
+        waiting.add(next);
+      });
+    },
+  };
+}
+
+const { reads, subscriptions, placeWaitMs } = limits.eventStoreDb;
+export const readPlaces = createPlaces(reads, placeWaitMs, 'reads');
+export const subscriptionPlaces = createPlaces(subscriptions, placeWaitMs, 'subscriptions');

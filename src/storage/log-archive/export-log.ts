@@ -1,0 +1,240 @@
+/**
+ * Writes an archive of a whole installation: its log in order, and the documents that no fold makes again. Into
+ * `<path>.part`, renamed when it is complete; one that was cut off is continued from its last whole block. Reads only, so
+ * a service may run meanwhile where the store lets two in. Nothing is opened: secrets leave sealed, data keys wrapped.
+ */
+import { open, rename, rm, stat, truncate } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { RecordedEvent } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
+import type { EventStore, ResumePoint, Retention } from '../event-store.js';
+import type { CollectionSpec, ReadStore } from '../read-store.js';
+import {
+  ArchiveDamagedError,
+  archiveFormat,
+  archiveVersion,
+  blockLine,
+  chainStart,
+  encodeItem,
+  endLine,
+  nextLink,
+} from './format.js';
+import type { ArchiveHeader, ArchiveItem, ArchiveTotals, Chain } from './format.js';
+import { createLogCheck } from './log-check.js';
+import type { LogCheck, LogCheckOptions, LogSummary } from './log-check.js';
+import { readArchive } from './read-archive.js';
+import { readWholeLog } from './whole-log.js';
+
+/** What of an installation an archive holds beside the events. */
+export interface ArchiveScope {
+  /** Streams whose name starts so. */
+  readonly prefix: string;
+  readonly retentions: readonly { readonly stream: string; readonly retention: Retention }[];
+  /** Collections that no projection writes and that are to be carried over: wrapped data keys and the like. */
+  readonly collections: readonly CollectionSpec[];
+}
+
+export interface ExportOptions extends ArchiveScope {
+  readonly path: string;
+  readonly eventStore: EventStore;
+  readonly readStore: ReadStore;
+  readonly installationId: string | null;
+  readonly archiveId: string;
+  /** RFC 3339. */
+  readonly exportedAt: string;
+  readonly check: LogCheckOptions;
+  readonly signal: AbortSignal;
+  /** Events written so far, and the position of the last one in the log that is exported. */
+  onProgress(events: number, position: number): void;
+}
+
+export interface ExportReport {
+  readonly totals: ArchiveTotals;
+  readonly log: LogSummary;
+  /** What is wrong with the log that was exported; the archive has it as it is. */
+  readonly problems: readonly string[];
+  /** Events that an earlier, interrupted export had written. */
+  readonly continued: number;
+}
+
+/** The export can't begin; the message is one sentence for the person who asked for it. */
+export class ExportRefusedError extends Error {}
+
+interface Begun {
+  readonly chain: Chain;
+  readonly log: LogCheck;
+  readonly point: ResumePoint | 'start';
+}
+
+/**
+ * @returns the totals, or undefined when the signal ended it: run it again to go on
+ * @throws ExportRefusedError, BrokenLogError, ServiceError `unavailable`, the file system's errors
+ */
+export async function exportLog(options: ExportOptions): Promise<ExportReport | undefined> {
+  const { path } = options;
+  if (await exists(path)) throw new ExportRefusedError(`${path} exists already: name a file that does not`);
+  const part = `${path}.part`;
+  const begun = await continued(part, options);
+  const { log } = begun;
+  const eventsBefore = log.summary().events;
+  const file = await open(part, 'a', 0o600);
+  try {
+    const blocks = createBlocks(file, begun.chain);
+    if (begun.point === 'start') {
+      await blocks.add(headerOf(options));
+      for (const { stream, retention } of options.retentions)
+        await blocks.add({ kind: 'retention', stream, retention });
+      await blocks.close();
+    }
+    let events = eventsBefore;
+    for await (const commands of readWholeLog(options.eventStore, { ...options, after: begun.point })) {
+      for (const command of commands) {
+        for (const event of command.events) {
+          log.add(event);
+          await blocks.add({ kind: 'event', event });
+          events += 1;
+        }
+        await blocks.closeIfFull();
+        options.onProgress(events, command.events.at(-1)?.position ?? 0);
+        if (options.signal.aborted) break;
+      }
+      if (options.signal.aborted) break;
+    }
+    log.end();
+    await blocks.close();
+    if (options.signal.aborted) return undefined;
+    // After the events: a key is stored before the event that needs it is appended.
+    const documents = await writeDocuments(options, blocks);
+    const summary = log.summary();
+    const totals: ArchiveTotals = {
+      events: summary.events,
+      commands: summary.commands,
+      documents,
+      last_position: summary.lastPosition,
+      content_sha256: summary.contentSha256,
+    };
+    await file.write(endLine(blocks.chain(), totals));
+    await file.sync();
+    await rename(part, path);
+    await syncFolder(dirname(path));
+    return { totals, log: summary, problems: log.problems, continued: eventsBefore };
+  } finally {
+    await file.close();
+  }
+}
+
+const headerOf = ({ archiveId, installationId, exportedAt }: ExportOptions): ArchiveHeader => ({
+  kind: 'header',
+  format: archiveFormat,
+  version: archiveVersion,
+  archive_id: archiveId,
+  installation_id: installationId,
+  exported_at: exportedAt,
+});
+
+interface Blocks {
+  add(item: ArchiveItem): Promise<void>;
+  /** Ends the block if it is large enough: between two commands only. */
+  closeIfFull(): Promise<void>;
+  close(): Promise<void>;
+  chain(): Chain;
+}
+
+function createBlocks(file: FileHandle, start: Chain): Blocks {
+  let chain = start;
+  let lines: string[] = [];
+  let bytes = 0;
+  const close = async (): Promise<void> => {
+    if (lines.length === 0) return;
+    chain = nextLink(chain, lines);
+    await file.writeFile(`${lines.join('')}${blockLine(chain, lines.length)}`);
+    [lines, bytes] = [[], 0];
+  };
+  return {
+    async add(item) {
+      const line = encodeItem(item);
+      lines.push(line);
+      bytes += line.length;
+    },
+    async closeIfFull() {
+      if (lines.length >= limits.archive.blockLines || bytes >= limits.archive.blockBytes) await close();
+    },
+    close,
+    chain: () => chain,
+  };
+}
+
+async function writeDocuments({ readStore, collections, signal }: ExportOptions, blocks: Blocks): Promise<number> {
+  let documents = 0;
+  for (const spec of collections) {
+    const collection = await readStore.collection(spec);
+    for (let skip = 0; ; skip += limits.archive.documentsAtOnce) {
+      const { items } = await collection.find({ skip, limit: limits.archive.documentsAtOnce });
+      for (const { id, fields } of items) {
+        await blocks.add({ kind: 'document', collection: spec.name, version: spec.version, id, fields });
+        await blocks.closeIfFull();
+      }
+      documents += items.length;
+      if (items.length < limits.archive.documentsAtOnce || signal.aborted) break;
+    }
+  }
+  await blocks.close();
+  return documents;
+}
+
+/** Where an export of this installation that was cut off stands, after cutting off what is not a whole block. */
+async function continued(part: string, options: ExportOptions): Promise<Begun> {
+  const fresh = (): Begun => ({ chain: chainStart, log: createLogCheck(options.check), point: 'start' });
+  if (!(await exists(part))) return fresh();
+  const log = createLogCheck(options.check);
+  let chain = chainStart;
+  let whole = 0;
+  let last: RecordedEvent | undefined;
+  try {
+    for await (const block of readArchive(part)) {
+      // Documents may have changed since, and the log may have grown: they are written anew.
+      if (block.kind === 'end' || block.items.some(({ kind }) => kind === 'document')) break;
+      for (const item of block.items) {
+        if (item.kind === 'header' && item.installation_id !== options.installationId) {
+          throw new ExportRefusedError(
+            `${part} is the unfinished export of another installation: delete it or name another file`,
+          );
+        }
+        if (item.kind !== 'event') continue;
+        log.add(item.event);
+        last = item.event;
+      }
+      [chain, whole] = [block.chain, block.bytes];
+    }
+  } catch (error) {
+    // Where it was cut off, or damaged: from there on it is written anew.
+    if (!(error instanceof ArchiveDamagedError)) throw error;
+  }
+  if (last === undefined) {
+    await rm(part);
+    return fresh();
+  }
+  await truncate(part, whole);
+  return { chain, log, point: { commit: last.position, prepare: last.position } };
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** So that the new name is on the disk too. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

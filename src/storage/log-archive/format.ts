@@ -1,0 +1,179 @@
+/**
+ * The lines of a log archive: what a whole installation is moved in, as text that can be read and checked without this
+ * program. JSON lines in blocks; after each block a line with the running SHA-256 over everything up to there, at the end
+ * a line with the totals, which the same chain covers. Not reading or writing files (`read-archive.ts`, `export-log.ts`).
+ */
+import { createHash } from 'node:crypto';
+import type { EventMetadata, RecordedEvent } from '../../kernel/event.js';
+import type { Json, JsonObject } from '../../kernel/json.js';
+import type { Retention } from '../event-store.js';
+import type { Fields, FieldValue } from '../read-store.js';
+
+export const archiveFormat = 'gateway-control-log';
+/** Raised when older code can't read what is written. */
+export const archiveVersion = 1;
+
+export interface ArchiveHeader {
+  readonly kind: 'header';
+  readonly format: typeof archiveFormat;
+  readonly version: number;
+  /** Random: tells whether an import that was cut off was one of this archive. */
+  readonly archive_id: string;
+  /** Null for a log that no service has started on. */
+  readonly installation_id: string | null;
+  /** RFC 3339. */
+  readonly exported_at: string;
+}
+
+export interface ArchiveTotals {
+  readonly events: number;
+  readonly commands: number;
+  readonly documents: number;
+  /** Position, in the store that was exported, of the last event; 0 for none. */
+  readonly last_position: number;
+  /** Over what the events say, whatever store they lie in: see `log-check.ts`. */
+  readonly content_sha256: string;
+}
+
+export type ArchiveItem =
+  | ArchiveHeader
+  | { readonly kind: 'retention'; readonly stream: string; readonly retention: Retention }
+  | { readonly kind: 'event'; readonly event: RecordedEvent }
+  /** Of a collection that no projection writes: wrapped data keys and the like. */
+  | {
+      readonly kind: 'document';
+      readonly collection: string;
+      readonly version: number;
+      readonly id: string;
+      readonly fields: Fields;
+    };
+
+/** The file is not an archive, not a whole one, or was altered. The message is one sentence that names the line. */
+export class ArchiveDamagedError extends Error {
+  constructor(line: number, reason: string) {
+    super(`line ${line}: ${reason}`);
+    this.name = 'ArchiveDamagedError';
+  }
+}
+
+/** The line of an item, with its line break. */
+export function encodeItem(item: ArchiveItem): string {
+  switch (item.kind) {
+    case 'header':
+      return `${JSON.stringify(item)}\n`;
+    case 'retention': {
+      const { maxAgeSeconds, maxCount } = item.retention;
+      const line = { kind: 'retention', stream: item.stream, max_age_seconds: maxAgeSeconds, max_count: maxCount };
+      return `${JSON.stringify(line)}\n`;
+    }
+    case 'event': {
+      const { stream, revision, position, id, type, data, metadata } = item.event;
+      return `${JSON.stringify({ kind: 'event', stream, revision, position, id, type, data, metadata })}\n`;
+    }
+    case 'document': {
+      const { collection, version, id, fields } = item;
+      const values = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, encodeValue(value)]));
+      return `${JSON.stringify({ kind: 'document', collection, version, id, fields: values })}\n`;
+    }
+    default: {
+      const never: never = item;
+      throw new Error(`unknown archive item ${JSON.stringify(never)}`);
+    }
+  }
+}
+
+const encodeValue = (value: FieldValue): Json =>
+  value instanceof Uint8Array ? { $bytes: Buffer.from(value).toString('base64') } : value;
+
+function decodeValue(value: Json): FieldValue {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
+  const bytes = (value as JsonObject)['$bytes'];
+  return typeof bytes === 'string' ? new Uint8Array(Buffer.from(bytes, 'base64')) : value;
+}
+
+const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+
+/** The item of a line's object; undefined when it is none. Only its shape is checked: the checksums vouch for the rest. */
+export function decodeItem(line: unknown): ArchiveItem | undefined {
+  if (!isObject(line)) return undefined;
+  switch (line['kind']) {
+    case 'header':
+      return line['format'] === archiveFormat && isCount(line['version']) && typeof line['archive_id'] === 'string'
+        ? (line as unknown as ArchiveHeader)
+        : undefined;
+    case 'retention': {
+      const { stream, max_age_seconds: age, max_count: count } = line;
+      if (typeof stream !== 'string') return undefined;
+      const retention: Retention = {
+        ...(isCount(age) ? { maxAgeSeconds: age } : {}),
+        ...(isCount(count) ? { maxCount: count } : {}),
+      };
+      return { kind: 'retention', stream, retention };
+    }
+    case 'event': {
+      const { stream, revision, position, id, type, data, metadata } = line;
+      if (typeof stream !== 'string' || typeof id !== 'string' || typeof type !== 'string') return undefined;
+      if (!isCount(revision) || !isCount(position) || !isObject(data) || !isMetadata(metadata)) return undefined;
+      return { kind: 'event', event: { stream, revision, position, id, type, data: data as JsonObject, metadata } };
+    }
+    case 'document': {
+      const { collection, version, id, fields } = line;
+      if (typeof collection !== 'string' || !isCount(version) || typeof id !== 'string' || !isObject(fields)) {
+        return undefined;
+      }
+      const values = Object.entries(fields).map(([name, value]) => [name, decodeValue(value as Json)] as const);
+      return { kind: 'document', collection, version, id, fields: Object.fromEntries(values) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isMetadata(value: unknown): value is EventMetadata {
+  if (!isObject(value) || !isObject(value['command'])) return false;
+  const { id, index, count } = value['command'];
+  return typeof id === 'string' && isCount(index) && isCount(count) && isCount(value['schema_version']);
+}
+
+/** The running checksum: each link covers everything before it. */
+export interface Chain {
+  readonly blocks: number;
+  readonly sha256: string;
+}
+
+export const chainStart: Chain = { blocks: 0, sha256: '0'.repeat(64) };
+
+/** The chain after one more block: the bytes of its lines, line breaks included. */
+export function nextLink(chain: Chain, lines: readonly (string | Uint8Array)[]): Chain {
+  const hash = createHash('sha256').update(chain.sha256);
+  for (const line of lines) hash.update(line);
+  return { blocks: chain.blocks + 1, sha256: hash.digest('hex') };
+}
+
+/** The line after a block. */
+export function blockLine(chain: Chain, lines: number): string {
+  return `${JSON.stringify({ kind: 'block', number: chain.blocks, lines, sha256: chain.sha256 })}\n`;
+}
+
+/** The last line. */
+export function endLine(chain: Chain, totals: ArchiveTotals): string {
+  const end = { kind: 'end', blocks: chain.blocks, ...totals };
+  const sha256 = createHash('sha256').update(chain.sha256).update(JSON.stringify(end)).digest('hex');
+  return `${JSON.stringify({ ...end, sha256 })}\n`;
+}
+
+/** The totals of the last line's object. */
+export function decodeTotals(line: { readonly [key: string]: unknown }): ArchiveTotals | undefined {
+  const { events, commands, documents, last_position, content_sha256 } = line;
+  return isCount(events) &&
+    isCount(commands) &&
+    isCount(documents) &&
+    isCount(last_position) &&
+    isString(content_sha256)
+    ? { events, commands, documents, last_position, content_sha256 }
+    : undefined;
+}
+
+const isString = (value: unknown): value is string => typeof value === 'string';

@@ -1,0 +1,134 @@
+/**
+ * Reads an archive block by block. A block is handed out only after its checksum has been verified, so nothing that was
+ * altered is ever acted on; one block is in memory at a time. Not what the events mean (`log-check.ts`).
+ */
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { limits } from '../../kernel/limits.js';
+import {
+  ArchiveDamagedError,
+  archiveVersion,
+  blockLine,
+  chainStart,
+  decodeItem,
+  decodeTotals,
+  endLine,
+  nextLink,
+} from './format.js';
+import type { ArchiveHeader, ArchiveItem, ArchiveTotals, Chain } from './format.js';
+
+export type ArchivePart =
+  | {
+      readonly kind: 'block';
+      readonly items: readonly ArchiveItem[];
+      readonly chain: Chain;
+      /** Bytes of the file up to here. */
+      readonly bytes: number;
+    }
+  | { readonly kind: 'end'; readonly totals: ArchiveTotals; readonly bytes: number };
+
+const readBytes = 256 * 1024;
+
+/** Lines with their line breaks, as bytes; the last one may lack it. */
+async function* linesOf(file: FileHandle): AsyncGenerator<Buffer, void, void> {
+  let rest: Buffer[] = [];
+  let restBytes = 0;
+  for (let number = 1; ;) {
+    const chunk = Buffer.allocUnsafe(readBytes);
+    const { bytesRead } = await file.read(chunk, 0, readBytes, null);
+    if (bytesRead === 0) break;
+    let from = 0;
+    for (;;) {
+      const found = chunk.subarray(0, bytesRead).indexOf(0x0a, from);
+      const end = found === -1 ? bytesRead : found + 1;
+      rest.push(chunk.subarray(from, end));
+      restBytes += end - from;
+      if (restBytes > limits.archive.lineBytes) {
+        throw new ArchiveDamagedError(number, `longer than ${limits.archive.lineBytes} bytes`);
+      }
+      if (found === -1) break;
+      yield rest.length === 1 && rest[0] !== undefined ? rest[0] : Buffer.concat(rest);
+      number += 1;
+      rest = [];
+      restBytes = 0;
+      from = end;
+    }
+  }
+  if (restBytes > 0) yield Buffer.concat(rest);
+}
+
+function parse(line: Buffer, number: number): { readonly [key: string]: unknown } {
+  try {
+    const value: unknown = JSON.parse(line.toString('utf8'));
+    if (typeof value === 'object' && value !== null) return value as { readonly [key: string]: unknown };
+  } catch {
+    // Told below.
+  }
+  throw new ArchiveDamagedError(number, 'not a JSON object');
+}
+
+function assertReadable(item: ArchiveItem | undefined, number: number): asserts item is ArchiveHeader {
+  if (item?.kind !== 'header') throw new ArchiveDamagedError(number, 'this is not a log archive: it has no header');
+  if (item.version > archiveVersion) {
+    throw new ArchiveDamagedError(
+      number,
+      `the archive has format version ${item.version}; this release reads up to ${archiveVersion}`,
+    );
+  }
+}
+
+/**
+ * Every block, then the end.
+ * @throws ArchiveDamagedError, or the file system's error when the file can't be read
+ */
+export async function* readArchive(path: string): AsyncGenerator<ArchivePart, void, void> {
+  const file = await open(path, 'r');
+  try {
+    let chain = chainStart;
+    let lines: Buffer[] = [];
+    let items: ArchiveItem[] = [];
+    let [bytes, blockBytes, number, ended] = [0, 0, 0, false];
+    for await (const line of linesOf(file)) {
+      number += 1;
+      bytes += line.length;
+      if (ended) throw new ArchiveDamagedError(number, 'something follows the end of the archive');
+      const object = parse(line, number);
+      if (object['kind'] === 'block') {
+        chain = nextLink(chain, lines);
+        if (line.toString('utf8') !== blockLine(chain, lines.length)) {
+          throw new ArchiveDamagedError(
+            number,
+            `the checksum of block ${chain.blocks} (lines ${number - lines.length} to ${number - 1}) does not match: something in it was altered`,
+          );
+        }
+        yield { kind: 'block', items, chain, bytes };
+        [lines, items, blockBytes] = [[], [], 0];
+        continue;
+      }
+      if (object['kind'] === 'end') {
+        const totals = decodeTotals(object);
+        if (lines.length > 0 || totals === undefined || line.toString('utf8') !== endLine(chain, totals)) {
+          throw new ArchiveDamagedError(number, 'the end of the archive does not match its blocks');
+        }
+        ended = true;
+        yield { kind: 'end', totals, bytes };
+        continue;
+      }
+      const item = decodeItem(object);
+      if (number === 1) assertReadable(item, number);
+      if (item === undefined) throw new ArchiveDamagedError(number, 'not a line of a log archive');
+      lines.push(line);
+      items.push(item);
+      blockBytes += line.length;
+      // A block is closed at the end of a command, which may have as many bytes as an append.
+      if (blockBytes > limits.archive.blockBytes + 4 * limits.archive.lineBytes) {
+        throw new ArchiveDamagedError(number, 'the block is too large: its checksum line is missing');
+      }
+    }
+    if (!ended) {
+      throw new ArchiveDamagedError(number, 'the archive ends here without its last line: the export was not finished');
+    }
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Verifies an archive, or the log of a store: reads all of it and says what is wrong. Changes nothing.
+ */
+import { stat } from 'node:fs/promises';
+import { errorText } from '../../kernel/errors.js';
+import type { EventStore } from '../event-store.js';
+import { BrokenLogError } from '../follow.js';
+import { ArchiveDamagedError } from './format.js';
+import type { ArchiveHeader, ArchiveTotals } from './format.js';
+import { createLogCheck } from './log-check.js';
+import type { LogCheckOptions, LogSummary } from './log-check.js';
+import { readArchive } from './read-archive.js';
+import { readWholeLog } from './whole-log.js';
+
+export interface VerifyReport {
+  readonly log: LogSummary;
+  /** The first of them; none for a log or archive that is whole. */
+  readonly problems: readonly string[];
+  readonly problemCount: number;
+  /** Of an archive. */
+  readonly header?: ArchiveHeader | undefined;
+  /** How many documents of each collection an archive holds. */
+  readonly documents: ReadonlyMap<string, number>;
+}
+
+export interface VerifyOptions {
+  readonly check: LogCheckOptions;
+  readonly signal: AbortSignal;
+}
+
+/** @throws the file system's error when the file can't be read; what is wrong with its content is in the report */
+export async function verifyArchive(
+  path: string,
+  options: VerifyOptions & {
+    /** Bytes read, of how many. */
+    onProgress(bytes: number, total: number, events: number): void;
+  },
+): Promise<VerifyReport> {
+  const { size } = await stat(path);
+  const log = createLogCheck(options.check);
+  const documents = new Map<string, number>();
+  const problems: string[] = [];
+  let header: ArchiveHeader | undefined;
+  let totals: ArchiveTotals | undefined;
+  let events = 0;
+  try {
+    for await (const part of readArchive(path)) {
+      if (options.signal.aborted) break;
+      if (part.kind === 'end') totals = part.totals;
+      else {
+        for (const item of part.items) {
+          if (item.kind === 'header') header = item;
+          if (item.kind === 'document') documents.set(item.collection, (documents.get(item.collection) ?? 0) + 1);
+          if (item.kind !== 'event') continue;
+          log.add(item.event);
+          events += 1;
+        }
+      }
+      options.onProgress(part.bytes, size, events);
+    }
+    log.end();
+  } catch (error) {
+    if (!(error instanceof ArchiveDamagedError)) throw error;
+    problems.push(error.message);
+  }
+  const summary = log.summary();
+  const documentCount = [...documents.values()].reduce((sum, count) => sum + count, 0);
+  if (totals !== undefined && !adds(totals, summary, documentCount)) {
+    problems.push('the totals in the last line are not those of the lines before it');
+  }
+  problems.push(...log.problems);
+  const problemCount = problems.length - log.problems.length + log.problemCount;
+  return { log: summary, problems, problemCount, header, documents };
+}
+
+const adds = (totals: ArchiveTotals, log: LogSummary, documents: number): boolean =>
+  totals.events === log.events &&
+  totals.commands === log.commands &&
+  totals.documents === documents &&
+  totals.last_position === log.lastPosition &&
+  totals.content_sha256 === log.contentSha256;
+
+/** The same for the log of a store, as far as a subscription shows it. @throws ServiceError `unavailable` */
+export async function verifyLog(
+  eventStore: EventStore,
+  options: VerifyOptions & {
+    readonly prefix: string;
+    onProgress(position: number, head: number, events: number): void;
+  },
+): Promise<VerifyReport> {
+  const log = createLogCheck(options.check);
+  const problems: string[] = [];
+  const head = await eventStore.headPosition();
+  let events = 0;
+  try {
+    for await (const commands of readWholeLog(eventStore, { ...options, after: 'start' })) {
+      for (const event of commands.flatMap((command) => command.events)) log.add(event);
+      events += commands.reduce((sum, command) => sum + command.events.length, 0);
+      options.onProgress(commands.at(-1)?.events.at(-1)?.position ?? 0, head, events);
+    }
+    log.end();
+  } catch (error) {
+    if (!(error instanceof BrokenLogError)) throw error;
+    problems.push(`${errorText(error)}; what follows was not looked at`);
+  }
+  problems.push(...log.problems);
+  const problemCount = problems.length - log.problems.length + log.problemCount;
+  return { log: log.summary(), problems, problemCount, documents: new Map() };
+}

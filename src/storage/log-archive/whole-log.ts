@@ -1,0 +1,41 @@
+/**
+ * The log from a point to where it ended when it was asked, as whole commands, with an end: what an export and a check
+ * read. `follow.ts` goes on for ever; this does not, and gives up on a store that stays away.
+ */
+import { ServiceError } from '../../kernel/errors.js';
+import type { RecordedCommand } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
+import type { EventStore, ResumePoint } from '../event-store.js';
+import { followLog } from '../follow.js';
+
+export interface WholeLogOptions {
+  /** Streams whose name starts so. */
+  readonly prefix: string;
+  readonly after: ResumePoint | 'start';
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Batches of commands until the log's end has been reached. Ends early, without an error, when the signal aborts.
+ * @throws BrokenLogError, ServiceError `unavailable` when the store stays away
+ */
+export async function* readWholeLog(
+  store: EventStore,
+  { prefix, after, signal }: WholeLogOptions,
+): AsyncGenerator<readonly RecordedCommand[], void, void> {
+  const enough = new AbortController();
+  const either = AbortSignal.any([signal, enough.signal]);
+  let heard = performance.now();
+  try {
+    for await (const item of followLog(store, { prefix, after, signal: either })) {
+      if (item.kind === 'caught_up') return;
+      if (item.kind === 'commands') yield item.commands;
+      if (item.kind !== 'dropped') heard = performance.now();
+      else if (performance.now() - heard > limits.archive.giveUpMs) {
+        throw new ServiceError('unavailable', 'the event store stays away', { cause: item.cause });
+      }
+    }
+  } finally {
+    enough.abort();
+  }
+}

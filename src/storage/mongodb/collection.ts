@@ -1,0 +1,96 @@
+/**
+ * One collection of the read store on MongoDB. Guarded writes are in guarded-writes.ts, what a query means to the
+ * server in query.ts. Implements `read-store.ts` (Collection).
+ */
+import type { Collection as MongoCollection } from 'mongodb';
+import { scalarEquals } from '../field-values.js';
+import type { Collection, CollectionSpec, Fields, Filter, Query, StoredDocument } from '../read-store.js';
+import { batches, untilSettled } from './batches.js';
+import { assertId, decodeDocument, encodeDocument, withoutShadow, type MongoDocument } from './document-codec.js';
+import { isDuplicate } from './failures.js';
+import { applyGuarded } from './guarded-writes.js';
+import { byIds, filterOf, sortOf } from './query.js';
+
+function decodeAll(documents: readonly MongoDocument[]): readonly StoredDocument[] {
+  return documents.flatMap((document) => decodeDocument(document) ?? []);
+}
+
+export function createCollection(spec: CollectionSpec, documents: MongoCollection<MongoDocument>): Collection {
+  const count = (where: readonly Filter[] = []): Promise<number> =>
+    documents.countDocuments(filterOf(where, spec.indexes));
+
+  async function find({ where = [], sort = [], skip = 0, limit }: Query): Promise<readonly StoredDocument[]> {
+    const found = await documents
+      .find(filterOf(where, spec.indexes), { projection: withoutShadow, sort: sortOf(sort), skip, limit })
+      .toArray();
+    return decodeAll(found);
+  }
+
+  return {
+    spec,
+    async get(id) {
+      assertId(id);
+      const found = await documents.findOne({ _id: id }, { projection: withoutShadow });
+      return found === null ? undefined : decodeDocument(found);
+    },
+    async getMany(ids) {
+      const found = new Map<string, StoredDocument>();
+      for (const part of batches([...new Set(ids)])) {
+        for (const document of decodeAll(await documents.find(byIds(part), { projection: withoutShadow }).toArray())) {
+          found.set(document.id, document);
+        }
+      }
+      return ids.flatMap((id) => found.get(id) ?? []);
+    },
+    async find(query) {
+      const { limit, skip = 0 } = query;
+      if (!(limit >= 1)) throw new RangeError('a page has a limit of at least 1');
+      const items = await find(query);
+      // A page that is not full ends the list, unless it lies beyond the end.
+      const isLast = items.length < limit && (items.length > 0 || skip === 0);
+      return { items, total: isLast ? skip + items.length : await count(query.where) };
+    },
+    count,
+    write: (writes) => applyGuarded(documents, writes),
+    async set(all) {
+      // The last one of an id wins, and one command has it once.
+      const newest = new Map(all.map(({ id, fields }) => [id, encodeDocument(id, 0, fields)]));
+      for (const part of batches([...newest.values()])) {
+        const operations = part.map((replacement) => ({
+          replaceOne: { filter: { _id: replacement._id }, replacement, upsert: true },
+        }));
+        await documents.bulkWrite(operations, { ordered: false });
+      }
+    },
+    async insert(id, fields) {
+      try {
+        await documents.insertOne(encodeDocument(id, 0, fields));
+        return true;
+      } catch (error) {
+        if (isDuplicate(error)) return false;
+        throw error;
+      }
+    },
+    async updateIf(id, expected, set) {
+      assertId(id);
+      const changes = Object.entries(set).filter((entry) => entry[1] !== undefined);
+      return untilSettled(`document ${id}`, async () => {
+        const found = await documents.findOne({ _id: id }, { projection: withoutShadow });
+        const current = found === null ? undefined : decodeDocument(found);
+        if (found === null || current === undefined) return false;
+        const { position, fields } = current;
+        if (!Object.entries(expected).every(([field, wanted]) => scalarEquals(fields[field], wanted))) return false;
+        const next = encodeDocument(id, position, { ...fields, ...(Object.fromEntries(changes) as Fields) });
+        // Only what was read is changed: who came in between is read again.
+        const { matchedCount } = await documents.replaceOne({ _id: id, write: found.write }, next);
+        return matchedCount === 1 ? true : undefined;
+      });
+    },
+    async remove(ids) {
+      for (const part of batches(ids)) await documents.deleteMany({ _id: { $in: [...part] }, live: true });
+    },
+    async purgeTombstones(upTo) {
+      return (await documents.deleteMany({ live: false, position: { $lte: upTo } })).deletedCount;
+    },
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * The collections of the read store on MongoDB: opened by name and version with their indexes, and dropped. An index
+ * that is no longer declared stays: an older release may use it at the same time.
+ * Implements `read-store.ts` (collection, drop).
+ */
+import type { Db } from 'mongodb';
+import { answerUnavailable, answeringCollection } from '../answer-unavailable.js';
+import { assertSpec } from '../collection-spec.js';
+import type { Collection, CollectionSpec, Fields, ReadStore } from '../read-store.js';
+import { createCollection } from './collection.js';
+import type { MongoDocument } from './document-codec.js';
+import { isMissing } from './failures.js';
+import { ensureIndexes } from './indexes.js';
+import { indexKeys } from './query.js';
+
+const physicalName = (name: string, version: number): string => `${name}__v${version}`;
+
+/** A collection is of no use after it was dropped: a late write would make it again, without its indexes. */
+interface Opened {
+  dropped: boolean;
+}
+
+function untilDropped(collection: Collection, state: Opened): Collection {
+  const { name, version } = collection.spec;
+  const guard =
+    <A extends readonly unknown[], T>(method: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      if (state.dropped) throw new Error(`collection ${name} version ${version} was dropped`);
+      return method(...args);
+    };
+  return {
+    ...collection,
+    write: guard(collection.write),
+    set: guard(collection.set),
+    insert: guard(collection.insert),
+    updateIf: guard(collection.updateIf),
+  };
+}
+
+export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'> {
+  const opened = new Map<string, Opened>();
+
+  async function open(spec: CollectionSpec): Promise<Collection> {
+    assertSpec(spec);
+    const name = physicalName(spec.name, spec.version);
+    const documents = db.collection<MongoDocument>(name);
+    await ensureIndexes(documents, indexKeys(spec.indexes));
+    const known = opened.get(name);
+    const state = known === undefined || known.dropped ? { dropped: false } : known;
+    opened.set(name, state);
+    return untilDropped(createCollection(spec, documents), state);
+  }
+
+  return {
+    // Fields are what the caller put in: the store keeps them as they are, so the narrower type is the caller's word.
+    collection: answerUnavailable(async <F extends Fields>(spec: CollectionSpec) => {
+      const collection = answeringCollection(await open(spec));
+      return collection as unknown as Collection<F>;
+    }) as ReadStore['collection'],
+    drop: answerUnavailable(async (name: string, version: number) => {
+      const physical = physicalName(name, version);
+      const state = opened.get(physical);
+      if (state !== undefined) state.dropped = true;
+      try {
+        await db.dropCollection(physical);
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+      }
+    }),
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * How a document lies in MongoDB. Its fields are one JSON text: exact for every key and every nesting, which BSON and
+ * the servers are not (`$`, `.`, lists in lists, minus zero), readable, and quick to parse; bytes stand beside it.
+ * Queries run on `order` and `equal` (sort-keys.ts). A tombstone is a document of the same id that is not `live` and
+ * has a position only, so one filter guards puts and deletes alike.
+ */
+import { Binary, ObjectId } from 'mongodb';
+import { limits } from '../../kernel/limits.js';
+import type { FieldValue, Fields, StoredDocument } from '../read-store.js';
+import { shadowOf, type Shadow } from './sort-keys.js';
+
+interface Bytes {
+  readonly field: string;
+  readonly value: Binary;
+}
+
+export interface MongoDocument extends Partial<Shadow> {
+  readonly _id: string;
+  readonly position: number;
+  readonly live: boolean;
+  /** Another one with each write, so that a change can be made only to what was read. */
+  readonly write: ObjectId;
+  readonly json?: string;
+  readonly bytes?: readonly Bytes[];
+}
+
+/** What a read of whole documents leaves at the server. */
+export const withoutShadow = { order: 0, equal: 0 } as const;
+
+/** @throws RangeError on an empty id or one over `limits.storage.documentIdBytes`. */
+export function assertId(id: string): void {
+  const bytes = Buffer.byteLength(id, 'utf8');
+  if (bytes === 0 || bytes > limits.storage.documentIdBytes) {
+    throw new RangeError(`a document id has 1 to ${limits.storage.documentIdBytes} bytes, not ${bytes}`);
+  }
+}
+
+/** @throws RangeError on a bad id, or when the document is larger than the server takes. */
+export function encodeDocument(id: string, position: number, fields: Fields): MongoDocument {
+  assertId(id);
+  const entries = Object.entries(fields);
+  const binary = entries.filter((entry): entry is [string, Uint8Array] => entry[1] instanceof Uint8Array);
+  const plain =
+    binary.length === 0 ? fields : Object.fromEntries(entries.filter((entry) => !(entry[1] instanceof Uint8Array)));
+  const json = JSON.stringify(plain);
+  // Strings are there a second time, as order keys.
+  const size = 2 * Buffer.byteLength(json) + binary.reduce((sum, [, bytes]) => sum + bytes.length, 0);
+  if (size > limits.storage.documentBytes) {
+    throw new RangeError(`document ${id} has ${size} bytes, more than ${limits.storage.documentBytes}`);
+  }
+  const document = { _id: id, position, live: true, write: new ObjectId(), json, ...shadowOf(fields) };
+  if (binary.length === 0) return document;
+  return { ...document, bytes: binary.map(([field, bytes]) => ({ field, value: new Binary(bytes) })) };
+}
+
+/** @throws RangeError on a bad id. */
+export function encodeTombstone(id: string, position: number): MongoDocument {
+  assertId(id);
+  return { _id: id, position, live: false, write: new ObjectId() };
+}
+
+/** Undefined for a tombstone. */
+export function decodeDocument(document: MongoDocument): StoredDocument | undefined {
+  const { _id: id, position, live, json, bytes } = document;
+  if (!live || json === undefined) return undefined;
+  const fields = JSON.parse(json) as Fields;
+  if (bytes === undefined) return { id, position, fields };
+  const binary = bytes.map(({ field, value }): [string, FieldValue] => [field, new Uint8Array(value.value())]);
+  return { id, position, fields: Object.fromEntries([...Object.entries(fields), ...binary]) };
+}

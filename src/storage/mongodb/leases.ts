@@ -1,0 +1,160 @@
+/**
+ * Claims that end by themselves, on the server's clock. Implements `read-store.ts` (Leases).
+ *
+ * An update that computes with the server's time needs a pipeline, which not every server has. So the time is asked for
+ * first (`hello` answers with the primary's clock) and then compared and written like any value. It is a little old
+ * when it is used, which errs on the side of the holder who lives: a lease counts as ended only when it had ended at
+ * the moment of asking, and one that is given ends its time to live after that moment, no sooner than its holder thinks,
+ * who began to count before. Taking, renewing and ending are one atomic change of one document each.
+ */
+import type { Collection, Db } from 'mongodb';
+import type { Json } from '../../kernel/json.js';
+import { limits } from '../../kernel/limits.js';
+import type { Lease, LeaseClaim, Leases } from '../read-store.js';
+import { batches } from './batches.js';
+import { isDuplicate } from './failures.js';
+import type { IndexKey } from './indexes.js';
+
+export interface MongoLease {
+  readonly _id: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly holder: string;
+  /** `_id` and holder: one value to find what somebody holds, for many at a time. */
+  readonly held: string;
+  /** Milliseconds since the epoch, by the server's clock. */
+  readonly endsAt: number;
+  readonly data: string;
+}
+
+export const leaseIndexes: readonly IndexKey[] = [
+  new Map([
+    ['kind', 1],
+    ['endsAt', 1],
+  ]),
+  new Map([['held', 1]]),
+];
+
+function leaseId(kind: string, name: string): string {
+  const bytes = Buffer.byteLength(kind) + 1 + Buffer.byteLength(name);
+  if (kind.includes('\0') || kind.length === 0 || name.length === 0 || bytes > limits.storage.leaseNameBytes) {
+    throw new RangeError(`kind and name of a lease have 1 to ${limits.storage.leaseNameBytes} bytes together`);
+  }
+  return JSON.stringify([kind, name]);
+}
+
+const heldKey = (kind: string, name: string, holder: string): string => JSON.stringify([kind, name, holder]);
+
+function encode(kind: string, { name, holder, ttlMs, data }: LeaseClaim, now: number): MongoLease {
+  return {
+    _id: leaseId(kind, name),
+    kind,
+    name,
+    holder,
+    held: heldKey(kind, name, holder),
+    endsAt: now + ttlMs,
+    data: JSON.stringify(data),
+  };
+}
+
+function live({ kind, name, holder, endsAt, data }: MongoLease, now: number): Lease | undefined {
+  const remainingMs = endsAt - now;
+  return remainingMs > 0 ? { kind, name, holder, remainingMs, data: JSON.parse(data) as Json } : undefined;
+}
+
+export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
+  /** Milliseconds since the epoch, by the primary's clock. */
+  async function serverTime(): Promise<number> {
+    const { localTime } = await db.command({ hello: 1 });
+    if (!(localTime instanceof Date)) throw new Error('the server does not tell its time');
+    return localTime.getTime();
+  }
+
+  async function insert(lease: MongoLease): Promise<boolean> {
+    try {
+      await leases.insertOne(lease);
+      return true;
+    } catch (error) {
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
+  }
+
+  async function stillHeld(keys: readonly string[]): Promise<ReadonlyMap<string, MongoLease>> {
+    // What the primary has now, as the updates meet it: who has lost a lease must not be told that it holds it.
+    const found = await leases.find({ held: { $in: [...keys] } }, { readConcern: { level: 'local' } }).toArray();
+    return new Map(found.map((lease) => [lease.held, lease]));
+  }
+
+  /** Those of the wanted ones that were prolonged. */
+  async function prolong(wanted: readonly MongoLease[]): Promise<number> {
+    const standing = await stillHeld(wanted.map(({ held }) => held));
+    const ends = new Map<number, string[]>();
+    const changed: MongoLease[] = [];
+    for (const lease of wanted) {
+      const known = standing.get(lease.held);
+      if (known === undefined) continue;
+      if (known.data !== lease.data) changed.push(lease);
+      else ends.set(lease.endsAt, [...(ends.get(lease.endsAt) ?? []), lease.held]);
+    }
+    // Most renewals only prolong, by the same time: one command for all of them.
+    const operations = [
+      ...[...ends].map(([endsAt, held]) => ({
+        updateMany: { filter: { held: { $in: held } }, update: { $set: { endsAt } } },
+      })),
+      ...changed.map(({ held, endsAt, data }) => ({
+        updateOne: { filter: { held }, update: { $set: { endsAt, data } } },
+      })),
+    ];
+    if (operations.length === 0) return 0;
+    return (await leases.bulkWrite(operations, { ordered: false })).matchedCount;
+  }
+
+  return {
+    async take(kind, claim) {
+      const lease = encode(kind, claim, await serverTime());
+      const replace = () => leases.replaceOne({ _id: lease._id }, lease, { upsert: true });
+      try {
+        await replace();
+      } catch (error) {
+        // Two upserts of a missing document meet: the one that lost replaces the other's.
+        if (!isDuplicate(error)) throw error;
+        await replace();
+      }
+    },
+    async acquire(kind, claim) {
+      const now = await serverTime();
+      const lease = encode(kind, claim, now);
+      const free = { _id: lease._id, $or: [{ holder: claim.holder }, { endsAt: { $lte: now } }] };
+      if ((await leases.replaceOne(free, lease)).matchedCount === 1) return true;
+      return insert(lease);
+    },
+    async renew(kind, claims) {
+      const lost: string[] = [];
+      for (const batch of batches(claims)) {
+        const now = await serverTime();
+        const wanted = batch.map((claim) => encode(kind, claim, now));
+        if ((await prolong(wanted)) === wanted.length) continue;
+        const standing = await stillHeld(wanted.map(({ held }) => held));
+        lost.push(...wanted.filter(({ held }) => !standing.has(held)).map(({ name }) => name));
+      }
+      return lost;
+    },
+    async release(kind, name, holder) {
+      await leases.deleteOne({ _id: leaseId(kind, name), holder });
+    },
+    async get(kind, name) {
+      const found = await leases.findOne({ _id: leaseId(kind, name) });
+      return found === null ? undefined : live(found, await serverTime());
+    },
+    async list(kind) {
+      const found = await leases.find({ kind }).toArray();
+      // Asked for afterwards: what is listed was live when the list was read.
+      const now = await serverTime();
+      return found.flatMap((lease) => live(lease, now) ?? []);
+    },
+    async purge(kind, olderThanMs) {
+      await leases.deleteMany({ kind, endsAt: { $lt: (await serverTime()) - olderThanMs } });
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * The read store on MongoDB: a replica set, a standalone server or one that speaks its protocol. The only door into this
+ * folder. Implements `architecture.md` ("No home-made engine", "Read models need no transactions").
+ *
+ * Every write is acknowledged by a majority, with its journal, and every read is of what a majority has, from the
+ * primary: what was answered survives an election. Used of the server: documents changed one at a time, unique ids,
+ * indexes. Not used: transactions, change streams, TTL or partial indexes, updates by pipeline, renaming.
+ */
+import { MongoClient, type MongoClientOptions } from 'mongodb';
+import { timedOut, withDeadline } from '../../kernel/background.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+import { answerUnavailable, answeringLeases } from '../answer-unavailable.js';
+import type { ReadStore } from '../read-store.js';
+import { createCollections } from './collections.js';
+import { ensureIndexes } from './indexes.js';
+import { createLeases, leaseIndexes, type MongoLease } from './leases.js';
+import { createProgress, type MongoCheckpoint, type MongoPointer } from './progress.js';
+
+export interface MongoDbOptions {
+  /** `mongodb://…/database`; may hold a password, and is never logged. */
+  readonly url: string;
+  readonly logger: Logger;
+}
+
+const { mongo } = limits.storage;
+
+const clientOptions: MongoClientOptions = {
+  appName: 'gateway-control-service',
+  writeConcern: { w: 'majority', journal: true, wtimeoutMS: mongo.majorityMs },
+  readConcern: { level: 'majority' },
+  readPreference: 'primary',
+  retryReads: true,
+  retryWrites: true,
+  serverSelectionTimeoutMS: mongo.selectionMs,
+  connectTimeoutMS: mongo.connectMs,
+  socketTimeoutMS: mongo.answerMs,
+  waitQueueTimeoutMS: mongo.answerMs,
+  heartbeatFrequencyMS: mongo.heartbeatMs,
+  maxPoolSize: mongo.connections,
+};
+
+/** Read models have no dot in their names. */
+const ownCollections = { leases: 'svc.leases', checkpoints: 'svc.checkpoints', pointers: 'svc.pointers' } as const;
+
+/** @throws RangeError, without the password, when the URL does not name a database. */
+function assertNamesDatabase(url: string): void {
+  if (!/^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+/.test(url)) {
+    throw new RangeError('the MongoDB URL is mongodb://host:port/database');
+  }
+}
+
+/** Says once that the server is away, and once that it is back. */
+function tellOutages(client: MongoClient, logger: Logger): void {
+  let usable = true;
+  client.on('topologyDescriptionChanged', ({ newDescription }) => {
+    const now = [...newDescription.servers.values()].some(({ isWritable }) => isWritable);
+    if (now === usable) return;
+    usable = now;
+    if (now) logger.info({}, 'MongoDB can be used again');
+    else logger.warn({}, 'MongoDB can not be used: no server that takes writes is reached');
+  });
+}
+
+/**
+ * Connects, makes the indexes of the adapter's own collections and returns the store. It outlives outages and elections:
+ * calls are `unavailable` meanwhile.
+ * @throws RangeError when the URL is not one of a database.
+ * @throws ServiceError `unavailable` when the server can't be reached or used now: try again.
+ */
+export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<ReadStore> {
+  assertNamesDatabase(url);
+  const client = new MongoClient(url, clientOptions);
+  const db = client.db();
+  const leases = db.collection<MongoLease>(ownCollections.leases);
+  const prepare = answerUnavailable(async () => {
+    await client.connect();
+    await ensureIndexes(leases, leaseIndexes);
+  });
+  try {
+    await prepare();
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+  tellOutages(client, logger);
+  let closing: Promise<void> | undefined;
+  const progress = createProgress(
+    db.collection<MongoCheckpoint>(ownCollections.checkpoints),
+    db.collection<MongoPointer>(ownCollections.pointers),
+  );
+  return {
+    ...createCollections(db),
+    loadCheckpoint: answerUnavailable(progress.loadCheckpoint),
+    saveCheckpoint: answerUnavailable(progress.saveCheckpoint),
+    deleteCheckpoint: answerUnavailable(progress.deleteCheckpoint),
+    activeVersion: answerUnavailable(progress.activeVersion),
+    activate: answerUnavailable(progress.activate),
+    leases: answeringLeases(createLeases(db, leases)),
+    ping: answerUnavailable(async () => {
+      if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
+      const answer = await withDeadline(db.command({ ping: 1 }), mongo.pingMs);
+      if (answer === timedOut) throw new ServiceError('unavailable', 'The read store does not answer.');
+    }),
+    close() {
+      closing ??= client.close();
+      return closing;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+/**
+ * How far projections have come, and which version of each is read: one document per (projection, version), one
+ * pointer per projection. Implements `read-store.ts` (checkpoints, activeVersion).
+ */
+import type { Collection } from 'mongodb';
+import type { ResumePoint } from '../event-store.js';
+import type { ReadStore } from '../read-store.js';
+import { isDuplicate } from './failures.js';
+
+export interface MongoCheckpoint extends ResumePoint {
+  readonly _id: string;
+}
+
+export interface MongoPointer {
+  readonly _id: string;
+  readonly version: number;
+}
+
+type Progress = Pick<
+  ReadStore,
+  'loadCheckpoint' | 'saveCheckpoint' | 'deleteCheckpoint' | 'activeVersion' | 'activate'
+>;
+
+const checkpointId = (projection: string, version: number): string => `${projection}@${version}`;
+
+export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointers: Collection<MongoPointer>): Progress {
+  /** Moves it forward if it is there and lower. */
+  async function advance(_id: string, { commit, prepare }: ResumePoint): Promise<boolean> {
+    const lower = { _id, $or: [{ commit: { $lt: commit } }, { commit, prepare: { $lt: prepare } }] };
+    return (await checkpoints.updateOne(lower, { $set: { commit, prepare } })).matchedCount === 1;
+  }
+
+  return {
+    async loadCheckpoint(projection, version) {
+      const found = await checkpoints.findOne({ _id: checkpointId(projection, version) });
+      return found === null ? undefined : { commit: found.commit, prepare: found.prepare };
+    },
+    async saveCheckpoint(projection, version, { commit, prepare }) {
+      const _id = checkpointId(projection, version);
+      if (await advance(_id, { commit, prepare })) return;
+      try {
+        await checkpoints.insertOne({ _id, commit, prepare });
+      } catch (error) {
+        if (!isDuplicate(error)) throw error;
+        // The one that is there is as far, or came in between: then it may be lower.
+        await advance(_id, { commit, prepare });
+      }
+    },
+    async deleteCheckpoint(projection, version) {
+      await checkpoints.deleteOne({ _id: checkpointId(projection, version) });
+    },
+    async activeVersion(projection) {
+      return (await pointers.findOne({ _id: projection }))?.version;
+    },
+    async activate(projection, version) {
+      const point = () => pointers.replaceOne({ _id: projection }, { version }, { upsert: true });
+      try {
+        await point();
+      } catch (error) {
+        if (!isDuplicate(error)) throw error;
+        await point();
+      }
+    },
+  };
+}

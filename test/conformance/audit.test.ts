@@ -1,0 +1,184 @@
+/** rest.md, "Audit", the list alone. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import {
+  auditFields,
+  createChain,
+  createNode,
+  createUpstream,
+  hasExactly,
+  port,
+  rawHop,
+  uuid,
+} from './support/resources.js';
+import type { AuditEntry, ListOf } from './support/resources.js';
+import { refused } from './support/rest.js';
+import { adminPassword, sharedService } from './support/running.js';
+
+const shared = sharedService();
+const list = async (query: string): Promise<ListOf<AuditEntry>> => shared.api.ok('GET', `/api/audit?${query}`);
+const newest = async (query: string): Promise<AuditEntry> => (await list(query)).items[0]!;
+
+describe('an audit entry', () => {
+  it('has every field; a create has one change per field, before null', async () => {
+    const { api } = shared;
+    const requestId = `audited-${randomUUID()}`;
+    const answer = await api.send<{ id: string; name: string }>('POST', '/api/l4-upstreams', {
+      json: { name: 'Audited', endpoint: '192.0.2.1:1' },
+      headers: { 'x-request-id': requestId },
+    });
+    const entry = await newest(`resource_id=${answer.data.id}`);
+    hasExactly(entry, auditFields);
+    expect(entry).toMatchObject({
+      actor: { type: 'user', name: 'admin', id: expect.stringMatching(uuid) as unknown },
+      action: 'l4_upstream.create',
+      resource: { type: 'l4_upstream', id: answer.data.id, name: 'Audited' },
+      request_id: requestId,
+      reverts: null,
+      reverted_by: null,
+    });
+    expect(entry.id).toMatch(uuid);
+    expect(entry.position).toMatch(/^svc-fleet@\d+$/);
+    expect(entry.revertible === (entry.not_revertible_because === null)).toBe(true);
+    for (const change of entry.changes) {
+      hasExactly(change, ['path', 'before', 'after']);
+      expect(change.before).toBeNull();
+    }
+    const changes = new Map(entry.changes.map(({ path, after }) => [path, after]));
+    expect(changes.get('name')).toBe('Audited');
+    expect(changes.get('endpoint')).toBe('192.0.2.1:1');
+    expect(changes.get('health_check_interval_ms')).toBe(10_000);
+  });
+
+  it('of an update has dotted paths, of a delete the reverse of a create, and the name at that time', async () => {
+    const { api } = shared;
+    const node = await createNode(api, { labels: { a: '1', keep: 'k' } });
+    const before = node.name;
+    await api.ok('PUT', `/api/nodes/${node.id}`, { name: `${before} renamed`, labels: { a: '2', keep: 'k', b: '3' } });
+    const update = await newest(`resource_id=${node.id}&action=node.update`);
+    expect(update.changes.toSorted((x, y) => (x.path < y.path ? -1 : 1))).toEqual([
+      { path: 'labels.a', before: '1', after: '2' },
+      { path: 'labels.b', before: null, after: '3' },
+      { path: 'name', before, after: `${before} renamed` },
+    ]);
+    await api.ok('DELETE', `/api/nodes/${node.id}`);
+    const gone = await newest(`resource_id=${node.id}&action=node.delete`);
+    expect(gone.resource.name).toBe(`${before} renamed`);
+    expect(gone.changes.every(({ after }) => after === null)).toBe(true);
+    expect(gone.changes).toContainEqual({ path: 'name', before: `${before} renamed`, after: null });
+    const created = await newest(`resource_id=${node.id}&action=node.create`);
+    expect(created.resource.name).toBe(before);
+    expect(created.changes).toContainEqual({ path: 'labels.a', before: null, after: '1' });
+  });
+
+  it('of a chain names one hop’s field, or hops when the list changed', async () => {
+    const { api } = shared;
+    const [a, b] = [await createNode(api), await createNode(api)];
+    const [one, two] = [port(), port()];
+    const chain = await createChain(api, { hops: [rawHop(a.id, one)] });
+    await api.ok('PUT', `/api/l4-chains/${chain.id}`, { hops: [rawHop(a.id, two)] });
+    const field = await newest(`resource_id=${chain.id}`);
+    expect(field.changes).toEqual([{ path: 'hops[0].listen_port', before: one, after: two }]);
+    await api.ok('PUT', `/api/l4-chains/${chain.id}`, {
+      hops: [rawHop(a.id, two), rawHop(b.id, two, { dial_addr: 'x.y' })],
+    });
+    const whole = await newest(`resource_id=${chain.id}`);
+    expect(whole.changes.map(({ path }) => path)).toEqual(['hops']);
+    await api.ok('POST', `/api/l4-chains/${chain.id}/deploy`);
+    expect(await newest(`resource_id=${chain.id}`)).toMatchObject({ action: 'l4_chain.deploy' });
+  });
+
+  it('of PSK issue, refresh and settings bear their verbs; secrets are masked', async () => {
+    const { api } = shared;
+    const node = await createNode(api);
+    const { control_psk: psk } = await api.ok<{ control_psk: string }>('POST', `/api/nodes/${node.id}/psk`);
+    expect(await newest(`resource_id=${node.id}`)).toMatchObject({ action: 'node.psk', revertible: false });
+    await api.ok('POST', `/api/nodes/${node.id}/config`);
+    const refresh = await newest(`resource_id=${node.id}`);
+    expect(refresh).toMatchObject({ action: 'node.refresh', revertible: false });
+    expect(refresh.not_revertible_because).toEqual(expect.any(String));
+    await api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 12 });
+    expect(await newest('resource_type=connectivity')).toMatchObject({
+      action: 'connectivity.update',
+      resource: { type: 'connectivity', id: 'connectivity', name: 'connectivity' },
+      changes: [{ path: 'heartbeat_interval_secs', before: 10, after: 12 }],
+    });
+    const all = await api.send('GET', '/api/audit?page_size=500');
+    for (const secret of [psk, psk.slice(8, 40), node.control_psk.slice(8, 40)]) expect(all.text).not.toContain(secret);
+  });
+
+  it('of refused commands does not exist', async () => {
+    const { api } = shared;
+    const before = (await list('')).total;
+    refused(await api.send('POST', '/api/nodes', { json: {} }), 400);
+    refused(await api.send('DELETE', `/api/nodes/${randomUUID()}`), 404);
+    expect((await list('')).total).toBe(before);
+  });
+
+  it('of a sign-in and a refused sign-in tells the account and never what was typed', async () => {
+    const { api } = shared;
+    const login = (json: object) => api.send('POST', '/api/auth/login', { json, token: null });
+    expect((await login({ username: 'Admin', password: adminPassword })).status).toBe(200);
+    refused(await login({ username: 'admin', password: 'typed-by-mistake' }), 401);
+    refused(await login({ username: 'my-secret-name', password: 'typed-by-mistake' }), 401);
+    await expect
+      .poll(async () => (await list('action=session.sign_in_refused')).total, { timeout: 5_000 })
+      .toBeGreaterThanOrEqual(2);
+    const refusedOnes = (await list('action=session.sign_in_refused')).items;
+    expect(refusedOnes[0]!.actor).toEqual({ type: 'user', id: null, name: null });
+    expect(refusedOnes[0]!.resource).toMatchObject({ type: 'session', id: null });
+    expect(refusedOnes[1]!.actor).toMatchObject({ type: 'user', name: 'admin' });
+    expect(refusedOnes[1]!).toMatchObject({
+      revertible: false,
+      position: expect.stringMatching(/^svc-signins@\d+$/) as unknown,
+    });
+    const signedIn = await newest('action=session.sign_in');
+    expect(signedIn.actor.name).toBe('admin');
+    expect(signedIn.resource).toMatchObject({ type: 'session', id: signedIn.actor.id });
+    const all = await api.send('GET', '/api/audit?page_size=500');
+    expect(all.text).not.toContain('my-secret-name');
+    expect(all.text).not.toContain('typed-by-mistake');
+  });
+});
+
+describe('the list', () => {
+  it('is newest first by time, then position', async () => {
+    const { items } = await list('page_size=500');
+    const keys = items.map(({ at }) => at);
+    expect(keys).toEqual(keys.toSorted().toReversed());
+    const fleet = items
+      .filter(({ position }) => position.startsWith('svc-fleet'))
+      .map(({ position }) => Number(position.split('@')[1]));
+    expect(fleet).toEqual(fleet.toSorted((a, b) => b - a));
+  });
+
+  it('filters by type, id, actor by id and by name, action and time', async () => {
+    const { api } = shared;
+    const upstream = await createUpstream(api);
+    await api.ok('PUT', `/api/l4-upstreams/${upstream.id}`, { enabled: false });
+    const mine = await list(`resource_id=${upstream.id}`);
+    expect(mine.total).toBe(2);
+    const [update, create] = mine.items;
+    expect((await list(`resource_type=l4_upstream&resource_id=${upstream.id}`)).total).toBe(2);
+    expect((await list(`resource_type=node&resource_id=${upstream.id}`)).total).toBe(0);
+    const { id, name } = create!.actor;
+    expect((await list(`resource_id=${upstream.id}&actor=${id}`)).total).toBe(2);
+    expect((await list(`resource_id=${upstream.id}&actor=${name}`)).total).toBe(2);
+    expect((await list(`resource_id=${upstream.id}&actor=ADMIN`)).total).toBe(2);
+    expect((await list(`resource_id=${upstream.id}&actor=nobody`)).total).toBe(0);
+    expect((await list(`resource_id=${upstream.id}&action=l4_upstream.update`)).items).toEqual([update]);
+    const from = encodeURIComponent(create!.at);
+    expect((await list(`resource_id=${upstream.id}&from=${from}`)).total).toBe(2);
+    expect((await list(`resource_id=${upstream.id}&to=2000-01-01T00:00:00Z`)).total).toBe(0);
+    expect((await list(`resource_id=${upstream.id}&from=2999-01-01T00:00:00.000Z`)).total).toBe(0);
+    expect((await list(`resource_id=${upstream.id}&page=2&page_size=1`)).items).toEqual([create]);
+    expect((await list(`resource_id=${upstream.id}&page=9`)).items).toEqual([]);
+    refused(await api.send('GET', '/api/audit?action=nonsense'), 400, 'action');
+    refused(await api.send('GET', '/api/audit?resource_type=nonsense'), 400, 'resource_type');
+  });
+
+  it('holds no entry of an agent or of a PUT that changed nothing', async () => {
+    const { items } = await list('page_size=500');
+    expect(items.filter(({ actor }) => actor.type === 'agent')).toEqual([]);
+  });
+});

@@ -1,0 +1,420 @@
+/** agent-protocol.md, "Control": frames, fragments, the first payload, and how each fault ends the session, alone. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { attach, closing, configRequest, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
+import type { Attached, Control, Enrolment, Link, Said, Session } from './support/agent.js';
+import { createNode } from './support/resources.js';
+import type { NodeData } from './support/resources.js';
+import { sharedService } from './support/running.js';
+
+const shared = sharedService();
+const links: Link[] = [];
+
+async function enrolled(): Promise<Enrolment> {
+  const node = await createNode(shared.api);
+  return enrol(node.id, node.control_psk);
+}
+
+/** A session that is attached to nothing yet. */
+async function pending(
+  enrolment?: Enrolment,
+): Promise<{ link: Link; session: Session; control: Control; nodeId: string }> {
+  const of = enrolment ?? (await enrolled());
+  const link = connectAgent(shared.service.controlEndpoint);
+  links.push(link);
+  const session = await link.session(of);
+  return { link, session, control: link.control(session), nodeId: of.nodeId };
+}
+
+async function attached(said: Said = hello()): Promise<Attached> {
+  const made = await attach(shared.service.controlEndpoint, await enrolled(), said);
+  links.push(made.link);
+  return made;
+}
+
+afterEach(() => {
+  for (const link of links.splice(0)) link.close();
+});
+
+const last = (bytes: Uint8Array): Buffer => Buffer.concat([Buffer.from([0]), bytes]);
+const encode = (said: Said): Uint8Array => AgentPayload.encode({ payload: said }).finish();
+
+const ends = async (control: Control, code: number, reason?: SessionCloseReason) => {
+  const end = await control.ended();
+  expect({ code: end.code, reason: end.close?.reason }).toEqual({ code, reason });
+  return end;
+};
+
+describe('frames', () => {
+  it('with the session id repeated are taken, with another one refused', async () => {
+    const { control, session } = await attached();
+    control.frame({ ...control.seal(last(encode(heartbeat(1n)))), sessionId: session.id });
+    expect((await control.heartbeatResponse()).ackSequence).toBe(1n);
+    control.frame({ ...control.seal(last(encode(heartbeat(2n)))), sessionId: randomBytes(16) });
+    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+  });
+
+  it('of a wrong sequence end the session ABORTED, without a word', async () => {
+    for (const sequence of [0n, 2n, 5n, 2n ** 64n - 1n]) {
+      const { control } = await attached();
+      control.frame({ ...control.seal(last(encode(heartbeat(1n)))), sequence });
+      await ends(control, status.ABORTED);
+    }
+  });
+
+  it('with a failed tag, or too short to have one, end it ABORTED, without a word', async () => {
+    const { control } = await attached();
+    const frame = control.seal(last(encode(heartbeat(1n))));
+    frame.ciphertext![0]! ^= 1;
+    control.frame(frame);
+    await ends(control, status.ABORTED);
+    for (const length of [0, 15]) {
+      const other = await attached();
+      other.control.frame({ sequence: 1n, ciphertext: Buffer.alloc(length) });
+      await ends(other.control, status.ABORTED);
+    }
+  });
+
+  it('with a bad first tag end the pending session ABORTED', async () => {
+    const { control, session } = await pending();
+    control.frame({ sessionId: session.id, sequence: 0n, ciphertext: randomBytes(40) });
+    await ends(control, status.ABORTED);
+  });
+
+  it('that do not start at 0 end it ABORTED', async () => {
+    const { control, session } = await pending();
+    control.seal(Buffer.alloc(1));
+    control.frame({ ...control.seal(last(encode(hello()))), sessionId: session.id });
+    await ends(control, status.ABORTED);
+  });
+
+  it('that do not parse are INVALID_ARGUMENT: bare before the session is attached, with a close after', async () => {
+    const before = await pending();
+    before.control.bytes(Buffer.from('ffffff', 'hex'));
+    await ends(before.control, status.INVALID_ARGUMENT);
+    const after = await attached();
+    after.control.say(heartbeat(1n));
+    await after.control.heartbeatResponse();
+    after.control.bytes(Buffer.from('ffffff', 'hex'));
+    await ends(after.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+  });
+
+  it('above 65,535 bytes of ciphertext are a protocol error; a gRPC message over 66 KiB is RESOURCE_EXHAUSTED', async () => {
+    const { control } = await attached();
+    control.frame(control.seal(Buffer.concat([Buffer.from([1]), Buffer.alloc(65_535 - 16)])));
+    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    const large = await attached();
+    large.control.bytes(Buffer.alloc(66 * 1024 + 1));
+    expect((await large.control.ended()).code).toBe(status.RESOURCE_EXHAUSTED);
+  });
+
+  it('with a bad fragment byte, or empty, are protocol errors', async () => {
+    const { control } = await attached();
+    control.frame(control.seal(Buffer.concat([Buffer.from([2]), encode(heartbeat(1n))])));
+    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    const empty = await attached();
+    empty.control.frame(empty.control.seal(Buffer.alloc(0)));
+    await ends(empty.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+  });
+});
+
+describe('fragments', () => {
+  it('are joined, down to 16 KiB each, to 4 MiB', async () => {
+    const { control } = await attached();
+    const listener = (i: number) => ({
+      transport: 'tcp',
+      listenAddr: '0.0.0.0',
+      listenPort: 1 + i,
+      state: 'r'.repeat(40),
+      routes: [],
+    });
+    const runtimeListeners = Array.from({ length: 4_000 }, (_, i) => listener(i));
+    const encoded = encode(heartbeat(7n, { runtimeListeners }));
+    expect(encoded.length).toBeGreaterThan(65_519);
+    control.payload(encoded, 16 * 1024);
+    expect((await control.heartbeatResponse()).ackSequence).toBe(7n);
+    control.payload(encoded);
+    expect((await control.heartbeatResponse()).ackSequence).toBe(7n);
+  });
+
+  it('that are not the last and carry less than 16 KiB are protocol errors', async () => {
+    const { control } = await attached();
+    control.frame(control.seal(Buffer.concat([Buffer.from([1]), Buffer.alloc(16 * 1024 - 1)])));
+    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+  });
+
+  it('may end with an empty one', async () => {
+    const { control } = await attached();
+    const encoded = encode(hello());
+    expect(encoded.length).toBeLessThan(1_000);
+    const long = encode(
+      heartbeat(9n, {
+        runtimeListeners: [
+          { transport: 'tcp', listenAddr: 'a'.repeat(1_000), listenPort: 1, state: 's'.repeat(20_000), routes: [] },
+        ],
+      }),
+    );
+    control.frame(control.seal(Buffer.concat([Buffer.from([1]), long])));
+    control.frame(control.seal(Buffer.from([0])));
+    const end = await Promise.race([control.heartbeatResponse(), control.ended().then((got) => got)]);
+    // Whether such long strings are taken is not said; that the two fragments are one message is.
+    expect('ackSequence' in end ? Number(end.ackSequence) : end.code).toSatisfy(
+      (got) => got === 9 || got === status.INVALID_ARGUMENT,
+    );
+  });
+
+  it('above 4 MiB in all are protocol errors', async () => {
+    const { control } = await attached();
+    const part = Buffer.concat([Buffer.from([1]), Buffer.alloc(60_000)]);
+    for (let sent = 0; sent <= 4 * 1024 * 1024; sent += 60_000) control.frame(control.seal(part));
+    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+  });
+});
+
+describe('the first payload', () => {
+  it('must be hello', async () => {
+    for (const said of [heartbeat(1n), configRequest()]) {
+      const { control } = await pending();
+      control.say(said);
+      await ends(control, status.FAILED_PRECONDITION, SessionCloseReason.PROTOCOL_ERROR);
+    }
+  });
+
+  it('is answered by nothing', async () => {
+    const { control } = await attached();
+    await control.silence(700);
+  });
+
+  it('may come once', async () => {
+    const { control } = await attached();
+    control.say(hello());
+    await ends(control, status.FAILED_PRECONDITION, SessionCloseReason.PROTOCOL_ERROR);
+  });
+
+  it('that does not parse is INVALID_ARGUMENT, with a close', async () => {
+    for (const plaintext of [Buffer.from('00ffffff', 'hex'), Buffer.from('05', 'hex')]) {
+      const { control } = await pending();
+      control.frame(control.seal(plaintext));
+      await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    }
+  });
+
+  it('and every other bear the session’s node_id, or none', async () => {
+    const enrolment = await enrolled();
+    const own = await attach(shared.service.controlEndpoint, enrolment, hello({ nodeId: enrolment.nodeId }));
+    links.push(own.link);
+    own.control.say(heartbeat(1n, { nodeId: enrolment.nodeId }));
+    await own.control.heartbeatResponse();
+    own.control.say(configRequest(0n, Buffer.alloc(0), enrolment.nodeId));
+    await own.control.snapshot();
+    own.control.say(heartbeat(2n, { nodeId: randomUUID() }));
+    await ends(own.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    const foreign = await attached(hello({ nodeId: randomUUID() }));
+    await ends(foreign.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    const asking = await attached();
+    asking.control.say(configRequest(0n, Buffer.alloc(0), randomUUID()));
+    await ends(asking.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+  });
+});
+
+describe('the agent’s own end', () => {
+  it('by SessionClose is OK, nothing more is sent, and the node is offline at once', async () => {
+    for (const reason of [SessionCloseReason.NORMAL, SessionCloseReason.REKEY]) {
+      const { control, session } = await attached();
+      control.say(heartbeat(1n));
+      await control.heartbeatResponse();
+      const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${session.nodeId}`);
+      await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('online');
+      control.say(closing(reason));
+      await ends(control, status.OK);
+      expect(control.waiting).toEqual([]);
+      await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('offline');
+    }
+  });
+
+  it('by half-close is OK', async () => {
+    const { control } = await attached();
+    control.say(heartbeat(1n));
+    await control.heartbeatResponse();
+    control.stream.end();
+    await ends(control, status.OK);
+  });
+
+  it('by a half-close before any frame is UNAUTHENTICATED', async () => {
+    const { control } = await pending();
+    control.stream.end();
+    await ends(control, status.UNAUTHENTICATED);
+  });
+});
+
+describe('a newer session of the node', () => {
+  it('supersedes the older one at its hello, not before', async () => {
+    const enrolment = await enrolled();
+    const old = await attach(shared.service.controlEndpoint, enrolment);
+    links.push(old.link);
+    old.control.say(heartbeat(1n));
+    await old.control.heartbeatResponse();
+    const next = await pending(enrolment);
+    old.control.say(heartbeat(2n));
+    expect((await old.control.heartbeatResponse()).ackSequence).toBe(2n);
+    next.control.say(hello());
+    await ends(old.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
+    next.control.say(heartbeat(3n));
+    expect((await next.control.heartbeatResponse()).ackSequence).toBe(3n);
+    const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${enrolment.nodeId}`);
+    await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('online');
+  });
+
+  it('leaves the connection of the old one alone', async () => {
+    const enrolment = await enrolled();
+    const old = await attach(shared.service.controlEndpoint, enrolment);
+    links.push(old.link);
+    const other = await attach(shared.service.controlEndpoint, enrolment);
+    links.push(other.link);
+    await ends(old.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    expect(old.link.http2.destroyed).toBe(false);
+    const again = await enrolled();
+    const control = old.link.control(await old.link.session(again));
+    control.say(hello());
+    control.say(heartbeat(1n));
+    await control.heartbeatResponse();
+  });
+
+  it('that is superseded itself shows a duplicate agent', async () => {
+    const enrolment = await enrolled();
+    const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${enrolment.nodeId}`);
+    let before: Attached | undefined;
+    for (let i = 0; i < 3; i += 1) {
+      const now = await attach(shared.service.controlEndpoint, enrolment);
+      links.push(now.link);
+      if (before !== undefined) await ends(before.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
+      if (i === 1) expect((await node()).duplicate_agent).toBe(false);
+      before = now;
+    }
+    await expect.poll(async () => (await node()).duplicate_agent, { timeout: 3_000 }).toBe(true);
+  });
+
+  it('on the same connection after SessionClose{REKEY} supersedes nobody', async () => {
+    const enrolment = await enrolled();
+    const old = await attach(shared.service.controlEndpoint, enrolment);
+    links.push(old.link);
+    old.control.say(configRequest());
+    await old.control.snapshot();
+    for (let i = 0; i < 3; i += 1) {
+      const session = await old.link.session(enrolment);
+      old.control.say(closing(SessionCloseReason.REKEY));
+      await ends(old.control, status.OK);
+      Object.assign(old, { session, control: old.link.control(session) });
+      old.control.say(hello());
+      old.control.say(configRequest());
+      await old.control.snapshot();
+    }
+    expect((await shared.api.ok<NodeData>('GET', `/api/nodes/${enrolment.nodeId}`)).duplicate_agent).toBe(false);
+  });
+});
+
+describe('revocation', () => {
+  it('by PSK reset ends the session with REVOKED before the answer is sent', async () => {
+    const { control, session } = await attached();
+    control.say(heartbeat(1n));
+    await control.heartbeatResponse();
+    const answer = await shared.api.ok('POST', `/api/nodes/${session.nodeId}/psk`);
+    expect(answer).toMatchObject({ sessions_ended: true });
+    await ends(control, status.PERMISSION_DENIED, SessionCloseReason.REVOKED);
+    const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${session.nodeId}`);
+    await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('offline');
+  });
+
+  it('by deletion ends the session with REVOKED', async () => {
+    const { control, session } = await attached();
+    control.say(heartbeat(1n));
+    await control.heartbeatResponse();
+    await shared.api.ok('DELETE', `/api/nodes/${session.nodeId}`);
+    await ends(control, status.PERMISSION_DENIED, SessionCloseReason.REVOKED);
+  });
+});
+
+describe('limits of a heartbeat', () => {
+  const listeners = (count: number, routes: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      transport: 'tcp',
+      listenAddr: '0.0.0.0',
+      listenPort: 1 + i,
+      state: 'running',
+      routes: Array.from({ length: routes }, () => ({
+        service: '',
+        payload: '',
+        outer: '',
+        security: '',
+        matchKind: '',
+        matchValue: '',
+        nextHop: '',
+      })),
+    }));
+
+  it('are 4,096 listeners and 16,384 routes', async () => {
+    const { control } = await attached();
+    control.say(heartbeat(1n, { runtimeListeners: listeners(4_096, 4) }));
+    await control.heartbeatResponse();
+    control.say(heartbeat(2n, { runtimeListeners: listeners(4_097, 0) }));
+    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    const other = await attached();
+    other.control.say(heartbeat(1n, { runtimeListeners: [...listeners(4_095, 4), ...listeners(1, 5)] }));
+    await ends(other.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+  });
+
+  it('are 1,000 errors in an apply report', async () => {
+    const { control } = await attached();
+    const error = { resourceType: '', resourceId: '', path: '', message: '' };
+    const report = (count: number): Said => ({
+      $case: 'applyReport',
+      value: {
+        generation: 0n,
+        status: 2,
+        errors: Array.from({ length: count }, () => error),
+        durationMs: 0n,
+        checksum: Buffer.alloc(32),
+      },
+    });
+    control.say(report(1_000));
+    control.say(heartbeat(1n));
+    await control.heartbeatResponse();
+    control.say(report(1_001));
+    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+  });
+});
+
+it('a fault of one session leaves every other alone', async () => {
+  const [good, bad] = [await attached(), await attached()];
+  bad.control.frame({ sequence: 1n, ciphertext: randomBytes(40) });
+  await ends(bad.control, status.ABORTED);
+  good.control.say(heartbeat(1n));
+  expect((await good.control.heartbeatResponse()).ok).toBe(true);
+});
+
+describe('noise of every kind', () => {
+  it('in valid frames ends at most its own session, with a status of the table', async () => {
+    const enrolment = await enrolled();
+    for (let i = 0; i < 40; i += 1) {
+      const { link, control } = await attach(shared.service.controlEndpoint, enrolment);
+      control.payload(randomBytes(1 + (i % 60)));
+      control.say(heartbeat(1n));
+      const end = await Promise.race([control.ended(), control.heartbeatResponse().catch(() => control.ended())]);
+      if ('code' in end) {
+        expect([status.INVALID_ARGUMENT, status.FAILED_PRECONDITION, status.OK]).toContain(end.code);
+      }
+      link.close();
+    }
+    expect((await attached()).control.stream.closed).toBe(false);
+  });
+
+  it('as gRPC bytes ends the stream', async () => {
+    for (const bytes of ['0100000001ff', '05000000010a', 'ffffffffff']) {
+      const { control } = await pending();
+      control.stream.write(Buffer.from(bytes, 'hex'));
+      expect((await control.ended()).code).not.toBe(status.OK);
+    }
+  });
+});

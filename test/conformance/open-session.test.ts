@@ -1,0 +1,358 @@
+/** agent-protocol.md, "The listener", "PSK, verifier, service identity" and "OpenSession". */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { OpenSessionRequest, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
+import { attach, configRequest, connectAgent, enrol, hello, initiate, status } from './support/agent.js';
+import type { Enrolment, Link } from './support/agent.js';
+import { createNode } from './support/resources.js';
+import type { NodeData } from './support/resources.js';
+import { sharedService } from './support/running.js';
+
+const shared = sharedService();
+const openSession = '/svc.control.v1.SecureAgentService/OpenSession';
+const links: Link[] = [];
+
+function newLink(): Link {
+  const link = connectAgent(shared.service.controlEndpoint);
+  links.push(link);
+  return link;
+}
+
+async function enrolled(): Promise<Enrolment> {
+  const node = await createNode(shared.api);
+  return enrol(node.id, node.control_psk);
+}
+
+afterEach(() => {
+  for (const link of links.splice(0)) link.close();
+});
+
+describe('the listener', () => {
+  /** How a plain TCP connection that sends this is treated. */
+  async function junk(bytes: string | Buffer): Promise<{ readonly ms: number; readonly got: string }> {
+    const { hostname, port } = new URL(shared.service.controlEndpoint);
+    const socket: Socket = connect(Number(port), hostname);
+    let got = '';
+    socket.on('data', (chunk: Buffer) => {
+      got += chunk.toString('latin1');
+    });
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    const started = performance.now();
+    socket.write(bytes);
+    await once(socket, 'close');
+    return { ms: performance.now() - started, got };
+  }
+
+  it('closes what is no HTTP/2 preface, at once, without a word', async () => {
+    for (const bytes of [
+      'GET / HTTP/1.1\r\nhost: x\r\n\r\n',
+      Buffer.from('16030100', 'hex'),
+      'PRI * HTTP/1.1\r\n\r\n',
+      '\0',
+    ]) {
+      const { ms, got } = await junk(bytes);
+      expect(got).toBe('');
+      expect(ms).toBeLessThan(4_000);
+    }
+  });
+
+  it('closes a preface that is not complete within 5 s', async () => {
+    const { ms, got } = await junk('PRI * HTTP/2.0\r\n\r\nSM\r\n');
+    expect(got).toBe('');
+    expect(ms).toBeGreaterThan(3_500);
+    expect(ms).toBeLessThan(9_000);
+  }, 15_000);
+
+  it('serves no RPC of AgentService', async () => {
+    const link = newLink();
+    for (const rpc of ['Register', 'Heartbeat', 'StreamConfig', 'ReportMetrics']) {
+      const { ended } = await link.unary(`/svc.control.v1.AgentService/${rpc}`, Buffer.alloc(0));
+      expect(ended.code, rpc).toBe(status.UNIMPLEMENTED);
+    }
+    expect((await link.unary('/svc.control.v1.SecureAgentService/Nope', Buffer.alloc(0))).ended.code).toBe(
+      status.UNIMPLEMENTED,
+    );
+  });
+
+  it('refuses a gRPC message over 66 KiB', async () => {
+    const { ended } = await newLink().unary(openSession, Buffer.alloc(66 * 1024 + 1));
+    expect(ended.code).toBe(status.RESOURCE_EXHAUSTED);
+  });
+
+  it('allows 4 HTTP/2 streams per connection', async () => {
+    const link = newLink();
+    await once(link.http2, 'remoteSettings');
+    expect(link.http2.remoteSettings.maxConcurrentStreams).toBe(4);
+  });
+});
+
+describe('a granted session', () => {
+  it('has the first 16 bytes of the handshake hash as its id, and the intervals in force', async () => {
+    const session = await newLink().session(await enrolled());
+    expect(session.id).toHaveLength(16);
+    expect(session.grant).toMatchObject({ rekeyAfterSecs: 21_600, heartbeatIntervalSecs: 10, metricsIntervalSecs: 60 });
+    expect(Math.abs(Number(session.grant.serverTimeMs) - Date.now())).toBeLessThan(5_000);
+  });
+
+  it('shows nothing of itself until its first valid frame', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    await link.session(enrolment);
+    expect((await shared.api.ok<NodeData>('GET', `/api/nodes/${enrolment.nodeId}`)).status).toBe('pending');
+  });
+
+  it('is given for timestamps up to 120 s off', async () => {
+    const enrolment = await enrolled();
+    for (const offset of [-115_000, 115_000]) {
+      const { ended } = await newLink().open(enrolment, { timestampMs: Date.now() + offset });
+      expect(ended.code).toBe(status.OK);
+    }
+  });
+});
+
+describe('OpenSession refuses', () => {
+  it('another protocol_version first of all, whatever else is wrong', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    for (const protocolVersion of [0, 2, 4_294_967_295]) {
+      expect((await link.open(enrolment, { protocolVersion })).ended.code).toBe(status.FAILED_PRECONDITION);
+    }
+    const short = { protocolVersion: 2, tamper: () => Buffer.alloc(3) };
+    expect((await link.open(enrolment, short)).ended.code).toBe(status.FAILED_PRECONDITION);
+    const unknown = { protocolVersion: 2, requestNodeId: randomUUID() };
+    expect((await link.open(enrolment, unknown)).ended.code).toBe(status.FAILED_PRECONDITION);
+  });
+
+  it('a handshake outside 48..1,024 bytes as INVALID_ARGUMENT, before looking at the node', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    for (const length of [0, 47, 1_025, 60_000]) {
+      const { ended } = await link.open(enrolment, { tamper: () => randomBytes(length), requestNodeId: randomUUID() });
+      expect(ended.code, String(length)).toBe(status.INVALID_ARGUMENT);
+    }
+    for (const length of [48, 1_024]) {
+      expect((await link.open(enrolment, { tamper: () => randomBytes(length) })).ended.code).toBe(
+        status.UNAUTHENTICATED,
+      );
+    }
+  });
+
+  it('bytes that do not parse as INVALID_ARGUMENT', async () => {
+    const { ended } = await newLink().unary(openSession, Buffer.from('ffffffffffff', 'hex'));
+    expect(ended.code).toBe(status.INVALID_ARGUMENT);
+  });
+
+  it('an unknown node, a wrong PSK, a deleted node, another node’s prologue and a changed byte alike', async () => {
+    const [enrolment, other] = [await enrolled(), await enrolled()];
+    const deleted = await enrolled();
+    await shared.api.ok('DELETE', `/api/nodes/${deleted.nodeId}`);
+    const link = newLink();
+    const unknown = { ...enrolment, nodeId: randomUUID() };
+    const answers = [
+      await link.open(unknown),
+      await link.open({ ...enrolment, psk: randomBytes(32) }),
+      await link.open({ ...enrolment, staticPrivate: randomBytes(32) }),
+      await link.open(deleted),
+      await link.open({ ...enrolment, nodeId: other.nodeId }),
+      await link.open(enrolment, { prologueNodeId: other.nodeId }),
+      await link.open({ ...enrolment, nodeId: 'not-a-uuid' }),
+      await link.open({ ...enrolment, nodeId: '' }),
+      await link.open(enrolment, {
+        tamper: (message) => {
+          message[40]! ^= 1;
+          return message;
+        },
+      }),
+      await link.open(enrolment, { tamper: (message) => Buffer.concat([Buffer.alloc(32), message.subarray(32)]) }),
+    ];
+    for (const { ended } of answers) {
+      expect(ended).toMatchObject({ code: status.UNAUTHENTICATED, message: 'session refused' });
+      expect(
+        Object.keys(ended.trailers)
+          .filter((key) => !key.startsWith(':'))
+          .toSorted(),
+      ).toEqual(
+        Object.keys(answers[0]!.ended.trailers)
+          .filter((key) => !key.startsWith(':'))
+          .toSorted(),
+      );
+    }
+  });
+
+  it('a nonce that is not 16 bytes, and an offer that does not parse, as unauthenticated', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    for (const length of [0, 15, 17]) {
+      const { ended } = await link.open(enrolment, { nonce: randomBytes(length) });
+      expect(ended).toMatchObject({ code: status.UNAUTHENTICATED, message: 'session refused' });
+    }
+    const { ended } = await link.open(enrolment, { offer: Buffer.from('ffffffff', 'hex') });
+    expect([status.UNAUTHENTICATED, status.INVALID_ARGUMENT]).toContain(ended.code);
+  });
+
+  it('a clock more than 120 s off with FAILED_PRECONDITION and the server’s time, only once authenticated', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    for (const offset of [-130_000, 130_000]) {
+      const { ended } = await link.open(enrolment, { timestampMs: Date.now() + offset });
+      expect(ended.code).toBe(status.FAILED_PRECONDITION);
+      const told = Number(ended.trailers['server-time-ms']);
+      expect(Math.abs(told - Date.now())).toBeLessThan(5_000);
+    }
+    const stranger = { ...enrolment, psk: randomBytes(32) };
+    const { ended } = await link.open(stranger, { timestampMs: 5 });
+    expect(ended).toMatchObject({ code: status.UNAUTHENTICATED, message: 'session refused' });
+    expect(ended.trailers['server-time-ms']).toBeUndefined();
+  });
+
+  it('a message 1 already seen, on this or another connection, after the session lived or not', async () => {
+    const enrolment = await enrolled();
+    const { message } = initiate(enrolment);
+    const request = OpenSessionRequest.encode({
+      nodeId: enrolment.nodeId,
+      protocolVersion: 1,
+      handshake: Buffer.from(message),
+    }).finish();
+    expect((await newLink().unary(openSession, request)).ended.code).toBe(status.OK);
+    for (const link of [newLink(), newLink()]) {
+      const { ended } = await link.unary(openSession, request);
+      expect(ended).toMatchObject({ code: status.UNAUTHENTICATED, message: 'session refused' });
+    }
+  });
+
+  it('the old PSK after a reset', async () => {
+    const enrolment = await enrolled();
+    const { control_psk: psk } = await shared.api.ok<{ control_psk: string }>(
+      'POST',
+      `/api/nodes/${enrolment.nodeId}/psk`,
+    );
+    const link = newLink();
+    expect((await link.open(enrolment)).ended.code).toBe(status.UNAUTHENTICATED);
+    expect((await link.open(enrol(enrolment.nodeId, psk))).ended.code).toBe(status.OK);
+  });
+});
+
+describe('the service’s identity', () => {
+  it('is the same for every node', async () => {
+    const [a, b] = [await enrolled(), await enrolled()];
+    expect(a.servicePublic).toEqual(b.servicePublic);
+  });
+});
+
+describe('pending sessions', () => {
+  it('are at most 2 per node: the oldest goes', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    const [one, two, three] = [
+      await link.session(enrolment),
+      await link.session(enrolment),
+      await link.session(enrolment),
+    ];
+    const first = link.control(one);
+    first.say(hello());
+    expect((await first.ended()).code).toBe(status.UNAUTHENTICATED);
+    for (const session of [two, three]) {
+      const control = link.control(session);
+      control.say(hello());
+      control.say(configRequest());
+      await control.snapshot();
+    }
+  });
+
+  it('belong to the connection that opened them', async () => {
+    const enrolment = await enrolled();
+    const session = await newLink().session(enrolment);
+    const foreign = newLink().control(session);
+    foreign.say(hello());
+    expect(await foreign.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
+  });
+
+  it('of an unknown id, and no id at all, are UNAUTHENTICATED', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    const session = await link.session(enrolment);
+    const unknown = link.control({ ...session, id: randomBytes(16) });
+    unknown.say(hello());
+    expect(await unknown.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
+    const none = link.control({ ...session, id: Buffer.alloc(0) });
+    none.say(hello());
+    expect(await none.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
+  });
+
+  it('are cut by a PSK reset before they attach', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    const session = await link.session(enrolment);
+    await shared.api.ok('POST', `/api/nodes/${enrolment.nodeId}/psk`);
+    const control = link.control(session);
+    control.say(hello());
+    expect(await control.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
+  });
+
+  it('attach once', async () => {
+    const enrolment = await enrolled();
+    const { link, session, control } = await attach(shared.service.controlEndpoint, enrolment);
+    links.push(link);
+    control.say(configRequest());
+    await control.snapshot();
+    const again = link.control(session);
+    again.say(hello());
+    expect(await again.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
+    control.say(configRequest());
+    await control.snapshot();
+  });
+});
+
+describe('budgets', () => {
+  it('let a node open 10 at once and no more than 1 a second after, without charging anybody else', async () => {
+    const [enrolment, other] = [await enrolled(), await enrolled()];
+    const link = newLink();
+    const codes: number[] = [];
+    for (let i = 0; i < 13; i += 1) codes.push((await link.open(enrolment)).ended.code);
+    expect(codes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => status.OK));
+    expect(codes.slice(10)).toContain(status.RESOURCE_EXHAUSTED);
+    expect((await link.open(other)).ended.code).toBe(status.OK);
+  });
+
+  it('refund a node whose sessions prove themselves', async () => {
+    const enrolment = await enrolled();
+    for (let i = 0; i < 15; i += 1) {
+      const { link, control } = await attach(shared.service.controlEndpoint, enrolment);
+      control.say(configRequest());
+      await control.snapshot();
+      link.close();
+    }
+  });
+
+  it('cannot be used by those without the PSK to lock a node out', async () => {
+    const enrolment = await enrolled();
+    const link = newLink();
+    const stranger = { ...enrolment, psk: randomBytes(32) };
+    const codes: number[] = [];
+    for (let i = 0; i < 30; i += 1) codes.push((await link.open(stranger)).ended.code);
+    expect(new Set(codes)).toEqual(new Set([status.UNAUTHENTICATED]));
+    expect((await link.open(enrolment)).ended.code).toBe(status.OK);
+  });
+
+  it('queue and then refuse an address with too many failures', async () => {
+    const enrolment = await enrolled();
+    const stranger = { ...enrolment, psk: randomBytes(32) };
+    const codes = new Set<number>();
+    await Promise.all(
+      Array.from({ length: 120 }, async () => {
+        codes.add((await newLink().open(stranger)).ended.code);
+      }),
+    );
+    expect(codes).toEqual(new Set([status.UNAUTHENTICATED, status.RESOURCE_EXHAUSTED]));
+    expect((await newLink().open(enrolment)).ended.code).toBe(status.OK);
+  }, 30_000);
+});
+
+it('offers are as the proto says', () => {
+  const offer = SessionOffer.encode({ timestampMs: 1n, nonce: Buffer.alloc(16), agentVersion: '' }).finish();
+  expect(Buffer.from(offer).toString('hex')).toBe(`08011210${'00'.repeat(16)}`);
+});

@@ -1,0 +1,182 @@
+/** agent-protocol.md, "Heartbeats", presence, and what REST shows of both; a short heartbeat interval. */
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { attach, configRequest, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
+import type { Attached, Link, Said } from './support/agent.js';
+import { createNode } from './support/resources.js';
+import type { ListOf, NewNode, NodeData } from './support/resources.js';
+import { sharedService } from './support/running.js';
+
+const shared = sharedService();
+const links: Link[] = [];
+
+beforeAll(async () => {
+  await shared.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1, metrics_interval_secs: 5 });
+});
+
+async function connected(said?: Said, existing?: NewNode): Promise<Attached & { readonly node: NewNode }> {
+  const node = existing ?? (await createNode(shared.api));
+  const made = await attach(shared.service.controlEndpoint, enrol(node.id, node.control_psk), said);
+  links.push(made.link);
+  return { ...made, node };
+}
+
+const show = (node: { readonly id: string }): Promise<NodeData> => shared.api.ok('GET', `/api/nodes/${node.id}`);
+const becomes = async (node: { readonly id: string }, want: object, timeout = 4_000): Promise<void> => {
+  await expect.poll(async () => show(node), { timeout, interval: 50 }).toMatchObject(want);
+};
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+afterEach(() => {
+  for (const link of links.splice(0)) link.close();
+});
+
+describe('heartbeats', () => {
+  it('are each answered with their sequence and the intervals now in force', async () => {
+    const { control, session } = await connected();
+    expect(session.grant).toMatchObject({ heartbeatIntervalSecs: 1, metricsIntervalSecs: 5 });
+    for (const sequence of [1n, 2n, 2n ** 63n, 0n]) {
+      control.say(heartbeat(sequence));
+      expect(await control.heartbeatResponse()).toEqual({
+        ok: true,
+        ackSequence: sequence,
+        commands: [],
+        heartbeatIntervalSecs: 1,
+        metricsIntervalSecs: 5,
+      });
+    }
+    await shared.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 2, metrics_interval_secs: 6 });
+    await expect
+      .poll(async () => {
+        control.say(heartbeat(9n));
+        return control.heartbeatResponse();
+      })
+      .toMatchObject({ heartbeatIntervalSecs: 2, metricsIntervalSecs: 6 });
+    await shared.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1, metrics_interval_secs: 5 });
+  });
+
+  it('and hello are shown on the node', async () => {
+    const { control, node } = await connected(
+      hello({
+        agentVersion: 'agent 7.1',
+        publicIpv4: '198.51.100.1',
+        publicIpv6: '2001:db8::1',
+        multiplex: true,
+        multiplexPort: 443,
+        detectedAddresses: ['10.0.0.1', 'fe80::1'],
+      }),
+    );
+    control.say(heartbeat(1n, { cpuUsage: 0.25, memoryUsage: 0.5, uptimeSeconds: 77n }));
+    await control.heartbeatResponse();
+    await becomes(node, {
+      status: 'online',
+      agent_version: 'agent 7.1',
+      public_ipv4: '198.51.100.1',
+      public_ipv6: '2001:db8::1',
+      reported_multiplex: true,
+      reported_multiplex_port: 443,
+      multiplex: false,
+      multiplex_port: null,
+      detected_addresses: ['10.0.0.1', 'fe80::1'],
+      cpu_usage: 0.25,
+      memory_usage: 0.5,
+      uptime_seconds: 77,
+      last_seen_at: expect.stringMatching(/Z$/) as unknown,
+    });
+    const { version, updated_at: updated } = await show(node);
+    control.say(heartbeat(2n, { cpuUsage: 0.75 }));
+    await becomes(node, { cpu_usage: 0.75, version, updated_at: updated });
+  });
+
+  it('and hello have their addresses answered in canonical form', async () => {
+    const { node } = await connected(
+      hello({ publicIpv6: '2001:DB8:0::1', detectedAddresses: ['10.0.0.1', 'FE80:0::1'] }),
+    );
+    await becomes(node, { public_ipv6: '2001:db8::1', detected_addresses: ['10.0.0.1', 'fe80::1'] });
+  });
+
+  it('and hello with values that are none never reach REST as they are', async () => {
+    const { control, node } = await connected(
+      hello({ publicIpv4: 'evil host:1', publicIpv6: '10.0.0.1', detectedAddresses: ['<script>'] }),
+    );
+    control.say(
+      heartbeat(1n, { cpuUsage: Number.NaN, memoryUsage: Number.POSITIVE_INFINITY, uptimeSeconds: 2n ** 64n - 1n }),
+    );
+    control.say(heartbeat(2n, { cpuUsage: -3, memoryUsage: 1e300 }));
+    await pause(600);
+    const shown = await show(node);
+    expect(shown).toMatchObject({ public_ipv4: null, public_ipv6: null });
+    for (const usage of [shown.cpu_usage, shown.memory_usage]) {
+      expect(usage === null || (usage >= 0 && usage <= 1), String(usage)).toBe(true);
+    }
+    await shared.api.ok('GET', '/api/nodes?page_size=500');
+  });
+
+  it('and ConfigRequests take any order, and unknown payload fields are ignored', async () => {
+    const { control } = await connected();
+    control.say(configRequest());
+    control.say(heartbeat(1n));
+    const kinds = [(await control.next()).payload?.$case, (await control.next()).payload?.$case];
+    expect(kinds.toSorted()).toEqual(['configUpdate', 'heartbeatResponse']);
+    control.say({
+      $case: 'metrics',
+      value: { sequence: 1n, timestamp: undefined, connections: undefined, bandwidth: undefined, gateway: undefined },
+    });
+    await control.silence(300);
+  });
+});
+
+describe('presence', () => {
+  it('is pending before the first session, online in it, offline after it, in lists as well', async () => {
+    const { control, link, node } = await connected();
+    control.say(heartbeat(1n));
+    await control.heartbeatResponse();
+    await becomes(node, { status: 'online' });
+    const ids = async (status: string) =>
+      (await shared.api.ok<ListOf<NodeData>>('GET', `/api/nodes?page_size=500&status=${status}`)).items.map(
+        ({ id }) => id,
+      );
+    expect(await ids('online')).toContain(node.id);
+    expect(await ids('offline')).not.toContain(node.id);
+    expect(await ids('pending')).not.toContain(node.id);
+    link.close();
+    await becomes(node, { status: 'offline' }, 6_000);
+    expect(await ids('offline')).toContain(node.id);
+    const again = await connected(hello(), node);
+    again.control.say(heartbeat(1n));
+    await becomes(node, { status: 'online' });
+  });
+
+  it('lasts as long as something is said, whatever it is', async () => {
+    const { control, node } = await connected();
+    control.say(configRequest());
+    const snapshot = await control.snapshot();
+    for (let i = 0; i < 9; i += 1) {
+      await pause(500);
+      control.say(configRequest(snapshot.generation, snapshot.checksum));
+      expect((await control.update()).$case).toBe('unchanged');
+    }
+    expect((await show(node)).status).toBe('online');
+  }, 15_000);
+
+  it('ends IDLE after three intervals of silence', async () => {
+    const { control, node } = await connected();
+    control.say(heartbeat(1n));
+    await control.heartbeatResponse();
+    const started = performance.now();
+    const end = await control.ended(10_000);
+    expect(end.code).toBe(status.DEADLINE_EXCEEDED);
+    expect(end.close).toMatchObject({ reason: SessionCloseReason.IDLE });
+    expect(performance.now() - started).toBeGreaterThan(2_500);
+    await becomes(node, { status: 'offline' });
+  }, 15_000);
+
+  it('is not given by an open session without a frame', async () => {
+    const node = await createNode(shared.api);
+    const link = connectAgent(shared.service.controlEndpoint);
+    links.push(link);
+    link.control(await link.session(enrol(node.id, node.control_psk)));
+    await pause(400);
+    expect((await show(node)).status).toBe('pending');
+  });
+});

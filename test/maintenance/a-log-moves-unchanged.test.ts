@@ -1,0 +1,230 @@
+/** An installation that is exported and imported elsewhere is the same: events, revisions, generations, wrapped keys. */
+import { readFile, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
+import { readImportMarker } from '../../src/storage/log-archive/import-marker.js';
+import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
+import { keptSnapshots } from '../../src/delivery/kept.js';
+import { factRetentions } from '../../src/commands/facts.js';
+import { logCheck } from '../../scripts/maintenance/installation.js';
+import { hostileEventStore } from '../support/hostile.js';
+import {
+  appendAll,
+  appendFacts,
+  contents,
+  createBench,
+  documentsOf,
+  exportTo,
+  fill,
+  fleetBytes,
+  importFrom,
+  installationName,
+  wholeLog,
+} from '../support/installations.js';
+import type { Bench, TestInstallation } from '../support/installations.js';
+import { planned } from '../support/read-side.js';
+import { startChild } from '../storage/children/start-child.js';
+
+let bench: Bench;
+let source: TestInstallation;
+let path: string;
+beforeEach(async () => {
+  bench = createBench();
+  source = await bench.installation();
+  path = join(bench.folder, 'archive.jsonl');
+});
+afterEach(() => bench.close());
+
+const signal = new AbortController().signal;
+const verify = (file: string) => verifyArchive(file, { check: logCheck, signal, onProgress: () => undefined });
+const verifyOwn = ({ eventStore }: TestInstallation) =>
+  verifyLog(eventStore, { prefix: streams.prefix, check: logCheck, signal, onProgress: () => undefined });
+
+async function expectSame(target: TestInstallation): Promise<void> {
+  const [before, after] = [await wholeLog(source.eventStore), await wholeLog(target.eventStore)];
+  expect(contents(after)).toEqual(contents(before));
+  expect(fleetBytes(after)).toBe(fleetBytes(before));
+  expect(await documentsOf(target)).toEqual(await documentsOf(source));
+}
+
+describe('a log that is exported and imported', () => {
+  it('has the same events, revisions, generations and wrapped keys', async () => {
+    for (const seed of [1, 2, 3]) {
+      source = await bench.installation();
+      await fill(source, seed, 60);
+      const kept = await source.readStore.collection(keptSnapshots);
+      await kept.set([
+        { id: 'n', fields: { generation: 3, checksum: 'ab', sealed: new Uint8Array([0, 255, 10, 13]) } },
+      ]);
+      path = join(bench.folder, `archive-${seed}.jsonl`);
+      const exported = await exportTo(path, source);
+      const verified = await verify(path);
+      expect(verified.problems).toEqual([]);
+      expect(verified.header?.installation_id).toBe(installationName);
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
+
+      const target = await bench.installation();
+      const imported = await importFrom(path, target);
+      expect(imported).toMatchObject({
+        events: exported?.totals.events,
+        documents: 451,
+        written: true,
+        renumbered: [],
+      });
+      await expectSame(target);
+      const digests = [exported?.log, verified.log, (await verifyOwn(source)).log, (await verifyOwn(target)).log];
+      expect(new Set(digests.map((log) => log?.contentSha256)).size).toBe(1);
+    }
+  });
+
+  it('arrives whole, once and in order at a store that loses answers, refuses and delays', async () => {
+    await fill(source, 4);
+    await exportTo(path, source);
+    const target = await bench.installation();
+    const hostile = hostileEventStore(target.eventStore, 99);
+    await importFrom(path, { eventStore: hostile, readStore: target.readStore });
+    await hostile.settled();
+    await expectSame(target);
+  });
+
+  it('keeps its retention, and counts the facts that have not expired from 0', async () => {
+    await fill(source, 5, 20);
+    for (const { stream, retention } of factRetentions) await source.eventStore.setRetention(stream, retention);
+    await appendFacts(source.eventStore, 300);
+    source.clock.advance(80 * 24 * 3_600_000);
+    await appendFacts(source.eventStore, 200);
+    source.clock.advance(30 * 24 * 3_600_000);
+    await source.eventStore.trim();
+    await exportTo(path, source);
+    expect((await verify(path)).problems).toEqual([]);
+
+    const target = await bench.installation();
+    const imported = await importFrom(path, target);
+    expect((await verifyOwn(target)).log.contentSha256).toBe((await verify(path)).log.contentSha256);
+    const renumbered = new Map(imported?.renumbered.map(({ stream, first }) => [stream, first]));
+    expect([...renumbered.values()].some((first) => first >= 50)).toBe(true);
+    const fleetOf = async ({ eventStore }: TestInstallation) =>
+      contents((await wholeLog(eventStore)).filter(({ stream }) => stream === streams.fleet));
+    expect(await fleetOf(target)).toEqual(await fleetOf(source));
+    for (const { stream, revision } of contents(await wholeLog(target.eventStore)).toReversed()) {
+      expect(revision).toBeGreaterThanOrEqual(0);
+      if (renumbered.has(stream)) expect(stream.startsWith(streams.agentsPrefix)).toBe(true);
+    }
+    // The facts are as old as their import; then they expire like any other.
+    const shard = (await wholeLog(target.eventStore)).find(({ stream }) => stream.startsWith(streams.agentsPrefix))!;
+    const visible = async (): Promise<number> => {
+      let count = 0;
+      const all = { direction: 'forward', from: 'start', maxCount: 10_000 } as const;
+      for await (const _event of target.eventStore.read(shard.stream, all)) count += 1;
+      return count;
+    };
+    expect(await visible()).toBeGreaterThan(0);
+    target.clock.advance(91 * 24 * 3_600_000);
+    expect(await visible()).toBe(0);
+  });
+
+  it('is the same when the export was cut off and went on, while the log grew', async () => {
+    await fill(source, 6);
+    await appendFacts(source.eventStore, 2500);
+    const stop = new AbortController();
+    const onProgress = (events: number): void => (events > 1500 ? stop.abort() : undefined);
+    expect(await exportTo(path, source, { signal: stop.signal, onProgress })).toBeUndefined();
+    // As a kill leaves it: in the middle of a line.
+    const { size } = await stat(`${path}.part`);
+    await truncate(`${path}.part`, size - 37);
+    await appendFacts(source.eventStore, 100);
+    const report = await exportTo(path, source);
+    expect(report?.continued).toBeGreaterThan(900);
+    expect(report?.continued).toBeLessThan(report?.totals.events ?? 0);
+    expect((await verify(path)).problems).toEqual([]);
+    const target = await bench.installation();
+    await importFrom(path, target);
+    await expectSame(target);
+  });
+
+  it('is the same when the import was killed, again and again, and went on', async () => {
+    await fill(source, 7);
+    await appendFacts(source.eventStore, 6000);
+    await exportTo(path, source);
+    let target = await bench.installation();
+    await target.close();
+    for (const lines of [1, 2]) {
+      const child = startChild('../../maintenance/children/importer.ts', [path, target.folder]);
+      await child.line((line) => line.startsWith('handled') && child.lines.length >= lines);
+      await child.stop('SIGKILL');
+    }
+    target = await bench.reopen(target);
+    expect((await readImportMarker(target.readStore))?.state).toBe('running');
+    const before = (await wholeLog(target.eventStore)).length;
+    expect(before).toBeGreaterThan(500);
+    const report = await importFrom(path, target);
+    expect(report?.skipped).toBeGreaterThanOrEqual(before);
+    await expectSame(target);
+    expect((await readImportMarker(target.readStore))?.state).toBe('done');
+    // Once more is nothing.
+    expect(await importFrom(path, target)).toMatchObject({ written: false });
+    await expectSame(target);
+  }, 60_000);
+});
+
+describe('an import is refused', () => {
+  beforeEach(async () => {
+    await fill(source, 8, 10);
+    await exportTo(path, source);
+  });
+
+  it('where there is a log already', async () => {
+    const target = await bench.installation();
+    await fill(target, 9, 5);
+    const before = await wholeLog(target.eventStore);
+    await expect(importFrom(path, target)).rejects.toThrow(/not empty: its log has events in svc-/);
+    expect(await wholeLog(target.eventStore)).toEqual(before);
+  });
+
+  it('where the read store belongs to another log', async () => {
+    const target = await bench.installation();
+    await target.readStore.saveCheckpoint('read_models', 1, { commit: 5, prepare: 5 });
+    await expect(importFrom(path, target)).rejects.toThrow(/not empty: its read store has the read_models/);
+  });
+
+  it('where another archive was begun', async () => {
+    const other = await bench.installation();
+    await fill(other, 10, 10);
+    const second = join(bench.folder, 'second.jsonl');
+    await exportTo(second, other);
+    const target = await bench.installation();
+    const stop = new AbortController();
+    expect(await importFrom(path, target, { signal: stop.signal, onProgress: () => stop.abort() })).toBeUndefined();
+    await expect(importFrom(second, target)).rejects.toThrow(/unfinished import of another archive/);
+  });
+
+  it('when something else wrote into the log since it began', async () => {
+    const target = await bench.installation();
+    const stop = new AbortController();
+    await importFrom(path, target, { signal: stop.signal, onProgress: () => stop.abort() });
+    await appendAll(target.eventStore, [
+      planned(streams.fleet, [{ type: 'CompilerVersionRaised', data: { version: 9 } }]),
+    ]);
+    await expect(importFrom(path, target)).rejects.toThrow(/into this log/);
+  });
+});
+
+describe('an export', () => {
+  it('never writes over a file', async () => {
+    await fill(source, 11, 5);
+    await exportTo(path, source);
+    const before = await readFile(path);
+    await expect(exportTo(path, source)).rejects.toThrow(/exists already/);
+    expect(await readFile(path)).toEqual(before);
+  });
+
+  it('does not go on with one of another installation', async () => {
+    await fill(source, 12, 5);
+    await appendFacts(source.eventStore, 1500);
+    const stop = new AbortController();
+    const onProgress = (events: number): void => (events > 1300 ? stop.abort() : undefined);
+    await exportTo(path, source, { signal: stop.signal, onProgress });
+    await expect(exportTo(path, source, { installationId: 'another' })).rejects.toThrow(/another installation/);
+  });
+});

@@ -1,0 +1,233 @@
+/** The maintenance commands as programs, on the folders of a real service: what they do, print and answer. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { durationText, progressLine } from '../../scripts/maintenance/progress-bar.js';
+import type { RestClient } from '../../scripts/stack/rest-client.js';
+import { signIn } from '../../scripts/stack/rest-client.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService } from '../../scripts/stack/service.js';
+
+interface Outcome {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run(
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input = '',
+): Promise<Outcome> {
+  const path = fileURLToPath(new URL(`../../scripts/${script}.ts`, import.meta.url));
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_')));
+  const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { env: { ...inherited, ...env } });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (data: Buffer) => (out += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (err += data.toString()));
+  child.stdin.end(input);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, out, err };
+}
+
+interface NodeItem {
+  readonly id: string;
+  readonly generation: number;
+  readonly version: number;
+}
+
+const nodesOf = async (admin: RestClient): Promise<readonly NodeItem[]> => {
+  const { items } = await admin.call<{ items: readonly NodeItem[] }>('GET', '/api/nodes?sort=name');
+  return items.map(({ id, generation, version }) => ({ id, generation, version }));
+};
+
+let root: string;
+let first: string;
+let archive: string;
+let service: ServiceProcess;
+let before: readonly NodeItem[];
+const inFolder = (dataDir: string): Readonly<Record<string, string>> => ({ SVC_DATA_DIR: dataDir });
+
+/** The service on a folder, for as long as `use` takes. */
+async function serving<T>(dataDir: string, use: (service: ServiceProcess) => Promise<T>): Promise<T> {
+  const own = await prepareService({ dataDir, env: { SVC_LOG_LEVEL: 'warn' } });
+  await own.start();
+  try {
+    return await use(own);
+  } finally {
+    await own.stop();
+  }
+}
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'commands-'));
+  [first, archive] = [join(root, 'first'), join(root, 'archive.jsonl')];
+  service = await prepareService({ dataDir: first, env: { SVC_LOG_LEVEL: 'warn' } });
+  await service.start();
+  const admin = await service.admin();
+  for (let index = 0; index < 5; index += 1) {
+    const fields = { name: `node ${index}`, address: '192.0.2.1', labels: { index: `${index}` } };
+    const { id } = await admin.call<{ id: string }>('POST', '/api/nodes', fields);
+    if (index % 2 === 0) await admin.call('POST', `/api/nodes/${id}/config`);
+  }
+  before = await nodesOf(admin);
+}, 90_000);
+afterAll(async () => {
+  await service.stop();
+  await rm(root, { recursive: true, force: true });
+});
+
+describe('while the service runs on embedded stores', () => {
+  it('every command says in a sentence that it has to be stopped', async () => {
+    for (const [script, ...args] of [
+      ['log-export', archive],
+      ['log-verify'],
+      ['projections-rebuild'],
+      ['keys-rotate-master'],
+      ['admin-reset-password', 'admin'],
+    ] as const) {
+      const { code, out, err } = await run(script, args, inFolder(first));
+      expect([script, code, out]).toEqual([script, 1, '']);
+      expect(err).toMatch(/is in use by another process.*stop the service first\.\n$/);
+    }
+  }, 60_000);
+});
+
+describe('an installation', () => {
+  beforeAll(() => service.stop());
+
+  it('moves to another folder with its generations, and serves there', async () => {
+    const exported = await run('log-export', [archive], inFolder(first));
+    expect(exported.err).toMatch(/^exporting 100 % /m);
+    expect(exported.code).toBe(0);
+    const digest = /content sha256 (\w+)/.exec(exported.out)?.[1];
+    const verified = await run('log-verify', [archive], {});
+    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining(`${archive} is whole.`) });
+    expect(verified.out).toContain(`content sha256 ${digest}`);
+
+    const second = join(root, 'second');
+    const imported = await run('log-import', [archive], inFolder(second));
+    expect(imported).toMatchObject({ code: 0, out: expect.stringMatching(/^Imported \d+ events and \d+ documents/) });
+    const own = await run('log-verify', [], inFolder(second));
+    expect(own).toMatchObject({ code: 0, out: expect.stringContaining(`content sha256 ${digest}`) });
+    await cp(join(first, 'master.key'), join(second, 'master.key'));
+    await serving(second, async (moved) => {
+      const admin = await moved.admin();
+      expect(await nodesOf(admin)).toEqual(before);
+      await admin.call('POST', '/api/nodes', { name: 'after the move', address: '192.0.2.2' });
+    });
+    expect(await run('log-import', [archive], inFolder(first))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/the target is not empty: its log has events in svc-/),
+    });
+  }, 90_000);
+
+  it('has its read models rebuilt, one or all, and compared', async () => {
+    for (const args of [[], ['nodes'], []]) {
+      const rebuilt = await run('projections-rebuild', args, inFolder(first));
+      expect(rebuilt).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^Rebuilt (all read models|nodes) from \d+/),
+      });
+    }
+    const compared = await run('projections-rebuild', ['--check'], inFolder(first));
+    expect(compared).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ documents .*: 0 different\.\n$/) });
+    await serving(first, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
+  }, 90_000);
+
+  it('gets another master key and goes on; the old one opens nothing any more', async () => {
+    const copy = join(root, 'rotated');
+    await cp(first, copy, { recursive: true });
+    const old = await readFile(join(copy, 'master.key'), 'utf8');
+    const rotated = await run('keys-rotate-master', [], inFolder(copy));
+    expect(rotated).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ data keys are wrapped by mk_/) });
+    expect(await readFile(join(copy, 'master.key'), 'utf8')).not.toBe(old);
+    const files = await readdir(copy);
+    expect(files.some((name) => name.startsWith('master.key.mk_'))).toBe(true);
+    expect(files).not.toContain('master.key.new');
+    for (const text of [rotated.out, rotated.err]) expect(text).not.toContain(old.trim());
+    await serving(copy, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
+    const wrong = await prepareService({ dataDir: copy, env: { SVC_MASTER_KEY: old.trim() } });
+    await expect(wrong.start()).rejects.toThrow(/master key/);
+    // To a key that is given, and with the wrong one in hand not at all.
+    const given = { ...inFolder(copy), SVC_NEW_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
+    expect(await run('keys-rotate-master', [], { ...given, SVC_MASTER_KEY: old.trim() })).toMatchObject({ code: 1 });
+    expect(await run('keys-rotate-master', [], given)).toMatchObject({ code: 0 });
+    const env = { SVC_MASTER_KEY: given.SVC_NEW_MASTER_KEY, SVC_LOG_LEVEL: 'warn' };
+    const last = await prepareService({ dataDir: copy, env });
+    await last.start();
+    await last.stop();
+  }, 120_000);
+
+  it('lets somebody in whose password is lost', async () => {
+    const copy = join(root, 'forgotten');
+    await cp(first, copy, { recursive: true });
+    const reset = await run('admin-reset-password', ['Admin'], inFolder(copy));
+    expect(reset.code).toBe(0);
+    const password = reset.out.trim().split('\n').at(-1) ?? '';
+    expect(password).toHaveLength(24);
+    const typed = 'a password that was typed';
+    await serving(copy, async (again) => {
+      await signIn(again.url, 'admin', password);
+      await expect(again.admin()).rejects.toThrow();
+    });
+    const quiet = await run('admin-reset-password', ['admin', '--stdin'], inFolder(copy), `${typed}\n`);
+    expect(quiet).toMatchObject({ code: 0, out: expect.not.stringContaining(typed) });
+    await serving(copy, async (again) => void (await signIn(again.url, 'admin', typed)));
+    expect(await run('admin-reset-password', ['nobody'], inFolder(copy))).toMatchObject({
+      code: 1,
+      err: 'There is no account "nobody".\n',
+    });
+  }, 120_000);
+});
+
+describe('wrong arguments', () => {
+  it('are answered with one sentence, the usage and exit code 2', async () => {
+    for (const [script, args, sentence] of [
+      ['log-export', [], 'The file to write is missing.'],
+      ['log-export', ['a', 'b'], '"b" is one argument too many.'],
+      ['log-import', [], 'The archive to import is missing.'],
+      ['log-verify', ['--all'], '--all is not an option of this command.'],
+      ['projections-rebuild', ['users'], 'There is no read model "users".'],
+      ['admin-reset-password', [], 'The name of the account is missing.'],
+    ] as const) {
+      const { code, out, err } = await run(script, args, inFolder(first));
+      expect([script, code, out]).toEqual([script, 2, '']);
+      expect(err.startsWith(`${sentence}\n\nUsage: npm run `)).toBe(true);
+    }
+  }, 60_000);
+
+  it('never make an installation where there is none', async () => {
+    const empty = join(root, 'empty');
+    await mkdir(empty);
+    for (const script of ['log-verify', 'projections-rebuild', 'keys-rotate-master']) {
+      const { code, err } = await run(script, [], inFolder(empty));
+      expect([code, err]).toEqual([
+        1,
+        `There is no installation in the data folder ${empty}: set SVC_DATA_DIR to one.\n`,
+      ]);
+    }
+    expect(await run('log-import', [join(root, 'nowhere')], inFolder(empty))).toMatchObject({ code: 1 });
+    expect(await readdir(empty)).toEqual([]);
+  }, 60_000);
+});
+
+describe('the progress of a command', () => {
+  it('is told with rate and time left', () => {
+    const state = { share: 0.5, count: 6_000, elapsedMs: 2_000, begunShare: 0.25, begunCount: 2_000 };
+    expect(progressLine('importing', 'events', state, 10)).toBe(
+      'importing [#####-----]  50 %  6,000 events  2,000/s  4 s left',
+    );
+    expect(progressLine('importing', 'events', { ...state, share: 1 }, 0)).toBe(
+      'importing 100 %  6,000 events  2,000/s',
+    );
+    const nothing = { share: 0, count: 0, elapsedMs: 0, begunShare: 0, begunCount: 0 };
+    expect(progressLine('x', 'events', nothing, 4)).toBe('x [----]   0 %  0 events  0/s');
+    expect([5, 65, 3_725].map(durationText)).toEqual(['5 s', '1 min 05 s', '1 h 02 min']);
+  });
+});

@@ -1,0 +1,186 @@
+/** Whatever happens to an archive is found before anything of it is used; and so is what is wrong with a log itself. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RecordedEvent } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { createLogCheck } from '../../src/storage/log-archive/log-check.js';
+import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
+import { logCheck } from '../../scripts/maintenance/installation.js';
+import { goldenLog } from '../support/golden-log.js';
+import { appendAll, appendFacts, createBench, exportTo, fill, importFrom, wholeLog } from '../support/installations.js';
+import type { Bench, TestInstallation } from '../support/installations.js';
+import { planned } from '../support/read-side.js';
+
+let bench: Bench;
+let source: TestInstallation;
+let good: Buffer;
+let path: string;
+beforeAll(async () => {
+  bench = createBench();
+  source = await bench.installation();
+  await fill(source, 21, 30);
+  await appendFacts(source.eventStore, 1800);
+  path = join(bench.folder, 'good.jsonl');
+  await exportTo(path, source);
+  good = readFileSync(path);
+});
+afterAll(() => bench.close());
+
+const signal = new AbortController().signal;
+
+async function problemsOf(bytes: Uint8Array): Promise<readonly string[]> {
+  const file = join(bench.folder, 'changed.jsonl');
+  writeFileSync(file, bytes);
+  const { problems } = await verifyArchive(file, { check: logCheck, signal, onProgress: () => undefined });
+  return problems;
+}
+
+describe('an archive', () => {
+  it('is whole as it was written', async () => {
+    expect(await problemsOf(good)).toEqual([]);
+  });
+
+  it('is damaged when any one byte is another one', async () => {
+    const change = fc.record({ at: fc.nat(good.length - 1), by: fc.integer({ min: 1, max: 255 }) });
+    await fc.assert(
+      fc.asyncProperty(change, async ({ at, by }) => {
+        const bytes = Buffer.from(good);
+        bytes[at] = (bytes[at]! + by) % 256;
+        expect(await problemsOf(bytes)).not.toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is damaged when any byte of its last lines is another one', async () => {
+    for (let at = good.length - 700; at < good.length; at += 17) {
+      const bytes = Buffer.from(good);
+      bytes[at] = (bytes[at]! + 1) % 256;
+      expect(await problemsOf(bytes)).not.toEqual([]);
+    }
+  });
+
+  it('is damaged when it is cut off anywhere', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(good.length - 1), async (length) => {
+        expect(await problemsOf(good.subarray(0, length))).not.toEqual([]);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('is damaged when whole lines or blocks are missing, doubled or in another order', async () => {
+    const lines = good.toString('utf8').split('\n').slice(0, -1);
+    const block = lines.findIndex((line) => line.startsWith('{"kind":"block"'));
+    const second = lines.findIndex((line, index) => index > block && line.startsWith('{"kind":"block"'));
+    expect(second).toBeGreaterThan(block);
+    const text = (changed: readonly string[]): Buffer => Buffer.from(`${changed.join('\n')}\n`);
+    const changes = [
+      lines.toSpliced(40, 1),
+      lines.toSpliced(40, 0, lines[40]!),
+      lines.toSpliced(40, 2, lines[41]!, lines[40]!),
+      // A block with its checksum.
+      lines.toSpliced(block + 1, second - block),
+      [...lines, ''],
+      [...lines, lines[40]!],
+      lines.slice(1),
+    ];
+    for (const changed of changes) expect(await problemsOf(text(changed))).not.toEqual([]);
+  });
+
+  it('that is damaged names the line, and no event behind it is handed out', async () => {
+    const bytes = Buffer.from(good);
+    const at = good.length >> 1;
+    bytes[at] = bytes[at]! ^ 1;
+    const [problem] = await problemsOf(bytes);
+    expect(problem).toMatch(/^line \d+: /);
+    const target = await bench.installation();
+    const file = join(bench.folder, 'changed.jsonl');
+    await expect(importFrom(file, target)).rejects.toThrow(/^line \d+: /);
+    const written = await wholeLog(target.eventStore);
+    const original = await wholeLog(source.eventStore);
+    expect(written.length).toBeLessThan(original.length);
+    expect(written.map(({ events }) => events[0].id)).toEqual(
+      original.slice(0, written.length).map(({ events }) => events[0].id),
+    );
+  });
+
+  it('of a newer format, or of something else, is refused', async () => {
+    const lines = good.toString('utf8').split('\n');
+    const header = { ...(JSON.parse(lines[0]!) as object), version: 2 };
+    expect(await problemsOf(Buffer.from([JSON.stringify(header), ...lines.slice(1)].join('\n')))).toEqual([
+      'line 1: the archive has format version 2; this release reads up to 1',
+    ]);
+    expect(await problemsOf(Buffer.from('{"a":1}\n'))).toEqual(['line 1: this is not a log archive: it has no header']);
+    expect(await problemsOf(Buffer.from('no JSON'))).toEqual(['line 1: not a JSON object']);
+    expect(await problemsOf(Buffer.from(''))).not.toEqual([]);
+  });
+});
+
+describe('a log', () => {
+  const log = goldenLog();
+  const problems = (events: readonly RecordedEvent[]): readonly string[] => {
+    const check = createLogCheck(logCheck);
+    for (const event of events) check.add(event);
+    check.end();
+    return check.problems;
+  };
+  const fleet = log.filter(({ stream }) => stream === streams.fleet);
+  const large = fleet.findIndex(({ metadata }) => metadata.command.count > 1);
+
+  it('without a fault has no problem', () => {
+    expect(problems(log)).toEqual([]);
+  });
+
+  it('lacks a revision', () => {
+    expect(problems(fleet.toSpliced(3, 1))[0]).toMatch(/svc-fleet lacks its revisions 3 to 3/);
+    expect(problems(fleet.slice(2))[0]).toMatch(/svc-fleet lacks its revisions 0 to 1/);
+  });
+
+  it('lacks old facts, which is no problem', () => {
+    const facts = log.filter(({ stream }) => stream.startsWith(streams.agentsPrefix));
+    expect(problems(facts.slice(2))).toEqual([]);
+  });
+
+  it('has an event twice, or positions that do not grow', () => {
+    expect(problems(fleet.toSpliced(4, 0, fleet[3]!)).join('\n')).toMatch(/svc-fleet@3 comes again/);
+    const back = fleet.map((event, index) => (index === 5 ? { ...event, position: 1 } : event));
+    expect(problems(back)).toEqual(['the position 1 of svc-fleet@5 is not above 500']);
+  });
+
+  it('has a command that is not whole', () => {
+    expect(large).toBeGreaterThan(0);
+    const { count } = fleet[large]!.metadata.command;
+    expect(problems(fleet.slice(0, large + 1))).toEqual([expect.stringMatching(/has 1 of \d+ events.*the log ends/)]);
+    const without = fleet.toSpliced(large + count - 1, 1);
+    expect(problems(without).join('\n')).toMatch(/has \d+ of \d+ events, up to revision \d+, and then comes/);
+    expect(problems(fleet.toSpliced(large, 1)).join('\n')).toMatch(/begins at .* with its event 2 of/);
+  });
+
+  it('has an event that this release does not know', async () => {
+    const store = await bench.installation();
+    await fill(store, 22, 5);
+    await appendAll(store.eventStore, [planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }])]);
+    const options = { prefix: streams.prefix, check: logCheck, signal, onProgress: () => undefined };
+    const report = await verifyLog(store.eventStore, options);
+    expect(report.problems).toEqual([expect.stringMatching(/FromTheFuture .* is not known to this release/)]);
+    // It is exported as it is, and told.
+    const exported = await exportTo(join(bench.folder, 'future.jsonl'), store);
+    expect(exported?.problems).toHaveLength(1);
+  });
+
+  it('that says something else has another digest', () => {
+    const digest = (events: readonly RecordedEvent[]): string => {
+      const check = createLogCheck(logCheck);
+      for (const event of events) check.add(event);
+      return check.summary().contentSha256;
+    };
+    const moved = log.map((event) => ({ ...event, position: event.position * 7 }));
+    expect(digest(moved)).toBe(digest(log));
+    const changed = log.map((event, index) => (index === 7 ? { ...event, data: { ...event.data, name: 'x' } } : event));
+    expect(digest(changed)).not.toBe(digest(log));
+    expect(digest(log.slice(1))).not.toBe(digest(log));
+  });
+});

@@ -1,0 +1,259 @@
+/** Read models made anew are what the log says, take the place of the old ones at once, and survive a cut-off run. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { placeOf, readLayoutRecord } from '../../src/projections/layout.js';
+import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
+import { rebuildReadModels } from '../../src/projections/rebuild.js';
+import type { RebuildOptions } from '../../src/projections/rebuild.js';
+import type { ReadStore } from '../../src/storage/read-store.js';
+import { appendFacts } from '../support/installations.js';
+import { append, dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
+import type { Dump, ReadSide } from '../support/read-side.js';
+
+let side: ReadSide;
+beforeEach(async () => {
+  side = await openReadSide();
+});
+afterEach(() => side.close());
+
+const everything = { page: 1, pageSize: 500, sort: 'name' } as const;
+
+const rebuild = (more: Partial<RebuildOptions> = {}) => {
+  const { eventStore, readStore } = side.stores;
+  const signal = new AbortController().signal;
+  return rebuildReadModels({
+    eventStore,
+    readStore,
+    logger: silentLogger,
+    signal,
+    onProgress: () => undefined,
+    readersMs: 0,
+    ...more,
+  });
+};
+
+/** What is shown: every document, wherever the layout says that it lies. */
+async function shown(): Promise<Dump> {
+  const { readStore } = side.stores;
+  const { layout } = await readLayoutRecord(readStore, groupVersion);
+  const all: Record<string, Dump[string]> = {};
+  for (const model of readModels) {
+    const version = layout.places.get(model.name) ?? groupVersion;
+    Object.assign(all, await dump(readStore, version, [model]));
+  }
+  return all;
+}
+
+/** Read models that hold the log, and nobody who follows it. */
+async function projected(seed: number): Promise<Dump> {
+  await side.append(randomLog(seed));
+  await (await side.started()).close();
+  return shown();
+}
+
+async function spoil(model: string, version = groupVersion): Promise<void> {
+  const collections = await openCollections(side.stores.readStore, readModels, version);
+  const collection = collections.get(model)!;
+  const { items } = await collection.find({ limit: 1 });
+  expect(items).toHaveLength(1);
+  await collection.write([{ kind: 'put', id: items[0]!.id, position: 2 ** 40, fields: { spoilt: true } }]);
+}
+
+describe('a rebuild', () => {
+  it('ends where the projections had ended, and leaves nothing of the old ones', async () => {
+    const before = await projected(1);
+    const outcome = await rebuild();
+    expect(outcome).toMatchObject({ kind: 'done', resumed: false, dropped: true });
+    expect(await shown()).toEqual(before);
+    const { readStore } = side.stores;
+    const record = await readLayoutRecord(readStore, groupVersion);
+    expect(record).toMatchObject({ layout: { number: 1 }, filling: undefined, leftovers: [] });
+    expect(Object.values(await dump(readStore, groupVersion)).flat()).toEqual([]);
+    expect(await readStore.loadCheckpoint(groupName, groupVersion)).toBeUndefined();
+    // And again, from there.
+    await rebuild();
+    expect(await shown()).toEqual(before);
+    expect((await readLayoutRecord(readStore, groupVersion)).layout.number).toBe(2);
+    expect(Object.values(await dump(readStore, placeOf(groupVersion, 1))).flat()).toEqual([]);
+  });
+
+  it('is what a service reads from then on, and goes on with', async () => {
+    await projected(2);
+    await spoil('nodes');
+    await rebuild();
+    const node = '11111111-1111-4111-8111-111111111111';
+    const data = { node_id: node, name: 'later', description: null, address: null, labels: {} };
+    await side.append([planned(streams.fleet, [{ type: 'NodeCreated', data }]), sessionOpened(node)]);
+    const projections = await side.started();
+    expect(await projections.nodes.get(node)).toMatchObject({
+      node: { name: 'later' },
+      agent: { connected_once: true },
+    });
+    const all = await projections.nodes.list(everything);
+    expect(all.items.every((item) => typeof item.node.name === 'string')).toBe(true);
+    const [fresh, live] = [await freshFold(), await shown()];
+    expect(live).toEqual(fresh);
+  });
+
+  it('of one read model leaves the others as they are', async () => {
+    const before = await projected(3);
+    await spoil('nodes');
+    await spoil('upstreams');
+    const spoilt = await shown();
+    expect(await rebuild({ only: 'nodes' })).toMatchObject({ kind: 'done', dropped: true });
+    expect(await shown()).toEqual({ ...spoilt, nodes: before['nodes'] });
+    expect(await rebuild({ only: 'upstreams' })).toMatchObject({ kind: 'done' });
+    expect(await shown()).toEqual(before);
+    await side.append([sessionOpened('nobody')]);
+    await (await side.started()).close();
+    expect(await shown()).toEqual(await freshFold());
+    await rebuild();
+    expect(await shown()).toEqual(await freshFold());
+  });
+
+  it('of one read model brings what the others had not followed with it', async () => {
+    await projected(4);
+    await side.append(randomLog(5));
+    await rebuild({ only: 'audit' });
+    await (await side.started()).close();
+    expect(await shown()).toEqual(await freshFold());
+  });
+
+  it('refuses a read model that is not there', async () => {
+    await expect(rebuild({ only: 'users' })).rejects.toThrow(/no read model "users": expected one of nodes, /);
+  });
+
+  it('that is cut off goes on where it stood; what is shown has not changed meanwhile', async () => {
+    await side.append(randomLog(6));
+    await appendFacts(side.stores.eventStore, 4000, true);
+    await (await side.started()).close();
+    const before = await shown();
+    await spoil('nodes');
+    const spoilt = await shown();
+    const stop = new AbortController();
+    const first = await rebuild({ readStore: stopping(side.stores.readStore, 8, stop), signal: stop.signal });
+    expect(first.kind).toBe('interrupted');
+    expect(first.events).toBeGreaterThan(0);
+    expect(await shown()).toEqual(spoilt);
+    expect((await readLayoutRecord(side.stores.readStore, groupVersion)).filling).toEqual({ number: 1, only: null });
+
+    const second = await rebuild();
+    expect(second).toMatchObject({ kind: 'done', resumed: true });
+    const total = await side.stores.eventStore.headPosition();
+    expect(second.events).toBeLessThan(total);
+    expect(first.events + second.events).toBeGreaterThanOrEqual(total);
+    expect(await shown()).toEqual(before);
+  });
+
+  it('that is given up for another one leaves nothing behind', async () => {
+    await side.append(randomLog(7));
+    await appendFacts(side.stores.eventStore, 3000, true);
+    await (await side.started()).close();
+    const before = await shown();
+    const stop = new AbortController();
+    await rebuild({ readStore: stopping(side.stores.readStore, 8, stop), signal: stop.signal });
+    await rebuild({ only: 'nodes' });
+    expect(await shown()).toEqual(before);
+    expect(Object.values(await dump(side.stores.readStore, placeOf(groupVersion, 1))).flat()).toEqual([]);
+    expect((await readLayoutRecord(side.stores.readStore, groupVersion)).layout.number).toBe(2);
+  });
+
+  it('stops at an event that can not be folded, says which, and shows nothing of it', async () => {
+    const before = await projected(8);
+    await append(side.stores.eventStore, planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }]));
+    await expect(rebuild()).rejects.toThrow(/can not be folded: UnknownEventError: .*FromTheFuture/);
+    expect(await shown()).toEqual(before);
+  });
+
+  it('is the only one of its kind', async () => {
+    await projected(9);
+    const outcomes = await Promise.all([rebuild(), rebuild()]);
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['done', 'done']);
+    expect((await readLayoutRecord(side.stores.readStore, groupVersion)).layout.number).toBe(2);
+    expect(await shown()).toEqual(await freshFold());
+  });
+});
+
+describe('a service that runs during a rebuild', () => {
+  it('shows the old ones, then the new ones, never a gap, and misses nothing', async () => {
+    await side.append(randomLog(10));
+    const projections = await side.started({ layoutPollMs: 50 });
+    const { eventStore, readStore } = side.stores;
+    const facts: string[] = [];
+    projections.onAgentFact((fact) => {
+      if (fact.type === 'AgentSessionOpened') facts.push(fact.data.agent_version);
+    });
+    const node = '22222222-2222-4222-8222-222222222222';
+    const data = { node_id: node, name: 'always there', description: null, address: null, labels: {} };
+    await side.append([planned(streams.fleet, [{ type: 'NodeCreated', data }])]);
+    await projections.reached(await eventStore.headPosition(), 10_000);
+
+    let rebuilding = true;
+    const appended: string[] = [];
+    const traffic = (async () => {
+      for (let round = 0; rebuilding || round < 20; round += 1) {
+        appended.push(`1.0.${round}`);
+        await side.append([sessionOpened(node, `1.0.${round}`)]);
+        expect(await projections.reached(await eventStore.headPosition(), 10_000)).toBe(true);
+        expect(await projections.nodes.get(node)).toMatchObject({ agent: { agent_version: `1.0.${round}` } });
+      }
+    })();
+    const outcome = await rebuild({ readersMs: 20_000 }).finally(() => {
+      rebuilding = false;
+    });
+    await traffic;
+    expect(outcome).toMatchObject({ kind: 'done', dropped: true });
+    expect(Object.values(await dump(readStore, groupVersion)).flat()).toEqual([]);
+    expect(await shown()).toEqual(await freshFold());
+    expect(facts).toEqual(appended);
+    expect(projections.status()).toMatchObject({ caughtUp: true, lastError: null });
+  });
+
+  it('keeps its old ones when it does not go over in time; the next rebuild drops them', async () => {
+    await side.append(randomLog(11));
+    const projections = await side.started({ layoutPollMs: 3_600_000 });
+    const { readStore } = side.stores;
+    expect(await rebuild({ readersMs: 100 })).toMatchObject({ kind: 'done', dropped: false });
+    expect(Object.values(await dump(readStore, groupVersion)).flat()).not.toEqual([]);
+    expect((await projections.nodes.list(everything)).items.length).toBeGreaterThan(0);
+    await projections.close();
+    expect(await rebuild()).toMatchObject({ dropped: true });
+    expect(Object.values(await dump(readStore, groupVersion)).flat()).toEqual([]);
+    expect(await shown()).toEqual(await freshFold());
+  });
+});
+
+/** Aborts at the n-th batch of documents, in the middle of a fold. */
+function stopping(readStore: ReadStore, batches: number, stop: AbortController): ReadStore {
+  let left = batches;
+  return {
+    ...readStore,
+    async collection(spec: Parameters<ReadStore['collection']>[0]) {
+      const collection = await readStore.collection(spec);
+      return {
+        ...collection,
+        async write(writes: Parameters<typeof collection.write>[0]) {
+          const applied = await collection.write(writes);
+          left -= 1;
+          if (left === 0) stop.abort();
+          return applied;
+        },
+      };
+    },
+  } as ReadStore;
+}
+
+/** The log folded by projections that know of nothing before. */
+async function freshFold(): Promise<Dump> {
+  const other = await openReadSide();
+  try {
+    const { readStore } = other.stores;
+    const projections = await side.started({ readStore });
+    await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
+    await projections.close();
+    return await dump(readStore);
+  } finally {
+    await other.close();
+  }
+}

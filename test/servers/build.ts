@@ -1,0 +1,41 @@
+/**
+ * `npm run test:servers`: builds the servers that tests need and that are not JavaScript, unless they are up to date.
+ * Without Go, or without its modules at hand, the suites that need them are skipped: said here, and again by each suite.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ferretDbBinary } from './ferretdb-process.js';
+
+const source = fileURLToPath(new URL('ferretdb', import.meta.url));
+
+function go(...args: readonly string[]): boolean {
+  const env = { ...process.env, CGO_ENABLED: '0' };
+  return spawnSync('go', args, { cwd: source, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
+}
+
+const modified = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+function isFresh(): boolean {
+  const newest = Math.max(...readdirSync(source).map((file) => modified(join(source, file))));
+  return modified(ferretDbBinary) > newest;
+}
+
+function skipped(reason: string): void {
+  // An old one would run the suites after all, with another server than the sources say.
+  rmSync(ferretDbBinary, { force: true });
+  process.stderr.write(`\n!!!! ${reason}: the suites that run against a real MongoDB protocol server are SKIPPED.\n\n`);
+}
+
+if (isFresh()) console.log('test servers: up to date');
+else if (!go('version')) skipped('Go is missing, so FerretDB can not be built');
+else if (!go('mod', 'download')) skipped('the Go modules of FerretDB can not be fetched');
+else {
+  mkdirSync(dirname(ferretDbBinary), { recursive: true });
+  console.log('test servers: building FerretDB, some minutes the first time');
+  if (!go('build', '-trimpath', '-buildvcs=false', '-tags', 'ferretdb_no_postgresql', '-o', ferretDbBinary, '.')) {
+    process.stderr.write('test servers: FerretDB can not be built\n');
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,110 @@
+/** What the handlers of the test server share: a call as they see it, its status, a refusal with the right trailers. */
+import { Metadata, status } from '@grpc/grpc-js';
+import type { Faults } from './faults.js';
+import type { Expected, LogEvent } from './log.js';
+import { tombstoneRevision } from './log.js';
+import type { Plain } from './wire.js';
+
+/** A call to end with something else than OK. */
+export class Refusal extends Error {
+  readonly code: number;
+  readonly trailers: Readonly<Record<string, string>>;
+
+  constructor(code: number, details: string, trailers: Readonly<Record<string, string>> = {}) {
+    super(details);
+    this.code = code;
+    this.trailers = trailers;
+  }
+}
+
+export const handlerThrew = (): Refusal => new Refusal(status.UNKNOWN, 'Exception was thrown by handler.');
+export const notValid = (what: string, text = "'None'"): Refusal =>
+  new Refusal(status.INVALID_ARGUMENT, `${text} is not a valid EventStore.Client.Streams.${what}`);
+export const streamDeleted = (stream: string): Refusal =>
+  new Refusal(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, {
+    exception: 'stream-deleted',
+    'stream-name': stream,
+  });
+
+/** The status object that grpc-js takes. */
+export function statusOf(error: unknown): { code: number; details: string; metadata: Metadata } {
+  const refusal =
+    error instanceof Refusal ? error : new Refusal(status.UNKNOWN, `Exception was thrown: ${String(error)}`);
+  const metadata = new Metadata();
+  for (const [key, value] of Object.entries(refusal.trailers)) metadata.set(key, value);
+  return { code: refusal.code, details: refusal.message, metadata };
+}
+
+/** @throws Refusal when the call wants the leader and this node is none. */
+export function requireLeader(metadata: Metadata, faults: Faults): void {
+  if (faults.leader === undefined || metadata.get('requires-leader')[0] !== 'true') return;
+  throw notLeader(faults.leader.host, faults.leader.port);
+}
+
+export const notLeader = (host: string, port: number): Refusal =>
+  new Refusal(status.NOT_FOUND, 'Leader info available', {
+    exception: 'not-leader',
+    'leader-endpoint-host': host,
+    'leader-endpoint-port': String(port),
+  });
+
+export const asPlain = (value: unknown): Plain | undefined =>
+  typeof value === 'object' && value !== null ? (value as Plain) : undefined;
+
+/** The name in a message that identifies a stream; undefined when the message is missing. */
+export function streamName(options: Plain | undefined): string | undefined {
+  const identifier = asPlain(options?.['streamIdentifier']);
+  return identifier === undefined ? undefined : String(identifier['streamName'] ?? '');
+}
+
+/** Undefined when none is set. `exact` is the name of the member that holds a revision. */
+export function expectedOf(options: Plain, exact: 'revision' | 'streamPosition'): Expected | undefined {
+  if (options[exact] !== undefined) return { kind: 'exact', revision: Number(options[exact]) };
+  if (options['noStream'] !== undefined) return { kind: 'no_stream' };
+  if (options['any'] !== undefined) return { kind: 'any' };
+  return options['streamExists'] === undefined ? undefined : { kind: 'stream_exists' };
+}
+
+export const positionMessage = (position: number): Plain => ({ commitPosition: position, preparePosition: position });
+
+/** A UUID in its two forms. @throws RangeError when the text is none. */
+export function uuidText(message: Plain): string {
+  const structured = asPlain(message['structured']);
+  if (structured !== undefined) {
+    const half = (value: unknown): string =>
+      BigInt.asUintN(64, BigInt(String(value)))
+        .toString(16)
+        .padStart(16, '0');
+    const hex = half(structured['mostSignificantBits']) + half(structured['leastSignificantBits']);
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  }
+  const text = String(message['string'] ?? '').toLowerCase();
+  if (!/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text)) throw new RangeError('Unrecognized Guid format.');
+  return text;
+}
+
+export function structuredUuid(text: string): Plain {
+  const hex = text.replaceAll('-', '');
+  const half = (part: string): string => BigInt.asIntN(64, BigInt(`0x${part}`)).toString();
+  return {
+    structured: { mostSignificantBits: half(hex.slice(0, 16)), leastSignificantBits: half(hex.slice(16)) },
+  };
+}
+
+/** An event as the wire carries it. */
+export function recordedMessage(event: LogEvent, structured: boolean): Plain {
+  return {
+    id: structured ? structuredUuid(event.id) : { string: event.id },
+    streamIdentifier: { streamName: event.stream },
+    streamRevision: event.revision === tombstoneRevision ? '9223372036854775807' : event.revision,
+    preparePosition: event.position,
+    commitPosition: event.position,
+    metadata: {
+      type: event.type,
+      created: `${event.created}0000`,
+      'content-type': event.isJson ? 'application/json' : 'application/octet-stream',
+    },
+    customMetadata: event.metadata,
+    data: event.data,
+  };
+}

@@ -1,0 +1,271 @@
+/**
+ * An EventStoreDB for tests: the gRPC services of `event_store.client` that the client package calls, over real sockets,
+ * answering as 23.10.8 does (`transcripts.test.ts` holds it to that), with faults on demand. In memory, or on a folder
+ * that survives kill -9. Not in it: TLS, access rights, persistent subscriptions, scavenge.
+ */
+import { createServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  type sendUnaryData,
+  type ServerDuplexStream,
+  type ServerReadableStream,
+  type ServerUnaryCall,
+} from '@grpc/grpc-js';
+import { appendAnswer, deleteAnswer, parseAppend } from './append.js';
+import { createBatchCall } from './batch-append.js';
+import { handlerThrew, notLeader, Refusal, requireLeader, statusOf } from './calls.js';
+import { createFaults, type AppendFault, type Faults } from './faults.js';
+import { clusterInfo, supportedMethods } from './features.js';
+import { openLogFile } from './log-file.js';
+import { createLog, type EventLog } from './log.js';
+import { parseReadOptions } from './read-options.js';
+import { readMessages } from './read.js';
+import { featuresService, gossipService, streamsService } from './services.js';
+import { subscriberOf, type WriteCall } from './subscriber.js';
+import { createSubscriptions, tooSlow } from './subscriptions.js';
+import type { Plain } from './wire.js';
+
+export interface EventStoreDbServer {
+  readonly url: string;
+  readonly port: number;
+  readonly faults: Faults;
+  readonly log: EventLog;
+  /** Appends that have been decided or were refused by a fault, since the start. */
+  appends(): number;
+  subscriptions(): number;
+  /** Ends every subscription: as too slow for a live event, or as a clean end. Returns how many. */
+  dropSubscriptions(how: 'too_slow' | 'end'): number;
+  /** Reads nothing and sends nothing until the returned function is called: a stopped process. */
+  stall(): () => void;
+  /** Cuts every connection and refuses new ones until `listen`. */
+  refuse(): Promise<void>;
+  listen(): Promise<void>;
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** Without one the log is in memory only. */
+  readonly folder?: string;
+  readonly port?: number;
+}
+
+/** @throws Error when the port is taken or the folder can't be used */
+export async function startEventStoreDb(options: ServerOptions = {}): Promise<EventStoreDbServer> {
+  const file = options.folder === undefined ? undefined : openLogFile(options.folder);
+  const log = createLog((record) => file?.write(record));
+  for (const record of file?.records ?? []) log.restore(record);
+  const faults = createFaults();
+  const subscriptions = createSubscriptions(log, faults);
+  const grpc = new Server({ 'grpc.max_concurrent_streams': 100, 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
+  const timers = new Set<NodeJS.Timeout>();
+  const sockets = new Set<Socket>();
+  let appends = 0;
+  let stalled = false;
+  let port = options.port ?? 0;
+
+  const later = (ms: number, work: () => void): void => {
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      work();
+    }, ms);
+    timers.add(timer);
+  };
+  const nextFault = (): AppendFault | undefined => {
+    appends += 1;
+    return faults.appends.shift() ?? faults.choose?.();
+  };
+  const cut = (): void => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+
+  function read(call: WriteCall): void {
+    if (faults.silentReads) return;
+    call.sendMetadata(new Metadata());
+    void (async () => {
+      try {
+        const parsed = parseReadOptions(call.request);
+        if (parsed.count === undefined) {
+          subscriptions.start(subscriberOf(call), parsed);
+          return;
+        }
+        requireLeader(call.metadata, faults);
+        const found = readMessages(log, parsed);
+        if (found === undefined) return;
+        const reader = subscriberOf(call);
+        for (const message of found) {
+          if (reader.closed()) return;
+          await reader.write(message);
+        }
+        reader.end();
+      } catch (error) {
+        call.emit('error', statusOf(error));
+      }
+    })();
+  }
+
+  function batchAppend(call: ServerDuplexStream<Plain, Plain>): void {
+    let open = true;
+    let answeredAt = 0;
+    const end = (error?: Refusal): void => {
+      if (!open) return;
+      open = false;
+      if (error === undefined) call.end();
+      else call.emit('error', statusOf(error));
+    };
+    const peer = {
+      send(message: Plain) {
+        answeredAt = Date.now();
+        if (open) call.write(message);
+      },
+      end,
+      cut,
+    };
+    const served = createBatchCall(log, peer, nextFault, later);
+    call.on('data', (message: Plain) => {
+      try {
+        requireLeader(call.metadata, faults);
+        served.frame(message);
+      } catch (error) {
+        end(error instanceof Refusal ? error : handlerThrew());
+      }
+    });
+    // Half-closing ends the call only when an answer was still on its way.
+    call.on('end', () => {
+      if (Date.now() - answeredAt < 25) end();
+    });
+    call.on('cancelled', () => {
+      open = false;
+      served.close();
+    });
+    call.on('error', () => undefined);
+  }
+
+  function append(call: ServerReadableStream<Plain, Plain>, answer: sendUnaryData<Plain>): void {
+    const received: Plain[] = [];
+    call.on('data', (message: Plain) => received.push(message));
+    const decide = (): void => {
+      // A connection that is cut ends the stream of events too, in their middle: nothing of them may be written.
+      if (call.cancelled) return;
+      try {
+        requireLeader(call.metadata, faults);
+        const parsed = parseAppend(received);
+        const write = (): Plain => appendAnswer(log.append(parsed.stream, parsed.expected, parsed.events), parsed);
+        const wrong = nextFault();
+        switch (wrong?.kind) {
+          case undefined:
+          case 'no_position':
+            return answer(null, write());
+          case 'silent':
+            return;
+          case 'answer_lost':
+            write();
+            return;
+          case 'deadline':
+          case 'commit_timeout':
+            if (wrong.kind === 'commit_timeout') later(wrong.laterMs, write);
+            throw new Refusal(10, 'Operation timed out: Commit phase timeout.');
+          case 'not_ready':
+            throw new Refusal(14, 'Server Is Not Ready');
+          case 'not_leader':
+            throw notLeader(wrong.host, wrong.port);
+          case 'cut':
+            if (wrong.written) write();
+            return cut();
+          case 'late':
+            return later(wrong.ms, () => answer(null, write()));
+          default: {
+            const never: never = wrong;
+            throw new Error(`unknown fault ${JSON.stringify(never)}`);
+          }
+        }
+      } catch (error) {
+        answer(statusOf(error));
+      }
+    };
+    call.on('end', () => setImmediate(decide));
+  }
+
+  const unary =
+    (work: (call: ServerUnaryCall<Plain, Plain>) => Plain | undefined) =>
+    (call: ServerUnaryCall<Plain, Plain>, answer: sendUnaryData<Plain>): void => {
+      try {
+        const message = work(call);
+        if (message !== undefined) answer(null, message);
+      } catch (error) {
+        answer(statusOf(error));
+      }
+    };
+  const deletion = (kind: 'Delete' | 'Tombstone') =>
+    unary((call) => {
+      requireLeader(call.metadata, faults);
+      return deleteAnswer(log, call.request, kind);
+    });
+
+  grpc.addService(streamsService, {
+    read,
+    append,
+    batchAppend,
+    delete: deletion('Delete'),
+    tombstone: deletion('Tombstone'),
+  });
+  grpc.addService(featuresService, {
+    getSupportedMethods: unary(() => (faults.silentFeatures ? undefined : supportedMethods)),
+  });
+  grpc.addService(gossipService, { read: unary(() => clusterInfo('127.0.0.1', port, faults)) });
+
+  const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+  let tcp: TcpServer | undefined;
+  const listen = async (): Promise<void> => {
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+      socket.on('error', () => undefined);
+      injector.injectConnection(socket);
+      if (stalled) socket.pause();
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, '127.0.0.1', resolve);
+    });
+    port = (server.address() as AddressInfo).port;
+    tcp = server;
+  };
+  const refuse = async (): Promise<void> => {
+    const server = tcp;
+    tcp = undefined;
+    const closed = server === undefined ? undefined : new Promise((resolve) => server.close(resolve));
+    cut();
+    await closed;
+  };
+  await listen();
+
+  return {
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    port,
+    faults,
+    log,
+    appends: () => appends,
+    subscriptions: () => subscriptions.open(),
+    dropSubscriptions: (how) => subscriptions.drop(how === 'end' ? undefined : tooSlow()),
+    stall() {
+      stalled = true;
+      for (const socket of sockets) socket.pause();
+      return () => {
+        stalled = false;
+        for (const socket of sockets) socket.resume();
+      };
+    },
+    refuse,
+    listen,
+    cut,
+    async close() {
+      for (const timer of timers) clearTimeout(timer);
+      await refuse();
+      grpc.forceShutdown();
+      file?.close();
+    },
+  };
+}

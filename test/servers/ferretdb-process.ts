@@ -1,0 +1,76 @@
+/**
+ * FerretDB as a process of a test's own: on a free port of 127.0.0.1, with its data in a temporary folder, that can be
+ * killed, stopped for a while and started again on the same port. Built by `npm run test:servers`.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '../storage/contract/temporary-folder.js';
+
+export const ferretDbBinary = fileURLToPath(new URL('../../dist/test-servers/ferretdb', import.meta.url));
+
+export interface FerretDb {
+  /** `mongodb://127.0.0.1:port`, without a database. */
+  readonly url: string;
+  /** At once, as by a crash. */
+  kill(): Promise<void>;
+  /** With the same data, on the same port. */
+  restart(): Promise<void>;
+  /** Holds the process still: connections stay open, nothing is answered. */
+  freeze(): void;
+  thaw(): void;
+  close(): Promise<void>;
+}
+
+const startWithinMs = 20_000;
+
+async function launch(data: string, port: string): Promise<{ child: ChildProcess; port: string }> {
+  const child = spawn(ferretDbBinary, ['-data', data, '-listen', `127.0.0.1:${port}`, '-end-with-stdin'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const lines = createInterface({ input: child.stdout });
+  const [line] = (await Promise.race([
+    once(lines, 'line', { signal: AbortSignal.timeout(startWithinMs) }),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`FerretDB ended with ${code} at its start`);
+    }),
+  ])) as [string];
+  const found = /^mongodb:\/\/127\.0\.0\.1:(\d+)\/$/.exec(line)?.[1];
+  if (found === undefined) throw new Error(`FerretDB said ${line}`);
+  return { child, port: found };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+}
+
+export async function startFerretDb(): Promise<FerretDb> {
+  const folder = await temporaryFolder();
+  let running = await launch(folder.path, '0');
+  return {
+    url: `mongodb://127.0.0.1:${running.port}`,
+    kill: () => end(running.child, 'SIGKILL'),
+    async restart() {
+      await end(running.child, 'SIGKILL');
+      running = await launch(folder.path, running.port);
+    },
+    freeze: () => void running.child.kill('SIGSTOP'),
+    thaw: () => void running.child.kill('SIGCONT'),
+    async close() {
+      await end(running.child, 'SIGKILL');
+      await folder.remove();
+    },
+  };
+}
+
+/** Whether the suite can run; says so on standard error when it can not. */
+export function ferretDbBuilt(suite: string): boolean {
+  if (existsSync(ferretDbBinary)) return true;
+  process.stderr.write(`\n!!!! SKIPPED: ${suite} needs FerretDB. Run: npm run test:servers\n\n`);
+  return false;
+}

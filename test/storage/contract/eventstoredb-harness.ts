@@ -1,0 +1,79 @@
+/** Opens the EventStoreDB adapter for the contract suite, against the test server or a real one. */
+import { silentLogger } from '../../../src/kernel/logger.js';
+import type { EventStore } from '../../../src/storage/event-store.js';
+import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
+import { createDice } from '../../support/hostile.js';
+import type { AppendFault, Faults } from '../../servers/eventstoredb/faults.js';
+import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
+import type { EventStoreHarness } from './event-store.contract.js';
+import { temporaryFolder } from './temporary-folder.js';
+
+/** A harness on a store at a URL. `end` closes what stands behind it. */
+async function harnessAt(
+  url: () => string,
+  end: () => Promise<void>,
+  kill?: () => Promise<void>,
+): Promise<EventStoreHarness> {
+  const open = (): Promise<EventStore> => openEventStoreDb({ url: url(), logger: silentLogger });
+  let store = await open();
+  const reopen = async (): Promise<void> => {
+    await store.close();
+    store = await open();
+  };
+  return {
+    store: () => store,
+    reopen,
+    ...(kill === undefined ? {} : { kill }),
+    async close() {
+      await store.close();
+      await end();
+    },
+  };
+}
+
+/** The test server on a folder. Killed: every connection is cut and the server starts anew on what was written. */
+export async function testServerHarness(
+  misbehave: (faults: Faults) => void = () => undefined,
+): Promise<EventStoreHarness> {
+  const folder = await temporaryFolder();
+  let server = await startEventStoreDb({ folder: folder.path });
+  misbehave(server.faults);
+  return harnessAt(
+    () => server.url,
+    async () => {
+      await server.close();
+      await folder.remove();
+    },
+    async () => {
+      const { port } = server;
+      await server.close();
+      server = await startEventStoreDb({ folder: folder.path, port });
+      misbehave(server.faults);
+    },
+  );
+}
+
+export const realServerHarness = (url: string): Promise<EventStoreHarness> =>
+  harnessAt(
+    () => url,
+    async () => undefined,
+  );
+
+/** Everything that real servers were seen to do on a bad day, often. Silence is left to tests of its own: it is slow. */
+export function hostileServer(seed: number): (faults: Faults) => void {
+  const dice = createDice(seed);
+  const kinds: readonly AppendFault[] = [
+    { kind: 'deadline' },
+    { kind: 'commit_timeout', laterMs: 3 },
+    { kind: 'not_ready' },
+    { kind: 'no_position' },
+    { kind: 'cut', written: true },
+    { kind: 'cut', written: false },
+    { kind: 'late', ms: 4 },
+  ];
+  return (faults) => {
+    faults.choose = () => (dice.chance(0.25) ? kinds[dice.below(kinds.length)] : undefined);
+    faults.caughtUpRepeats = true;
+    faults.dropAfter = 40;
+  };
+}

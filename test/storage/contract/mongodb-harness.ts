@@ -1,0 +1,73 @@
+/** Opens the MongoDB read store for tests, each time in a database of its own that is dropped afterwards. */
+import { randomUUID } from 'node:crypto';
+import { MongoClient } from 'mongodb';
+import { afterAll, describe } from 'vitest';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import { openMongoDb } from '../../../src/storage/mongodb/open-mongodb.js';
+import type { ReadStore } from '../../../src/storage/read-store.js';
+import { ferretDbBuilt, startFerretDb, type FerretDb } from '../../servers/ferretdb-process.js';
+import type { ReadStoreHarness } from './read-store.contract.js';
+
+/** The URL with another database. */
+export function withDatabase(url: string, database: string): string {
+  const [, server = url, options = ''] = /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?(\?.*)?$/.exec(url) ?? [];
+  return `${server}/${database}${options}`;
+}
+
+const freshDatabase = (): string => `svc_test_${randomUUID().replaceAll('-', '')}`;
+
+/**
+ * Runs the tests on FerretDB, skipped with a word on standard error when it was not built, and on the server that
+ * SVC_TEST_MONGODB_URL names, if it does. `server` answers with a URL, whatever its database.
+ */
+export function onMongoServers(suite: string, tests: (server: () => Promise<string>) => void): void {
+  describe.skipIf(!ferretDbBuilt(suite))('on FerretDB', () => {
+    let started: Promise<FerretDb> | undefined;
+    afterAll(async () => {
+      await (await started)?.close();
+    });
+    tests(async () => (await (started ??= startFerretDb())).url);
+  });
+  const named = process.env['SVC_TEST_MONGODB_URL'];
+  if (named !== undefined && named !== '') {
+    describe('on the server of SVC_TEST_MONGODB_URL', () => tests(async () => named));
+  }
+}
+
+export interface MongoDatabase {
+  /** Another instance of the service, as it were: a client of its own. */
+  open(): Promise<ReadStore>;
+  /** Closes what was opened and drops the database. */
+  close(): Promise<void>;
+}
+
+export function mongoDatabase(server: string): MongoDatabase {
+  const url = withDatabase(server, freshDatabase());
+  const opened: ReadStore[] = [];
+  return {
+    async open() {
+      const store = await openMongoDb({ url, logger: silentLogger });
+      opened.push(store);
+      return store;
+    },
+    async close() {
+      await Promise.all(opened.map((store) => store.close()));
+      const client = new MongoClient(url);
+      await client.db().dropDatabase();
+      await client.close();
+    },
+  };
+}
+
+export async function mongoDbHarness(server: string): Promise<ReadStoreHarness> {
+  const database = mongoDatabase(server);
+  let store = await database.open();
+  return {
+    store: () => store,
+    async reopen() {
+      await store.close();
+      store = await database.open();
+    },
+    close: database.close,
+  };
+}

@@ -1,0 +1,77 @@
+/** Each error that real servers and the client were seen to give, and what it says about an append. */
+import { describe, expect, it } from 'vitest';
+import { connectionString } from '../../../src/storage/eventstoredb/connection.js';
+import { classicCredentials } from '../../../src/storage/eventstoredb/batch-path.js';
+import { appendFailure } from '../../../src/storage/eventstoredb/failure.js';
+import { toNumber, toPosition, toResumePoint } from '../../../src/storage/eventstoredb/positions.js';
+
+/** As the client throws them: its own classes set `type`, a raw error of the connection has a `code` only. */
+const commandError = (type: string, message = '', more: object = {}): Error =>
+  Object.assign(new Error(message), { type, ...more });
+
+const refused = '14 UNAVAILABLE: No connection established. Last error: Error: connect ECONNREFUSED 127.0.0.1:2113.';
+
+describe('an error of an append', () => {
+  it.each([
+    ['connection refused, raw', Object.assign(new Error(refused), { code: 14 }), 'not_written'],
+    ['connection refused, classic call', commandError('unavailable', refused), 'not_written'],
+    ['not ready, batch', commandError('unknown', 'Could not recognize Server Is Not Ready'), 'not_written'],
+    ['busy, batch', commandError('unknown', 'Could not recognize Server Is Busy'), 'not_written'],
+    ['failed discovery', new Error('Failed to discover after 10 attempts.'), 'not_written'],
+    ['not the leader', commandError('not-leader', '5 NOT_FOUND: Leader info available'), 'not_written'],
+    ['connection reset', commandError('unavailable', '14 UNAVAILABLE: read ECONNRESET'), 'unknown'],
+    ['connection dropped', commandError('unavailable', '14 UNAVAILABLE: Connection dropped'), 'unknown'],
+    ['deadline of the server', commandError('deadline-exceeded'), 'unknown'],
+    ['commit timeout', commandError('timeout', '10 ABORTED: Operation timed out: Commit phase timeout.'), 'unknown'],
+    ['reset stream', commandError('unknown', '13 INTERNAL: Received RST_STREAM with code 0'), 'unknown'],
+    ['cancelled', commandError('cancelled', '1 CANCELLED: Cancelled on client'), 'unknown'],
+    ['anything else', new Error('something new'), 'unknown'],
+    ['bad request', commandError('unknown', 'Could not recognize BadRequest'), 'refused'],
+    ['no rights', commandError('access-denied'), 'refused'],
+    ['tombstoned', commandError('stream-deleted'), 'refused'],
+    ['too large', commandError('maximum-append-size-exceeded'), 'refused'],
+  ])('%s means %s', (_, error, kind) => {
+    expect(appendFailure(error, true).kind).toBe(kind);
+  });
+
+  it('of another append in flight says nothing certain about this one', () => {
+    expect(appendFailure(commandError('not-leader'), false).kind).toBe('unknown');
+    expect(appendFailure(commandError('unavailable', refused), false).kind).toBe('unknown');
+  });
+
+  it('tells the actual revision of a conflict', () => {
+    const wrong = (actualVersion: unknown): Error => commandError('wrong-expected-version', '', { actualVersion });
+    expect(appendFailure(wrong(7n), false)).toEqual({ kind: 'conflict', actual: 7 });
+    expect(appendFailure(wrong('no_stream'), true)).toEqual({ kind: 'conflict', actual: 'no_stream' });
+  });
+
+  it('of a failed discovery asks for another client', () => {
+    expect(appendFailure(new Error('Failed to discover after 3 attempts.'), false)).toMatchObject({ discard: true });
+  });
+});
+
+describe('the URL of the store', () => {
+  it('can not switch off what the adapter depends on', () => {
+    const text = connectionString('esdb://h:2113?tls=false&throwOnAppendFailure=false&nodePreference=follower');
+    expect(text).toBe('esdb://h:2113?tls=false&throwOnAppendFailure=true&nodePreference=leader');
+  });
+
+  it('is not repeated in the error about it', () => {
+    expect(() => connectionString('mongodb://admin:secret@h')).toThrow(TypeError);
+    expect(() => connectionString('mongodb://admin:secret@h')).not.toThrow(/secret/);
+  });
+
+  it('gives the credentials of the classic call', () => {
+    expect(classicCredentials('esdb://a:b%40c@h:2113')).toEqual({ username: 'a', password: 'b@c' });
+    expect(classicCredentials('esdb://h:2113?tls=false')).toBeDefined();
+    expect(classicCredentials('esdb://h:2113')).toBeUndefined();
+  });
+});
+
+describe('positions', () => {
+  it('are refused from 2^53 on and keep both halves', () => {
+    expect(toNumber(2n ** 53n - 1n)).toBe(Number.MAX_SAFE_INTEGER);
+    expect(() => toNumber(2n ** 53n)).toThrow(RangeError);
+    expect(toPosition(toResumePoint({ commit: 77n, prepare: 0n }))).toEqual({ commit: 77n, prepare: 0n });
+  });
+});

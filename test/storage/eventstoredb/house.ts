@@ -1,0 +1,66 @@
+/** A test server with the adapter on it, and what tests of the adapter look at. */
+import type { Logger } from '../../../src/kernel/logger.js';
+import type { EventStore, LogItem } from '../../../src/storage/event-store.js';
+import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
+import { startEventStoreDb, type EventStoreDbServer } from '../../servers/eventstoredb/server.js';
+
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly fields: object;
+  readonly message: string;
+}
+
+export interface House {
+  readonly server: EventStoreDbServer;
+  readonly store: EventStore;
+  readonly lines: LogLine[];
+  close(): Promise<void>;
+}
+
+export function recordingLogger(lines: LogLine[]): Logger {
+  const at = (level: LogLine['level']) => (fields: object, message: string) =>
+    void lines.push({ level, fields, message });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** `url` instead of the server's own: another form of address, or another server. */
+export async function openHouse(url?: (server: EventStoreDbServer) => string): Promise<House> {
+  const server = await startEventStoreDb();
+  const lines: LogLine[] = [];
+  const store = await openEventStoreDb({
+    url: url?.(server) ?? server.url,
+    logger: recordingLogger(lines),
+    waitMs: 5000,
+  });
+  return {
+    server,
+    store,
+    lines,
+    async close() {
+      await store.close();
+      await server.close();
+    },
+  };
+}
+
+/** Takes items until one fits. */
+export async function takeUntil(items: AsyncIterable<LogItem>, fits: (item: LogItem) => boolean): Promise<LogItem[]> {
+  const taken: LogItem[] = [];
+  for await (const item of items) {
+    taken.push(item);
+    if (fits(item)) break;
+  }
+  return taken;
+}
+
+/** Events of no interest, put into the log without the wire. */
+export function writeForeign(server: EventStoreDbServer, count: number, stream = 'foreign'): void {
+  const events = Array.from({ length: count }, (_, index) => ({
+    id: `00000000-0000-4000-8000-${index.toString(16).padStart(12, '0')}`,
+    type: 'Foreign',
+    isJson: true,
+    data: Buffer.from('{}'),
+    metadata: new Uint8Array(),
+  }));
+  server.log.append(stream, { kind: 'no_stream' }, events);
+}

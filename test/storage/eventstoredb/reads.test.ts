@@ -1,0 +1,84 @@
+/** Reads end, whatever the server or the consumer does, and leave nothing open on the connection. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { limits } from '../../../src/kernel/limits.js';
+import { createPlaces, readPlaces } from '../../../src/storage/eventstoredb/places.js';
+import { commandOf, readAll } from '../contract/appending.js';
+import { openHouse, type House } from './house.js';
+
+describe('reads from EventStoreDB', () => {
+  let house: House;
+  afterEach(async () => {
+    await house.close();
+  });
+
+  it('that are left early leave no stream open, beyond the hundred of a connection', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(20));
+    for (let round = 0; round < 130; round += 1) {
+      for await (const event of house.store.read('svc-a', { direction: 'forward', from: 'start', maxCount: 20 })) {
+        expect(event.revision).toBe(0);
+        break;
+      }
+    }
+    expect(await house.store.append('svc-a', 19, commandOf(1))).toMatchObject({ kind: 'appended' });
+    await expect.poll(() => readPlaces.taken()).toBe(0);
+  });
+
+  it('wait for a place when there are more than the connection carries', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(5));
+    const all = await Promise.all(Array.from({ length: 250 }, () => readAll(house.store, 'svc-a')));
+    expect(all.every((events) => events.length === 5)).toBe(true);
+  });
+
+  it('are unavailable when no place gets free in time', async () => {
+    house = await openHouse();
+    const places = createPlaces(1, 20, 'reads');
+    const giveBack = await places.take();
+    await expect(places.take()).rejects.toMatchObject({ code: 'unavailable' });
+    giveBack();
+    giveBack();
+    expect(places.taken()).toBe(0);
+    await places.take();
+  });
+
+  it('that are never answered are unavailable in their time, and the next one works', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(1));
+    house.server.faults.silentReads = true;
+    await expect(readAll(house.store, 'svc-a')).rejects.toMatchObject({ code: 'unavailable' });
+    house.server.faults.silentReads = false;
+    expect(await readAll(house.store, 'svc-a')).toHaveLength(1);
+    await expect.poll(() => readPlaces.taken()).toBe(0);
+  });
+
+  it('of a tombstoned stream are an error, not an empty stream', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(1));
+    house.server.log.tombstone('svc-a', { kind: 'any' });
+    await expect(readAll(house.store, 'svc-a')).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('of more events than a page holds are whole, in both directions', async () => {
+    house = await openHouse();
+    const count = limits.eventStoreDb.readPageEvents * 2 + 7;
+    for (let revision = 0; revision < count; revision += 169) {
+      const events = commandOf(Math.min(169, count - revision));
+      await house.store.append('svc-a', revision === 0 ? 'no_stream' : revision - 1, events);
+    }
+    const forward = await readAll(house.store, 'svc-a');
+    expect(forward.map(({ revision }) => revision)).toEqual(Array.from({ length: count }, (_, index) => index));
+    const backward = [];
+    for await (const event of house.store.read('svc-a', { direction: 'backward', from: 'end', maxCount: 100_000 })) {
+      backward.push(event);
+    }
+    expect(backward).toEqual(forward.toReversed());
+  });
+
+  it('say that an empty log has its head at 0, and then where it is', async () => {
+    house = await openHouse();
+    expect(await house.store.headPosition()).toBe(0);
+    const outcome = await house.store.append('svc-a', 'no_stream', commandOf(2));
+    expect(await house.store.headPosition()).toBe(outcome.kind === 'appended' ? outcome.position : -1);
+  });
+});

@@ -1,0 +1,68 @@
+/** The adapter against the test server as a process of its own: killed, stopped and started again on the same folder. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import type { EventStore } from '../../../src/storage/event-store.js';
+import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
+import { startChild, type Child } from '../children/start-child.js';
+import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
+import { temporaryFolder } from '../contract/temporary-folder.js';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let child: Child;
+let store: EventStore;
+let port = 0;
+
+async function start(): Promise<void> {
+  child = startChild('../../servers/eventstoredb/main.ts', [folder.path, String(port)]);
+  port = Number((await child.line((line) => line.startsWith('listening '))).split(' ')[1]);
+}
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  port = 0;
+  await start();
+  store = await openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger });
+});
+afterEach(async () => {
+  await store.close();
+  await child.stop('SIGKILL');
+  await folder.remove();
+});
+
+it('keeps every acknowledged command exactly once over kill -9 and restart, without being opened again', async () => {
+  const acknowledged: string[] = [];
+  let stop = false;
+  const writing = (async () => {
+    while (!stop) {
+      const events = commandOf(3);
+      await appendAtEnd(store, 'svc-a', events).then(
+        () => acknowledged.push(...events.map(({ id }) => id)),
+        // Reading while the server is away; its own outcome is looked for at the end.
+        () => delay(20),
+      );
+    }
+  })();
+  for (let round = 0; round < 2; round += 1) {
+    await delay(200);
+    await child.stop('SIGKILL');
+    await start();
+  }
+  await delay(300);
+  stop = true;
+  await writing;
+  const stored = (await readAll(store, 'svc-a')).map(({ id }) => id);
+  expect(new Set(stored).size).toBe(stored.length);
+  expect(acknowledged.length).toBeGreaterThan(0);
+  expect(acknowledged.every((id) => stored.includes(id))).toBe(true);
+});
+
+it('gets through when the server is stopped for a moment and goes on', async () => {
+  await appendAtEnd(store, 'svc-a', commandOf(1));
+  child.process.kill('SIGSTOP');
+  const late = appendSurely(store, 'svc-a', 0, commandOf(2));
+  await delay(1500);
+  child.process.kill('SIGCONT');
+  expect(await late).toEqual({ kind: 'appended', revision: 2 });
+  expect(await readAll(store, 'svc-a')).toHaveLength(3);
+});

@@ -1,0 +1,173 @@
+/** Subscriptions through every way in which real servers end, repeat, hold back or add something. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { limits } from '../../../src/kernel/limits.js';
+import type { RecordedEvent } from '../../../src/kernel/event.js';
+import type { LogItem, ResumePoint } from '../../../src/storage/event-store.js';
+import { followLog } from '../../../src/storage/follow.js';
+import { subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
+import { appendAtEnd, commandOf } from '../contract/appending.js';
+import { openHouse, takeUntil, writeForeign, type House } from './house.js';
+
+const eventsOf = (items: readonly LogItem[]): RecordedEvent[] =>
+  items.flatMap((item) => (item.kind === 'events' ? item.events : []));
+const isCaughtUp = (item: LogItem): boolean => item.kind === 'caught_up';
+
+describe('subscriptions to EventStoreDB', () => {
+  let house: House;
+  const stop = new AbortController();
+  const subscribe = (after: ResumePoint | 'start' = 'start'): AsyncIterable<LogItem> =>
+    house.store.subscribe({ prefix: 'svc-', after, signal: stop.signal });
+  afterEach(async () => {
+    await house.close();
+  });
+
+  it.each(['too_slow', 'end'] as const)(
+    'that the server ends (%s) throw, so that the consumer asks again',
+    async (how) => {
+      house = await openHouse();
+      await house.store.append('svc-a', 'no_stream', commandOf(3));
+      const seen: LogItem[] = [];
+      const running = (async () => {
+        for await (const item of subscribe()) {
+          seen.push(item);
+          if (isCaughtUp(item)) house.server.dropSubscriptions(how);
+        }
+      })();
+      await expect(running).rejects.toMatchObject({ code: 'unavailable' });
+      expect(eventsOf(seen)).toHaveLength(3);
+      await expect.poll(() => subscriptionPlaces.taken()).toBe(0);
+      // A busy consumer that is dropped is an everyday event and no reason to alarm anybody.
+      if (how === 'too_slow') expect(house.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
+    },
+  );
+
+  it('go on at once where they were dropped: every command once and in order', async () => {
+    house = await openHouse();
+    house.server.faults.dropAfter = 7;
+    const end = new AbortController();
+    const writing = (async () => {
+      for (let round = 0; round < 60; round += 1) await appendAtEnd(house.store, 'svc-a', commandOf(1 + (round % 4)));
+    })();
+    let revision = -1;
+    for await (const item of followLog(house.store, { prefix: 'svc-', after: 'start', signal: end.signal })) {
+      if (item.kind !== 'commands') continue;
+      for (const event of item.commands.flatMap(({ events }) => events)) expect(event.revision).toBe((revision += 1));
+      if (revision >= 149) end.abort();
+    }
+    await writing;
+    expect(revision).toBe(149);
+  });
+
+  it('survive a server that goes away and comes back, through the consumer that asks again', async () => {
+    house = await openHouse();
+    await appendAtEnd(house.store, 'svc-a', commandOf(2));
+    const end = new AbortController();
+    const kinds: string[] = [];
+    let seen = 0;
+    for await (const item of followLog(house.store, { prefix: 'svc-', after: 'start', signal: end.signal })) {
+      kinds.push(item.kind);
+      if (item.kind === 'commands') seen += item.commands.length;
+      if (item.kind === 'caught_up' && seen === 1) {
+        await house.server.refuse();
+        await house.server.listen();
+        await appendAtEnd(house.store, 'svc-a', commandOf(2));
+      }
+      if (seen === 2) end.abort();
+    }
+    expect(kinds).toContain('dropped');
+  });
+
+  it('pass a repeated caught_up on, and nothing else twice', async () => {
+    house = await openHouse();
+    house.server.faults.caughtUpRepeats = true;
+    let caughtUps = 0;
+    const items = await takeUntil(subscribe(), (item) => {
+      if (item.kind !== 'caught_up') return false;
+      caughtUps += 1;
+      if (caughtUps < 3) void appendAtEnd(house.store, 'svc-a', commandOf(1));
+      return caughtUps === 3;
+    });
+    expect(eventsOf(items).map(({ revision }) => revision)).toEqual([0, 1]);
+  });
+
+  it('deliver nothing of the server: no metadata, no tombstone, no bytes', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(1));
+    await house.store.append('svc-b', 'no_stream', commandOf(1));
+    await house.store.setRetention('svc-a', { maxCount: 5 });
+    house.server.log.softDelete('svc-a', { kind: 'any' });
+    house.server.log.tombstone('svc-b', { kind: 'any' });
+    const bytes = { id: '00000000-0000-4000-8000-0000000000aa', type: 'Bytes', isJson: false };
+    const none = { data: new Uint8Array([1]), metadata: new Uint8Array() };
+    house.server.log.append('svc-c', { kind: 'any' }, [{ ...bytes, ...none }]);
+    const items = await takeUntil(subscribe(), isCaughtUp);
+    expect(eventsOf(items).map(({ stream }) => stream)).toEqual(['svc-a', 'svc-b']);
+  });
+
+  it('tell checkpoints with both halves over foreign events, and go on from each without a gap', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(2));
+    writeForeign(house.server, limits.eventStoreDb.searchWindow * 3);
+    await house.store.append('svc-a', 1, commandOf(2));
+    const items = await takeUntil(subscribe(), isCaughtUp);
+    const points = items.flatMap((item) => (item.kind === 'checkpoint' ? [item.point] : []));
+    expect(points.some(({ prepare }) => prepare === 0)).toBe(true);
+    expect(eventsOf(items).map(({ revision }) => revision)).toEqual([0, 1, 2, 3]);
+    for (const point of points) {
+      const rest = eventsOf(await takeUntil(subscribe(point), isCaughtUp)).map(({ revision }) => revision);
+      expect(rest).toEqual([2, 3]);
+    }
+  });
+
+  it('hold a bounded number of events for a slow consumer, and lose none', async () => {
+    house = await openHouse();
+    const total = limits.eventStoreDb.queueHigh * 2 + 500;
+    for (let written = 0; written < total; written += 500) {
+      await appendAtEnd(house.store, 'svc-a', commandOf(500));
+    }
+    let next = 0;
+    for await (const item of subscribe()) {
+      if (item.kind !== 'events') continue;
+      expect(item.events.length).toBeLessThanOrEqual(limits.storage.batchEvents);
+      for (const { revision } of item.events) expect(revision).toBe(next++);
+      if (next >= total) break;
+      await delay(20);
+    }
+    expect(next).toBe(total);
+  });
+
+  it('refuse to go on beyond the end of a log that was restored from a backup, loudly', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(1));
+    const point = { commit: 4_000_000_000, prepare: 4_000_000_000 };
+    await expect(takeUntil(subscribe(point), isCaughtUp)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('restored from an older backup'),
+    });
+    expect(house.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+
+  it('that are never confirmed throw in their time', async () => {
+    house = await openHouse();
+    house.server.faults.silentReads = true;
+    await expect(takeUntil(subscribe(), isCaughtUp)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('leave nothing open at the server when they are left or the store is closed', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(1));
+    for (let round = 0; round < 3; round += 1) await takeUntil(subscribe(), isCaughtUp);
+    await expect.poll(() => house.server.subscriptions()).toBe(0);
+    const open = subscribe()[Symbol.asyncIterator]();
+    await open.next();
+    expect(house.server.subscriptions()).toBe(1);
+    await house.store.close();
+    await expect.poll(() => house.server.subscriptions()).toBe(0);
+    await expect(
+      (async () => {
+        while ((await open.next()).done !== true);
+      })(),
+    ).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});

@@ -1,0 +1,44 @@
+/** The test server answers as a real 23.10.8 did; and so does the server that SVC_TEST_EVENTSTORE_URL names. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { replay } from '../../servers/eventstoredb/replay.js';
+import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
+import type { Transcripts } from '../../servers/eventstoredb/transcript.js';
+
+const transcripts = JSON.parse(
+  readFileSync(new URL('../../eventstoredb-transcripts.json', import.meta.url), 'utf8'),
+) as Transcripts;
+
+describe('the test server answers as 23.10.8 did', () => {
+  for (const scenario of transcripts.scenarios) {
+    it.concurrent(`${scenario.id}: ${scenario.title}, ${scenario.steps.length} steps`, async () => {
+      const server = await startEventStoreDb();
+      try {
+        const options = { target: `127.0.0.1:${server.port}`, server: '23.10.8', quietMs: 70 };
+        expect(await replay(scenario, options)).toEqual([]);
+      } finally {
+        await server.close();
+      }
+    });
+  }
+});
+
+const url = process.env['SVC_TEST_EVENTSTORE_URL'];
+if (url !== undefined && url !== '') {
+  describe('the server of SVC_TEST_EVENTSTORE_URL answers as the transcripts say', () => {
+    const target = /^esdb:\/\/(?:[^@/]*@)?([^,/?]+)/.exec(url)?.[1] ?? '';
+    const server = process.env['SVC_TEST_EVENTSTORE_VERSION'] ?? '23.10.8';
+    // A log that held something before has other checkpoints and streams: a fresh server is needed.
+    for (const scenario of transcripts.scenarios) {
+      it(`${scenario.id}: ${scenario.title}`, { timeout: 120_000 }, async () => {
+        expect(await replay(scenario, { target, server, quietMs: 350 })).toEqual([]);
+      });
+    }
+  });
+} else {
+  const notice = 'NOT RUN against a real EventStoreDB: SVC_TEST_EVENTSTORE_URL is not set';
+  process.stderr.write(`\n*** transcripts: ${notice} ***\n`);
+  describe.skip(`transcripts: ${notice}`, () => {
+    it.skip(notice);
+  });
+}

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ServiceError } from '../../../src/kernel/errors.js';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import { openMongoDb } from '../../../src/storage/mongodb/open-mongodb.js';
+import type { Collection, Fields } from '../../../src/storage/read-store.js';
+import { mongoDatabase, onMongoServers, type MongoDatabase } from '../contract/mongodb-harness.js';
+
+const awkwardNames = [
+  'a.b',
+  '$set',
+  '__proto__',
+  '',
+  '_bsontype',
+  '_id',
+  'toBSON',
+  '%',
+  '0',
+  'nul\0',
+  '$',
+  '.',
+  'length',
+];
+
+onMongoServers('what documents on MongoDB may hold', (server) => {
+  let database: MongoDatabase;
+  let collection: Collection;
+  beforeEach(async () => {
+    database = mongoDatabase(await server());
+    collection = await (await database.open()).collection({ name: 'kept', version: 1, indexes: [] });
+  });
+  afterEach(() => database.close());
+
+  it('keeps fields of any name, lists in lists, and text that is not well formed', async () => {
+    const nested = { $inc: { 'a.b': 1 }, ...JSON.parse('{"__proto__": {"polluted": true}}'), list: [[1, [2]], []] };
+    const fields = Object.fromEntries<Fields[string]>([
+      ...awkwardNames.map((name): [string, string] => [name, `value of ${name}`]),
+      ['nested', nested],
+      ['halves', '\ud800 \udc00'],
+      ['bytes', new Uint8Array([0, 1, 255])],
+    ]);
+    await collection.write([{ kind: 'put', id: 'a', position: 2 ** 53 - 1, fields }]);
+    const found = await collection.get('a');
+    expect(found?.position).toBe(2 ** 53 - 1);
+    expect(Object.keys(found!.fields).sort()).toEqual(Object.keys(fields).sort());
+    for (const [name, value] of Object.entries(fields)) {
+      expect(Object.getOwnPropertyDescriptor(found!.fields, name)?.value).toEqual(value);
+    }
+    expect(JSON.stringify(found!.fields['nested'])).toBe(JSON.stringify(nested));
+    expect(Object.getPrototypeOf(found!.fields)).toBe(Object.prototype);
+  });
+
+  it('finds and sorts by fields of any name', async () => {
+    for (const name of awkwardNames) {
+      const both = await (
+        await database.open()
+      ).collection({ name: 'named', version: 1, indexes: [{ fields: [name] }] });
+      await both.set([
+        {
+          id: 'low',
+          fields: Object.fromEntries([
+            [name, 'l'],
+            ['other', 'h'],
+          ]),
+        },
+        {
+          id: 'high',
+          fields: Object.fromEntries([
+            [name, 'h'],
+            ['other', 'l'],
+          ]),
+        },
+      ]);
+      const ids = async (where: Parameters<Collection['find']>[0]) =>
+        (await both.find(where)).items.map(({ id }) => id);
+      expect(await ids({ sort: [{ field: name, direction: 'asc' }], limit: 5 })).toEqual(['high', 'low']);
+      expect(await ids({ where: [{ field: name, op: 'eq', value: 'l' }], limit: 5 })).toEqual(['low']);
+      expect(await ids({ where: [{ field: name, op: 'gt', value: 'h' }], limit: 5 })).toEqual(['low']);
+      expect(await both.updateIf('low', Object.fromEntries([[name, 'l']]), { other: 'x' })).toBe(true);
+    }
+  });
+
+  it('finds text that would mean something in a pattern, and long text', async () => {
+    const parts = ['.*', '\\', '^4', '$', '(', '[a-z]', 'a|b', '{2}', '+', '?', '\n', '\0', '/', '-', '\u{1f600}', '4'];
+    const long = 'y'.repeat(20_000);
+    await collection.set([
+      ...parts.map((part, at) => ({ id: `p${at}`, fields: { text: `<${part}>` } })),
+      { id: 'long', fields: { text: `${long}end` } },
+      { id: 'list', fields: { text: parts } },
+    ]);
+    for (const [at, part] of parts.entries()) {
+      const { items } = await collection.find({
+        where: [{ field: 'text', op: 'contains', value: `<${part}` }],
+        limit: 50,
+      });
+      expect(items.map(({ id }) => id)).toEqual([`p${at}`]);
+      expect(await collection.count([{ field: 'text', op: 'eq', value: part }])).toBe(1);
+    }
+    expect(await collection.count([{ field: 'text', op: 'contains', value: 'yend' }])).toBe(1);
+    expect(await collection.count([{ field: 'text', op: 'eq', value: `${long}end` }])).toBe(1);
+    expect(await collection.count([{ field: 'text', op: 'eq', value: `${long}enD` }])).toBe(0);
+  });
+
+  it('refuses a document that no server would take, as the caller’s fault, and writes nothing of that call', async () => {
+    const large = new Uint8Array(16 * 2 ** 20);
+    await expect(
+      collection.write([
+        { kind: 'put', id: 'small', position: 1, fields: {} },
+        { kind: 'put', id: 'large', position: 1, fields: { large } },
+      ]),
+    ).rejects.toThrow(RangeError);
+    expect(await collection.count()).toBe(0);
+    await expect(collection.insert('', {})).rejects.toThrow(RangeError);
+  });
+
+  it('says that a server can not be reached without telling the password', async () => {
+    const failed = await openMongoDb({ url: 'mongodb://user:hunter2@127.0.0.1:1/some', logger: silentLogger }).catch(
+      (error: unknown) => error,
+    );
+    expect(failed).toBeInstanceOf(ServiceError);
+    expect((failed as ServiceError).code).toBe('unavailable');
+    expect(`${String(failed)} ${String((failed as ServiceError).cause)}`).not.toContain('hunter2');
+    await expect(openMongoDb({ url: 'mongodb://u:hunter2@127.0.0.1:1', logger: silentLogger })).rejects.toThrow(
+      RangeError,
+    );
+  });
+});

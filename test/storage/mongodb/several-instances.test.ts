@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Collection, CollectionSpec, GuardedWrite, ReadStore } from '../../../src/storage/read-store.js';
+import { mongoDatabase, onMongoServers, type MongoDatabase } from '../contract/mongodb-harness.js';
+
+const spec: CollectionSpec = { name: 'shared', version: 1, indexes: [{ fields: ['n'] }, { fields: ['owner', 'n'] }] };
+const put = (id: string, position: number): GuardedWrite => ({ kind: 'put', id, position, fields: { n: position } });
+
+onMongoServers('several instances on one MongoDB', (server) => {
+  let database: MongoDatabase;
+  let one: ReadStore;
+  let two: ReadStore;
+  let first: Collection;
+  let second: Collection;
+  beforeEach(async () => {
+    database = mongoDatabase(await server());
+    [one, two] = await Promise.all([database.open(), database.open()]);
+    [first, second] = await Promise.all([one.collection(spec), two.collection(spec)]);
+  });
+  afterEach(() => database.close());
+
+  it('write the same new documents at once, and the highest position stands', async () => {
+    for (let round = 0; round < 40; round += 1) {
+      const ids = ['a', 'b', 'c'].map((name) => `${name}${round}`);
+      const [low, high] = round % 2 === 0 ? [first, second] : [second, first];
+      const [of1, of2] = await Promise.all([
+        low.write(ids.map((id) => put(id, 1))),
+        high.write(ids.map((id) => put(id, 2))),
+      ]);
+      expect((await first.getMany(ids)).map(({ position, fields }) => [position, fields['n']])).toEqual(
+        ids.map(() => [2, 2]),
+      );
+      expect(of2).toBe(3);
+      expect(of1).toBeLessThanOrEqual(3);
+    }
+  });
+
+  it('fold the same log at different paces into the same documents', async () => {
+    const write = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'd'), delete: fc.boolean() });
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(write, { minLength: 1, maxLength: 30 }),
+        fc.integer({ min: 1, max: 7 }),
+        async (log, pace) => {
+          run += 1;
+          const name = (id: string): string => `${id}-${run}`;
+          const writes = log.map((entry, at): GuardedWrite =>
+            entry.delete ? { kind: 'delete', id: name(entry.id), position: at + 1 } : put(name(entry.id), at + 1),
+          );
+          const fold = async (collection: Collection, size: number): Promise<void> => {
+            for (let at = 0; at < writes.length; at += size) await collection.write(writes.slice(at, at + size));
+          };
+          await Promise.all([fold(first, pace), fold(second, 3), fold(second, 1)]);
+          for (const id of ['a', 'b', 'c', 'd']) {
+            const last = writes.filter((entry) => entry.id === name(id)).at(-1);
+            const expected = last?.kind === 'put' ? last.position : undefined;
+            expect((await first.get(name(id)))?.position).toBe(expected);
+          }
+        },
+      ),
+      { numRuns: 20, seed: 5 },
+    );
+  });
+
+  it('lose no write to a purge of the tombstone that it follows', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const id = `t${round}`;
+      await first.write([{ kind: 'delete', id, position: 5 }]);
+      await Promise.all([second.write([put(id, 9)]), first.purgeTombstones(5)]);
+      expect((await first.get(id))?.position).toBe(9);
+    }
+  });
+
+  it('give a lease and a claim to exactly one', async () => {
+    const claim = (name: string, holder: string) => ({ name, holder, ttlMs: 60_000, data: { holder } });
+    for (let round = 0; round < 20; round += 1) {
+      const name = `n${round}`;
+      const [mine, yours] = await Promise.all([
+        one.leases.acquire('k', claim(name, 'one')),
+        two.leases.acquire('k', claim(name, 'two')),
+      ]);
+      expect([mine, yours].filter(Boolean)).toHaveLength(1);
+      expect((await one.leases.get('k', name))?.holder).toBe(mine ? 'one' : 'two');
+
+      const inserted = await Promise.all([first.insert(name, { owner: null }), second.insert(name, { owner: null })]);
+      expect(inserted.filter(Boolean)).toHaveLength(1);
+      const claimed = await Promise.all([
+        first.updateIf(name, { owner: null }, { owner: 'one' }),
+        second.updateIf(name, { owner: null }, { owner: 'two' }),
+      ]);
+      expect(claimed.filter(Boolean)).toHaveLength(1);
+      expect((await first.get(name))?.fields['owner']).toBe(claimed[0] ? 'one' : 'two');
+    }
+  });
+
+  it('take a lease from each other while it is renewed: one holds it, and the other learns it', async () => {
+    const claim = (holder: string, at: number) => ({ name: 'node', holder, ttlMs: 60_000, data: { at } });
+    for (let round = 0; round < 20; round += 1) {
+      await one.leases.take('k', claim('one', 0));
+      await Promise.all([one.leases.renew('k', [claim('one', round)]), two.leases.take('k', claim('two', round))]);
+      expect((await one.leases.get('k', 'node'))?.holder).toBe('two');
+      expect(await one.leases.renew('k', [claim('one', 99)])).toEqual(['node']);
+      expect(await two.leases.get('k', 'node')).toMatchObject({ holder: 'two', data: { at: round } });
+    }
+  });
+
+  it('renew thousands of leases of many holders, told apart exactly', async () => {
+    const claims = Array.from({ length: 1500 }, (_, n) => ({ name: `n${n}`, holder: `h${n}`, ttlMs: 60_000, data: 1 }));
+    // Pairs of a name and another's holder, which nobody has.
+    const strangers = claims.slice(0, 10).map((claim, n) => ({ ...claim, holder: `h${n + 1}` }));
+    for (const claim of claims.slice(0, 200)) await one.leases.take('k', claim);
+    const lost = await two.leases.renew('k', [...claims, ...strangers]);
+    expect(lost).toHaveLength(1300 + 10);
+    expect(lost.slice(-10)).toEqual(strangers.map(({ name }) => name));
+    expect(await one.leases.list('k')).toHaveLength(200);
+  }, 60_000);
+
+  it('save checkpoints at once, and the furthest stands', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const at = (commit: number, prepare: number) => ({ commit, prepare });
+      await Promise.all([
+        one.saveCheckpoint(`p${round}`, 1, at(5, 5)),
+        two.saveCheckpoint(`p${round}`, 1, at(6, 1)),
+        one.saveCheckpoint(`p${round}`, 1, at(5, 9)),
+      ]);
+      expect(await two.loadCheckpoint(`p${round}`, 1)).toEqual(at(6, 1));
+    }
+  });
+});

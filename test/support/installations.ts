@@ -1,0 +1,181 @@
+/** Whole installations for tests of the maintenance commands: stores in temporary folders, filled with a random log. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dataKeyCollection } from '../../src/commands/data-keys.js';
+import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
+import type { ServiceEvent } from '../../src/domain/service-identity.js';
+import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import type { EventStore } from '../../src/storage/event-store.js';
+import { exportLog } from '../../src/storage/log-archive/export-log.js';
+import type { ExportReport } from '../../src/storage/log-archive/export-log.js';
+import { importLog } from '../../src/storage/log-archive/import-log.js';
+import type { ImportReport } from '../../src/storage/log-archive/import-log.js';
+import { readWholeLog } from '../../src/storage/log-archive/whole-log.js';
+import { archiveScope, importedProjections, logCheck } from '../../scripts/maintenance/installation.js';
+import { sealed } from './fleet.js';
+import { createManualClock } from './manual-clock.js';
+import type { ManualClock } from './manual-clock.js';
+import { configApplied, fleetAfter, planned, proposedEvents, randomLog } from './read-side.js';
+import type { Planned } from './read-side.js';
+
+export interface TestInstallation extends EmbeddedStores {
+  readonly folder: string;
+  readonly clock: ManualClock;
+}
+
+export interface Bench {
+  /** A folder for archives. */
+  readonly folder: string;
+  /** New stores; closed and deleted with the rest. */
+  installation(): Promise<TestInstallation>;
+  /** Closes an installation and opens its folder again. */
+  reopen(installation: TestInstallation): Promise<TestInstallation>;
+  close(): Promise<void>;
+}
+
+export function createBench(): Bench {
+  const root = mkdtempSync(join(tmpdir(), 'maintenance-'));
+  const opened: EmbeddedStores[] = [];
+  let count = 0;
+  const openIn = async (folder: string): Promise<TestInstallation> => {
+    const clock = createManualClock();
+    const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+    opened.push(stores);
+    return { ...stores, folder, clock };
+  };
+  return {
+    folder: root,
+    async installation() {
+      count += 1;
+      return openIn(join(root, `data-${count}`));
+    },
+    async reopen(installation) {
+      await installation.close();
+      return openIn(installation.folder);
+    },
+    async close() {
+      await Promise.all(opened.map((stores) => stores.close()));
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+export const installationName = uuidFromName('an installation');
+
+const identity: ServiceEvent = {
+  type: 'ServiceIdentityCreated',
+  data: {
+    installation_id: installationName,
+    static_public: 'c3RhdGlj',
+    static_private: sealed,
+    signing_public: 'c2lnbg',
+    signing_private: sealed,
+  },
+};
+
+/** A random log behind the identity of a service, and some data keys. */
+export async function fill({ eventStore, readStore }: EmbeddedStores, seed: number, length = 40): Promise<void> {
+  const log = [planned(streams.service, [identity]), ...randomLog(seed, length)];
+  for (const one of log) await appendAll(eventStore, [one]);
+  const keys = await readStore.collection(dataKeyCollection);
+  const wrapped = { v: 1, resource_id: 'r', master_key_id: 'mk_test', nonce: 'bm9uY2U', ct: 'Y3Q' };
+  await keys.set(Array.from({ length: 450 }, (_, index) => ({ id: `dk_${seed}_${index}`, fields: wrapped })));
+}
+
+/** Commands of one stream in one append. */
+export async function appendAll(eventStore: EventStore, commands: readonly Planned[]): Promise<void> {
+  const [first] = commands;
+  if (first === undefined) return;
+  const outcome = await eventStore.append(first.stream, 'any', commands.flatMap(proposedEvents));
+  if (outcome.kind !== 'appended') throw new Error(`not appended: ${JSON.stringify(outcome)}`);
+}
+
+/** So many facts of a few nodes, in turns; of nodes that no event has created, unless `create` says otherwise. */
+export async function appendFacts(eventStore: EventStore, count: number, create = false): Promise<void> {
+  const names = ['a', 'b', 'c'].map((name) => `fact node ${name}`);
+  const nodes = names.map(uuidFromName);
+  for (const name of create ? names : []) {
+    const data = { node_id: uuidFromName(name), name, description: null, address: null, labels: {} };
+    await appendAll(eventStore, [planned(streams.fleet, [{ type: 'NodeCreated', data }])]);
+  }
+  for (let done = 0; done < count; done += 50) {
+    const node = nodes[(done / 50) % nodes.length] ?? '';
+    await appendAll(
+      eventStore,
+      Array.from({ length: Math.min(50, count - done) }, (_, index) => configApplied(node, done + index)),
+    );
+  }
+}
+
+export async function wholeLog(eventStore: EventStore): Promise<readonly RecordedCommand[]> {
+  const all: RecordedCommand[] = [];
+  const options = { prefix: streams.prefix, after: 'start', signal: new AbortController().signal } as const;
+  for await (const commands of readWholeLog(eventStore, options)) all.push(...commands);
+  return all;
+}
+
+/** What an event says and where in its stream it lies: all but its position. */
+export function contents(log: readonly RecordedCommand[]): readonly Omit<RecordedEvent, 'position'>[] {
+  return log.flatMap(({ events }) => events.map(({ position: _position, ...rest }) => rest));
+}
+
+/** The fleet after the log, in bytes, generations included. */
+export function fleetBytes(log: readonly RecordedCommand[]): string {
+  return Buffer.concat([...encodeFleet(captureFleet(fleetAfter(log)))]).toString('utf8');
+}
+
+export async function documentsOf({ readStore }: EmbeddedStores): Promise<unknown> {
+  const all: Record<string, unknown> = {};
+  for (const spec of archiveScope.collections) {
+    const { items } = await (await readStore.collection(spec)).find({ limit: 10_000 });
+    all[spec.name] = items.map(({ id, fields }) => ({ id, fields }));
+  }
+  return all;
+}
+
+const never = new AbortController().signal;
+
+export function exportTo(
+  path: string,
+  { eventStore, readStore }: EmbeddedStores,
+  more: Partial<Parameters<typeof exportLog>[0]> = {},
+): Promise<ExportReport | undefined> {
+  return exportLog({
+    ...archiveScope,
+    path,
+    eventStore,
+    readStore,
+    installationId: installationName,
+    archiveId: uuidFromName(path),
+    exportedAt: '2025-01-01T00:00:00.000Z',
+    check: logCheck,
+    signal: never,
+    onProgress: () => undefined,
+    ...more,
+  });
+}
+
+export function importFrom(
+  path: string,
+  { eventStore, readStore }: Pick<EmbeddedStores, 'readStore'> & { readonly eventStore: EventStore },
+  more: Partial<Parameters<typeof importLog>[0]> = {},
+): Promise<ImportReport | undefined> {
+  const { prefix, collections } = archiveScope;
+  return importLog({
+    path,
+    eventStore,
+    readStore,
+    prefix,
+    collections,
+    projections: importedProjections,
+    signal: never,
+    onProgress: () => undefined,
+    ...more,
+  });
+}
