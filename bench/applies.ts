@@ -1,0 +1,40 @@
+/** What agents have applied, as their process tells it, and waiting for it. */
+import { timedOut, withDeadline } from '../src/kernel/background.js';
+import type { Child } from './child.js';
+import type { AgentEvent } from './processes/agents.js';
+
+export interface Applies {
+  /** Watches for the next apply of each of these agents; call before the edit. Resolves with the events, by agent. */
+  next(agents: readonly string[], timeoutMs?: number): Promise<ReadonlyMap<string, AgentEvent>>;
+}
+
+export function watchApplies(child: Child): Applies {
+  const waiting = new Set<(event: AgentEvent) => void>();
+  child.onEvent((event) => {
+    for (const see of waiting) see(event as AgentEvent);
+  });
+  return {
+    async next(agents, timeoutMs = 30_000) {
+      const missing = new Set(agents);
+      const seen = new Map<string, AgentEvent>();
+      let done: () => void = () => undefined;
+      const all = new Promise<void>((resolve) => {
+        done = resolve;
+      });
+      const see = (event: AgentEvent): void => {
+        if (!missing.delete(event.agent)) return;
+        seen.set(event.agent, event);
+        if (missing.size === 0) done();
+      };
+      waiting.add(see);
+      try {
+        if ((await withDeadline(all, timeoutMs)) === timedOut) {
+          throw new Error(`${missing.size} of ${agents.length} agents have not applied within ${timeoutMs} ms`);
+        }
+        return seen;
+      } finally {
+        waiting.delete(see);
+      }
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * Durable commands a second over REST, one caller and 64 of them, beside a bare server that validates and appends the
+ * same bodies durably. Every answer of the service is also in its read models.
+ */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { startChild } from './child.js';
+import { beside, spread } from './figures.js';
+import type { Figure, Report } from './figures.js';
+import { openCaller, throughput } from './http-caller.js';
+import type { HttpCaller } from './http-caller.js';
+import type { BenchOptions } from './options.js';
+import { withFolder, withService } from './stack.js';
+
+const callerCounts = [1, 64];
+
+export async function commands({ quick }: BenchOptions): Promise<Report> {
+  const rounds = quick ? 2 : 5;
+  const forMs = quick ? 500 : 2_000;
+  return withFolder((folder) =>
+    withService({}, async (service) => {
+      const floor = startChild('floors/bare-rest', [join(folder, 'floor')]);
+      const opened: HttpCaller[] = [];
+      try {
+        const floorUrl = await floor.ask<string>('url');
+        const figures: Record<string, Figure> = { round_ms: forMs, rounds, body_bytes: body().length };
+        for (const count of callerCounts) {
+          const ours = await service.callers(count);
+          const bare = await Promise.all(Array.from({ length: count }, () => openCaller(floorUrl, undefined)));
+          opened.push(...ours, ...bare);
+          const run = async (target: 'service' | 'floor'): Promise<Awaited<ReturnType<typeof throughput>>> => {
+            const path = target === 'service' ? '/api/l4-upstreams' : '/commands';
+            const request = () => ({ method: 'POST', path, body: body() });
+            return throughput(target === 'service' ? ours : bare, forMs, request, 201);
+          };
+          await run('floor');
+          await run('service');
+          const none = (): { service: number[]; floor: number[] } => ({ service: [], floor: [] });
+          const [perSecond, latencies] = [none(), none()];
+          for (let round = 0; round < rounds; round += 1) {
+            for (const target of ['floor', 'service'] as const) {
+              const measured = await run(target);
+              perSecond[target].push(measured.perSecond);
+              for (const one of measured.latenciesMs) latencies[target].push(one);
+            }
+          }
+          figures[`callers_${count}`] = {
+            commands_per_second: beside(perSecond.service, perSecond.floor),
+            service_latency_ms: { ...spread(latencies.service) },
+            floor_latency_ms: { ...spread(latencies.floor) },
+          };
+        }
+        return { bench: 'commands', figures };
+      } finally {
+        for (const caller of opened) caller.close();
+        await floor.close();
+      }
+    }),
+  );
+}
+
+/** A new upstream, the same size each time. */
+function body(): string {
+  return JSON.stringify({
+    name: `upstream-${randomUUID()}`,
+    endpoint: '192.0.2.10:8443',
+    server_names: ['one.example.org', 'two.example.org'],
+    health_check_interval_ms: 5_000,
+  });
+}

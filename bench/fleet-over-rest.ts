@@ -1,0 +1,130 @@
+/**
+ * A fleet described over REST for agents that a benchmark connects: each node has a chain to an upstream of its own and
+ * one to an upstream that all share, so that one edit can touch one node or all of them.
+ */
+import { randomUUID } from 'node:crypto';
+import type { LightCredentials } from '../src/agent/light-agent.js';
+import { applyCommand } from '../src/domain/fleet/apply.js';
+import { decideFleet } from '../src/domain/fleet/decide.js';
+import type { FleetCommand } from '../src/domain/fleet/events.js';
+import { emptyFleet } from '../src/domain/fleet/fleet.js';
+import { compileNode } from '../src/domain/compile/compile-node.js';
+import { encodeSnapshot } from '../src/delivery/encode.js';
+import { asRecorded, propose } from '../src/commands/proposal.js';
+import { systemContext } from '../src/commands/system.js';
+import { systemClock } from '../src/kernel/clock.js';
+import { streams } from '../src/kernel/event.js';
+import { randomIds } from '../src/kernel/ids.js';
+import type { BenchService } from './stack.js';
+
+export interface BenchNode extends LightCredentials {
+  /** Its own upstream and chain. */
+  readonly upstreamId: string;
+  readonly chainId: string;
+}
+
+export interface BenchFleet {
+  readonly nodes: readonly BenchNode[];
+  readonly sharedUpstreamId: string;
+}
+
+const endpoint = '192.0.2.10:8443';
+const hop = (node_id: string, listen_port: number) =>
+  ({ node_id, listen_port, outer: 'tcp', security: 'raw' }) as const;
+
+/** Nodes with a PSK only, by name from 0. */
+export async function createNodes(service: BenchService, count: number): Promise<readonly LightCredentials[]> {
+  return spreadOver(service, count, async (post, index) => {
+    const body = { name: `agent-${index}`, address: '192.0.2.1' };
+    const node = await post<{ id: string; control_psk: string }>('/api/nodes', body);
+    return { nodeId: node.id, controlPsk: node.control_psk };
+  });
+}
+
+/** Nodes with both their chains, deployed. */
+export async function createFleet(service: BenchService, count: number): Promise<BenchFleet> {
+  const shared = await service.admin.call<{ id: string }>('POST', '/api/l4-upstreams', { name: 'shared', endpoint });
+  const credentials = await createNodes(service, count);
+  const nodes = await spreadOver(service, count, async (post, index): Promise<BenchNode> => {
+    const node = credentials[index];
+    if (node === undefined) throw new RangeError(`there is no node ${index}`);
+    const own = await post<{ id: string }>('/api/l4-upstreams', { name: `own-${index}`, endpoint });
+    const chains: string[] = [];
+    for (const [name, port, upstream_id] of [
+      ['own', 20_000, own.id],
+      ['shared', 20_001, shared.id],
+    ] as const) {
+      const body = {
+        name: `${name}-${index}`,
+        payload: 'tcp',
+        hops: [hop(node.nodeId, port)],
+        target: { upstream_id },
+      };
+      const chain = await post<{ id: string }>('/api/l4-chains', body);
+      await post(`/api/l4-chains/${chain.id}/deploy`);
+      chains.push(chain.id);
+    }
+    return { ...node, upstreamId: own.id, chainId: chains[0] ?? '' };
+  });
+  return { nodes, sharedUpstreamId: shared.id };
+}
+
+/** Bytes of the snapshot that such a node gets, for the floor to send as many. */
+export function snapshotBytes(): number {
+  const fleet = emptyFleet();
+  const [node, upstream] = [randomUUID(), randomUUID()];
+  const run = (command: FleetCommand): void => {
+    const decision = decideFleet(fleet, command);
+    if (!decision.ok) throw new Error(decision.error.message);
+    const proposal = propose(decision.value, systemContext('bench'), systemClock, randomIds);
+    applyCommand(fleet, asRecorded(streams.fleet, proposal, fleet.revision.value));
+  };
+  run({
+    type: 'CreateNode',
+    id: node,
+    name: 'agent-0',
+    description: null,
+    address: '192.0.2.1',
+    labels: {},
+    psk: null,
+  });
+  const health = { server_names: [], health_check_interval_ms: 10_000, enabled: true, tls: null };
+  run({ type: 'CreateUpstream', id: upstream, name: 'own-0', endpoint, ...health });
+  for (const port of [20_000, 20_001]) {
+    const id = randomUUID();
+    const hops = [{ ...hop(node, port), listen_addr: '0.0.0.0' }];
+    const fields = { description: null, enabled: true, payload: 'tcp', target: { upstream_id: upstream } } as const;
+    run({ type: 'CreateChain', id, name: `own-${port}`, hops, ...fields });
+    run({ type: 'DeployChain', id, ifMatch: undefined });
+  }
+  return encodeSnapshot(compileNode(fleet, node), new Map()).payload.length;
+}
+
+type Post = <T>(path: string, body?: object) => Promise<T>;
+const callersAtOnce = 32;
+
+/** Does `each` for 0..count-1 over some callers at once. */
+async function spreadOver<T>(
+  service: BenchService,
+  count: number,
+  each: (post: Post, index: number) => Promise<T>,
+): Promise<readonly T[]> {
+  const callers = await service.callers(Math.min(count, callersAtOnce));
+  const results: T[] = [];
+  let next = 0;
+  try {
+    await Promise.all(
+      callers.map(async (caller) => {
+        const post: Post = async <R>(path: string, body?: object): Promise<R> => {
+          const answer = await caller.send('POST', path, body === undefined ? undefined : JSON.stringify(body));
+          if (answer.status >= 300) throw new Error(`POST ${path} answered ${answer.status}: ${answer.body}`);
+          return (JSON.parse(answer.body) as { data: R }).data;
+        };
+        for (let index = next++; index < count; index = next++) results[index] = await each(post, index);
+      }),
+    );
+    return results;
+  } finally {
+    for (const caller of callers) caller.close();
+  }
+}

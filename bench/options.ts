@@ -1,0 +1,43 @@
+/** What a run of the benchmarks may be told on the command line. */
+import { parseArgs } from 'node:util';
+
+export interface BenchOptions {
+  /** Fewer and shorter rounds: to see that a benchmark works, not to quote it. */
+  readonly quick: boolean;
+  /** Events of the replayed log. */
+  readonly events: number;
+  /** Connected agents of the largest fleet. */
+  readonly agents: number;
+}
+
+/** The options and the names of the benchmarks to run. @throws Error for an unknown option or a number out of range */
+export function readOptions(args: readonly string[]): {
+  readonly options: BenchOptions;
+  readonly names: readonly string[];
+} {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      events: { type: 'string' },
+      agents: { type: 'string' },
+    },
+  });
+  const count = (name: string, text: string, min: number, max: number): number => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < min || value > max) {
+      throw new Error(`--${name}: expected a whole number from ${min} to ${max}`);
+    }
+    return value;
+  };
+  const { quick } = values;
+  return {
+    names: positionals,
+    options: {
+      quick,
+      events: count('events', values.events ?? (quick ? '50000' : '1000000'), 1_000, 10_000_000),
+      agents: count('agents', values.agents ?? (quick ? '100' : '1000'), 1, 5_000),
+    },
+  };
+}

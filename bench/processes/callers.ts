@@ -1,0 +1,104 @@
+/** Many unary calls over a few connections: OpenSession with messages made beforehand, or the bare call. */
+import { randomBytes } from 'node:crypto';
+import { Client, credentials as channel } from '@grpc/grpc-js';
+import type { LightCredentials } from '../../src/agent/light-agent.js';
+import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
+import type { OpenSessionRequest } from '../../src/gen/svc/control/v1/session.js';
+import { SessionOffer } from '../../src/gen/svc/control/v1/session.js';
+import { limits } from '../../src/kernel/limits.js';
+import { controlPrologue, initiate } from '../../src/noise/handshake.js';
+import { agentKeysFrom } from '../../src/noise/keys.js';
+import { answerParent } from '../child.js';
+import { bareService } from '../floors/bare-grpc.js';
+
+export interface Calls {
+  /** `host:port` */
+  readonly target: string;
+  readonly calls: number;
+  readonly credentials: readonly LightCredentials[];
+}
+
+const connections = 8;
+const callsAtOnce = 64;
+
+type Call = (client: Client, done: (error: Error | null) => void) => void;
+
+/** Milliseconds that all calls took, some at a time. */
+async function time(target: string, calls: readonly Call[]): Promise<number> {
+  const options = { 'grpc.use_local_subchannel_pool': 1, 'grpc.enable_http_proxy': 0, 'grpc.enable_retries': 0 };
+  const clients = Array.from({ length: connections }, () => new Client(target, channel.createInsecure(), options));
+  const deadline = Date.now() + limits.agentControl.openTimeoutMs;
+  await Promise.all(
+    clients.map(
+      (client) =>
+        new Promise<void>((resolve, reject) =>
+          client.waitForReady(deadline, (error) => (error ? reject(error) : resolve())),
+        ),
+    ),
+  );
+  let next = 0;
+  const began = performance.now();
+  await Promise.all(
+    Array.from({ length: callsAtOnce }, async (_, lane) => {
+      const client = clients[lane % connections];
+      for (let call = calls[next++]; call !== undefined && client !== undefined; call = calls[next++]) {
+        const run = call;
+        await new Promise<void>((resolve, reject) =>
+          run(client, (error) => (error === null ? resolve() : reject(error))),
+        );
+      }
+    }),
+  );
+  const ms = performance.now() - began;
+  for (const client of clients) client.close();
+  return ms;
+}
+
+/** Made before the clock starts: the agent's half is as much work as the service's. */
+function requests({ calls, credentials }: Calls): OpenSessionRequest[] {
+  const parties = credentials.map(({ nodeId, controlPsk }) => {
+    const keys = agentKeysFrom(controlPsk);
+    if (!keys.ok) throw new Error(keys.error);
+    const { psk, nodeStatic, servicePublic } = keys.value;
+    return {
+      nodeId,
+      party: { prologue: controlPrologue(nodeId), psk, localStatic: nodeStatic, remoteStatic: servicePublic },
+    };
+  });
+  return Array.from({ length: calls }, (_, index) => {
+    const one = parties[index % parties.length];
+    if (one === undefined) throw new RangeError('there are no credentials');
+    const offer = SessionOffer.encode({
+      timestampMs: BigInt(Date.now()),
+      nonce: randomBytes(16),
+      agentVersion: 'bench',
+    }).finish();
+    const initiated = initiate(one.party, offer);
+    if (!initiated.ok) throw new Error(initiated.error);
+    const { message } = initiated.value;
+    initiated.value.discard();
+    return { nodeId: one.nodeId, protocolVersion: limits.agent.protocolVersion, handshake: Buffer.from(message) };
+  });
+}
+
+answerParent({
+  handshakes(calls: Calls) {
+    const { path, requestSerialize, responseDeserialize } = SecureAgentServiceService.openSession;
+    return time(
+      calls.target,
+      requests(calls).map((request): Call => (client, done) => {
+        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error) => done(error));
+      }),
+    );
+  },
+  bare(calls: Calls) {
+    const { path, requestSerialize, responseDeserialize } = bareService.open;
+    const request = Buffer.alloc(180, 5);
+    return time(
+      calls.target,
+      Array.from({ length: calls.calls }, (): Call => (client, done) => {
+        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error) => done(error));
+      }),
+    );
+  },
+});

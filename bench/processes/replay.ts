@@ -1,0 +1,97 @@
+/**
+ * Reads the log of a data folder in a process of its own, so that memory and time are this one's: with the committed
+ * fold of delivery, or bare, which is a range read of the same events as MessagePack.
+ */
+import { open } from 'lmdb';
+import { openCommittedFold } from '../../src/delivery/committed-fold.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import type { RecordedEvent } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import { lastRevision } from '../../src/storage/event-store.js';
+import { answerParent } from '../child.js';
+import { writeFleetLog } from '../fleet-log.js';
+
+const [dataDir = '', bareDir = ''] = process.argv.slice(2);
+
+export interface Replayed {
+  readonly events: number;
+  readonly ms: number;
+  readonly peakBytes: number;
+}
+
+const peakBytes = (): number => process.resourceUsage().maxRSS * 1024;
+
+async function withStores<T>(use: (stores: EmbeddedStores) => Promise<T>): Promise<T> {
+  const stores = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
+  try {
+    return await use(stores);
+  } finally {
+    await stores.close();
+  }
+}
+
+const openBare = () =>
+  open<RecordedEvent, number>({ path: bareDir, encoding: 'msgpack', sharedStructuresKey: Symbol.for('structures') });
+
+/** Writes the log, and the same events once more for the bare read. */
+async function write(events: number): Promise<number> {
+  return withStores(async ({ eventStore }) => {
+    await writeFleetLog(eventStore, events);
+    const bare = openBare();
+    let written: Promise<unknown> = Promise.resolve();
+    const all = eventStore.read(streams.fleet, {
+      direction: 'forward',
+      from: 'start',
+      maxCount: Number.MAX_SAFE_INTEGER,
+    });
+    for await (const event of all) {
+      written = bare.put(event.revision, event);
+      if (event.revision % 10_000 === 0) await written;
+    }
+    await written;
+    await bare.close();
+    return ((await lastRevision(eventStore, streams.fleet)) ?? -1) + 1;
+  });
+}
+
+async function fold(): Promise<Replayed> {
+  return withStores(async ({ eventStore }) => {
+    const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
+    const began = performance.now();
+    const folded = await openCommittedFold({
+      eventStore,
+      logger: silentLogger,
+      onBatch: () => undefined,
+      onStateChange: () => undefined,
+      onUpToDate: () => undefined,
+      checkpointEvery: Number.MAX_SAFE_INTEGER,
+    });
+    folded.start();
+    const reached = await folded.until(() => folded.fleet().revision.value >= head, 600_000);
+    const ms = performance.now() - began;
+    await folded.close();
+    if (!reached) throw new Error('the fold did not reach the head of the log in 10 minutes');
+    return { events: head + 1, ms, peakBytes: peakBytes() };
+  });
+}
+
+async function bareRead(): Promise<Replayed> {
+  const log = openBare();
+  const began = performance.now();
+  let events = 0;
+  for (const { value } of log.getRange({ start: 0 })) if (value.revision >= 0) events += 1;
+  const ms = performance.now() - began;
+  await log.close();
+  return { events, ms, peakBytes: peakBytes() };
+}
+
+/** Puts a checkpoint in place that no release uses, so that the next start replays the log. */
+async function spoilCheckpoint(): Promise<void> {
+  const spoiled = { foldVersion: 0, revision: 0, position: 0, sha256: '', bytes: Buffer.from('-') };
+  await withStores(({ eventStore }) => eventStore.saveFoldCheckpoint(streams.fleet, spoiled));
+}
+
+answerParent({ write, fold, bareRead, spoilCheckpoint });

@@ -1,0 +1,97 @@
+/**
+ * Replay of a long log: events a second through the committed fold, and how long a start takes until `/readyz`, with
+ * and without checkpoint and the first time, when the read models are filled. Floors: the bare read of the same events
+ * as MessagePack, and the start on an empty folder.
+ */
+import { join } from 'node:path';
+import { prepareService } from '../scripts/stack/service.js';
+import { startChild } from './child.js';
+import { beside, median, rounded } from './figures.js';
+import type { Figure, Report } from './figures.js';
+import type { BenchOptions } from './options.js';
+import type { Replayed } from './processes/replay.js';
+import { residentBytes, whileRunning, withFolder } from './stack.js';
+
+const mib = (bytes: number): number => Math.round(bytes / 2 ** 20);
+const writeWithinMs = 900_000;
+const startWithinMs = 900_000;
+
+interface Started {
+  readonly ms: number;
+  readonly peakBytes: number;
+}
+
+/** One start of the service until it is ready, and its stop, in which it writes what is late. */
+async function start(dataDir: string): Promise<Started> {
+  const service = await prepareService({
+    dataDir,
+    env: { SVC_LOG_LEVEL: 'warn', SVC_ADMIN_PASSWORD: 'a password for benchmarks only' },
+    readyWithinMs: startWithinMs,
+    askEveryMs: 10,
+  });
+  return whileRunning(service, async (ms) => ({ ms, peakBytes: (await residentBytes(service.program().pid)).peak }));
+}
+
+export async function replay({ quick, events }: BenchOptions): Promise<Report> {
+  const rounds = quick ? 2 : 3;
+  return withFolder(async (folder) => {
+    const [dataDir, bareDir, emptyDir] = [join(folder, 'data'), join(folder, 'bare'), join(folder, 'empty')];
+    const inChild = async <T>(what: string, body?: unknown): Promise<T> => {
+      const child = startChild('processes/replay', [dataDir, bareDir]);
+      try {
+        return await child.ask<T>(what, body, writeWithinMs);
+      } finally {
+        await child.close();
+      }
+    };
+    const began = performance.now();
+    const written = await inChild<number>('write', events);
+    const writeMs = performance.now() - began;
+
+    const folded: Replayed[] = [];
+    const bare: Replayed[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      bare.push(await inChild('bareRead'));
+      folded.push(await inChild('fold'));
+    }
+    const perSecond = (all: readonly Replayed[]): number[] => all.map((one) => (one.events * 1000) / one.ms);
+
+    await start(emptyDir);
+    const first = await start(dataDir);
+    const [empty, withCheckpoint, without]: [Started[], Started[], Started[]] = [[], [], []];
+    for (let round = 0; round < rounds; round += 1) {
+      empty.push(await start(emptyDir));
+      withCheckpoint.push(await start(dataDir));
+      await inChild('spoilCheckpoint');
+      without.push(await start(dataDir));
+    }
+    const ms = (all: readonly Started[]): number[] => all.map((one) => one.ms);
+    const peak = (all: readonly { readonly peakBytes: number }[]): Figure =>
+      mib(median(all.map((one) => one.peakBytes)));
+    return {
+      bench: 'replay',
+      figures: {
+        events: written,
+        write_seconds: rounded(writeMs / 1000),
+        replay_events_per_second: beside(perSecond(folded), perSecond(bare)),
+        replay_peak_rss_mib: { service: peak(folded), floor: peak(bare) },
+        start_ms: {
+          floor_empty_folder: rounded(median(ms(empty))),
+          with_checkpoint: beside(ms(withCheckpoint), ms(empty)),
+          without_checkpoint: beside(
+            ms(without),
+            ms(empty).map((one, round) => one + (bare[round]?.ms ?? 0)),
+          ),
+          first_start_fills_read_models: rounded(first.ms),
+          first_start_events_per_second: rounded((written * 1000) / first.ms),
+        },
+        start_peak_rss_mib: {
+          empty: peak(empty),
+          with_checkpoint: peak(withCheckpoint),
+          without_checkpoint: peak(without),
+          first: mib(first.peakBytes),
+        },
+      },
+    };
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * Runs benchmarks one after the other and prints one JSON object each, and nothing else, to standard output:
+ *
+ *   npm run bench -- [names…] [--quick] [--events N] [--agents N]
+ */
+import { commands } from './commands.js';
+import { convergence } from './convergence.js';
+import { machine } from './figures.js';
+import type { Report } from './figures.js';
+import { handshakes } from './handshakes.js';
+import { memory } from './memory.js';
+import type { BenchOptions } from './options.js';
+import { readOptions } from './options.js';
+import { replay } from './replay.js';
+import { abandon } from './stack.js';
+
+const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Report> } = {
+  commands,
+  replay,
+  convergence,
+  handshakes,
+  memory,
+};
+
+async function main(): Promise<void> {
+  const { options, names } = readOptions(process.argv.slice(2));
+  const unknown = names.find((name) => !Object.hasOwn(benches, name));
+  if (unknown !== undefined) {
+    throw new Error(`there is no benchmark ${unknown}; there are ${Object.keys(benches).join(', ')}`);
+  }
+  for (const [name, bench] of Object.entries(benches)) {
+    if (names.length > 0 && !names.includes(name)) continue;
+    const before = machine();
+    const began = performance.now();
+    const { figures } = await bench(options);
+    const seconds = Math.round((performance.now() - began) / 100) / 10;
+    process.stdout.write(
+      `${JSON.stringify({ bench: name, quick: options.quick, seconds, machine: before, figures })}\n`,
+    );
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    abandon();
+    process.exit(1);
+  });
+}
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exitCode = 1;
+}
