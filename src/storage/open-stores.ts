@@ -100,8 +100,15 @@ async function patiently<T>(name: string, settings: StoreSettings, open: () => P
 }
 
 /** Loaded when it is asked for only: the client libraries are of no use to an embedded installation. */
-async function openLog(_settings: StoreSettings, _url: string): Promise<EventStore> {
-  throw new StoreSettingError('SVC_EVENTSTORE_URL: this release keeps its log in SVC_DATA_DIR; leave it unset');
+async function openLog({ clock, logger, signal }: StoreSettings, url: string): Promise<EventStore> {
+  const { openEventStoreDb } = await import('./eventstoredb/open.js');
+  try {
+    // The waiting, with its lines in the log, is here for both stores.
+    return await openEventStoreDb({ url, logger, clock, waitMs: 0, ...(signal === undefined ? {} : { signal }) });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new StoreSettingError(`SVC_EVENTSTORE_URL: ${error.message}`, { cause: error });
+  }
 }
 
 async function openReadModels({ logger }: StoreSettings, url: string): Promise<ReadStore> {

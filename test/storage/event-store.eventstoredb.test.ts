@@ -11,7 +11,7 @@ eventStoreContract('EventStoreDB over the wire, hostile', () => testServerHarnes
 // What a second store of the same process does.
 eventStoreContract('EventStoreDB over the wire, classic appends, hostile', async () => {
   const batchPath = claimBatchPath();
-  const harness = await testServerHarness(hostileServer((seed += 1)));
+  const harness = await testServerHarness(hostileServer((seed += 1), 0.1));
   return {
     ...harness,
     async close() {

@@ -60,7 +60,7 @@ export const realServerHarness = (url: string): Promise<EventStoreHarness> =>
   );
 
 /** Everything that real servers were seen to do on a bad day, often. Silence is left to tests of its own: it is slow. */
-export function hostileServer(seed: number): (faults: Faults) => void {
+export function hostileServer(seed: number, often = 0.25): (faults: Faults) => void {
   const dice = createDice(seed);
   const kinds: readonly AppendFault[] = [
     { kind: 'deadline' },
@@ -72,7 +72,7 @@ export function hostileServer(seed: number): (faults: Faults) => void {
     { kind: 'late', ms: 4 },
   ];
   return (faults) => {
-    faults.choose = () => (dice.chance(0.25) ? kinds[dice.below(kinds.length)] : undefined);
+    faults.choose = () => (dice.chance(often) ? kinds[dice.below(kinds.length)] : undefined);
     faults.caughtUpRepeats = true;
     faults.dropAfter = 40;
   };

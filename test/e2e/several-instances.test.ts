@@ -1,0 +1,155 @@
+/**
+ * Two instances of the real service on one EventStoreDB and one MongoDB (the test servers that speak their protocols):
+ * either serves any call and any node, a change on one reaches an agent on the other, a PSK reset on one ends the session
+ * on the other before it answers, and after a kill -9 the agents are on the other one with their generations unchanged.
+ */
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startAgentProcess } from '../../scripts/stack/agent.js';
+import { eventually } from '../../scripts/stack/process.js';
+import type { RunningProgram } from '../../scripts/stack/process.js';
+import type { RestClient } from '../../scripts/stack/rest-client.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService } from '../../scripts/stack/service.js';
+import { startEventStoreDb } from '../servers/eventstoredb/server.js';
+import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
+import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
+import type { FerretDb } from '../servers/ferretdb-process.js';
+
+interface NodeView {
+  readonly id: string;
+  readonly status: string;
+  readonly generation: number;
+  readonly apply: { readonly state: string };
+}
+
+/** An L4 load balancer: new connections go to the first instance that takes them; a connection stays where it is. */
+function balancer(ports: readonly number[]): Server {
+  return createServer((client) => {
+    const tryNext = ([port, ...rest]: readonly number[]): void => {
+      if (port === undefined) return void client.destroy();
+      const upstream = connect(port, '127.0.0.1');
+      upstream.once('error', () => tryNext(rest));
+      upstream.once('connect', () => {
+        upstream.removeAllListeners('error');
+        upstream.on('error', () => client.destroy());
+        client.on('error', () => upstream.destroy());
+        client.pipe(upstream).pipe(client);
+        client.on('close', () => upstream.destroy());
+        upstream.on('close', () => client.destroy());
+      });
+    };
+    tryNext(ports);
+  });
+}
+
+describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instances on shared stores', () => {
+  let folder: string;
+  let log: EventStoreDbServer;
+  let mongo: FerretDb;
+  let lb: Server;
+  const services: ServiceProcess[] = [];
+  const clients: RestClient[] = [];
+  let agent: RunningProgram | undefined;
+  let node: { id: string; control_psk: string };
+
+  const view = (client: RestClient): Promise<NodeView> => client.call<NodeView>('GET', `/api/nodes/${node.id}`);
+  const applied = (client: RestClient): Promise<NodeView> =>
+    eventually(
+      'the node runs its newest configuration',
+      async () => {
+        const now = await view(client);
+        return now.status === 'online' && now.apply.state === 'applied' ? now : undefined;
+      },
+      60_000,
+    );
+  const startAgent = (psk: string): void => {
+    const controlEndpoint = `http://127.0.0.1:${(lb.address() as AddressInfo).port}`;
+    agent = startAgentProcess({ nodeId: node.id, controlEndpoint, controlPsk: psk });
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-two-'));
+    [log, mongo] = await Promise.all([startEventStoreDb(), startFerretDb()]);
+    const env = {
+      SVC_EVENTSTORE_URL: log.url,
+      SVC_MONGODB_URL: `${mongo.url.replace(/\/$/, '')}/svc`,
+      SVC_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+    };
+    for (const name of ['a', 'b']) services.push(await prepareService({ dataDir: join(folder, name), env }));
+    // At once: the identity, the first admin and the compiler's number are settled between the two.
+    await Promise.all(services.map((service) => service.start()));
+    for (const service of services) clients.push(await service.admin());
+    lb = balancer(services.map((service) => Number(new URL(service.controlEndpoint).port)));
+    lb.listen(0, '127.0.0.1');
+    await once(lb, 'listening');
+    await clients[0]!.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
+    node = await clients[0]!.call('POST', '/api/nodes', { name: 'n', address: '127.0.0.1' });
+    startAgent(node.control_psk);
+  }, 120_000);
+
+  afterAll(async () => {
+    await agent?.stop();
+    await Promise.all(services.map((service) => service.stop()));
+    lb?.close();
+    await mongo?.close();
+    await log?.close();
+    await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  test('a change made on one reaches the agent that is connected to the other', async () => {
+    const before = await applied(clients[1]!);
+    const hop = { node_id: node.id, listen_addr: '127.0.0.1', listen_port: 0, outer: 'tcp', security: 'raw' };
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    hop.listen_port = (server.address() as AddressInfo).port;
+    server.close();
+    await once(server, 'close');
+    const body = { name: 'c', payload: 'tcp', hops: [hop], target: { endpoint: '127.0.0.1:9' } };
+    const chain = await clients[1]!.call<{ id: string }>('POST', '/api/l4-chains', body);
+    const path = `/api/l4-chains/${chain.id}/deploy?wait=applied&timeout_ms=30000`;
+    const deployed = await clients[1]!.call<{ deployment: { nodes: { state: string }[] } }>('POST', path);
+    expect(deployed.deployment.nodes.map(({ state }) => state)).toEqual(['applied']);
+    expect((await applied(clients[0]!)).generation).toBeGreaterThan(before.generation);
+  }, 120_000);
+
+  test('racing commands on both keep names unique', async () => {
+    const races = Array.from({ length: 10 }, (_, round) => `race-${round}`);
+    for (const name of races) {
+      const body = { name, endpoint: '127.0.0.1:80' };
+      const answers = await Promise.all(clients.map((client) => client.send('POST', '/api/l4-upstreams', body)));
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
+    }
+  }, 120_000);
+
+  test('a PSK reset on one ends the session on the other before it answers', async () => {
+    await applied(clients[0]!);
+    const reset = await clients[1]!.call<{ control_psk: string; sessions_ended: boolean }>(
+      'POST',
+      `/api/nodes/${node.id}/psk`,
+    );
+    expect(reset.sessions_ended).toBe(true);
+    await agent!.stop();
+    startAgent(reset.control_psk);
+    await applied(clients[1]!);
+  }, 120_000);
+
+  test('after kill -9 of one its agents are on the other, generations unchanged, and no node stays online by mistake', async () => {
+    const before = await applied(clients[1]!);
+    await services[0]!.kill();
+    const after = await applied(clients[1]!);
+    expect(after.generation).toBe(before.generation);
+    await agent!.stop('SIGKILL');
+    await eventually('the node is offline', async () =>
+      (await view(clients[1]!)).status === 'offline' ? true : undefined,
+    );
+    await services[0]!.start();
+    const again = await services[0]!.admin();
+    expect((await view(again)).generation).toBe(before.generation);
+  }, 120_000);
+});
