@@ -92,11 +92,18 @@ async function signIn(url: string): Promise<string> {
   return (await createRestClient(url).call<{ token: string }>('POST', '/api/auth/login', asked)).token;
 }
 
-/** Resident bytes of a process now and at most, as the kernel counts them. */
-export async function residentBytes(pid: number): Promise<{ readonly now: number; readonly peak: number }> {
+export interface Resident {
+  /** The most so far, pages of mapped files included: LMDB maps its stores, so these grow with the disk cache. */
+  readonly peak: number;
+  /** Now, without mapped files. */
+  readonly own: number;
+}
+
+/** Resident bytes of a process, as the kernel counts them. */
+export async function residentBytes(pid: number): Promise<Resident> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
-  return { now: field('VmRSS'), peak: field('VmHWM') };
+  return { peak: field('VmHWM'), own: field('RssAnon') };
 }
 
 /** Memory of a service started with `collectable`, after its garbage was collected. */

@@ -45,6 +45,7 @@ import { DataFolderError, openStores, StoreSettingError } from './storage/open-s
 import type { OpenStores } from './storage/open-stores.js';
 import type { EventStore } from './storage/event-store.js';
 import { lastRevision } from './storage/event-store.js';
+import { readImportMarker } from './storage/log-archive/import-marker.js';
 import { liveInstances, startInstanceLease } from './telemetry/instance.js';
 import { createMetrics } from './telemetry/metrics.js';
 import { createSessionCuts } from './telemetry/session-cuts.js';
@@ -114,6 +115,9 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   const stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger });
   closers.add('stores', () => stores.close());
   const { eventStore, readStore } = stores;
+  if ((await readImportMarker(readStore))?.state === 'running') {
+    throw new StartError('The stores hold half of an import: run npm run log:import with the same file again.');
+  }
   const keyring = await openKeyring(config, stores);
   closers.add('keyring', () => keyring.close());
   const identity = await ensureServiceIdentity({ eventStore, keyring, clock, ids });

@@ -68,9 +68,7 @@ const giveUpMs = 30_000;
 /** @throws ConfigError, CommandError, ServiceError `unavailable` */
 export async function openInstallation(options: InstallationOptions): Promise<Installation> {
   const config = readConfig(process.env);
-  const given = (name: string): string | undefined => process.env[name] || undefined;
-  const [eventStoreUrl, mongoUrl] = [given('SVC_EVENTSTORE_URL'), given('SVC_MONGODB_URL')];
-  const { dataDir } = config;
+  const { dataDir, eventStoreUrl, mongoUrl } = config;
   const embedded = eventStoreUrl === undefined || mongoUrl === undefined;
   if (embedded && options.mayBeNew !== true && !(await isReadable(join(dataDir, 'format.json')))) {
     throw new CommandError(`There is no installation in the data folder ${dataDir}: set SVC_DATA_DIR to one.`);

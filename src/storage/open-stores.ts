@@ -102,10 +102,14 @@ async function patiently<T>(name: string, settings: StoreSettings, open: () => P
 /** Loaded when it is asked for only: the client libraries are of no use to an embedded installation. */
 async function openLog({ clock, logger, signal }: StoreSettings, url: string): Promise<EventStore> {
   const { openEventStoreDb } = await import('./eventstoredb/open.js');
+  let store: EventStore | undefined;
   try {
-    // The waiting, with its lines in the log, is here for both stores.
-    return await openEventStoreDb({ url, logger, clock, waitMs: 0, ...(signal === undefined ? {} : { signal }) });
+    // The waiting, with its lines in the log, is here for both stores; so it has to be asked whether it is there.
+    store = await openEventStoreDb({ url, logger, clock, waitMs: 0, ...(signal === undefined ? {} : { signal }) });
+    await store.ping();
+    return store;
   } catch (error) {
+    await store?.close();
     if (!(error instanceof TypeError)) throw error;
     throw new StoreSettingError(`SVC_EVENTSTORE_URL: ${error.message}`, { cause: error });
   }

@@ -12,6 +12,10 @@ import { signIn } from '../../scripts/stack/rest-client.js';
 import { startProgram } from '../../scripts/stack/process.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import { importFrom } from '../support/installations.js';
 
 interface Outcome {
   readonly code: number | null;
@@ -127,6 +131,21 @@ describe('an installation', () => {
       err: expect.stringMatching(/the target is not empty: its log has events in svc-/),
     });
   }, 90_000);
+
+  it('that is half imported is not served, and is finished by the same import', async () => {
+    const half = join(root, 'half');
+    const stores = await openEmbedded({ dataDir: half, clock: systemClock, logger: silentLogger });
+    const stop = new AbortController();
+    const onProgress = (_bytes: number, events: number): void => (events > 0 ? stop.abort() : undefined);
+    expect(await importFrom(archive, stores, { signal: stop.signal, onProgress })).toBeUndefined();
+    await stores.close();
+    const program = startProgram('main', inFolder(half));
+    await once(program.child, 'close');
+    expect([program.child.exitCode, program.output()]).toEqual([1, expect.stringMatching(/hold half of an import/)]);
+    expect(await run('log-export', [join(root, 'half.jsonl')], inFolder(half))).toMatchObject({ code: 1 });
+    const finished = await run('log-import', [archive], inFolder(half));
+    expect(finished).toMatchObject({ code: 0, out: expect.stringMatching(/of the events were there from a run/) });
+  }, 60_000);
 
   it('has its read models rebuilt, one or all, and compared', async () => {
     for (const args of [[], ['nodes'], []]) {

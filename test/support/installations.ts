@@ -12,6 +12,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { EventStore } from '../../src/storage/event-store.js';
+import type { ReadStore } from '../../src/storage/read-store.js';
 import { exportLog } from '../../src/storage/log-archive/export-log.js';
 import type { ExportReport } from '../../src/storage/log-archive/export-log.js';
 import { importLog } from '../../src/storage/log-archive/import-log.js';
@@ -139,11 +140,16 @@ export async function documentsOf({ readStore }: EmbeddedStores): Promise<unknow
   return all;
 }
 
+export interface AnyStores {
+  readonly eventStore: EventStore;
+  readonly readStore: ReadStore;
+}
+
 const never = new AbortController().signal;
 
 export function exportTo(
   path: string,
-  { eventStore, readStore }: EmbeddedStores,
+  { eventStore, readStore }: AnyStores,
   more: Partial<Parameters<typeof exportLog>[0]> = {},
 ): Promise<ExportReport | undefined> {
   return exportLog({
@@ -163,7 +169,7 @@ export function exportTo(
 
 export function importFrom(
   path: string,
-  { eventStore, readStore }: Pick<EmbeddedStores, 'readStore'> & { readonly eventStore: EventStore },
+  { eventStore, readStore }: AnyStores,
   more: Partial<Parameters<typeof importLog>[0]> = {},
 ): Promise<ImportReport | undefined> {
   const { prefix, collections } = archiveScope;

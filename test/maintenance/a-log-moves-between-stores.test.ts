@@ -1,0 +1,131 @@
+/** From the embedded stores to EventStoreDB and MongoDB and back, over the wire: the same log, the same generations. */
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { checkReadModels } from '../../src/projections/check.js';
+import { startProjections } from '../../src/projections/projections.js';
+import { rebuildReadModels } from '../../src/projections/rebuild.js';
+import type { EventStore } from '../../src/storage/event-store.js';
+import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
+import { verifyArchive } from '../../src/storage/log-archive/verify-log.js';
+import type { ReadStore } from '../../src/storage/read-store.js';
+import { logCheck } from '../../scripts/maintenance/installation.js';
+import { startEventStoreDb } from '../servers/eventstoredb/server.js';
+import { mongoDatabase, onMongoServers } from '../storage/contract/mongodb-harness.js';
+import type { MongoDatabase } from '../storage/contract/mongodb-harness.js';
+import {
+  appendFacts,
+  contents,
+  createBench,
+  documentsOf,
+  exportTo,
+  fill,
+  fleetBytes,
+  importFrom,
+  wholeLog,
+} from '../support/installations.js';
+import type { Bench } from '../support/installations.js';
+import { caughtUp } from '../support/read-side.js';
+
+const signal = new AbortController().signal;
+const verify = (path: string) => verifyArchive(path, { check: logCheck, signal, onProgress: () => undefined });
+/** Positions are a store's own. */
+const generations = (bytes: string): string => bytes.replaceAll(/"position":\d+/g, '"position":0');
+
+onMongoServers('moving an installation between stores', (server) => {
+  let bench: Bench;
+  let database: MongoDatabase;
+  let closing: (() => Promise<void>)[];
+  let eventStore: EventStore;
+  let readStore: ReadStore;
+  let esdb: Awaited<ReturnType<typeof startEventStoreDb>>;
+  beforeEach(async () => {
+    bench = createBench();
+    database = mongoDatabase(await server());
+    esdb = await startEventStoreDb();
+    eventStore = await openEventStoreDb({ url: esdb.url, logger: silentLogger });
+    readStore = await database.open();
+    closing = [() => eventStore.close(), () => esdb.close(), () => database.close(), () => bench.close()];
+  });
+  afterEach(async () => {
+    for (const close of closing) await close();
+  });
+
+  it('keeps all of it, there and back, while subscriptions drop and answers are lost', async () => {
+    const source = await bench.installation();
+    await fill(source, 51);
+    await appendFacts(source.eventStore, 3000, true);
+    const before = await wholeLog(source.eventStore);
+    const there = join(bench.folder, 'there.jsonl');
+    await exportTo(there, source);
+
+    const external = { eventStore, readStore };
+    let blocks = 0;
+    const stop = new AbortController();
+    const onProgress = (): void => {
+      blocks += 1;
+      if (blocks === 2) stop.abort();
+    };
+    expect(await importFrom(there, external, { signal: stop.signal, onProgress })).toBeUndefined();
+    // Another process goes on, and has its connections cut.
+    const again = await openEventStoreDb({ url: esdb.url, logger: silentLogger });
+    closing.unshift(() => again.close());
+    let cuts = 0;
+    const report = await importFrom(
+      there,
+      { eventStore: again, readStore },
+      {
+        onProgress: () => {
+          cuts += 1;
+          if (cuts === 3) esdb.cut();
+        },
+      },
+    );
+    expect(report?.skipped).toBeGreaterThan(900);
+    const moved = await wholeLog(eventStore);
+    expect(contents(moved)).toEqual(contents(before));
+    expect(generations(fleetBytes(moved))).toBe(generations(fleetBytes(before)));
+
+    const back = join(bench.folder, 'back.jsonl');
+    let dropped = 0;
+    await exportTo(back, external, {
+      onProgress(events) {
+        if (events > 1000 && dropped === 0) dropped += esdb.dropSubscriptions('too_slow');
+      },
+    });
+    const [one, two] = [await verify(there), await verify(back)];
+    expect(two.problems).toEqual([]);
+    expect(two.log.contentSha256).toBe(one.log.contentSha256);
+    const target = await bench.installation();
+    await importFrom(back, target);
+    const after = await wholeLog(target.eventStore);
+    expect(contents(after)).toEqual(contents(before));
+    expect(fleetBytes(after)).toBe(fleetBytes(before));
+    expect(await documentsOf(target)).toEqual(await documentsOf(source));
+  }, 90_000);
+
+  it('has read models there that are rebuilt and compared like any others', async () => {
+    const source = await bench.installation();
+    await fill(source, 52);
+    await appendFacts(source.eventStore, 1500, true);
+    const path = join(bench.folder, 'archive.jsonl');
+    await exportTo(path, source);
+    await importFrom(path, { eventStore, readStore });
+    const clock = source.clock;
+    const options = { eventStore, readStore, clock, logger: silentLogger };
+    const projections = await startProjections({ ...options, layoutPollMs: 50 });
+    await caughtUp(projections);
+    const shown = await projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' });
+    const rebuilding = { ...options, signal, onProgress: () => undefined };
+    expect(await rebuildReadModels(rebuilding)).toMatchObject({ kind: 'done', dropped: true });
+    expect(await rebuildReadModels({ ...rebuilding, only: 'nodes' })).toMatchObject({ kind: 'done', dropped: true });
+    await expect.poll(() => projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).toEqual(shown);
+    const scratch = await bench.installation();
+    const compared = await checkReadModels({ ...rebuilding, scratch: scratch.readStore });
+    expect(compared).toMatchObject({ differences: [], behind: 0 });
+    expect(compared?.documents).toBeGreaterThan(20);
+    expect((await wholeLog(eventStore)).some(({ stream }) => stream === streams.fleet)).toBe(true);
+    await projections.close();
+  }, 90_000);
+});
