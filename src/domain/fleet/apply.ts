@@ -8,6 +8,8 @@ import { affectedNodes } from '../compile/affected.js';
 import type { ChainEvent, ChainState } from '../chain/chain.js';
 import { evolveChain } from '../chain/evolve.js';
 import { definitionsOf, nodesOf, upstreamOf } from '../chain/status.js';
+import type { Index } from '../journal.js';
+import type { Claim } from '../listeners/claims.js';
 import { chainOwner, claimsOfChain } from '../listeners/claims.js';
 import { nameKey } from '../names.js';
 import type { NodeEvent } from '../node/node.js';
@@ -99,25 +101,65 @@ function applyUpstream(fleet: Fleet, event: UpstreamEvent, at: string): void {
   else fleet.upstreams.set(id, after);
 }
 
-/** Puts a chain's new state and moves every index from the old one to it. */
+/** Puts a chain's new state and moves the indexes from the old one to it, touching only entries that differ. */
 export function putChain(fleet: Fleet, id: string, after: ChainState | undefined): void {
   const before = fleet.chains.get(id);
   rename(fleet, 'l4_chain', id, before?.name, after?.name);
-  if (before !== undefined) indexChain(fleet, before, 'remove');
-  if (after !== undefined) indexChain(fleet, after, 'add');
+  if (!sameToIndexes(before, after)) moveIndexes(fleet, id, before, after);
   if (after === undefined) fleet.chains.delete(id);
   else fleet.chains.set(id, after);
 }
 
-/** Adds a chain to the indexes, or takes it out. */
-export function indexChain(fleet: Fleet, chain: ChainState, verb: 'add' | 'remove'): void {
-  for (const target of referencesOf(chain)) fleet.references[verb](target, chainOwner(chain.id));
-  for (const nodeId of nodesOf(chain.deployed)) fleet.deployedOn[verb](nodeId, chain.id);
-  for (const claim of claimsOfChain(chain)) fleet.claims[verb](claim);
+/** Adds a chain to the indexes. */
+export function indexChain(fleet: Fleet, chain: ChainState): void {
+  moveIndexes(fleet, chain.id, undefined, chain);
+}
+
+/** An update keeps the values that it does not change, so identity tells. */
+function sameToIndexes(before: ChainState | undefined, after: ChainState | undefined): boolean {
+  return (
+    before !== undefined &&
+    after !== undefined &&
+    before.enabled === after.enabled &&
+    before.payload === after.payload &&
+    before.hops === after.hops &&
+    before.target === after.target &&
+    before.deployed === after.deployed
+  );
+}
+
+function moveIndexes(fleet: Fleet, id: string, before: ChainState | undefined, after: ChainState | undefined): void {
+  const owner = chainOwner(id);
+  moveEach(fleet.references, (target) => [target, owner], referencesOf(before), referencesOf(after));
+  const deployedOn = (chain: ChainState | undefined): ReadonlySet<string> => new Set(nodesOf(chain?.deployed ?? null));
+  moveEach(fleet.deployedOn, (nodeId) => [nodeId, id], deployedOn(before), deployedOn(after));
+  const [old, now] = [claimsByKey(before), claimsByKey(after)];
+  for (const [key, claim] of old) if (!now.has(key)) fleet.claims.remove(claim);
+  // After the removals: a claim that stays may share a part of its entries with one that goes.
+  const lost = [...old.keys()].some((key) => !now.has(key));
+  for (const [key, claim] of now) if (lost || !old.has(key)) fleet.claims.add(claim);
+}
+
+function moveEach(
+  index: Index,
+  entry: (key: string) => readonly [string, string],
+  before: ReadonlySet<string>,
+  after: ReadonlySet<string>,
+): void {
+  for (const key of before) if (!after.has(key)) index.remove(...entry(key));
+  for (const key of after) if (!before.has(key)) index.add(...entry(key));
+}
+
+function claimsByKey(chain: ChainState | undefined): ReadonlyMap<string, Claim> {
+  const claims = chain === undefined ? [] : claimsOfChain(chain);
+  return new Map(
+    claims.map((c) => [`${c.nodeId}/${c.transport}/${c.port}/${c.addr}/${c.family}/${c.values.join(' ')}`, c]),
+  );
 }
 
 /** What a chain refers to, by `<type>/<id>`: both definitions count, enabled or not. */
-function referencesOf(chain: ChainState): ReadonlySet<string> {
+function referencesOf(chain: ChainState | undefined): ReadonlySet<string> {
+  if (chain === undefined) return new Set();
   const definitions = definitionsOf(chain);
   const upstreams = definitions.map(upstreamOf).filter((id) => id !== undefined);
   return new Set([...nodesOf(...definitions).map((id) => `node/${id}`), ...upstreams.map((id) => `l4_upstream/${id}`)]);

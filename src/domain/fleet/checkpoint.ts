@@ -109,7 +109,7 @@ function restoreLine(fleet: Fleet, line: Line): void {
     case 'chain':
       fleet.chains.set(line[1], line[2]);
       fleet.names.set(`l4_chain/${nameKey(line[2].name)}`, line[1]);
-      indexChain(fleet, line[2], 'add');
+      indexChain(fleet, line[2]);
       return;
     case 'touched':
       fleet.touched.set(line[1], line[2]);
