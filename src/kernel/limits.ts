@@ -53,7 +53,8 @@ export const limits = {
     /** An append whose outcome is unknown is looked for and repeated so long, then its callers get a 503. */
     outcomeWaitMs: 30 * SECOND,
     appendTimeoutMs: 10 * SECOND,
-    agentFactsBatchMs: 250,
+    /** Short, so that a deploy that waits is told soon; the contract allows up to 250. */
+    agentFactsBatchMs: 25,
     agentFactsQueue: 200_000,
     signinsBatchMs: 250,
     signinsQueue: 10_000,

@@ -96,6 +96,8 @@ function diallersIfMoved(
   event: Extract<FleetEvent, { type: 'NodeUpdated' | 'NodeReportedAddressChanged' }>,
   at: string,
 ): readonly string[] {
+  // Most edits are of names and labels: nobody dials those.
+  if (event.type === 'NodeUpdated' && event.data.changes['address'] === undefined) return [];
   const before = fleet.nodes.get(event.data.node_id);
   const after = evolveNode(before, event, at, '');
   if (before === undefined || after === undefined || dialAddress(before) === dialAddress(after)) return [];
