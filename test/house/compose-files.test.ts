@@ -1,0 +1,71 @@
+/**
+ * The compose files against the program: every variable they give a service is one that it takes, with a value that it
+ * takes, and both stores' clients read the URLs. That the images start is not proved here: it needs a container engine.
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { MongoClient } from 'mongodb';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readConfig } from '../../src/config.js';
+
+interface Compose {
+  readonly services: Readonly<
+    Record<string, { readonly environment?: Readonly<Record<string, string>>; readonly volumes?: readonly string[] }>
+  >;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+
+const given: Readonly<Record<string, string>> = {
+  SVC_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+  EVENTSTORE_PASSWORD: 'a1b2c3',
+  MONGO_PASSWORD: 'd4e5f6',
+};
+const interpolated = (text: string): string => text.replaceAll(/\$\{(\w+)[^}]*\}/g, (_, name: string) => given[name]!);
+
+const read = async (file: string): Promise<Compose> =>
+  parse(await readFile(new URL(`../../${file}`, import.meta.url), 'utf8'), { merge: true }) as Compose;
+
+test.each([
+  ['docker-compose.embedded.yml', 1],
+  ['docker-compose.yml', 1],
+  ['docker-compose.three-nodes.yml', 3],
+])('%s configures %i instances of the service that it can start with', async (file, instances) => {
+  const folder = await mkdtemp(join(tmpdir(), 'compose-'));
+  const authority = join(folder, 'ca.crt');
+  await writeFile(authority, 'a certificate');
+  try {
+    const controls = Object.entries((await read(file)).services).filter(([name]) => name.startsWith('control'));
+    expect(controls).toHaveLength(instances);
+    for (const [, { environment }] of controls) {
+      const env = Object.fromEntries(
+        Object.entries(environment!).map(([name, value]) => [
+          name,
+          interpolated(value).replace('/certs/ca/ca.crt', encodeURIComponent(authority)),
+        ]),
+      );
+      const config = readConfig(env);
+      if (config.eventStoreUrl !== undefined) {
+        await EventStoreDBClient.connectionString(config.eventStoreUrl).dispose();
+      }
+      if (config.mongoUrl !== undefined) expect(new MongoClient(config.mongoUrl).db().databaseName).toBe('control');
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test.each(['docker-compose.embedded.yml', 'docker-compose.yml', 'docker-compose.three-nodes.yml'])(
+  '%s keeps the data of each of its services in a volume that it declares, none of them twice',
+  async (file) => {
+    const { services, volumes } = await read(file);
+    const named = Object.values(services).flatMap((service) =>
+      (service.volumes ?? []).map((volume) => volume.split(':')[0]!),
+    );
+    expect(new Set(named)).toEqual(new Set(Object.keys(volumes)));
+    const data = named.filter((name) => name.endsWith('-data'));
+    expect(new Set(data).size).toBe(data.length);
+  },
+);
