@@ -273,6 +273,16 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
       read: () => projections.status().parked.length,
     },
     {
+      name: 'svc_delivery_revision',
+      help: 'Revision of svc-fleet that configurations are compiled from.',
+      read: () => delivery.revision(),
+    },
+    {
+      name: 'svc_delivery_rejecting_nodes',
+      help: 'Nodes with a session here that rejected their newest configuration and run an older one.',
+      read: () => delivery.stats().rejectingNodes,
+    },
+    {
       name: 'svc_delivery_waiting_nodes',
       help: 'Changed nodes with a session that were not offered their newest snapshot yet.',
       read: () => delivery.stats().waitingNodes,

@@ -58,6 +58,8 @@ export interface DeliveryStats {
   readonly sessions: number;
   /** Changed nodes that wait to be served. */
   readonly waitingNodes: number;
+  /** Nodes with a session here that rejected their newest generation. */
+  readonly rejectingNodes: number;
   readonly offered: number;
   readonly ignoredReports: number;
   readonly cacheBytes: number;
@@ -216,6 +218,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     stats: () => ({
       sessions: sessions.size,
       waitingNodes: fanOut.waiting,
+      rejectingNodes: standings.rejecting(generation),
       offered: attachments.offered(),
       ignoredReports,
       cacheBytes: cache.bytes,

@@ -27,6 +27,8 @@ export interface Standings {
   /** The node's last session has gone: only its verdicts are remembered. */
   rest(nodeId: string): void;
   forget(nodeId: string): void;
+  /** How many nodes with a session here rejected their newest generation, which `newest` tells. */
+  rejecting(newest: (nodeId: string) => number | undefined): number;
 }
 
 export interface StandingsDeps {
@@ -89,6 +91,14 @@ export function createStandings(deps: StandingsDeps): Standings {
     forget(nodeId) {
       active.delete(nodeId);
       rested.delete(nodeId);
+    },
+    rejecting(newest) {
+      let count = 0;
+      for (const [nodeId, { record }] of active) {
+        const generation = newest(nodeId);
+        if (record?.standing.rejected.some((stamp) => stamp.generation === generation)) count += 1;
+      }
+      return count;
     },
   };
 }

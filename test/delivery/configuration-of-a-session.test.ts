@@ -235,6 +235,24 @@ describe('a reject', () => {
     expect(house.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied', 'AgentConfigRejected']);
   });
 
+  it('is counted while it is the node’s newest generation and the node has a session', async () => {
+    const delivery = await house.start();
+    const session = openSession(delivery, 'n1');
+    await session.apply(snapshotOf(await session.ask()));
+    await refresh();
+    await until(() => session.offers.length === 1);
+    expect(delivery.stats().rejectingNodes).toBe(0);
+    await session.reject(session.take()!);
+    expect(delivery.stats().rejectingNodes).toBe(1);
+    await refresh();
+    await until(() => session.offers.length === 2);
+    expect(delivery.stats().rejectingNodes).toBe(0);
+    await session.reject(session.take()!);
+    expect(delivery.stats().rejectingNodes).toBe(1);
+    session.attachment.close();
+    expect(delivery.stats().rejectingNodes).toBe(0);
+  });
+
   it('of the first generation gives it once more, then nothing until there is a new one', async () => {
     const delivery = await house.start();
     const session = openSession(delivery, 'n1');
