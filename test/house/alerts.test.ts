@@ -1,0 +1,31 @@
+/** The rules of docs/alerts.yml watch metrics that the running service has, and its documentation names each of them. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { prepareService } from '../../scripts/stack/service.js';
+
+const read = (file: string): Promise<string> => readFile(new URL(`../../docs/${file}`, import.meta.url), 'utf8');
+
+test('every alert watches a metric of the service that operations.md explains', async () => {
+  const { groups } = parse(await read('alerts.yml')) as { groups: { rules: { expr: string }[] }[] };
+  const watched = new Set(
+    groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => expr.match(/(svc|nodejs)_\w+/g) ?? [])),
+  );
+  expect(watched.size).toBeGreaterThan(10);
+
+  const dataDir = await mkdtemp(join(tmpdir(), 'svc-alerts-'));
+  const service = await prepareService({ dataDir });
+  try {
+    await service.start();
+    const metrics = await (await fetch(`${service.url}/metrics`, { signal: AbortSignal.timeout(10_000) })).text();
+    const offered = new Set([...metrics.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name!));
+    expect([...watched].filter((name) => !offered.has(name))).toEqual([]);
+  } finally {
+    await service.stop();
+    await rm(dataDir, { recursive: true });
+  }
+  const table = await read('operations.md');
+  expect([...watched].filter((name) => !table.includes(`\`${name}`))).toEqual([]);
+}, 90_000);
