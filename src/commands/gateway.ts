@@ -29,7 +29,7 @@ export interface GatewayOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** A reason why nothing may be written now (an unknown event, an older compiler), or undefined. */
+  /** A reason why nothing may be written now (an event that this release does not know), or undefined. */
   readonly readOnly: () => string | undefined;
 }
 

@@ -31,6 +31,7 @@ export const schemaVersions: { readonly [T in DomainEvent['type']]: number } = {
   ChainDeployed: 1,
   ConnectivityUpdated: 1,
   CompilerVersionRaised: 1,
+  CompilerVersionLowered: 1,
   UserCreated: 1,
   UserProfileUpdated: 1,
   UserPasswordChanged: 1,

@@ -1,6 +1,9 @@
 /** Commands about the connectivity settings and the compiler's number. Port collisions are with the listeners. */
 import { describe, expect, it } from 'vitest';
+import { describeCommand } from '../../src/domain/audit/describe.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
+import { generationOf } from '../../src/domain/fleet/fleet.js';
+import type { RefusalCode } from '../../src/domain/refusal.js';
 import { effectiveMultiplex, offlineAfterSeconds } from '../../src/domain/settings/settings.js';
 import * as f from '../support/fleet.js';
 
@@ -121,7 +124,7 @@ describe('the connectivity settings', () => {
 });
 
 describe('the number of the compiler', () => {
-  it('rises, and is never lowered', () => {
+  it('rises, and is never lowered by a start', () => {
     const { fleet, when } = f.given(f.createNode('a'));
     when({ type: 'RaiseCompilerVersion', version: 2 }).thenEvents({
       type: 'CompilerVersionRaised',
@@ -130,5 +133,49 @@ describe('the number of the compiler', () => {
     when({ type: 'RaiseCompilerVersion', version: 2 }).thenNothing();
     when({ type: 'RaiseCompilerVersion', version: 1 }).thenNothing();
     expect(fleet.compilerVersion.value).toBe(2);
+  });
+
+  it('is lowered by a command of its own, and raises every generation again', () => {
+    const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'), { type: 'RaiseCompilerVersion', version: 3 });
+    const before = [a, b].map((id) => generationOf(fleet, id) ?? 0);
+    when({ type: 'LowerCompilerVersion', version: 2 }).thenEvents({
+      type: 'CompilerVersionLowered',
+      data: { version: { from: 3, to: 2 } },
+    });
+    expect(fleet.compilerVersion.value).toBe(2);
+    const after = [a, b].map((id) => generationOf(fleet, id) ?? 0);
+    expect(after).toEqual(before.map((generation) => generation + 1));
+    when({ type: 'RaiseCompilerVersion', version: 3 }).thenAccepted();
+    expect([a, b].map((id) => generationOf(fleet, id))).toEqual(after.map((generation) => generation + 1));
+  });
+
+  it.each<[string, number, RefusalCode, string]>([
+    ['the number it is at', 3, 'conflict', 'at compiler version 3'],
+    ['a higher one', 4, 'conflict', '4 is not lower'],
+    ['the number of no compiler', 0, 'invalid_request', 'from 1'],
+    ['a negative one', -1, 'invalid_request', 'from 1'],
+    ['half a number', 1.5, 'invalid_request', 'whole number'],
+  ])('is not lowered to %s', (_, version, code, words) => {
+    f.given({ type: 'RaiseCompilerVersion', version: 3 })
+      .when({ type: 'LowerCompilerVersion', version })
+      .thenRefused(code, words);
+  });
+
+  it('is not lowered in a log that no release has compiled yet', () => {
+    f.given().when({ type: 'LowerCompilerVersion', version: 1 }).thenRefused('conflict', 'at compiler version 0');
+  });
+
+  it.each(['RaiseCompilerVersion', 'LowerCompilerVersion'] as const)('%s is audited, and not revertible', (type) => {
+    const { fleet } = f.given({ type: 'RaiseCompilerVersion', version: 3 });
+    const to = type === 'RaiseCompilerVersion' ? 4 : 2;
+    const performed = f.perform(fleet, { type, version: to });
+    if (performed.kind !== 'written') throw new Error(performed.kind);
+    expect(describeCommand(performed.command)).toEqual({
+      action: 'service.update',
+      resource: { type: 'service', id: 'compiler', name: 'compiler' },
+      changes: [{ path: 'compiler_version', before: 3, after: to }],
+      accounts: false,
+      notRevertibleBecause: 'the compiler version follows the release that runs',
+    });
   });
 });

@@ -17,6 +17,7 @@ const touchAnyway = new Set<FleetCommand['type']>([
   'RefreshNodeConfig',
   'RaiseNodeGeneration',
   'RaiseCompilerVersion',
+  'LowerCompilerVersion',
 ]);
 
 describe('a random history', () => {
@@ -43,6 +44,7 @@ describe('a random history', () => {
 describe('on a fleet with live, modified, drafted and disabled chains', () => {
   const world = (): f.Scenario =>
     f.given(
+      { type: 'RaiseCompilerVersion', version: 2 },
       ...['a', 'b', 'c', 'd', 'e'].map((name) => f.createNode(name)),
       f.createUpstream('up'),
       f.createUpstream('other'),
@@ -92,6 +94,7 @@ describe('on a fleet with live, modified, drafted and disabled chains', () => {
     ['a refresh', { type: 'RefreshNodeConfig', id: f.nodeId('c') }, ['c']],
     ['a PSK', { type: 'IssueNodePsk', id: f.nodeId('c'), fingerprint: 'f', verifier: f.sealed }, []],
     ['a new compiler', { type: 'RaiseCompilerVersion', version: 9 }, ['a', 'b', 'c', 'd', 'e']],
+    ['an older compiler again', { type: 'LowerCompilerVersion', version: 1 }, ['a', 'b', 'c', 'd', 'e']],
   ])('%s', (_, command, expected) => {
     const [touched] = f.performAll(world().fleet, [command]);
     expect([...touched!].sort()).toEqual(expected.map(f.nodeId).sort());

@@ -32,6 +32,7 @@ const weights = {
   settings: 3,
   overrides: 4,
   raiseCompiler: 1,
+  lowerCompiler: 1,
 } as const;
 type MoveKind = keyof typeof weights;
 
@@ -215,6 +216,8 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     }
     case 'raiseCompiler':
       return { type: 'RaiseCompilerVersion', version: fleet.compilerVersion.value + deal.upTo(2) };
+    case 'lowerCompiler':
+      return { type: 'LowerCompilerVersion', version: deal.upTo(fleet.compilerVersion.value) };
   }
 }
 

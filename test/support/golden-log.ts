@@ -52,6 +52,8 @@ const fleetCommands: readonly FleetCommand[] = [
   remove('DeleteChain', f.chainId('gone')),
   remove('DeleteNode', f.nodeId('spare')),
   remove('DeleteUpstream', f.upstreamId('old')),
+  { type: 'RaiseCompilerVersion', version: 2 },
+  { type: 'LowerCompilerVersion', version: 1 },
 ];
 
 type OtherEvent = AccountEvent | ServiceEvent | AgentEvent | SigninEvent;

@@ -155,16 +155,11 @@ function describeFleet(event: FleetEvent): Description {
     }
     case 'ConnectivityUpdated':
       return entry('connectivity', 'update', 'connectivity', 'connectivity', fieldChanges(event.data.changes));
-    case 'CompilerVersionRaised': {
+    case 'CompilerVersionRaised':
+    case 'CompilerVersionLowered': {
       const changes = fieldChanges({ compiler_version: event.data.version });
-      return entry(
-        'service',
-        'update',
-        'compiler',
-        'compiler',
-        changes,
-        'the compiler version follows the release that runs',
-      );
+      const reason = 'the compiler version follows the release that runs';
+      return entry('service', 'update', 'compiler', 'compiler', changes, reason);
     }
     default:
       return unreachable(event);

@@ -47,6 +47,7 @@ export function affectedNodes(fleet: Fleet, event: FleetEvent, at: string): Iter
       });
     }
     case 'CompilerVersionRaised':
+    case 'CompilerVersionLowered':
       return [...fleet.nodes.ids()];
     default:
       return unreachable(event);

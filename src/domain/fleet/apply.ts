@@ -66,6 +66,7 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): void {
     case 'ConnectivityUpdated':
       return fleet.settings.set(evolveSettings(fleet.settings.value, event, at));
     case 'CompilerVersionRaised':
+    case 'CompilerVersionLowered':
       return fleet.compilerVersion.set(event.data.version.to);
     default:
       return unreachable(event);

@@ -6,6 +6,7 @@ import { decideChain } from '../chain/decide.js';
 import { snapshotSize } from '../compile/size.js';
 import { decideNode } from '../node/decide.js';
 import type { Decision, Refusal } from '../refusal.js';
+import { refuse } from '../refusal.js';
 import { decideSettings } from '../settings/decide.js';
 import { decideUpstream } from '../upstream/decide.js';
 import type { FleetCommand, FleetEvent } from './events.js';
@@ -39,9 +40,20 @@ export function decideFleet(fleet: Fleet, command: FleetCommand): Decision<Fleet
       if (command.version <= from) return ok([]);
       return ok([{ type: 'CompilerVersionRaised', data: { version: { from, to: command.version } } }]);
     }
+    case 'LowerCompilerVersion':
+      return lowerCompiler(fleet.compilerVersion.value, command.version);
     default:
       return unreachable(command);
   }
+}
+
+/** Never to 0, which stands for a log that no release has compiled yet, and never to where it is or above. */
+function lowerCompiler(from: number, to: number): Decision<FleetEvent> {
+  if (!Number.isSafeInteger(to) || to < 1) {
+    return refuse('invalid_request', `version: expected a whole number from 1, got ${to}`);
+  }
+  if (to >= from) return refuse('conflict', `the log is at compiler version ${from}, and ${to} is not lower`);
+  return ok([{ type: 'CompilerVersionLowered', data: { version: { from, to } } }]);
 }
 
 /** The refusal of a command, already applied, that made a touched node's snapshot too large (`domain.md`, Scale). */

@@ -5,7 +5,8 @@ import type { SettingsEvent, UpdateConnectivity } from '../settings/settings.js'
 import type { UpstreamCommand, UpstreamEvent } from '../upstream/upstream.js';
 
 export type CompilerEvent = {
-  readonly type: 'CompilerVersionRaised';
+  /** Raised at the start of a release with a higher number; lowered by an operator who goes back to an older one. */
+  readonly type: 'CompilerVersionRaised' | 'CompilerVersionLowered';
   readonly data: { readonly version: { readonly from: number; readonly to: number } };
 };
 
@@ -16,4 +17,4 @@ export type FleetCommand =
   | UpstreamCommand
   | ChainCommand
   | UpdateConnectivity
-  | { readonly type: 'RaiseCompilerVersion'; readonly version: number };
+  | { readonly type: 'RaiseCompilerVersion' | 'LowerCompilerVersion'; readonly version: number };

@@ -27,6 +27,7 @@ export function resourceOf(event: FleetEvent): { readonly type: FleetResourceTyp
     case 'ConnectivityUpdated':
       return { type: 'connectivity', id: 'connectivity' };
     case 'CompilerVersionRaised':
+    case 'CompilerVersionLowered':
       return { type: 'service', id: 'compiler' };
     default:
       return unreachable(event);
