@@ -20,6 +20,7 @@ import { ensureServiceIdentity, WrongMasterKeyError } from './commands/service-i
 import { agentContext, systemContext } from './commands/system.js';
 import type { Config, ListenAddress } from './config.js';
 import { readTls } from './config.js';
+import { isMismatch, mismatchText } from './delivery/compiler-mismatch.js';
 import type { DeliveryService } from './delivery/delivery.js';
 import { createDelivery } from './delivery/delivery.js';
 import { compilerVersion } from './domain/compile/version.js';
@@ -175,6 +176,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   const accounts = await createGateway(accountsAggregate(), gatewayOptions);
   closers.add('accounts gateway', () => accounts.close());
   if (readOnly() === undefined) {
+    // Here and nowhere else: a running instance never raises the number again that an operator has lowered.
     await gateway.execute(
       { type: 'RaiseCompilerVersion', version: compilerVersion },
       systemContext('start'),
@@ -385,9 +387,7 @@ function notReady(delivery: DeliveryService, projections: Projections, view: Acc
   const reasons: string[] = [];
   const state = delivery.state();
   if (state.kind === 'catching_up') reasons.push('the committed fold is catching up with the log');
-  if (state.kind === 'older_compiler') {
-    reasons.push(`the log was written by compiler version ${state.logVersion}, this release has ${state.ownVersion}`);
-  }
+  if (isMismatch(state)) reasons.push(mismatchText(state));
   const readOnly = readOnlyReason(delivery, projections, view);
   if (readOnly !== undefined) reasons.push(readOnly);
   if (!projections.status().caughtUp) reasons.push('the projections are catching up with the log');

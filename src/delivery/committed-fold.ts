@@ -3,6 +3,9 @@
  * whole commands, tells who was touched by each batch, and knows whether it is up to date. It decides nothing, and
  * never shares its tables with the gateway's fold. Implements `domain.md` ("A second, committed-only fold", Generation,
  * Fold checkpoint) and `agent-protocol.md` (an older compiler, behind the log).
+ *
+ * The number of the compiler in the log may rise and fall under a running instance: it serves only while the number is
+ * its own, and never writes it. That is done once, at the start (`app.ts`), so that going back stays gone back.
  */
 import { compilerVersion } from '../domain/compile/version.js';
 import { applyCommand } from '../domain/fleet/apply.js';
@@ -21,6 +24,7 @@ import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import { followLog } from '../storage/follow.js';
+import { isMismatch, mismatchText } from './compiler-mismatch.js';
 import { loadFleet, saveFleet } from './fold-checkpoint.js';
 import type { DeliveryState } from './port.js';
 import { createWaiters } from './waiters.js';
@@ -66,12 +70,15 @@ export interface CommittedFoldDeps {
   onUpToDate(): void;
   /** Events between two checkpoints. */
   readonly checkpointEvery?: number;
+  /** This release's number; tests give another. */
+  readonly compilerVersion?: number;
 }
 
 /** Loads the checkpoint; `start` begins to catch up. @throws ServiceError `unavailable` */
 export async function openCommittedFold(deps: CommittedFoldDeps): Promise<CommittedFold> {
   const { eventStore, logger } = deps;
   const checkpointEvery = deps.checkpointEvery ?? limits.events.foldCheckpointEvery;
+  const ownVersion = deps.compilerVersion ?? compilerVersion;
   const stop = new AbortController();
   const waiters = createWaiters();
   let fleet = (await loadFleet(eventStore, logger)) ?? emptyFleet();
@@ -82,16 +89,19 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
   /** Dropped a moment ago: still near enough to the log to answer, too far to push. */
   let grace: NodeJS.Timeout | undefined;
   let unknownEvent: string | undefined;
+  /** The log has been at this release's number since the start. */
+  let served = false;
   let state: DeliveryState = currentState();
 
   function currentState(): DeliveryState {
     if (unknownEvent !== undefined) return { kind: 'unknown_event', eventType: unknownEvent };
     const logVersion = fleet.compilerVersion.value;
-    if (logVersion > compilerVersion) return { kind: 'older_compiler', logVersion, ownVersion: compilerVersion };
-    // Below: this release's own number is not in the log yet, so its output would go out under old generations.
-    return (live || grace !== undefined) && logVersion === compilerVersion
-      ? { kind: 'ready' }
-      : { kind: 'catching_up' };
+    if (logVersion > ownVersion) return { kind: 'older_compiler', logVersion, ownVersion };
+    if (!live && grace === undefined) return { kind: 'catching_up' };
+    if (logVersion === ownVersion) return { kind: 'ready' };
+    // Below: this release's own number is not in the log yet, or no more; its output would go out under generations of
+    // another compiler's.
+    return served ? { kind: 'newer_compiler', logVersion, ownVersion } : { kind: 'catching_up' };
   }
 
   const upToDate = (): boolean => live && state.kind === 'ready';
@@ -99,12 +109,17 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
   const settle = (): void => {
     const before = state;
     state = currentState();
+    served ||= state.kind === 'ready';
     if (before.kind !== state.kind) {
-      logger.info(
-        { before: before.kind, now: state.kind, revision: fleet.revision.value },
-        'delivery changed its state',
-      );
+      const change = { before: before.kind, now: state.kind, revision: fleet.revision.value };
+      if (isMismatch(state)) {
+        logger.warn({ ...change, reason: mismatchText(state) }, 'delivery stopped: the log is at another compiler');
+      } else {
+        logger.info(change, 'delivery changed its state');
+      }
       deps.onStateChange(state);
+      // Also by an event of the log, which may make this release's compiler the one that counts.
+      if (upToDate()) deps.onUpToDate();
     }
     waiters.look();
   };

@@ -51,6 +51,8 @@ export interface DeliveryDeps {
   readonly checkpointEvery?: number;
   /** The compiler; tests put one in its place that fails. */
   readonly compile?: typeof compileNode;
+  /** Its number; tests put that of another release in its place. */
+  readonly compilerVersion?: number;
 }
 
 /** Counts since the start, and what is held now: for /metrics. */
@@ -79,6 +81,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const random = deps.random ?? Math.random;
   const stateListeners = new Set<(state: DeliveryState) => void>();
   const revokedListeners = new Set<(revoked: Revoked) => void>();
+  const own = deps.compilerVersion === undefined ? {} : { compilerVersion: deps.compilerVersion };
   let ignoredReports = 0;
 
   const kept = await openKeptSnapshots({ readStore, keyring, logger });
@@ -92,6 +95,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       forgetting.wake();
     },
     ...(deps.checkpointEvery === undefined ? {} : { checkpointEvery: deps.checkpointEvery }),
+    ...own,
   });
   const generation = (nodeId: string): number | undefined => generationOf(fold.fleet(), nodeId);
   const cache = createSnapshotCache(limits.delivery.cacheBytes, limits.delivery.rememberedNodes);
@@ -101,6 +105,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     openSecret: openerOf(keyring),
     logger,
     ...(deps.compile === undefined ? {} : { compile: deps.compile }),
+    ...own,
   });
   const standings = createStandings({ kept, nodeFacts: deps.nodeFacts });
   const verdicts = createVerdicts({

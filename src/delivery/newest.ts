@@ -1,9 +1,11 @@
 /**
  * The newest snapshot of a node: compiled from the committed fold, secrets opened, encoded once, remembered. A node
- * whose configuration can't be made is withheld, loudly, and stops nobody else.
+ * whose configuration can't be made is withheld, loudly, and stops nobody else. Nothing is made of a fleet that is at
+ * another compiler's number: it would go out under that one's generations.
  * Implements `architecture.md` ("compile → open secrets → encode and checksum once").
  */
 import { compileNode } from '../domain/compile/compile-node.js';
+import { compilerVersion } from '../domain/compile/version.js';
 import { generationOf } from '../domain/fleet/fleet.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
@@ -25,7 +27,7 @@ export type Newest<T> =
   | { readonly kind: 'withheld' };
 
 export interface NewestSnapshots {
-  /** @throws ServiceError `unavailable` when the store of data keys is out of reach */
+  /** @throws ServiceError `unavailable` when the store of data keys is out of reach, or the log at another compiler */
   get(nodeId: string): Promise<Newest<SnapshotPush>>;
   /** Its generation and checksum only: no bytes are touched when they are known. @throws as `get` */
   stamp(nodeId: string): Promise<Newest<undefined>>;
@@ -37,11 +39,14 @@ export interface NewestSnapshotsDeps {
   readonly openSecret: SecretOpener;
   readonly logger: Logger;
   readonly compile?: typeof compileNode;
+  /** This release's number; tests give another. */
+  readonly compilerVersion?: number;
 }
 
 export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshots {
   const { cache, logger } = deps;
   const compile = deps.compile ?? compileNode;
+  const ownVersion = deps.compilerVersion ?? compilerVersion;
   /** The generation of each node last complained of: said once, not at every request. */
   const complained = createBoundedMap<string, number>(limits.delivery.rememberedNodes);
 
@@ -58,7 +63,18 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
     return push;
   };
 
+  /** Looked at where the fleet is read: an answer that was begun before the log moved on must not end wrong. */
+  const refuseOthers = (): void => {
+    const logVersion = deps.fleet().compilerVersion.value;
+    if (logVersion === ownVersion) return;
+    throw new ServiceError(
+      'unavailable',
+      `configurations are compiled by version ${logVersion} now and this instance has ${ownVersion}: ask another one`,
+    );
+  };
+
   const get = async (nodeId: string): Promise<Newest<SnapshotPush>> => {
+    refuseOthers();
     const generation = generationOf(deps.fleet(), nodeId);
     if (generation === undefined) return { kind: 'unknown_node' };
     try {
@@ -80,6 +96,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   return {
     get,
     async stamp(nodeId) {
+      refuseOthers();
       const generation = generationOf(deps.fleet(), nodeId);
       const known = generation === undefined ? undefined : cache.stamp(nodeId, generation);
       if (known !== undefined) return { kind: 'made', stamp: known, value: undefined };

@@ -59,6 +59,8 @@ export type DeliveryState =
   | { readonly kind: 'catching_up' }
   /** The log was written by a release with a higher compiler number. */
   | { readonly kind: 'older_compiler'; readonly logVersion: number; readonly ownVersion: number }
+  /** The log was lowered to an earlier compiler number while this instance ran. */
+  | { readonly kind: 'newer_compiler'; readonly logVersion: number; readonly ownVersion: number }
   /** An event type or shape that this release does not know. */
   | { readonly kind: 'unknown_event'; readonly eventType: string };
 

@@ -1,0 +1,27 @@
+/**
+ * What an instance says when its compiler is not the one that the log is at: it serves no configuration and gets no
+ * traffic, and the sentence tells an operator which instance has to change. Not how that is noticed: see
+ * `committed-fold.ts`. Implements `domain.md` (Generation: an instance with a lower number than the log's, going back).
+ */
+import { unreachable } from '../kernel/errors.js';
+import type { DeliveryState } from './port.js';
+
+export type CompilerMismatch = Extract<DeliveryState, { readonly kind: 'older_compiler' | 'newer_compiler' }>;
+
+export function isMismatch(state: DeliveryState): state is CompilerMismatch {
+  return state.kind === 'older_compiler' || state.kind === 'newer_compiler';
+}
+
+/** One sentence, without a full stop, for readiness and the log. */
+export function mismatchText(state: CompilerMismatch): string {
+  const { kind, logVersion, ownVersion } = state;
+  const numbers = `the log is at compiler version ${logVersion}, this release has ${ownVersion}`;
+  switch (kind) {
+    case 'older_compiler':
+      return `${numbers}: upgrade this instance (or go back for all: npm run compiler:lower -- ${ownVersion})`;
+    case 'newer_compiler':
+      return `${numbers}: the number was lowered, so replace this instance by the older release (started again as it is, it raises the number)`;
+    default:
+      return unreachable(kind);
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Several releases on one log: an instance serves configuration only while the log is at its compiler's number, whether
+ * that rises or is lowered under it, never writes the number itself, and a node that rejected the newest compiler's
+ * output is served the kept bytes of an earlier one's.
+ */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { DeliveryService } from '../../src/delivery/delivery.js';
+import type { DeliveryState } from '../../src/delivery/port.js';
+import { compileNode } from '../../src/domain/compile/compile-node.js';
+import { compilerVersion } from '../../src/domain/compile/version.js';
+import { streams } from '../../src/kernel/event.js';
+import { createDeliveryHouse, decoded, openSession, snapshotOf, until } from '../support/delivery-house.js';
+import type { DeliveryHouse } from '../support/delivery-house.js';
+
+const newer = compilerVersion + 1;
+/** The compiler of the newer release: the same fleet gives another output. */
+const newerCompiler: typeof compileNode = (fleet, nodeId) => ({
+  ...compileNode(fleet, nodeId),
+  node: { multiplex: false, multiplex_port: 4242 },
+});
+
+let house: DeliveryHouse;
+beforeEach(async () => {
+  house = await createDeliveryHouse();
+  await house.log.createNode('n1');
+});
+afterEach(() => house.close());
+
+const raise = (version = newer): Promise<number> => house.log.run({ type: 'RaiseCompilerVersion', version });
+const lower = (version = compilerVersion): Promise<number> => house.log.run({ type: 'LowerCompilerVersion', version });
+const startOlder = (): Promise<DeliveryService> => house.start();
+/** As at the start of the newer release: the number is raised first. */
+async function startNewer(): Promise<DeliveryService> {
+  await raise();
+  return house.start({ compilerVersion: newer, compile: newerCompiler });
+}
+const becomes = (delivery: DeliveryService, kind: DeliveryState['kind']): Promise<void> =>
+  until(() => delivery.state().kind === kind, `the state ${kind}`);
+
+describe('a running instance whose compiler is newer than the log has become', () => {
+  it('stops serving, says what is to be done, and leaves the number alone', async () => {
+    const delivery = await startNewer();
+    const states: DeliveryState[] = [];
+    delivery.onStateChange((state) => states.push(state));
+    const session = openSession(delivery, 'n1');
+    const before = snapshotOf(await session.ask());
+    const revision = await lower();
+    await until(() => states.length === 1);
+    expect(states).toEqual([{ kind: 'newer_compiler', logVersion: compilerVersion, ownVersion: newer }]);
+    expect(session.offers).toEqual([]);
+    await expect(delivery.shownSnapshot('n1')).rejects.toMatchObject({ code: 'unavailable' });
+    // A change that comes later is folded, and still not served by this one.
+    await house.log.run({ type: 'RefreshNodeConfig', id: 'n1' });
+    await until(() => delivery.generation('n1') === revision + 2);
+    expect(delivery.generation('n1')).toBeGreaterThan(before.generation);
+    expect(delivery.state().kind).toBe('newer_compiler');
+    expect(session.offers).toEqual([]);
+    const written: string[] = [];
+    for await (const event of house.stores.eventStore.read(streams.fleet, {
+      direction: 'forward',
+      from: revision,
+      maxCount: 10,
+    })) {
+      written.push(event.type);
+    }
+    expect(written).toEqual(['CompilerVersionLowered', 'NodeConfigRefreshed']);
+  });
+
+  it('answers a request with draining', async () => {
+    const delivery = await startNewer();
+    const session = openSession(delivery, 'n1');
+    await session.ask();
+    await lower();
+    await becomes(delivery, 'newer_compiler');
+    expect(await session.ask()).toMatchObject({ kind: 'draining' });
+  });
+
+  it('serves again once the number is raised again', async () => {
+    const delivery = await startNewer();
+    const session = openSession(delivery, 'n1');
+    const before = snapshotOf(await session.ask());
+    await lower();
+    await becomes(delivery, 'newer_compiler');
+    const revision = await raise();
+    await becomes(delivery, 'ready');
+    // Nobody asked: what was changed meanwhile is offered.
+    await until(() => session.offers.length > 0);
+    expect(session.offers.map(({ generation }) => generation)).toEqual([1 + revision]);
+    expect(1 + revision).toBeGreaterThan(before.generation);
+  });
+});
+
+describe('an instance of the older release', () => {
+  it('stops while the number is raised, serves once it is lowered, and no generation goes back', async () => {
+    const delivery = await startOlder();
+    const states: DeliveryState['kind'][] = [];
+    delivery.onStateChange((state) => states.push(state.kind));
+    const session = openSession(delivery, 'n1');
+    const first = snapshotOf(await session.ask());
+    const raised = await raise();
+    await becomes(delivery, 'older_compiler');
+    expect(delivery.generation('n1')).toBe(1 + raised);
+    await expect(delivery.shownSnapshot('n1')).rejects.toMatchObject({ code: 'unavailable' });
+    const lowered = await lower();
+    await becomes(delivery, 'ready');
+    expect(states).toEqual(['older_compiler', 'ready']);
+    await until(() => session.offers.length > 0);
+    expect(session.offers.map(({ generation }) => generation)).toEqual([1 + lowered]);
+    expect(1 + raised).toBeGreaterThan(first.generation);
+    expect(lowered).toBeGreaterThan(raised);
+  });
+
+  it('does not give its own output for a generation of the newer one, be it asked before the log moved on', async () => {
+    let release: (() => void) | undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    let asking = false;
+    const delivery = await house.start({
+      // The answer waits here, between being begun and reading the fleet.
+      nodeFacts: async () => {
+        asking = true;
+        await held;
+        return undefined;
+      },
+    });
+    const answer = openSession(delivery, 'n1').ask();
+    await until(() => asking);
+    await raise();
+    await becomes(delivery, 'older_compiler');
+    release?.();
+    expect(await answer).toMatchObject({ kind: 'draining' });
+  });
+});
+
+describe('a node that rejected what the newer compiler made', () => {
+  it('is served the kept bytes of the earlier one, which nobody can compile any more', async () => {
+    const older = await startOlder();
+    const session = openSession(older, 'n1');
+    const good = snapshotOf(await session.ask());
+    await session.apply(good);
+    await older.close();
+
+    const delivery = await startNewer();
+    const later = openSession(delivery, 'n1', 'later');
+    const bad = snapshotOf(await later.ask());
+    expect(decoded(bad).node?.multiplexPort).toBe(4242);
+    await later.reject(bad);
+    const kept = snapshotOf(await later.ask());
+    expect([kept.generation, Buffer.from(kept.payload).equals(Buffer.from(good.payload))]).toEqual([
+      good.generation,
+      true,
+    ]);
+    expect(decoded(kept).node?.multiplexPort).toBe(0);
+
+    // Back at the older release there is a newer generation than the rejected one: it gets its next chance.
+    const lowered = await lower();
+    await delivery.close();
+    const back = snapshotOf(await openSession(await startOlder(), 'n1', 'back').ask());
+    expect(back.generation).toBe(1 + lowered);
+    expect(decoded(back).node?.multiplexPort).toBe(0);
+  });
+});
