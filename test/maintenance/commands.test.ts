@@ -12,9 +12,19 @@ import { signIn } from '../../scripts/stack/rest-client.js';
 import { startProgram } from '../../scripts/stack/process.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
+import { fleetAggregate } from '../../src/commands/aggregate.js';
+import { createGateway } from '../../src/commands/gateway.js';
+import { systemContext } from '../../src/commands/system.js';
+import { compilerVersion } from '../../src/domain/compile/version.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
+import type { EventMetadata } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import { lastRevision } from '../../src/storage/event-store.js';
 import { importFrom } from '../support/installations.js';
 
 interface Outcome {
@@ -69,6 +79,34 @@ async function serving<T>(dataDir: string, use: (service: ServiceProcess) => Pro
   }
 }
 
+/** Writes fleet commands, then perhaps an event of a type that this release does not know, as a newer one would. */
+async function written(dataDir: string, commands: readonly FleetCommand[], unknownType?: string): Promise<void> {
+  const stores = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
+  const { eventStore } = stores;
+  const gateway = await createGateway(fleetAggregate(emptyFleet()), {
+    eventStore,
+    projections: { applied: () => Promise.resolve(true) },
+    clock: systemClock,
+    ids: randomIds,
+    logger: silentLogger,
+    readOnly: () => undefined,
+  });
+  for (const command of commands) await gateway.execute(command, systemContext('test'), () => undefined);
+  await gateway.close();
+  if (unknownType !== undefined) {
+    const revision = (await lastRevision(eventStore, streams.fleet)) ?? -1;
+    const metadata: EventMetadata = {
+      command: { id: randomIds.next(), index: 0, count: 1 },
+      actor: systemContext('test').actor,
+      request_id: 'test',
+      occurred_at: '2026-01-01T00:00:00.000Z',
+      schema_version: 1,
+    };
+    await eventStore.append(streams.fleet, revision, [{ id: randomIds.next(), type: unknownType, data: {}, metadata }]);
+  }
+  await stores.close();
+}
+
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'commands-'));
   [first, archive] = [join(root, 'first'), join(root, 'archive.jsonl')];
@@ -95,6 +133,7 @@ describe('while the service runs on embedded stores', () => {
       ['projections-rebuild'],
       ['keys-rotate-master'],
       ['admin-reset-password', 'admin'],
+      ['compiler-lower', '1'],
     ] as const) {
       const { code, out, err } = await run(script, args, inFolder(first));
       expect([script, code, out]).toEqual([script, 1, '']);
@@ -185,6 +224,47 @@ describe('an installation', () => {
     await last.stop();
   }, 120_000);
 
+  it('goes back to the compiler of an older release, with higher generations, and not further', async () => {
+    const copy = join(root, 'gone-back');
+    await cp(first, copy, { recursive: true });
+    const lower = (version: number): Promise<Outcome> => run('compiler-lower', [String(version)], inFolder(copy));
+    expect(await lower(compilerVersion)).toMatchObject({
+      code: 1,
+      err: `the log is at compiler version ${compilerVersion}, and ${compilerVersion} is not lower\n`,
+    });
+    await written(copy, [{ type: 'RaiseCompilerVersion', version: compilerVersion + 2 }]);
+    expect(await lower(compilerVersion + 1)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/does not know \d+: run this command of the release that you go back to\.\n$/),
+    });
+    expect(await lower(compilerVersion)).toEqual({
+      code: 0,
+      out: `The log was at compiler version ${compilerVersion + 2} and is at ${compilerVersion} now; every node has a new generation.\n`,
+      err: '',
+    });
+    await serving(copy, async (again) => {
+      const admin = await again.admin();
+      for (const [index, { generation }] of (await nodesOf(admin)).entries()) {
+        expect(generation).toBeGreaterThan(before[index]?.generation ?? Infinity);
+      }
+      const { items } = await admin.call<{ items: readonly unknown[] }>('GET', '/api/audit?action=service.update');
+      expect(items[0]).toMatchObject({
+        changes: [{ path: 'compiler_version', before: compilerVersion + 2, after: compilerVersion }],
+        revertible: false,
+      });
+    });
+  }, 90_000);
+
+  it('is not gone back to over what a newer release wrote', async () => {
+    const copy = join(root, 'newer-events');
+    await cp(first, copy, { recursive: true });
+    await written(copy, [{ type: 'RaiseCompilerVersion', version: compilerVersion + 1 }], 'MoonPhaseChanged');
+    expect(await run('compiler-lower', [String(compilerVersion)], inFolder(copy))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^This release can not take over the log: the event MoonPhaseChanged .*\.\n$/),
+    });
+  }, 60_000);
+
   it('lets somebody in whose password is lost', async () => {
     const copy = join(root, 'forgotten');
     await cp(first, copy, { recursive: true });
@@ -216,6 +296,10 @@ describe('wrong arguments', () => {
       ['log-verify', ['--all'], '--all is not an option of this command.'],
       ['projections-rebuild', ['users'], 'There is no read model "users".'],
       ['admin-reset-password', [], 'The name of the account is missing.'],
+      ['compiler-lower', [], 'The number to go back to is missing.'],
+      ['compiler-lower', ['0'], '"0" is not a compiler number: expected 1 or more.'],
+      ['compiler-lower', ['two'], '"two" is not a compiler number: expected 1 or more.'],
+      ['compiler-lower', ['1', '2'], '"2" is one argument too many.'],
     ] as const) {
       const { code, out, err } = await run(script, args, inFolder(first));
       expect([script, code, out]).toEqual([script, 2, '']);
@@ -226,8 +310,13 @@ describe('wrong arguments', () => {
   it('never make an installation where there is none', async () => {
     const empty = join(root, 'empty');
     await mkdir(empty);
-    for (const script of ['log-verify', 'projections-rebuild', 'keys-rotate-master']) {
-      const { code, err } = await run(script, [], inFolder(empty));
+    for (const [script, ...args] of [
+      ['log-verify'],
+      ['projections-rebuild'],
+      ['keys-rotate-master'],
+      ['compiler-lower', '1'],
+    ] as const) {
+      const { code, err } = await run(script, args, inFolder(empty));
       expect([code, err]).toEqual([
         1,
         `There is no installation in the data folder ${empty}: set SVC_DATA_DIR to one.\n`,
