@@ -177,11 +177,14 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   closers.add('accounts gateway', () => accounts.close());
   if (readOnly() === undefined) {
     // Here and nowhere else: a running instance never raises the number again that an operator has lowered.
-    await gateway.execute(
+    const raised = await gateway.execute(
       { type: 'RaiseCompilerVersion', version: compilerVersion },
       systemContext('start'),
       () => undefined,
     );
+    if (raised.kind === 'done' && raised.events.length > 0) {
+      logger.info({ compiler_version: compilerVersion }, 'the compiler version is raised: every node is touched');
+    }
   }
 
   const hasher = createPasswordHasher();

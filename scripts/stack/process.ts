@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -22,14 +23,21 @@ export interface RunningProgram {
 
 const keptOutput = 256 * 1024;
 
+export interface ProgramOptions {
+  /** Folder whose `src/` is run: a copy of this project that is another release. This project's own when absent. */
+  readonly root?: string;
+}
+
 /** Starts `src/<name>` of this project, for example `main` or `agent/main`, with exactly this environment added. */
 export function startProgram(
   name: string,
   env: { readonly [name: string]: string },
   args: readonly string[] = [],
+  options: ProgramOptions = {},
 ): RunningProgram {
   const fromSource = import.meta.url.endsWith('.ts');
-  const entry = fileURLToPath(new URL(`../../src/${name}.${fromSource ? 'ts' : 'js'}`, import.meta.url));
+  const root = options.root ?? fileURLToPath(new URL('../..', import.meta.url));
+  const entry = join(root, 'src', `${name}.${fromSource ? 'ts' : 'js'}`);
   const command = fromSource ? ['--import', 'tsx', entry] : ['--enable-source-maps', entry];
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
   const child = spawn(process.execPath, [...command, ...args], {

@@ -1,6 +1,6 @@
 /** One service as a process on free loopback ports with a data folder of its own; can be killed and started again. */
 import { eventually, freePorts, startProgram } from './process.js';
-import type { RunningProgram } from './process.js';
+import type { ProgramOptions, RunningProgram } from './process.js';
 import type { RestClient } from './rest-client.js';
 import { signIn } from './rest-client.js';
 
@@ -13,13 +13,18 @@ export interface ServiceOptions {
   readonly askEveryMs?: number;
 }
 
+export interface StartOptions extends ProgramOptions {
+  /** Waits only until it answers: for a start that is not to become ready. */
+  readonly unready?: boolean;
+}
+
 export interface ServiceProcess {
   readonly url: string;
   /** For `SVC_CONTROL_ENDPOINT`. */
   readonly controlEndpoint: string;
   readonly program: () => RunningProgram;
   /** Starts it on the same ports and folder and waits until it is ready. */
-  start(): Promise<void>;
+  start(options?: StartOptions): Promise<void>;
   /** Ends it without any warning. */
   kill(): Promise<void>;
   stop(): Promise<void>;
@@ -41,21 +46,23 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
     url,
     controlEndpoint: `http://127.0.0.1:${control}`,
     program: running,
-    async start() {
-      program = startProgram('main', {
+    async start(start = {}) {
+      const env = {
         SVC_HTTP_LISTEN_ADDR: `127.0.0.1:${http}`,
         SVC_REALITY_LISTEN_ADDR: `127.0.0.1:${control}`,
         SVC_DATA_DIR: options.dataDir,
         SVC_ADMIN_PASSWORD: password,
         SVC_LOG_LEVEL: 'info',
         ...options.env,
-      });
+      };
+      program = startProgram('main', env, [], start);
       const started = program;
+      const probe = start.unready === true ? '/healthz' : '/readyz';
       await eventually(
         'the service is ready',
         async () => {
           if (started.exited()) throw new Error(`it ended at its start:\n${started.output()}`);
-          return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).status === 200
+          return (await fetch(`${url}${probe}`, { signal: AbortSignal.timeout(2_000) })).status === 200
             ? true
             : undefined;
         },
