@@ -178,9 +178,8 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     const endpoint = `127.0.0.1:${(echo.address() as AddressInfo).port}`;
     upstreamId = (await admin.call<{ id: string }>('POST', '/api/l4-upstreams', { name: 'echo', endpoint })).id;
     const ports = await freePorts(2);
-    const hops = nodeIds.map((node_id, index) => ({
-      ...{ node_id, listen_addr: '127.0.0.1', listen_port: ports[index]!, outer: 'tcp', security: 'raw' },
-    }));
+    const raw = { listen_addr: '127.0.0.1', outer: 'tcp', security: 'raw' };
+    const hops = nodeIds.map((node_id, index) => ({ ...raw, node_id, listen_port: ports[index]! }));
     const body = { name: 'chain', payload: 'tcp', hops, target: { upstream_id: upstreamId } };
     const chain = await admin.call<{ id: string }>('POST', '/api/l4-chains', body);
     await allApplied(a!);
