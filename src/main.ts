@@ -39,7 +39,10 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop);
   process.on('unhandledRejection', (error) => {
     // A fault of the program: the state of this process is not to be trusted any further, the log of events is.
-    logger.fatal({ error: errorText(error), stack: error instanceof Error ? error.stack : undefined }, 'unhandled rejection');
+    logger.fatal(
+      { error: errorText(error), stack: error instanceof Error ? error.stack : undefined },
+      'unhandled rejection',
+    );
     process.exit(1);
   });
 }

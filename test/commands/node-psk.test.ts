@@ -29,7 +29,14 @@ beforeEach(async () => {
   house = await createCommandHouse();
   gateway = await house.gateway();
   keyring = await openHouseKeyring(house);
-  nodes = createNodeHandlers({ gateway, keyring, servicePublic, clock: systemClock, ids: randomIds, logger: silentLogger });
+  nodes = createNodeHandlers({
+    gateway,
+    keyring,
+    servicePublic,
+    clock: systemClock,
+    ids: randomIds,
+    logger: silentLogger,
+  });
 });
 afterEach(() => house.close());
 
