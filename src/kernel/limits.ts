@@ -313,12 +313,18 @@ export const limits = {
     /** Open reads and open subscriptions of this process. The server's connection carries 100, and hangs beyond. */
     reads: 40,
     subscriptions: 40,
+    /** Appends in flight of this process: one stream each on the classic path; on the other what its buffer takes. */
+    appendsAtOnce: 16,
     /** How long a read or a subscription waits for one of those places. */
     placeWaitMs: 5 * SECOND,
     confirmMs: 8 * SECOND,
     /** Events that a subscription holds before it stops to take more, and when it goes on. */
     queueHigh: 2000,
     queueLow: 500,
+    /** Likewise in bytes of JSON; it goes on below half of it. */
+    queueBytesHigh: 16 * MiB,
+    /** Drops as too slow, one after the other without an event in between, that a subscription takes. */
+    slowTries: 5,
     /** Events scanned per page and checkpoint of a filtered subscription. */
     searchWindow: 5000,
     /** Chunk of a fold checkpoint, and how many of them one page of a read takes. */
@@ -327,6 +333,10 @@ export const limits = {
     /** Chunks that a search for a whole checkpoint looks through. */
     foldSearchEvents: 512,
     disposeMs: 2 * SECOND,
+    /** Pings of the connection, and how long their answer may take: what ends a subscription whose server hangs. */
+    keepaliveMs: 10 * SECOND,
+    /** How long one node of a cluster is asked who the leader is. */
+    gossipSeconds: 2,
     startProbeMs: SECOND,
   },
   logins: {

@@ -32,6 +32,7 @@ export interface ResumePoint {
 }
 
 export type LogItem =
+  /** 1 to `limits.storage.batchEvents` events, and about `limits.storage.batchBytes` of them, but for a single one. */
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }
   /** Nothing of the prefix lies up to here that was not delivered. May be rare, late, or never come. */
   | { readonly kind: 'checkpoint'; readonly point: ResumePoint }

@@ -6,12 +6,13 @@
 import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
 import { backoff, sleep, timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
-import { errorText, unreachable } from '../../kernel/errors.js';
+import { errorText, ServiceError, unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { AppendOutcome, ExpectedRevision } from '../event-store.js';
 import { classicCredentials, type BatchPath } from './batch-path.js';
 import type { Connection, Lease } from './connection.js';
 import { appendFailure, type AppendFailure } from './failure.js';
+import { appendPlaces } from './places.js';
 import { toNumber } from './positions.js';
 
 export interface Appender {
@@ -150,8 +151,8 @@ export function createAppender(options: AppenderOptions): Appender {
     stream: string,
     expected: ExpectedRevision,
     events: readonly EventData[],
+    started: number,
   ): Promise<AppendOutcome> {
-    const started = clock.monotonic();
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await tryOnce(stream, expected, events, started);
       switch (outcome.kind) {
@@ -177,9 +178,16 @@ export function createAppender(options: AppenderOptions): Appender {
     async append(stream, expected, events) {
       if (waiting >= appendsWaiting) return { kind: 'unavailable', cause: 'too many appends are waiting' };
       waiting += 1;
+      const started = clock.monotonic();
+      let giveBack = (): void => undefined;
       try {
-        return await appendWithin(stream, expected, events);
+        giveBack = await appendPlaces.take();
+        return await appendWithin(stream, expected, events, started);
+      } catch (error) {
+        if (error instanceof ServiceError) return { kind: 'unavailable', cause: error.message };
+        throw error;
       } finally {
+        giveBack();
         waiting -= 1;
       }
     },

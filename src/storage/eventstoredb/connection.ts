@@ -22,6 +22,8 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+const forced = /^(throwOnAppendFailure|nodePreference|keepAliveInterval|keepAliveTimeout)=/i;
+
 /**
  * Sets what the adapter depends on, whatever the URL says.
  * @throws TypeError for a URL that is none; the message does not repeat it, for it may hold a password
@@ -31,10 +33,19 @@ export function connectionString(url: string): string {
     throw new TypeError('the event store URL must look like esdb://host:2113 or esdb+discover://host:2113');
   }
   const [address = '', query = ''] = url.split('?');
-  const wanted = query
-    .split('&')
-    .filter((pair) => pair !== '' && !/^(throwOnAppendFailure|nodePreference)=/i.test(pair));
-  return `${address}?${[...wanted, 'throwOnAppendFailure=true', 'nodePreference=leader'].join('&')}`;
+  const given = query.split('&').filter((pair) => pair !== '' && !forced.test(pair));
+  const isGiven = (name: string): boolean => given.some((pair) => pair.toLowerCase().startsWith(`${name}=`));
+  const { keepaliveMs, gossipSeconds } = limits.eventStoreDb;
+  return `${address}?${[
+    ...given,
+    'throwOnAppendFailure=true',
+    'nodePreference=leader',
+    // Nothing else tells a subscription that its server hangs, and below ten seconds the client warns on the console.
+    `keepAliveInterval=${keepaliveMs}`,
+    `keepAliveTimeout=${keepaliveMs}`,
+    // A node that hangs is asked for the others' addresses first as often as not.
+    ...(isGiven('gossiptimeout') ? [] : [`gossipTimeout=${gossipSeconds}`]),
+  ].join('&')}`;
 }
 
 export function openConnection(url: string, what: string, logger: Logger): Connection {

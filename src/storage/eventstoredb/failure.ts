@@ -36,11 +36,17 @@ export const isNotLeader = (error: unknown): boolean => field(error, 'type') ===
 export const isMissingStream = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_NOT_FOUND;
 export const isTombstoned = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_DELETED;
 /** Servers up to 23.10 drop a live subscription so when one append is large: an everyday event. */
-export const isTooSlow = (error: unknown): boolean => field(error, 'type') === ErrorType.TIMEOUT;
+export const isTooSlow = (error: unknown): boolean =>
+  field(error, 'type') === ErrorType.TIMEOUT && /too slow/i.test(messageOf(error));
+/** What a server says of a position to start from that is no beginning of a record in its log: 23.10, then later ones. */
+export const isForeignPosition = (error: unknown): boolean =>
+  field(error, 'type') === ErrorType.UNKNOWN &&
+  /Exception was thrown by handler|invalid position/i.test(messageOf(error));
 
 /** The client's own errors carry a type; those that it passes on raw do not. */
 const isClientError = (error: unknown): error is CommandError => typeof field(error, 'type') === 'string';
 
+const unavailableCode = 14;
 const notReady = /Server Is (Not Ready|Busy|Too Busy)/i;
 const neverSent = /No connection established|ECONNREFUSED|EHOSTUNREACH|ENOTFOUND|Name resolution failed/i;
 
@@ -58,8 +64,12 @@ export function appendFailure(error: unknown, alone: boolean): AppendFailure {
   const unlessShared = (failure: AppendFailure): AppendFailure => (alone ? failure : { kind: 'unknown', cause });
   if (isFailedDiscovery(error)) return { kind: 'not_written', cause, discard: true };
   if (!isClientError(error)) {
-    // Only the capability probe fails unconverted, and it comes before the append.
-    return field(error, 'code') === 14 ? { kind: 'not_written', cause, discard: false } : { kind: 'unknown', cause };
+    // Only the capability probe fails unconverted, with a code, and it comes before the append. The client asks again
+    // when the server could not be reached; any other answer it remembers for ever, and fails every append with it.
+    const code = field(error, 'code');
+    return typeof code === 'number'
+      ? { kind: 'not_written', cause, discard: code !== unavailableCode }
+      : { kind: 'unknown', cause };
   }
   switch (error.type) {
     case ErrorType.WRONG_EXPECTED_VERSION:

@@ -1,6 +1,8 @@
 /**
- * A bounded number of places, with a queue that waits for a limited time. Reads and subscriptions of the whole process
- * share theirs: the connection to one server carries 100 streams, and every further call on it hangs without an error.
+ * A bounded number of places, with a queue that waits for a limited time. Reads, subscriptions and appends of the whole
+ * process share theirs: the connection to one server carries 100 streams, and every further call on it hangs without an
+ * error. Appends share one stream of the batch path, and there the client queues what its stream does not take at once,
+ * 16 messages: when such a stream fails, what is queued becomes a rejection that nobody can handle.
  */
 import { ServiceError } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
@@ -52,6 +54,7 @@ export function createPlaces(count: number, waitMs: number, what: string): Place
   };
 }
 
-const { reads, subscriptions, placeWaitMs } = limits.eventStoreDb;
+const { reads, subscriptions, appendsAtOnce, placeWaitMs } = limits.eventStoreDb;
 export const readPlaces = createPlaces(reads, placeWaitMs, 'reads');
 export const subscriptionPlaces = createPlaces(subscriptions, placeWaitMs, 'subscriptions');
+export const appendPlaces = createPlaces(appendsAtOnce, placeWaitMs, 'appends');

@@ -81,12 +81,20 @@ export async function readPage(
   }
 }
 
-/** @throws ServiceError `unavailable` */
+/** What the store answers with an error, or with something else than was meant. */
+function assertReadable({ direction, from, maxCount }: ReadOptions): void {
+  if (from === (direction === 'forward' ? 'end' : 'start'))
+    throw new RangeError(`no read ${direction} from the ${from}`);
+  if (!(maxCount >= 1)) throw new RangeError(`a read has a maxCount of at least 1, not ${maxCount}`);
+}
+
+/** @throws ServiceError `unavailable`; RangeError for a read that the port does not know */
 export async function* readStream(
   connection: Connection,
   stream: string,
   options: ReadOptions,
 ): AsyncGenerator<RecordedEvent, void, void> {
+  assertReadable(options);
   const forward = options.direction === 'forward';
   let from = options.from;
   let left = options.maxCount;

@@ -1,139 +1,20 @@
 /**
- * Subscriptions to the whole log by prefix of the stream's name. Events are queued as they come and handed out from
- * there: a server drops a consumer that is slow while live, so nothing waits in the path of the data. A full queue stops
- * the flow; what happens then is the server's choice, and a drop like any other. Every end that was not asked for is
- * thrown, and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
+ * Subscriptions to the whole log by prefix of the stream's name. A drop as too slow is an everyday event of servers up to
+ * 23.10: it goes on at once behind the last event, and nobody is told. Every other end that was not asked for is thrown,
+ * and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
  */
-import {
-  START,
-  streamNameFilter,
-  type AllStreamSubscription,
-  type Position,
-  type ResolvedEvent,
-} from '@eventstore/db-client';
-import { withDeadline } from '../../kernel/background.js';
+import { backoff, sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
-import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { LogItem, SubscribeOptions } from '../event-store.js';
-import type { Connection, Lease } from './connection.js';
-import { toRecordedEvent } from './events.js';
-import { failureText, isFailedDiscovery, isTooSlow } from './failure.js';
+import type { LogItem, ResumePoint, SubscribeOptions } from '../event-store.js';
+import type { Connection } from './connection.js';
+import { failureText, isFailedDiscovery, isForeignPosition, isTooSlow } from './failure.js';
 import { subscriptionPlaces } from './places.js';
-import { toPosition, toResumePoint } from './positions.js';
 import { readHead } from './read.js';
+import { openFlow } from './subscription-flow.js';
 
-type Queued = { readonly kind: 'event'; readonly event: RecordedEvent } | Exclude<LogItem, { kind: 'events' }>;
-
-interface Flow {
-  /** The next items; waits for one. Empty when aborted. @throws what ended the subscription */
-  next(): Promise<readonly Queued[]>;
-  close(): Promise<void>;
-}
-
-function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions): Flow {
-  const { confirmMs, disposeMs, queueHigh, queueLow, searchWindow } = limits.eventStoreDb;
-  const { batchEvents } = limits.storage;
-  const queue: Queued[] = [];
-  let ended: unknown;
-  let wakeUp = (): void => undefined;
-  let caughtUp = false;
-  let checkpoint: Position | undefined;
-
-  const end = (error: unknown): void => {
-    ended ??= error;
-    clearTimeout(unconfirmed);
-    wakeUp();
-  };
-  const unconfirmed = setTimeout(() => end(new Error('the subscription was not confirmed in time')), confirmMs);
-
-  /** Marks stand behind the events before them, and some of those may still be in the stream's own buffer. */
-  function settleMarks(subscription: AllStreamSubscription): void {
-    if (subscription.readableLength > 0) return;
-    if (checkpoint !== undefined) queue.push({ kind: 'checkpoint', point: toResumePoint(checkpoint) });
-    if (caughtUp) queue.push({ kind: 'caught_up' });
-    checkpoint = undefined;
-    caughtUp = false;
-    wakeUp();
-  }
-
-  const filter = streamNameFilter({
-    prefixes: [prefix],
-    maxSearchWindow: searchWindow,
-    checkpointInterval: 1,
-    // Throwing here would stop the subscription without a word.
-    checkpointReached: (_, position) => {
-      checkpoint = position;
-      settleMarks(subscription);
-    },
-  });
-  const subscription = lease.client.subscribeToAll({
-    fromPosition: after === 'start' ? START : toPosition(after),
-    filter,
-  });
-  subscription.on('error', end);
-  subscription.on('end', () => end(new Error('the event store ended the subscription')));
-  subscription.on('close', () => end(new Error('the event store closed the subscription')));
-  subscription.on('confirmation', () => clearTimeout(unconfirmed));
-  subscription.on('caughtUp', () => {
-    caughtUp = true;
-    settleMarks(subscription);
-  });
-  subscription.on('data', (resolved: ResolvedEvent) => {
-    try {
-      const event = toRecordedEvent(resolved);
-      // A mark that waited here may lie before or behind this event: the event's own position says enough.
-      checkpoint = undefined;
-      if (event !== undefined) queue.push({ kind: 'event', event });
-    } catch (error) {
-      end(error);
-    }
-    if (queue.length >= queueHigh) subscription.pause();
-    settleMarks(subscription);
-  });
-  const onAbort = (): void => wakeUp();
-  signal.addEventListener('abort', onAbort);
-
-  return {
-    async next() {
-      // What was delivered before the end is handed out before it: the next subscription begins behind it.
-      while (queue.length === 0 && !signal.aborted) {
-        if (ended !== undefined) throw ended;
-        await new Promise<void>((resolve) => {
-          wakeUp = resolve;
-        });
-      }
-      if (signal.aborted) return [];
-      const items = queue.splice(0, batchEvents);
-      if (queue.length <= queueLow && subscription.isPaused()) subscription.resume();
-      return items;
-    },
-    async close() {
-      clearTimeout(unconfirmed);
-      signal.removeEventListener('abort', onAbort);
-      // What the client still emits must find a listener for errors, and nothing else.
-      subscription.removeAllListeners('data');
-      subscription.resume();
-      await withDeadline(subscription.unsubscribe(), disposeMs).catch(() => undefined);
-    },
-  };
-}
-
-/** Joins neighbours into batches, within the bounds of one item. */
-function* batched(items: readonly Queued[]): Generator<LogItem> {
-  let events: RecordedEvent[] = [];
-  for (const item of items) {
-    if (item.kind === 'event') {
-      events.push(item.event);
-      continue;
-    }
-    if (events.length > 0) yield { kind: 'events', events };
-    events = [];
-    yield item;
-  }
-  if (events.length > 0) yield { kind: 'events', events };
-}
+const { slowTries, retryMinMs, retryMaxMs } = limits.eventStoreDb;
 
 /** A place where the log does not reach yet: it was restored from a backup, and what follows would be missed. */
 async function assertWithinLog(connection: Connection, options: SubscribeOptions, logger: Logger): Promise<void> {
@@ -152,6 +33,60 @@ async function assertWithinLog(connection: Connection, options: SubscribeOptions
   );
 }
 
+/** Where to go on behind an item; undefined for a mark that says nothing of places. */
+function pointBehind(item: LogItem): ResumePoint | undefined {
+  if (item.kind === 'checkpoint') return item.point;
+  const last = item.kind === 'events' ? item.events.at(-1) : undefined;
+  return last === undefined ? undefined : { commit: last.position, prepare: last.position };
+}
+
+/** Says why a subscription ended that began at `options.after`, and brought events or not. */
+function tellEnd(error: unknown, options: SubscribeOptions, moved: boolean, logger: Logger): ServiceError {
+  const { prefix, after } = options;
+  const cause = failureText(error);
+  if (isForeignPosition(error) && after !== 'start' && !moved) {
+    logger.error({ prefix, after: after.commit, cause }, 'the stored position is none of this log; rebuild from it');
+  } else {
+    logger.warn({ prefix, cause }, 'a subscription to the event store ended');
+  }
+  return new ServiceError('unavailable', `The subscription to the log ended: ${cause}.`, { cause: error });
+}
+
+/** One subscription after the other, while they are dropped as too slow. @throws what ends one otherwise */
+async function* flows(
+  connection: Connection,
+  options: SubscribeOptions,
+  logger: Logger,
+): AsyncGenerator<LogItem, void, void> {
+  const { prefix, signal } = options;
+  let after = options.after;
+  let emptyDrops = 0;
+  while (!signal.aborted) {
+    const lease = await connection.lease();
+    if (signal.aborted) return;
+    const flow = openFlow(lease, { ...options, after });
+    let moved = false;
+    try {
+      while (!signal.aborted) {
+        for (const item of await flow.next()) {
+          moved ||= item.kind === 'events';
+          after = pointBehind(item) ?? after;
+          yield item;
+        }
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isFailedDiscovery(error)) await connection.discard(lease, failureText(error));
+      emptyDrops = moved ? 0 : emptyDrops + 1;
+      if (!isTooSlow(error) || emptyDrops > slowTries) throw tellEnd(error, { ...options, after }, moved, logger);
+      logger.debug({ prefix }, 'the event store dropped a busy subscription, which goes on at once');
+    } finally {
+      await flow.close();
+    }
+    if (emptyDrops > 0) await sleep(backoff(emptyDrops, retryMinMs, retryMaxMs), signal);
+  }
+}
+
 /** @throws ServiceError `unavailable` whenever the subscription ends before the signal says so */
 export async function* subscribeToLog(
   connection: Connection,
@@ -163,21 +98,7 @@ export async function* subscribeToLog(
   await assertWithinLog(connection, options, logger);
   const giveBack = await subscriptionPlaces.take();
   try {
-    const lease = await connection.lease();
-    if (signal.aborted) return;
-    const flow = openFlow(lease, options);
-    try {
-      while (!signal.aborted) yield* batched(await flow.next());
-    } catch (error) {
-      if (signal.aborted) return;
-      if (isFailedDiscovery(error)) await connection.discard(lease, failureText(error));
-      const cause = failureText(error);
-      if (isTooSlow(error)) logger.debug({ prefix: options.prefix }, 'the event store dropped a busy subscription');
-      else logger.warn({ prefix: options.prefix, cause }, 'a subscription to the event store ended');
-      throw new ServiceError('unavailable', `The subscription to the log ended: ${cause}.`, { cause: error });
-    } finally {
-      await flow.close();
-    }
+    yield* flows(connection, options, logger);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {

@@ -5,6 +5,7 @@
 import { status } from '@grpc/grpc-js';
 import {
   asPlain,
+  callReset,
   expectedOf,
   notLeader,
   positionMessage,
@@ -119,6 +120,7 @@ export function createBatchCall(
   peer: BatchPeer,
   fault: () => AppendFault | undefined,
   later: (ms: number, work: () => void) => void,
+  now: () => number = Date.now,
 ): BatchCall {
   const pending = new Map<string, Pending>();
 
@@ -165,6 +167,15 @@ export function createBatchCall(
         return peer.cut();
       case 'late':
         return later(wrong.ms, () => reply(outcome(write(), stream, expected)));
+      case 'answer_late': {
+        const body = outcome(write(), stream, expected);
+        return later(wrong.ms, () => reply(body));
+      }
+      case 'end_call':
+        return peer.end();
+      case 'reset_call':
+        if (wrong.written) write();
+        return peer.end(callReset());
       default: {
         const never: never = wrong;
         throw new Error(`unknown fault ${JSON.stringify(never)}`);
@@ -189,7 +200,7 @@ export function createBatchCall(
     const until =
       deadline === undefined
         ? Infinity
-        : Number(deadline['seconds']) * 1000 + Number(deadline['nanos'] ?? 0) / 1e6 - Date.now();
+        : Number(deadline['seconds']) * 1000 + Number(deadline['nanos'] ?? 0) / 1e6 - now();
     if (until <= 0) {
       answer(correlationId, options, { error: errorStatus('Timeout', {}) });
       return undefined;

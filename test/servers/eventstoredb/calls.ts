@@ -48,6 +48,10 @@ export const notLeader = (host: string, port: number): Refusal =>
     'leader-endpoint-port': String(port),
   });
 
+/** What a client makes of a call that ends without a status. */
+export const callReset = (): Refusal =>
+  new Refusal(status.INTERNAL, 'Received RST_STREAM with code 0 (Call ended without gRPC status)');
+
 export const asPlain = (value: unknown): Plain | undefined =>
   typeof value === 'object' && value !== null ? (value as Plain) : undefined;
 

@@ -16,7 +16,14 @@ export type AppendFault =
   | { readonly kind: 'no_position' }
   /** The connection is cut, after the events were written or before. */
   | { readonly kind: 'cut'; readonly written: boolean }
-  | { readonly kind: 'late'; readonly ms: number };
+  /** Written and answered so much later. */
+  | { readonly kind: 'late'; readonly ms: number }
+  /** Written at once, answered so much later. */
+  | { readonly kind: 'answer_late'; readonly ms: number }
+  /** The whole call is ended as if all were well; nothing is written and nothing answered. */
+  | { readonly kind: 'end_call' }
+  /** The whole call is reset without a status, after the events were written or before. */
+  | { readonly kind: 'reset_call'; readonly written: boolean };
 
 export interface Faults {
   /** For the next appends of any stream, one each, in turn. */
@@ -34,6 +41,14 @@ export interface Faults {
   /** Subscriptions and reads get no answer at all. */
   silentReads: boolean;
   silentFeatures: boolean;
+  /** What is answered to the question for the server's features. */
+  featuresFail: { readonly code: number; readonly details: string } | undefined;
+  /** Nobody is told who leads: a node that hangs. */
+  silentGossip: boolean;
+  /** How much later it is on this server than on the client. */
+  clockAheadMs: number;
+  /** Checkpoints are told at a position beyond 2^53. */
+  wildCheckpoints: boolean;
   /** Gossip knows no node that lives. */
   noNodes: boolean;
 }
@@ -48,6 +63,10 @@ export function createFaults(): Faults {
     caughtUpRepeats: false,
     silentReads: false,
     silentFeatures: false,
+    featuresFail: undefined,
+    silentGossip: false,
+    clockAheadMs: 0,
+    wildCheckpoints: false,
     noNodes: false,
   };
 }

@@ -15,7 +15,7 @@ import {
 } from '@grpc/grpc-js';
 import { appendAnswer, deleteAnswer, parseAppend } from './append.js';
 import { createBatchCall } from './batch-append.js';
-import { handlerThrew, notLeader, Refusal, requireLeader, statusOf } from './calls.js';
+import { callReset, handlerThrew, notLeader, Refusal, requireLeader, statusOf } from './calls.js';
 import { createFaults, type AppendFault, type Faults } from './faults.js';
 import { clusterInfo, supportedMethods } from './features.js';
 import { openLogFile } from './log-file.js';
@@ -37,8 +37,10 @@ export interface EventStoreDbServer {
   subscriptions(): number;
   /** Ends every subscription: as too slow for a live event, or as a clean end. Returns how many. */
   dropSubscriptions(how: 'too_slow' | 'end'): number;
-  /** Reads nothing and sends nothing until the returned function is called: a stopped process. */
-  stall(): () => void;
+  /** The most calls that were open at once. */
+  mostCalls(): number;
+  /** Takes no new connection and no new call; those that are open go on: a server that was told to stop. */
+  drain(): Promise<void>;
   /** Cuts every connection and refuses new ones until `listen`. */
   refuse(): Promise<void>;
   listen(): Promise<void>;
@@ -50,12 +52,17 @@ export interface ServerOptions {
   /** Without one the log is in memory only. */
   readonly folder?: string;
   readonly port?: number;
+  /** Of another server: then these two are nodes of one cluster. */
+  readonly log?: EventLog;
 }
+
+/** How long calls that are open go on when the server was told to stop. */
+const drainMs = 5000;
 
 /** @throws Error when the port is taken or the folder can't be used */
 export async function startEventStoreDb(options: ServerOptions = {}): Promise<EventStoreDbServer> {
   const file = options.folder === undefined ? undefined : openLogFile(options.folder);
-  const log = createLog((record) => file?.write(record));
+  const log = options.log ?? createLog((record) => file?.write(record));
   for (const record of file?.records ?? []) log.restore(record);
   const faults = createFaults();
   const subscriptions = createSubscriptions(log, faults);
@@ -63,7 +70,8 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
   const timers = new Set<NodeJS.Timeout>();
   const sockets = new Set<Socket>();
   let appends = 0;
-  let stalled = false;
+  let calls = 0;
+  let mostCalls = 0;
   let port = options.port ?? 0;
 
   const later = (ms: number, work: () => void): void => {
@@ -77,11 +85,19 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     appends += 1;
     return faults.appends.shift() ?? faults.choose?.();
   };
+  const count = (call: { on(event: 'close', listener: () => void): unknown }): void => {
+    calls += 1;
+    mostCalls = Math.max(mostCalls, calls);
+    call.on('close', () => {
+      calls -= 1;
+    });
+  };
   const cut = (): void => {
     for (const socket of sockets) socket.resetAndDestroy();
   };
 
   function read(call: WriteCall): void {
+    count(call);
     if (faults.silentReads) return;
     call.sendMetadata(new Metadata());
     void (async () => {
@@ -107,6 +123,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
   }
 
   function batchAppend(call: ServerDuplexStream<Plain, Plain>): void {
+    count(call);
     let open = true;
     let answeredAt = 0;
     const end = (error?: Refusal): void => {
@@ -123,7 +140,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
       end,
       cut,
     };
-    const served = createBatchCall(log, peer, nextFault, later);
+    const served = createBatchCall(log, peer, nextFault, later, () => Date.now() + faults.clockAheadMs);
     call.on('data', (message: Plain) => {
       try {
         requireLeader(call.metadata, faults);
@@ -144,6 +161,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
   }
 
   function append(call: ServerReadableStream<Plain, Plain>, answer: sendUnaryData<Plain>): void {
+    count(call);
     const received: Plain[] = [];
     call.on('data', (message: Plain) => received.push(message));
     const decide = (): void => {
@@ -176,6 +194,14 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
             return cut();
           case 'late':
             return later(wrong.ms, () => answer(null, write()));
+          case 'answer_late': {
+            const written = write();
+            return later(wrong.ms, () => answer(null, written));
+          }
+          case 'end_call':
+          case 'reset_call':
+            if (wrong.kind === 'reset_call' && wrong.written) write();
+            throw callReset();
           default: {
             const never: never = wrong;
             throw new Error(`unknown fault ${JSON.stringify(never)}`);
@@ -212,9 +238,14 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     tombstone: deletion('Tombstone'),
   });
   grpc.addService(featuresService, {
-    getSupportedMethods: unary(() => (faults.silentFeatures ? undefined : supportedMethods)),
+    getSupportedMethods: unary(() => {
+      if (faults.featuresFail !== undefined) throw new Refusal(faults.featuresFail.code, faults.featuresFail.details);
+      return faults.silentFeatures ? undefined : supportedMethods;
+    }),
   });
-  grpc.addService(gossipService, { read: unary(() => clusterInfo('127.0.0.1', port, faults)) });
+  grpc.addService(gossipService, {
+    read: unary(() => (faults.silentGossip ? undefined : clusterInfo('127.0.0.1', port, faults))),
+  });
 
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
   let tcp: TcpServer | undefined;
@@ -224,7 +255,6 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
       socket.on('close', () => sockets.delete(socket));
       socket.on('error', () => undefined);
       injector.injectConnection(socket);
-      if (stalled) socket.pause();
     });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -250,13 +280,12 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     appends: () => appends,
     subscriptions: () => subscriptions.open(),
     dropSubscriptions: (how) => subscriptions.drop(how === 'end' ? undefined : tooSlow()),
-    stall() {
-      stalled = true;
-      for (const socket of sockets) socket.pause();
-      return () => {
-        stalled = false;
-        for (const socket of sockets) socket.resume();
-      };
+    mostCalls: () => mostCalls,
+    async drain() {
+      const server = tcp;
+      tcp = undefined;
+      server?.close();
+      injector.drain(drainMs);
     },
     refuse,
     listen,

@@ -129,6 +129,7 @@ export function createSubscriptions(log: EventLog, faults: Faults): Subscription
     wake: () => Promise<void>,
   ): Promise<void> {
     await subscriber.write({ confirmation: { subscriptionId: randomUUID() } });
+    if (faults.wildCheckpoints) await subscriber.write(checkpoint(2 ** 60, 0));
     for (const message of feed.catchUp()) {
       if (subscriber.closed()) return;
       await subscriber.write(message);

@@ -5,7 +5,7 @@ import { silentLogger } from '../../../src/kernel/logger.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
-import { commandOf, readAll } from '../contract/appending.js';
+import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
 import { openHouse, type House } from './house.js';
 
 const ids = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);
@@ -57,6 +57,98 @@ describe('appends to EventStoreDB', () => {
       expect(await readAll(house.store, stream)).toHaveLength(written ? 3 : 0);
       expect(await house.store.append(stream, 'no_stream', events)).toMatchObject({ kind: 'appended', revision: 2 });
     }
+  });
+
+  it('whose call the server ends without an answer are unknown in time', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(1));
+    house.server.faults.appends = [{ kind: 'end_call' }];
+    const events = commandOf(1);
+    expect((await house.store.append('svc-a', 0, events)).kind).toBe('unknown');
+    expect(await house.store.append('svc-a', 0, events)).toMatchObject({ kind: 'appended', revision: 1 });
+  });
+
+  it('whose call is reset without a status are unknown, whether they were written or not', async () => {
+    house = await openHouse();
+    for (const written of [true, false]) {
+      const stream = `svc-${written}`;
+      house.server.faults.appends = [{ kind: 'reset_call', written }];
+      const events = commandOf(2);
+      expect(await house.store.append(stream, 'no_stream', events)).toMatchObject({
+        kind: 'unknown',
+        cause: expect.stringContaining('RST_STREAM'),
+      });
+      expect(await house.store.append(stream, 'no_stream', events)).toMatchObject({ kind: 'appended', revision: 1 });
+    }
+  });
+
+  it('repeated while the first try is still on its way are unknown again, and in the end stand once', async () => {
+    house = await openHouse();
+    // The server drops a repeat that comes too early, and answers it like one that took too long.
+    house.server.faults.appends = [
+      { kind: 'commit_timeout', laterMs: 400 },
+      { kind: 'deadline' },
+      { kind: 'deadline' },
+    ];
+    const events = commandOf(3);
+    for (let repeat = 0; repeat < 3; repeat += 1) {
+      expect((await house.store.append('svc-a', 'no_stream', events)).kind).toBe('unknown');
+    }
+    expect(await appendSurely(house.store, 'svc-a', 'no_stream', events)).toEqual({ kind: 'appended', revision: 2 });
+    await delay(500);
+    expect(ids(await readAll(house.store, 'svc-a'))).toEqual(ids(events));
+  });
+
+  it('are answered in time when the server does not tell what it can, and then go through', async () => {
+    house = await openHouse();
+    house.server.faults.silentFeatures = true;
+    const events = commandOf(1);
+    expect((await house.store.append('svc-a', 'no_stream', events)).kind).toBe('unknown');
+    house.server.faults.silentFeatures = false;
+    expect(await house.store.append('svc-a', 'no_stream', events)).toMatchObject({ kind: 'appended', revision: 0 });
+  });
+
+  it('go through after the question of what the server can has failed, which a client never asks again', async () => {
+    house = await openHouse();
+    house.server.faults.featuresFail = { code: 13, details: 'Received RST_STREAM with code 0' };
+    const outcome = await house.store.append('svc-a', 'no_stream', commandOf(1));
+    expect(outcome).toMatchObject({ kind: 'unavailable', cause: expect.stringContaining('RST_STREAM') });
+    house.server.faults.featuresFail = undefined;
+    expect(await house.store.append('svc-a', 'no_stream', commandOf(1))).toMatchObject({ kind: 'appended' });
+  });
+
+  it('go through on a server that knows the classic call only', async () => {
+    house = await openHouse();
+    house.server.faults.featuresFail = { code: 12, details: 'no such service' };
+    expect(await house.store.append('svc-a', 'no_stream', commandOf(2))).toMatchObject({
+      kind: 'appended',
+      revision: 1,
+    });
+  });
+
+  it('are taken by a server whose clock is ahead', async () => {
+    house = await openHouse();
+    house.server.faults.clockAheadMs = 20_000;
+    expect(await house.store.append('svc-a', 'no_stream', commandOf(1))).toMatchObject({ kind: 'appended' });
+  });
+
+  it('to hundreds of streams at once, by a fresh client, all go through', async () => {
+    house = await openHouse();
+    const outcomes = await Promise.all(
+      Array.from({ length: 300 }, (_, index) => house.store.append(`svc-${index}`, 'no_stream', commandOf(1))),
+    );
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['appended']));
+  });
+
+  it('are answered while a server that was told to stop finishes, and when it is back', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(1));
+    await house.server.drain();
+    expect(await house.store.append('svc-a', 0, commandOf(1))).toMatchObject({ kind: 'appended', revision: 1 });
+    await expect(readAll(house.store, 'svc-a')).rejects.toMatchObject({ code: 'unavailable' });
+    await house.server.listen();
+    expect(await appendAtEnd(house.store, 'svc-a', commandOf(1))).toBe(2);
+    expect(await readAll(house.store, 'svc-a')).toHaveLength(3);
   });
 
   it('are tried again while the server is not ready, and then stand once', async () => {

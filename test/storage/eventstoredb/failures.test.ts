@@ -53,7 +53,12 @@ describe('an error of an append', () => {
 describe('the URL of the store', () => {
   it('can not switch off what the adapter depends on', () => {
     const text = connectionString('esdb://h:2113?tls=false&throwOnAppendFailure=false&nodePreference=follower');
-    expect(text).toBe('esdb://h:2113?tls=false&throwOnAppendFailure=true&nodePreference=leader');
+    const kept = 'keepAliveInterval=10000&keepAliveTimeout=10000';
+    expect(text).toBe(
+      `esdb://h:2113?tls=false&throwOnAppendFailure=true&nodePreference=leader&${kept}&gossipTimeout=2`,
+    );
+    const other = connectionString('esdb://h:2113?keepAliveInterval=-1&keepAliveTimeout=-1&gossipTimeout=9');
+    expect(other).toBe(`esdb://h:2113?gossipTimeout=9&throwOnAppendFailure=true&nodePreference=leader&${kept}`);
   });
 
   it('is not repeated in the error about it', () => {

@@ -1,8 +1,8 @@
 /** Reads end, whatever the server or the consumer does, and leave nothing open on the connection. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/kernel/limits.js';
-import { createPlaces, readPlaces } from '../../../src/storage/eventstoredb/places.js';
-import { commandOf, readAll } from '../contract/appending.js';
+import { createPlaces, readPlaces, subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
+import { collectRead, commandOf, readAll } from '../contract/appending.js';
 import { openHouse, type House } from './house.js';
 
 describe('reads from EventStoreDB', () => {
@@ -29,6 +29,41 @@ describe('reads from EventStoreDB', () => {
     await house.store.append('svc-a', 'no_stream', commandOf(5));
     const all = await Promise.all(Array.from({ length: 250 }, () => readAll(house.store, 'svc-a')));
     expect(all.every((events) => events.length === 5)).toBe(true);
+  });
+
+  it('and subscriptions and appends of the whole process never need more streams than a connection carries', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(5));
+    const stop = new AbortController();
+    let caughtUp = 0;
+    const following = Array.from({ length: limits.eventStoreDb.subscriptions + 5 }, async () => {
+      const items = house.store.subscribe({ prefix: 'svc-a', after: 'start', signal: stop.signal });
+      for await (const { kind } of items) if (kind === 'caught_up') caughtUp += 1;
+    });
+    const refused = Promise.allSettled(following);
+    await expect.poll(() => caughtUp, { timeout: 20_000 }).toBe(limits.eventStoreDb.subscriptions);
+    await Promise.all([
+      ...Array.from({ length: 200 }, () => readAll(house.store, 'svc-a')),
+      ...Array.from({ length: 200 }, (_, at) => house.store.append(`svc-b${at}`, 'no_stream', commandOf(1))),
+    ]);
+    expect(house.server.mostCalls()).toBeGreaterThan(limits.eventStoreDb.subscriptions);
+    expect(house.server.mostCalls()).toBeLessThan(100);
+    await expect.poll(async () => subscriptionPlaces.taken()).toBe(limits.eventStoreDb.subscriptions);
+    stop.abort();
+    // Those that found no place were told so, unless they were aborted first.
+    expect((await refused).length).toBe(limits.eventStoreDb.subscriptions + 5);
+    await expect.poll(() => house.server.subscriptions()).toBe(0);
+  });
+
+  it('are a fault of the caller where the store would not understand them', async () => {
+    house = await openHouse();
+    for (const options of [
+      { direction: 'forward', from: 'end', maxCount: 1 },
+      { direction: 'backward', from: 'start', maxCount: 1 },
+      { direction: 'forward', from: 'start', maxCount: 0 },
+    ] as const) {
+      await expect(collectRead(house.store.read('svc-a', options))).rejects.toThrow(RangeError);
+    }
   });
 
   it('are unavailable when no place gets free in time', async () => {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/kernel/limits.js';
 import type { RecordedEvent } from '../../../src/kernel/event.js';
+import { eventBytes } from '../../../src/storage/append-limits.js';
 import type { LogItem, ResumePoint } from '../../../src/storage/event-store.js';
 import { followLog } from '../../../src/storage/follow.js';
 import { subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
@@ -18,33 +19,61 @@ describe('subscriptions to EventStoreDB', () => {
   const stop = new AbortController();
   const subscribe = (after: ResumePoint | 'start' = 'start'): AsyncIterable<LogItem> =>
     house.store.subscribe({ prefix: 'svc-', after, signal: stop.signal });
+  const writeCommands = async (count: number, events: number): Promise<void> => {
+    for (let round = 0; round < count; round += 1) await appendAtEnd(house.store, 'svc-a', commandOf(events));
+  };
   afterEach(async () => {
     await house.close();
   });
 
-  it.each(['too_slow', 'end'] as const)(
-    'that the server ends (%s) throw, so that the consumer asks again',
-    async (how) => {
-      house = await openHouse();
-      await house.store.append('svc-a', 'no_stream', commandOf(3));
-      const seen: LogItem[] = [];
-      const running = (async () => {
-        for await (const item of subscribe()) {
-          seen.push(item);
-          if (isCaughtUp(item)) house.server.dropSubscriptions(how);
-        }
-      })();
-      await expect(running).rejects.toMatchObject({ code: 'unavailable' });
-      expect(eventsOf(seen)).toHaveLength(3);
-      await expect.poll(() => subscriptionPlaces.taken()).toBe(0);
-      // A busy consumer that is dropped is an everyday event and no reason to alarm anybody.
-      if (how === 'too_slow') expect(house.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
-    },
-  );
-
-  it('go on at once where they were dropped: every command once and in order', async () => {
+  it('that the server ends throw, so that the consumer asks again', async () => {
     house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(3));
+    const seen: LogItem[] = [];
+    const running = (async () => {
+      for await (const item of subscribe()) {
+        seen.push(item);
+        if (isCaughtUp(item)) house.server.dropSubscriptions('end');
+      }
+    })();
+    await expect(running).rejects.toMatchObject({ code: 'unavailable' });
+    expect(eventsOf(seen)).toHaveLength(3);
+    await expect.poll(() => subscriptionPlaces.taken()).toBe(0);
+    expect(house.lines.some(({ level }) => level === 'warn')).toBe(true);
+  });
+
+  it('that are dropped as too slow go on at once behind the last event: nobody is told, nothing is twice', async () => {
+    house = await openHouse();
+    // In the middle of every second command.
     house.server.faults.dropAfter = 7;
+    const end = new AbortController();
+    const kinds = new Set<string>();
+    const revisions: number[] = [];
+    for await (const item of followLog(house.store, { prefix: 'svc-', after: 'start', signal: end.signal })) {
+      kinds.add(item.kind);
+      if (item.kind === 'caught_up' && revisions.length === 0) void writeCommands(40, 5);
+      if (item.kind !== 'commands') continue;
+      revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
+      if (revisions.length >= 200) end.abort();
+    }
+    expect(revisions).toEqual(Array.from({ length: 200 }, (_, revision) => revision));
+    expect(house.lines.filter(({ level }) => level === 'debug').length).toBeGreaterThan(3);
+    expect(house.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
+    expect(kinds).not.toContain('dropped');
+  });
+
+  it('that are dropped as too slow before every event throw in the end', async () => {
+    house = await openHouse();
+    const running = (async () => {
+      for await (const item of subscribe()) if (isCaughtUp(item)) house.server.dropSubscriptions('too_slow');
+    })();
+    await expect(running).rejects.toMatchObject({ code: 'unavailable' });
+    expect(house.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+
+  it('go on where the server ended them: every command once and in order', async () => {
+    house = await openHouse();
+    house.server.faults.endAfter = 7;
     const end = new AbortController();
     const writing = (async () => {
       for (let round = 0; round < 60; round += 1) await appendAtEnd(house.store, 'svc-a', commandOf(1 + (round % 4)));
@@ -146,6 +175,54 @@ describe('subscriptions to EventStoreDB', () => {
       message: expect.stringContaining('restored from an older backup'),
     });
     expect(house.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+
+  it('refuse a place that is none of this log, loudly: it is the place in another one', async () => {
+    house = await openHouse();
+    await house.store.append('svc-a', 'no_stream', commandOf(3));
+    const [first] = house.server.log.all;
+    const point = { commit: first!.position + 1, prepare: first!.position + 1 };
+    await expect(takeUntil(subscribe(point), isCaughtUp)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(house.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+
+  it('throw when the server tells a place that no number holds, instead of stopping without a word', async () => {
+    house = await openHouse();
+    house.server.faults.wildCheckpoints = true;
+    await expect(takeUntil(subscribe(), isCaughtUp)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('2^53'),
+    });
+  });
+
+  it('bound their items, and what they hold, in bytes too', async () => {
+    house = await openHouse();
+    const { batchBytes } = limits.storage;
+    const text = 'x'.repeat(200_000);
+    const count = Math.ceil((2 * limits.eventStoreDb.queueBytesHigh) / text.length);
+    for (let written = 0; written < count; written += 5)
+      await appendAtEnd(house.store, 'svc-a', commandOf(5, { text }));
+    let events = 0;
+    for await (const item of subscribe()) {
+      if (item.kind !== 'events') continue;
+      expect(item.events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(batchBytes);
+      events += item.events.length;
+      if (events >= count) break;
+      await delay(30);
+    }
+  });
+
+  it('see an event before the append of it is answered', async () => {
+    house = await openHouse();
+    house.server.faults.appends = [{ kind: 'answer_late', ms: 600 }];
+    let answered = false;
+    const appending = house.store.append('svc-a', 'no_stream', commandOf(1)).then((outcome) => {
+      answered = true;
+      return outcome;
+    });
+    await takeUntil(subscribe(), ({ kind }) => kind === 'events');
+    expect(answered).toBe(false);
+    expect(await appending).toMatchObject({ kind: 'appended', revision: 0 });
   });
 
   it('that are never confirmed throw in their time', async () => {

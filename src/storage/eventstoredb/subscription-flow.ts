@@ -1,0 +1,190 @@
+/**
+ * One subscription of the client, as a queue: what comes is put there at once, for a server drops a consumer that is
+ * slow while live, and handed out from there. The queue is bounded in events and bytes; a full one stops the flow, and
+ * what happens then is the server's choice. Nothing here may throw into the client: it would end the flow without a
+ * word. Not what is done when it ends: `subscription.ts`.
+ */
+import {
+  START,
+  streamNameFilter,
+  type AllStreamSubscription,
+  type Position,
+  type ResolvedEvent,
+} from '@eventstore/db-client';
+import { withDeadline } from '../../kernel/background.js';
+import type { RecordedEvent } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
+import type { LogItem, SubscribeOptions } from '../event-store.js';
+import type { Lease } from './connection.js';
+import { toRecordedEvent } from './events.js';
+import { jsonSize } from './json-size.js';
+import { toPosition, toResumePoint } from './positions.js';
+
+type Queued =
+  | { readonly kind: 'event'; readonly event: RecordedEvent; readonly bytes: number }
+  | Exclude<LogItem, { kind: 'events' }>;
+
+export interface Flow {
+  /** The next items, about as many as one batch; waits for one. Empty when aborted. @throws what ended the flow */
+  next(): Promise<readonly LogItem[]>;
+  close(): Promise<void>;
+}
+
+/** Joins neighbours into one item. */
+function joined(queued: readonly Queued[]): LogItem[] {
+  const items: LogItem[] = [];
+  let events: RecordedEvent[] = [];
+  const flush = (): void => {
+    if (events.length > 0) items.push({ kind: 'events', events });
+    events = [];
+  };
+  for (const one of queued) {
+    if (one.kind === 'event') {
+      events.push(one.event);
+      continue;
+    }
+    flush();
+    items.push(one);
+  }
+  flush();
+  return items;
+}
+
+/** What came and was not handed out yet. */
+function createQueue(): {
+  push(item: Queued): void;
+  /** At most one batch: at least one item, then as many as its bounds allow. */
+  take(): readonly Queued[];
+  length(): number;
+  bytes(): number;
+} {
+  const { batchEvents, batchBytes } = limits.storage;
+  const items: Queued[] = [];
+  let bytes = 0;
+  const sizeOf = (item: Queued): number => (item.kind === 'event' ? item.bytes : 0);
+  return {
+    push(item) {
+      items.push(item);
+      bytes += sizeOf(item);
+    },
+    take() {
+      let count = 0;
+      let taken = 0;
+      for (const item of items) {
+        const size = sizeOf(item);
+        if (count >= batchEvents || (count > 0 && taken + size > batchBytes)) break;
+        count += 1;
+        taken += size;
+      }
+      bytes -= taken;
+      return items.splice(0, count);
+    },
+    length: () => items.length,
+    bytes: () => bytes,
+  };
+}
+
+/** Begins a subscription to the whole log. The caller closes it, also after it has ended by itself. */
+export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions): Flow {
+  const { confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = limits.eventStoreDb;
+  const queue = createQueue();
+  let ended: { readonly error: unknown } | undefined;
+  let wakeUp = (): void => undefined;
+  let caughtUp = false;
+  let checkpoint: Position | undefined;
+
+  const end = (error: unknown): void => {
+    ended ??= { error };
+    clearTimeout(unconfirmed);
+    wakeUp();
+  };
+  const unconfirmed = setTimeout(() => end(new Error('the subscription was not confirmed in time')), confirmMs);
+
+  /** What the client calls: an error thrown into it is a rejection that nobody handles, and no event comes any more. */
+  const guarded =
+    <A extends readonly unknown[]>(work: (...args: A) => void) =>
+    (...args: A): void => {
+      try {
+        work(...args);
+      } catch (error) {
+        end(error);
+      }
+    };
+
+  /** Marks stand behind the events before them, and some of those may still be in the stream's own buffer. */
+  function settleMarks(subscription: AllStreamSubscription): void {
+    if (subscription.readableLength > 0) return;
+    const point = checkpoint === undefined ? undefined : toResumePoint(checkpoint);
+    if (point !== undefined) queue.push({ kind: 'checkpoint', point });
+    if (caughtUp) queue.push({ kind: 'caught_up' });
+    checkpoint = undefined;
+    caughtUp = false;
+    wakeUp();
+  }
+
+  const filter = streamNameFilter({
+    prefixes: [prefix],
+    maxSearchWindow: searchWindow,
+    checkpointInterval: 1,
+    checkpointReached: guarded((_: unknown, position: Position) => {
+      checkpoint = position;
+      settleMarks(subscription);
+    }),
+  });
+  const subscription = lease.client.subscribeToAll({
+    fromPosition: after === 'start' ? START : toPosition(after),
+    filter,
+  });
+  subscription.on('error', end);
+  subscription.on('end', () => end(new Error('the event store ended the subscription')));
+  subscription.on('close', () => end(new Error('the event store closed the subscription')));
+  subscription.on('confirmation', () => clearTimeout(unconfirmed));
+  subscription.on(
+    'caughtUp',
+    guarded(() => {
+      caughtUp = true;
+      settleMarks(subscription);
+    }),
+  );
+  subscription.on(
+    'data',
+    guarded((resolved: ResolvedEvent) => {
+      if (ended !== undefined) return;
+      const event = toRecordedEvent(resolved);
+      // A mark that waited here may lie before or behind this event: the event's own position says enough.
+      checkpoint = undefined;
+      if (event !== undefined) {
+        queue.push({ kind: 'event', event, bytes: jsonSize(event.data) + jsonSize(event.metadata) });
+      }
+      if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
+      settleMarks(subscription);
+    }),
+  );
+  const onAbort = (): void => wakeUp();
+  signal.addEventListener('abort', onAbort);
+
+  return {
+    async next() {
+      // What was delivered before the end is handed out before it: the next subscription begins behind it.
+      while (queue.length() === 0 && !signal.aborted) {
+        if (ended !== undefined) throw ended.error;
+        await new Promise<void>((resolve) => {
+          wakeUp = resolve;
+        });
+      }
+      if (signal.aborted) return [];
+      const taken = queue.take();
+      const isLow = queue.length() <= queueLow && queue.bytes() <= queueBytesHigh / 2;
+      if (isLow && subscription.isPaused()) subscription.resume();
+      return joined(taken);
+    },
+    async close() {
+      clearTimeout(unconfirmed);
+      signal.removeEventListener('abort', onAbort);
+      // What the client still emits must find a listener for errors, and nothing else.
+      subscription.removeAllListeners('data');
+      subscription.resume();
+      await withDeadline(subscription.unsubscribe(), disposeMs).catch(() => undefined);
+    },
+  };
+}
