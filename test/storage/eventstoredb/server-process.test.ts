@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
+import { followLog } from '../../../src/storage/follow.js';
 import { startChild, type Child } from '../children/start-child.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
 import { temporaryFolder } from '../contract/temporary-folder.js';
@@ -66,3 +67,40 @@ it('gets through when the server is stopped for a moment and goes on', async () 
   expect(await late).toEqual({ kind: 'appended', revision: 2 });
   expect(await readAll(store, 'svc-a')).toHaveLength(3);
 });
+
+it('answers everybody when the server hangs under load, and leaves no failure that nobody handles', async () => {
+  const appends = Array.from({ length: 200 }, (_, index) => ({
+    stream: `svc-${index}`,
+    events: commandOf(1, { text: 'x'.repeat(50_000) }),
+  }));
+  await appendAtEnd(store, 'svc-a', commandOf(1));
+  child.process.kill('SIGSTOP');
+  const outcomes = await Promise.all(appends.map(({ stream, events }) => store.append(stream, 'no_stream', events)));
+  expect(outcomes.every(({ kind }) => kind === 'unknown' || kind === 'unavailable')).toBe(true);
+  child.process.kill('SIGCONT');
+  for (const { stream, events } of appends) {
+    expect(await appendSurely(store, stream, 'no_stream', events)).toEqual({ kind: 'appended', revision: 0 });
+  }
+}, 120_000);
+
+it('notices by itself that the server of a quiet subscription hangs, and goes on behind the last event', async () => {
+  await appendAtEnd(store, 'svc-a', commandOf(2));
+  const stop = new AbortController();
+  const kinds: string[] = [];
+  const revisions: number[] = [];
+  const following = (async () => {
+    for await (const item of followLog(store, { prefix: 'svc-', after: 'start', signal: stop.signal })) {
+      kinds.push(item.kind);
+      if (item.kind !== 'commands') continue;
+      revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
+    }
+  })();
+  await expect.poll(() => kinds, { timeout: 20_000 }).toContain('caught_up');
+  child.process.kill('SIGSTOP');
+  await expect.poll(() => kinds, { timeout: 40_000 }).toContain('dropped');
+  child.process.kill('SIGCONT');
+  await appendAtEnd(store, 'svc-a', commandOf(2));
+  await expect.poll(() => revisions, { timeout: 40_000 }).toEqual([0, 1, 2, 3]);
+  stop.abort();
+  await following;
+}, 120_000);

@@ -195,7 +195,7 @@ describe('subscriptions to EventStoreDB', () => {
     });
   });
 
-  it('bound their items, and what they hold, in bytes too', async () => {
+  it('bound their items in bytes too', async () => {
     house = await openHouse();
     const { batchBytes } = limits.storage;
     const text = 'x'.repeat(200_000);
