@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/kernel/limits.js';
 import type { ProposedEvent, RecordedEvent } from '../../../src/kernel/event.js';
+import { eventBytes } from '../../../src/storage/append-limits.js';
 import {
   lastRevision,
   type EventStore,
@@ -316,6 +317,23 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         });
         expect(events).toHaveLength(1300);
         expect(largest).toBeLessThanOrEqual(limits.storage.batchEvents);
+      });
+
+      it('bound a batch in bytes too', async () => {
+        const text = 'x'.repeat(200_000);
+        for (let index = 0; index < 10; index += 1) await appendAtEnd(store(), stream, commandOf(5, { text }));
+        let largest = 0;
+        const { events } = await collectLog(store(), prefix, 'start', (all, item) => {
+          const bytes = item.kind === 'events' ? item.events.map(eventBytes) : [];
+          // One event more, for those who notice the bound when they have passed it.
+          largest = Math.max(
+            largest,
+            bytes.slice(0, -1).reduce((sum, size) => sum + size, 0),
+          );
+          return all.length >= 50;
+        });
+        expect(events).toHaveLength(50);
+        expect(largest).toBeLessThanOrEqual(limits.storage.batchBytes);
       });
 
       it('end without an error when they are aborted', async () => {

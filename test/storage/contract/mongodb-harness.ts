@@ -18,15 +18,22 @@ const freshDatabase = (): string => `svc_test_${randomUUID().replaceAll('-', '')
 
 /**
  * Runs the tests on FerretDB, skipped with a word on standard error when it was not built, and on the server that
- * SVC_TEST_MONGODB_URL names, if it does. `server` answers with a URL, whatever its database.
+ * SVC_TEST_MONGODB_URL names, if it does. `server` answers with a URL, whatever its database; `kill` ends that
+ * server as a crash does and starts it again, where it is ours.
  */
-export function onMongoServers(suite: string, tests: (server: () => Promise<string>) => void): void {
+export function onMongoServers(
+  suite: string,
+  tests: (server: () => Promise<string>, kill?: () => Promise<void>) => void,
+): void {
   describe.skipIf(!ferretDbBuilt(suite))('on FerretDB', () => {
     let started: Promise<FerretDb> | undefined;
     afterAll(async () => {
       await (await started)?.close();
     });
-    tests(async () => (await (started ??= startFerretDb())).url);
+    tests(
+      async () => (await (started ??= startFerretDb())).url,
+      async () => (await started)?.restart(),
+    );
   });
   const named = process.env['SVC_TEST_MONGODB_URL'];
   if (named !== undefined && named !== '') {
@@ -59,15 +66,22 @@ export function mongoDatabase(server: string): MongoDatabase {
   };
 }
 
-export async function mongoDbHarness(server: string): Promise<ReadStoreHarness> {
+export async function mongoDbHarness(server: string, kill?: () => Promise<void>): Promise<ReadStoreHarness> {
   const database = mongoDatabase(server);
   let store = await database.open();
+  const reopen = async (): Promise<void> => {
+    await store.close();
+    store = await database.open();
+  };
   return {
     store: () => store,
-    async reopen() {
-      await store.close();
-      store = await database.open();
-    },
+    reopen,
+    ...(kill && {
+      async kill() {
+        await kill();
+        await reopen();
+      },
+    }),
     close: database.close,
   };
 }

@@ -21,6 +21,8 @@ import { naiveQuery, type PlainDocument } from './query-oracle.js';
 export interface ReadStoreHarness {
   store(): ReadStore;
   reopen(): Promise<void>;
+  /** Ends the store's process or server as a crash does, then makes `store()` usable again. */
+  kill?(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -484,6 +486,29 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         await again.write([put('c', 2, { n: 3 })]);
         expect(await again.get('c')).toBeUndefined();
         await store().ping();
+      });
+
+      it('have all that was acknowledged when the store is killed', async (context) => {
+        if (harness.kill === undefined) return context.skip();
+        const nodes = await store().collection(spec([['n']]));
+        await nodes.write([put('a', 1, { n: 1 }), put('b', 2, { n: 2 }), del('c', 3)]);
+        await nodes.set([{ id: 'd', fields: { n: 4 } }]);
+        expect(await nodes.insert('e', { owner: null })).toBe(true);
+        expect(await nodes.updateIf('e', { owner: null }, { owner: 'x' })).toBe(true);
+        const projection = `p${randomUUID()}`;
+        await store().saveCheckpoint(projection, 1, { commit: 7, prepare: 0 });
+        await store().activate(projection, 1);
+        const claim = { name: projection, holder: 'h', ttlMs: 60_000, data: 1 };
+        expect(await store().leases.acquire('k', claim)).toBe(true);
+        await harness.kill();
+        const again: Collection = await store().collection(nodes.spec);
+        expect((await again.find({ limit: 10 })).items.map(({ id }) => id)).toEqual(['a', 'b', 'd', 'e']);
+        expect((await again.get('e'))?.fields['owner']).toBe('x');
+        await again.write([put('c', 2, { n: 3 })]);
+        expect(await again.get('c')).toBeUndefined();
+        expect(await store().loadCheckpoint(projection, 1)).toEqual({ commit: 7, prepare: 0 });
+        expect(await store().activeVersion(projection)).toBe(1);
+        expect(await store().leases.acquire('k', { ...claim, holder: 'other' })).toBe(false);
       });
 
       it('keep the order and leave out the missing in getMany', async () => {

@@ -1,7 +1,10 @@
 /** Reads end, whatever the server or the consumer does, and leave nothing open on the connection. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/kernel/limits.js';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { createPlaces, readPlaces, subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
+import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 import { collectRead, commandOf, readAll } from '../contract/appending.js';
 import { openHouse, type House } from './house.js';
 
@@ -53,6 +56,23 @@ describe('reads from EventStoreDB', () => {
     // Those that found no place were told so, unless they were aborted first.
     expect((await refused).length).toBe(limits.eventStoreDb.subscriptions + 5);
     await expect.poll(() => house.server.subscriptions()).toBe(0);
+  });
+
+  it('are answered by the leader, also after it has changed: the node that was asked before may be behind', async () => {
+    const next = await startEventStoreDb();
+    try {
+      house = await openHouse();
+      await house.store.append('svc-a', 'no_stream', commandOf(1));
+      expect(await readAll(house.store, 'svc-a')).toHaveLength(1);
+      const writer = await openEventStoreDb({ url: next.url, logger: silentLogger });
+      await writer.append('svc-a', 'no_stream', commandOf(3));
+      house.server.faults.leader = { host: '127.0.0.1', port: next.port };
+      expect(await readAll(house.store, 'svc-a')).toHaveLength(3);
+      expect(await house.store.headPosition()).toBe(await writer.headPosition());
+      await writer.close();
+    } finally {
+      await next.close();
+    }
   });
 
   it('are a fault of the caller where the store would not understand them', async () => {
