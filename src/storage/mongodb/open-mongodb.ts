@@ -6,7 +6,7 @@
  * primary: what was answered survives an election. Used of the server: documents changed one at a time, unique ids,
  * indexes. Not used: transactions, change streams, TTL or partial indexes, updates by pipeline, renaming.
  */
-import { MongoClient, type MongoClientOptions } from 'mongodb';
+import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
@@ -26,11 +26,16 @@ export interface MongoDbOptions {
 
 const { mongo } = limits.storage;
 
+/** Given to the database too: there, unlike at the client, they hold whatever the URL says. */
+const concerns = {
+  writeConcern: { w: 'majority', journal: true, wtimeoutMS: mongo.majorityMs },
+  readConcern: new ReadConcern('majority'),
+  readPreference: 'primary',
+} as const;
+
 const clientOptions: MongoClientOptions = {
   appName: 'gateway-control-service',
-  writeConcern: { w: 'majority', journal: true, wtimeoutMS: mongo.majorityMs },
-  readConcern: { level: 'majority' },
-  readPreference: 'primary',
+  ...concerns,
   retryReads: true,
   retryWrites: true,
   serverSelectionTimeoutMS: mongo.selectionMs,
@@ -72,7 +77,7 @@ function tellOutages(client: MongoClient, logger: Logger): void {
 export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<ReadStore> {
   assertNamesDatabase(url);
   const client = new MongoClient(url, clientOptions);
-  const db = client.db();
+  const db = client.db(undefined, concerns);
   const leases = db.collection<MongoLease>(ownCollections.leases);
   const prepare = answerUnavailable(async () => {
     await client.connect();

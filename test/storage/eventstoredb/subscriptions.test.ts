@@ -46,20 +46,16 @@ describe('subscriptions to EventStoreDB', () => {
     house = await openHouse();
     // In the middle of every second command.
     house.server.faults.dropAfter = 7;
-    const end = new AbortController();
-    const kinds = new Set<string>();
     const revisions: number[] = [];
-    for await (const item of followLog(house.store, { prefix: 'svc-', after: 'start', signal: end.signal })) {
-      kinds.add(item.kind);
-      if (item.kind === 'caught_up' && revisions.length === 0) void writeCommands(40, 5);
-      if (item.kind !== 'commands') continue;
-      revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
-      if (revisions.length >= 200) end.abort();
+    for await (const item of subscribe()) {
+      if (isCaughtUp(item) && revisions.length === 0) void writeCommands(40, 5);
+      if (item.kind !== 'events') continue;
+      revisions.push(...item.events.map(({ revision }) => revision));
+      if (revisions.length >= 200) break;
     }
     expect(revisions).toEqual(Array.from({ length: 200 }, (_, revision) => revision));
     expect(house.lines.filter(({ level }) => level === 'debug').length).toBeGreaterThan(3);
     expect(house.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
-    expect(kinds).not.toContain('dropped');
   });
 
   it('that are dropped as too slow before every event throw in the end', async () => {
@@ -206,9 +202,10 @@ describe('subscriptions to EventStoreDB', () => {
     for await (const item of subscribe()) {
       if (item.kind !== 'events') continue;
       expect(item.events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(batchBytes);
+      // What comes meanwhile waits, and would be one item.
+      if (events === 0) await delay(3000);
       events += item.events.length;
       if (events >= count) break;
-      await delay(30);
     }
   });
 

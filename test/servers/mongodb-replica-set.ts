@@ -1,0 +1,189 @@
+/**
+ * A replica set of two for tests: two addresses before one FerretDB, of which one says that it is the primary. As the
+ * members of a real one they refuse what the primary alone may do, change roles, lose answers, and know a write that is
+ * repeated under its number. Not replication: both have the same documents at once.
+ */
+import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { BSON, ObjectId, type Document } from 'mongodb';
+import { startFerretDb } from './ferretdb-process.js';
+
+export interface MongoReplicaSet {
+  /** `mongodb://a,b/database?replicaSet=…` */
+  url(database: string, options?: string): string;
+  /** The other member is the primary from now on; connections are kept, as since MongoDB 4.2. */
+  failOver(): void;
+  faults: {
+    /** So many writes are done, and their connection is cut instead of an answer. */
+    loseAnswers: number;
+    /** So many writes are done and not taken by a majority in time. */
+    noMajority: number;
+    /** Without sessions the driver repeats nothing by itself: a server without retryable writes. */
+    sessions: boolean;
+  };
+  /** Commands that the members were sent, but for greetings. */
+  readonly seen: Document[];
+  close(): Promise<void>;
+}
+
+const writes = new Set(['insert', 'update', 'delete', 'create', 'createIndexes', 'drop', 'dropDatabase']);
+const greetings = new Set(['hello', 'ismaster', 'isMaster']);
+const headerBytes = 16;
+const opReply = 1;
+const opMsg = 2013;
+
+/** The document of a message begins here. */
+const documentAt = (message: Buffer): number => (message.readInt32LE(12) === opReply ? 36 : headerBytes + 5);
+
+/** As it is, with the kinds of its numbers; `promoted` turns them into those of JavaScript. */
+function documentOf(message: Buffer, promoted = false): Document {
+  const at = documentAt(message);
+  const bytes = message.subarray(at, at + message.readInt32LE(at));
+  return BSON.deserialize(bytes, { promoteValues: promoted, promoteLongs: promoted, promoteBuffers: false });
+}
+
+/** The same message with another document; what follows the document is kept. */
+function withDocument(message: Buffer, document: Document): Buffer {
+  const at = documentAt(message);
+  const next = Buffer.concat([
+    message.subarray(0, at),
+    BSON.serialize(document, { ignoreUndefined: true }),
+    message.subarray(at + message.readInt32LE(at)),
+  ]);
+  next.writeInt32LE(next.length, 0);
+  return next;
+}
+
+function answerTo(request: Buffer, document: Document): Buffer {
+  const header = Buffer.alloc(headerBytes + 5);
+  header.writeInt32LE(request.readInt32LE(4), 8);
+  header.writeInt32LE(opMsg, 12);
+  const answer = Buffer.concat([header, BSON.serialize(document)]);
+  answer.writeInt32LE(answer.length, 0);
+  return answer;
+}
+
+/** Calls with each whole message, one after the other. */
+function onMessages(socket: Socket, handle: (message: Buffer) => Promise<void>): void {
+  let buffered = Buffer.alloc(0);
+  let work = Promise.resolve();
+  socket.on('error', () => undefined);
+  socket.on('data', (data) => {
+    buffered = Buffer.concat([buffered, data]);
+    while (buffered.length >= 4 && buffered.length >= buffered.readInt32LE(0)) {
+      const message = Buffer.from(buffered.subarray(0, buffered.readInt32LE(0)));
+      buffered = buffered.subarray(message.length);
+      work = work.then(() => handle(message)).catch(() => void socket.destroy());
+    }
+  });
+}
+
+/** Needs FerretDB to be built. @throws Error when it does not start */
+export async function startMongoReplicaSet(): Promise<MongoReplicaSet> {
+  const server = await startFerretDb();
+  const inner = Number(/:(\d+)$/.exec(server.url)?.[1]);
+  const faults = { loseAnswers: 0, noMajority: 0, sessions: true };
+  const seen: Document[] = [];
+  const members: Server[] = [];
+  const ports: number[] = [];
+  const sockets = new Set<Socket>();
+  /** What was answered to writes that have a number. */
+  const numbered = new Map<string, Buffer>();
+  let primary = 0;
+  let election = 1;
+
+  const nameOf = (member: number): string => `127.0.0.1:${ports[member]}`;
+  const greeting = (member: number): Document => ({
+    setName: 'rs0',
+    setVersion: 1,
+    hosts: ports.map((_, at) => nameOf(at)),
+    me: nameOf(member),
+    primary: nameOf(primary),
+    ismaster: member === primary,
+    isWritablePrimary: member === primary,
+    secondary: member !== primary,
+    ...(member === primary ? { electionId: new ObjectId(election.toString(16).padStart(24, '0')) } : {}),
+    logicalSessionTimeoutMinutes: faults.sessions ? 30 : undefined,
+  });
+
+  async function relay(member: number, client: Socket): Promise<void> {
+    sockets.add(client);
+    const upstream = connect(inner, '127.0.0.1');
+    sockets.add(upstream);
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
+    let answered = (_: Buffer): void => undefined;
+    onMessages(upstream, async (message) => answered(message));
+    const ask = (request: Buffer): Promise<Buffer> =>
+      new Promise((resolve) => {
+        answered = resolve;
+        upstream.write(request);
+      });
+
+    onMessages(client, async (request) => {
+      // The first greeting may come in the old form; FerretDB's answer has the form that it asks for.
+      const command = request.readInt32LE(12) === opMsg ? documentOf(request) : { hello: 1 };
+      const [name = ''] = Object.keys(command);
+      if (greetings.has(name)) {
+        const answer = await ask(request.readInt32LE(12) === opMsg ? withDocument(request, plain(command)) : request);
+        client.write(withDocument(answer, { ...documentOf(answer), ...greeting(member) }));
+        return;
+      }
+      if (name === 'endSessions') return void client.write(answerTo(request, { ok: 1 }));
+      seen.push(documentOf(request, true));
+      if (member !== primary) {
+        const retry = command['txnNumber'] === undefined ? {} : { errorLabels: ['RetryableWriteError'] };
+        const refusal = writes.has(name)
+          ? { code: 10107, codeName: 'NotWritablePrimary', errmsg: 'not primary', ...retry }
+          : { code: 13435, codeName: 'NotPrimaryNoSecondaryOk', errmsg: 'not primary and secondaryOk=false' };
+        return void client.write(answerTo(request, { ok: 0, ...refusal }));
+      }
+      const key =
+        command['txnNumber'] === undefined
+          ? undefined
+          : `${command['lsid'].id.toString('hex')} ${command['txnNumber']}`;
+      const known = key === undefined ? undefined : numbered.get(key);
+      let document =
+        known === undefined ? documentOf(await ask(withDocument(request, plain(command)))) : documentOf(known);
+      if (writes.has(name) && faults.noMajority > 0) {
+        faults.noMajority -= 1;
+        const wtimeout = { code: 64, codeName: 'WriteConcernFailed', errmsg: 'waiting for replication timed out' };
+        document = { ...document, writeConcernError: { ...wtimeout, errInfo: { wtimeout: true } } };
+      }
+      const answer = answerTo(request, document);
+      if (key !== undefined) numbered.set(key, answer);
+      if (writes.has(name) && faults.loseAnswers > 0) {
+        faults.loseAnswers -= 1;
+        client.destroy();
+        return;
+      }
+      client.write(answer);
+    });
+  }
+
+  for (let member = 0; member < 2; member += 1) {
+    const front = createServer((socket) => void relay(member, socket));
+    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+    ports.push((front.address() as AddressInfo).port);
+    members.push(front);
+  }
+  return {
+    url: (database, options = '') => `mongodb://${nameOf(0)},${nameOf(1)}/${database}?replicaSet=rs0${options}`,
+    failOver() {
+      primary = 1 - primary;
+      election += 1;
+    },
+    faults,
+    seen,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      for (const member of members) member.close();
+      await server.close();
+    },
+  };
+}
+
+/** A command without what FerretDB does not know. */
+function plain(command: Document): Document {
+  const { lsid: _session, txnNumber: _number, $clusterTime: _time, ...rest } = command;
+  return rest;
+}

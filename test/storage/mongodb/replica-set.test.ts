@@ -1,0 +1,144 @@
+/** The read store on a replica set: what it asks of the servers, and what an election or a lost answer is to callers. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceError } from '../../../src/kernel/errors.js';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import { openMongoDb } from '../../../src/storage/mongodb/open-mongodb.js';
+import type { Collection, CollectionSpec, ReadStore } from '../../../src/storage/read-store.js';
+import { ferretDbBuilt } from '../../servers/ferretdb-process.js';
+import { startMongoReplicaSet, type MongoReplicaSet } from '../../servers/mongodb-replica-set.js';
+
+const spec: CollectionSpec = { name: 'kept', version: 1, indexes: [{ fields: ['n'] }] };
+const codeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.code : error);
+
+describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica set', () => {
+  let set: MongoReplicaSet;
+  let store: ReadStore;
+  let collection: Collection;
+  async function open(options = ''): Promise<void> {
+    store = await openMongoDb({ url: set.url('replicas', options), logger: silentLogger });
+    collection = await store.collection(spec);
+    set.seen.length = 0;
+  }
+  beforeEach(async () => {
+    set = await startMongoReplicaSet();
+  });
+  afterEach(async () => {
+    await store?.close();
+    await set.close();
+  });
+  /** Repeats a call until it is not `unavailable`: every other failure fails the test. */
+  async function persist<T>(call: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await call();
+      } catch (error) {
+        expect(codeOf(error)).toBe('unavailable');
+        if (attempt > 200) throw error;
+        await delay(20);
+      }
+    }
+  }
+
+  it('is written to a majority and its journal and read of what a majority has, whatever the URL says', async () => {
+    await open('&w=1&journal=false&wtimeoutMS=1&readConcernLevel=local&readPreference=secondaryPreferred');
+    await collection.write([{ kind: 'put', id: 'a', position: 1, fields: { n: 1 } }]);
+    await collection.insert('b', { n: 2 });
+    await collection.updateIf('b', { n: 2 }, { n: 3 });
+    await collection.find({ limit: 5 });
+    await store.leases.take('k', { name: 'n', holder: 'h', ttlMs: 1000, data: null });
+    await store.saveCheckpoint('p', 1, { commit: 1, prepare: 1 });
+    const writing = set.seen.filter((command) => 'insert' in command || 'update' in command);
+    expect(writing.length).toBeGreaterThan(4);
+    for (const { writeConcern } of writing)
+      expect(writeConcern).toMatchObject({ w: 'majority', j: true, wtimeout: 10_000 });
+    const reading = set.seen.filter((command) => 'find' in command || 'aggregate' in command);
+    expect(reading.length).toBeGreaterThan(2);
+    for (const { readConcern } of reading) expect(readConcern).toEqual({ level: 'majority' });
+    // None was sent to a member that does not take writes, and none is a transaction.
+    expect(set.seen.filter(({ startTransaction }) => startTransaction !== undefined)).toEqual([]);
+  });
+
+  it('that elects another primary is used at once: writes that were refused are sent there, once', async () => {
+    await open();
+    for (let round = 1; round <= 6; round += 1) {
+      set.failOver();
+      expect(await persist(() => collection.insert(`i${round}`, { n: round }))).toBe(true);
+      expect(await persist(() => collection.write([{ kind: 'put', id: 'a', position: round, fields: {} }]))).toBe(1);
+      expect((await persist(() => collection.get(`i${round}`)))?.fields).toEqual({ n: round });
+      const claim = { name: 'n', holder: 'h', ttlMs: 60_000, data: round };
+      expect(await persist(() => store.leases.acquire('k', claim))).toBe(true);
+    }
+    expect(await collection.count()).toBe(7);
+  }, 60_000);
+
+  it('loses nothing that was acknowledged over elections under load', async () => {
+    await open();
+    const acknowledged: string[] = [];
+    let over = false;
+    const writers = [0, 1, 2].map(async (writer) => {
+      for (let at = 0; !over; at += 1) {
+        const id = `${writer}-${at}`;
+        try {
+          await collection.write([{ kind: 'put', id, position: at, fields: { n: at } }]);
+          acknowledged.push(id);
+        } catch (error) {
+          expect(codeOf(error)).toBe('unavailable');
+          await delay(10);
+        }
+      }
+    });
+    for (let election = 0; election < 5; election += 1) {
+      await delay(150);
+      set.failOver();
+    }
+    const before = acknowledged.length;
+    await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(before + 10);
+    over = true;
+    await Promise.all(writers);
+    expect((await collection.getMany(acknowledged)).map(({ id }) => id)).toEqual(acknowledged);
+  }, 60_000);
+
+  it('that loses the answer to a write answers the repeat under the same number like the first try', async () => {
+    await open();
+    for (let round = 0; round < 5; round += 1) {
+      set.faults.loseAnswers = 1;
+      expect(await collection.insert(`i${round}`, { n: round })).toBe(true);
+      set.faults.loseAnswers = 1;
+      expect(await collection.updateIf(`i${round}`, { n: round }, { n: -1 })).toBe(true);
+    }
+  });
+
+  it('without retryable writes is unavailable when an answer is lost or the primary is another, and then works', async () => {
+    set.faults.sessions = false;
+    await open();
+    set.faults.loseAnswers = 1;
+    await expect(collection.insert('a', {})).rejects.toMatchObject({ code: 'unavailable' });
+    expect((await persist(() => collection.get('a')))?.id).toBe('a');
+    set.failOver();
+    await expect(collection.insert('b', {})).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await persist(() => collection.insert('b', {}))).toBe(true);
+  });
+
+  it('of which no majority takes a write in time is unavailable: what one member has may be rolled back', async () => {
+    await open();
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => collection.write([{ kind: 'put', id: 'a', position: 1, fields: {} }]),
+      () => collection.write([{ kind: 'put', id: 'a', position: 2, fields: {} }]),
+      () => collection.set([{ id: 's', fields: {} }]),
+      () => collection.insert('b', {}),
+      () => collection.updateIf('b', {}, { n: 1 }),
+      () => store.saveCheckpoint('p', 1, { commit: 1, prepare: 1 }),
+      () => store.saveCheckpoint('p', 1, { commit: 2, prepare: 1 }),
+      () => store.activate('p', 1),
+      () => store.leases.acquire('k', { name: 'n', holder: 'h', ttlMs: 60_000, data: 1 }),
+      () => collection.remove(['s']),
+      () => collection.purgeTombstones(1),
+    ];
+    for (const call of calls) {
+      set.faults.noMajority = 1;
+      await expect(call()).rejects.toMatchObject({ code: 'unavailable' });
+      expect(set.faults.noMajority).toBe(0);
+    }
+  });
+});
