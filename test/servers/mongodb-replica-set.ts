@@ -19,6 +19,8 @@ export interface MongoReplicaSet {
     noMajority: number;
     /** Without sessions the driver repeats nothing by itself: a server without retryable writes. */
     sessions: boolean;
+    /** How much later it is there than here. */
+    clockAheadMs: number;
   };
   /** Commands that the members were sent, but for greetings. */
   readonly seen: Document[];
@@ -81,7 +83,7 @@ function onMessages(socket: Socket, handle: (message: Buffer) => Promise<void>):
 export async function startMongoReplicaSet(): Promise<MongoReplicaSet> {
   const server = await startFerretDb();
   const inner = Number(/:(\d+)$/.exec(server.url)?.[1]);
-  const faults = { loseAnswers: 0, noMajority: 0, sessions: true };
+  const faults = { loseAnswers: 0, noMajority: 0, sessions: true, clockAheadMs: 0 };
   const seen: Document[] = [];
   const members: Server[] = [];
   const ports: number[] = [];
@@ -101,6 +103,7 @@ export async function startMongoReplicaSet(): Promise<MongoReplicaSet> {
     ismaster: member === primary,
     isWritablePrimary: member === primary,
     secondary: member !== primary,
+    localTime: new Date(Date.now() + faults.clockAheadMs),
     ...(member === primary ? { electionId: new ObjectId(election.toString(16).padStart(24, '0')) } : {}),
     logicalSessionTimeoutMinutes: faults.sessions ? 30 : undefined,
   });

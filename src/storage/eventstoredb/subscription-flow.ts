@@ -158,6 +158,8 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       }
       if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
       settleMarks(subscription);
+      // Also when more is in the stream's buffer: a flow that is stopped brings nothing until somebody takes.
+      wakeUp();
     }),
   );
   const onAbort = (): void => wakeUp();

@@ -1,0 +1,62 @@
+/** How much of a subscription is held for a consumer that does not come: bounded in events, and in bytes. */
+import { Readable } from 'node:stream';
+import type { EventStoreDBClient } from '@eventstore/db-client';
+import { expect, it } from 'vitest';
+import { limits } from '../../../src/kernel/limits.js';
+import { openFlow } from '../../../src/storage/eventstoredb/subscription-flow.js';
+
+/** A client whose subscription has `count` events at hand at once, as the client package hands them out. */
+function clientWith(count: number, text: string): { client: EventStoreDBClient; taken(): number } {
+  let taken = 0;
+  const subscription = new Readable({
+    objectMode: true,
+    read() {
+      if (taken >= count) return;
+      const revision = BigInt(taken);
+      const position = { commit: revision, prepare: revision };
+      const event = {
+        isJson: true,
+        streamId: 'svc-a',
+        id: 'x',
+        type: 'T',
+        revision,
+        position,
+        data: { text },
+        metadata: {},
+      };
+      taken += 1;
+      this.push({ event });
+    },
+  });
+  const stream = Object.assign(subscription, { unsubscribe: async () => void subscription.destroy() });
+  return { client: { subscribeToAll: () => stream } as unknown as EventStoreDBClient, taken: () => taken };
+}
+
+const { queueHigh, queueBytesHigh } = limits.eventStoreDb;
+
+it.each([
+  { what: 'events', text: '', count: queueHigh * 3, held: queueHigh },
+  { what: 'bytes', text: 'x'.repeat(200_000), count: 300, held: queueBytesHigh / 200_000 },
+])('stops the flow when so many $what wait, and loses none of them', async ({ text, count, held }) => {
+  const { client, taken } = clientWith(count, text);
+  const stop = new AbortController();
+  const flow = openFlow({ client }, { prefix: 'svc-', after: 'start', signal: stop.signal });
+  let before = -1;
+  // Everything that it takes without a consumer.
+  while (taken() > before) {
+    before = taken();
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(taken()).toBeGreaterThanOrEqual(Math.floor(held));
+  // And what the stream itself has read ahead.
+  expect(taken()).toBeLessThan(held + 64);
+  let next = 0n;
+  while (next < BigInt(count)) {
+    for (const item of await flow.next()) {
+      if (item.kind !== 'events') continue;
+      for (const { revision } of item.events) expect(BigInt(revision)).toBe(next++);
+    }
+  }
+  stop.abort();
+  await flow.close();
+});
