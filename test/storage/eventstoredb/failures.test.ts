@@ -1,8 +1,10 @@
 /** Each error that real servers and the client were seen to give, and what it says about an append. */
+import type { ResolvedEvent } from '@eventstore/db-client';
 import { describe, expect, it } from 'vitest';
 import { connectionString } from '../../../src/storage/eventstoredb/connection.js';
 import { classicCredentials } from '../../../src/storage/eventstoredb/batch-path.js';
-import { appendFailure } from '../../../src/storage/eventstoredb/failure.js';
+import { toRecordedEvent } from '../../../src/storage/eventstoredb/events.js';
+import { appendFailure, isTooSlow } from '../../../src/storage/eventstoredb/failure.js';
 import { toNumber, toPosition, toResumePoint } from '../../../src/storage/eventstoredb/positions.js';
 
 /** As the client throws them: its own classes set `type`, a raw error of the connection has a `code` only. */
@@ -23,6 +25,8 @@ describe('an error of an append', () => {
     ['connection dropped', commandError('unavailable', '14 UNAVAILABLE: Connection dropped'), 'unknown'],
     ['deadline of the server', commandError('deadline-exceeded'), 'unknown'],
     ['commit timeout', commandError('timeout', '10 ABORTED: Operation timed out: Commit phase timeout.'), 'unknown'],
+    ['election', commandError('timeout', '10 ABORTED: Operation timed out: Request canceled by server'), 'unknown'],
+    ['probe that failed', Object.assign(new Error('13 INTERNAL: Received RST_STREAM'), { code: 13 }), 'not_written'],
     ['reset stream', commandError('unknown', '13 INTERNAL: Received RST_STREAM with code 0'), 'unknown'],
     ['cancelled', commandError('cancelled', '1 CANCELLED: Cancelled on client'), 'unknown'],
     ['anything else', new Error('something new'), 'unknown'],
@@ -73,7 +77,25 @@ describe('the URL of the store', () => {
   });
 });
 
+describe('the end of a subscription', () => {
+  it('is an everyday event only when the server says that the consumer is too slow', () => {
+    const slow = '10 ABORTED: Operation timed out: Consumer too slow to handle event while live.';
+    expect(isTooSlow(commandError('timeout', slow))).toBe(true);
+    expect(isTooSlow(commandError('timeout', '10 ABORTED: Operation timed out.'))).toBe(false);
+    expect(isTooSlow(commandError('unavailable', '14 UNAVAILABLE: Connection dropped'))).toBe(false);
+  });
+});
+
 describe('positions', () => {
+  it('of events are those of the record, else of the answer, and an event without any is refused', () => {
+    const event = { isJson: true, type: 'T', streamId: 'svc-a', id: 'i', revision: 1n, data: {}, metadata: {} };
+    const resolved = (more: object, commitPosition?: bigint) =>
+      ({ event: { ...event, ...more }, commitPosition }) as unknown as ResolvedEvent;
+    expect(toRecordedEvent(resolved({ position: { commit: 7n, prepare: 7n } }))?.position).toBe(7);
+    expect(toRecordedEvent(resolved({}, 8n))?.position).toBe(8);
+    expect(() => toRecordedEvent(resolved({}))).toThrow(RangeError);
+  });
+
   it('are refused from 2^53 on and keep both halves', () => {
     expect(toNumber(2n ** 53n - 1n)).toBe(Number.MAX_SAFE_INTEGER);
     expect(() => toNumber(2n ** 53n)).toThrow(RangeError);
