@@ -11,7 +11,7 @@ import { recordingLogger, type LogLine } from './house.js';
 
 const ids = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);
 
-describe('a cluster', () => {
+describe('a cluster', { timeout: 90_000 }, () => {
   let cluster: EventStoreDbCluster;
   let store: EventStore;
   let lines: LogLine[];
@@ -135,7 +135,7 @@ describe('a cluster', () => {
         .catch(() => 0);
     await expect.poll(read, { timeout: 40_000 }).toBe(3);
     expect(leader!.log.stream('svc-a')?.events).toHaveLength(3);
-  }, 90_000);
+  });
 
   it('is followed without a gap or a repeat over a change of leader and the loss of a node', async () => {
     const stop = new AbortController();

@@ -8,7 +8,7 @@ import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 import { collectRead, commandOf, readAll } from '../contract/appending.js';
 import { openHouse, type House } from './house.js';
 
-describe('reads from EventStoreDB', () => {
+describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   let house: House;
   afterEach(async () => {
     await house.close();

@@ -14,7 +14,7 @@ const eventsOf = (items: readonly LogItem[]): RecordedEvent[] =>
   items.flatMap((item) => (item.kind === 'events' ? item.events : []));
 const isCaughtUp = (item: LogItem): boolean => item.kind === 'caught_up';
 
-describe('subscriptions to EventStoreDB', () => {
+describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   let house: House;
   const stop = new AbortController();
   const subscribe = (after: ResumePoint | 'start' = 'start'): AsyncIterable<LogItem> =>
