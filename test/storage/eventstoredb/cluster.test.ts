@@ -25,6 +25,15 @@ describe('a cluster', { timeout: 90_000 }, () => {
     await cluster.close();
   });
   const away = (): Promise<unknown> => Promise.all(cluster.nodes.map((node) => node.refuse()));
+  /** Connections that were refused for a while are tried again by the gRPC library in its own time, some seconds. */
+  const workingAgain = (): Promise<unknown> => {
+    const ping = (): Promise<boolean> =>
+      store.ping().then(
+        () => true,
+        () => false,
+      );
+    return expect.poll(ping, { timeout: 40_000 }).toBe(true);
+  };
   const back = (): Promise<unknown> => Promise.all(cluster.nodes.map((node) => node.listen()));
 
   it('is written and read at its leader only, although the first address is that of a follower', async () => {
@@ -92,6 +101,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
       await expect(readAll(store, 'svc-a')).rejects.toMatchObject({ code: 'unavailable' });
       await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
       await back();
+      await workingAgain();
       expect(await appendAtEnd(store, 'svc-a', commandOf(1))).toBe(round);
       expect(await readAll(store, 'svc-a')).toHaveLength(round + 1);
       await store.ping();
@@ -112,6 +122,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
       expect(performance.now() - started).toBeLessThan(limits.events.appendTimeoutMs);
     }
     for (const node of cluster.nodes) node.faults.noNodes = false;
+    await workingAgain();
     await appendAtEnd(store, 'svc-a', commandOf(1));
     await store.ping();
   });
