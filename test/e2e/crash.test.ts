@@ -1,6 +1,6 @@
 /**
  * kill -9 at any moment: after each restart every acknowledged command is there, none is half there, and no generation
- * has gone back. Twenty kills of the real service under load.
+ * has gone back. Twenty kills of the real service under load on embedded stores, six on external ones, which are slower.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,9 +10,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
-
-const kills = 20;
-const callers = 8;
+import { onStorePairs } from '../support/store-pairs.js';
+import type { StorePair } from '../support/store-pairs.js';
 
 interface Item {
   readonly id: string;
@@ -28,19 +27,6 @@ interface UpstreamItem extends Item {
   readonly endpoint: string;
 }
 
-let folder: string;
-let service: ServiceProcess;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-crash-'));
-  service = await prepareService({ dataDir: folder, env: { SVC_LOG_LEVEL: 'warn' } });
-});
-
-afterAll(async () => {
-  await service.stop();
-  await rm(folder, { recursive: true, force: true });
-});
-
 async function listAll<T>(admin: RestClient, path: string): Promise<T[]> {
   const items: T[] = [];
   for (let page = 1; ; page += 1) {
@@ -50,80 +36,99 @@ async function listAll<T>(admin: RestClient, path: string): Promise<T[]> {
   }
 }
 
-test(`everything acknowledged survives ${kills} kills under load`, async () => {
-  /** What was acknowledged: name → endpoint of upstreams, ids of nodes, the version of the one node that all edit. */
-  const upstreams = new Map<string, string>();
-  const nodes = new Set<string>();
-  const generations = new Map<string, number>();
-  let counter = 0;
-  let editedVersion = 0;
-  let attempted = 0;
+onStorePairs('kill -9 under load', (stores) => {
+  const [kills, callers] = stores.external ? [6, 3] : [20, 8];
+  let folder: string;
+  let pair: StorePair;
+  let service: ServiceProcess;
 
-  async function load(admin: RestClient, edited: string, running: () => boolean): Promise<void> {
-    while (running()) {
-      const n = (counter += 1);
-      attempted += 1;
-      const name = `u-${n}`;
-      const endpoint = `127.0.0.1:${1000 + (n % 60_000)}`;
-      const created = await admin.call<Item>('POST', '/api/l4-upstreams', { name, endpoint });
-      upstreams.set(name, endpoint);
-      if (n % 3 === 0) {
-        const moved = `127.0.0.2:${1000 + (n % 60_000)}`;
-        await admin.call('PUT', `/api/l4-upstreams/${created.id}`, { endpoint: moved });
-        upstreams.set(name, moved);
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-crash-'));
+    pair = await stores.open();
+    service = await prepareService({ dataDir: folder, env: { ...pair.env, SVC_LOG_LEVEL: 'warn' } });
+  });
+
+  afterAll(async () => {
+    await service.stop();
+    await pair.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test(`everything acknowledged survives ${kills} kills under load`, async () => {
+    /** What was acknowledged: name → endpoint of upstreams, ids of nodes, the version of the one node that all edit. */
+    const upstreams = new Map<string, string>();
+    const nodes = new Set<string>();
+    const generations = new Map<string, number>();
+    let counter = 0;
+    let editedVersion = 0;
+    let attempted = 0;
+
+    async function load(admin: RestClient, edited: string, running: () => boolean): Promise<void> {
+      while (running()) {
+        const n = (counter += 1);
+        attempted += 1;
+        const name = `u-${n}`;
+        const endpoint = `127.0.0.1:${1000 + (n % 60_000)}`;
+        const created = await admin.call<Item>('POST', '/api/l4-upstreams', { name, endpoint });
+        upstreams.set(name, endpoint);
+        if (n % 3 === 0) {
+          const moved = `127.0.0.2:${1000 + (n % 60_000)}`;
+          await admin.call('PUT', `/api/l4-upstreams/${created.id}`, { endpoint: moved });
+          upstreams.set(name, moved);
+        }
+        if (n % 4 === 0) {
+          const node = await admin.call<NodeItem>('POST', '/api/nodes', { name: `n-${n}` });
+          nodes.add(node.id);
+          generations.set(node.id, node.generation);
+        }
+        if (n % 5 === 0) {
+          const node = await admin.call<NodeItem>('PUT', `/api/nodes/${edited}`, { labels: { step: String(n) } });
+          editedVersion = Math.max(editedVersion, node.version);
+        }
       }
-      if (n % 4 === 0) {
-        const node = await admin.call<NodeItem>('POST', '/api/nodes', { name: `n-${n}` });
-        nodes.add(node.id);
+    }
+    let edited: string | undefined;
+
+    for (let round = 0; round < kills; round += 1) {
+      await service.start();
+      const admin = await service.admin();
+      edited ??= (await admin.call<NodeItem>('POST', '/api/nodes', { name: 'edited', labels: { step: '0' } })).id;
+      const target = edited;
+
+      const found = new Map((await listAll<UpstreamItem>(admin, '/api/l4-upstreams')).map((item) => [item.name, item]));
+      for (const [name, endpoint] of upstreams) {
+        // An edit that was not acknowledged may have been written all the same; then it is there as a whole.
+        const port = endpoint.split(':')[1];
+        expect([endpoint, `127.0.0.2:${port}`], `${name} after kill ${round}`).toContain(found.get(name)?.endpoint);
+      }
+      const known = await listAll<NodeItem>(admin, '/api/nodes');
+      const byId = new Map(known.map((node) => [node.id, node]));
+      for (const id of nodes) expect(byId.has(id), `node ${id} after kill ${round}`).toBe(true);
+      // A node is two events, created and PSK issued: never one without the other.
+      for (const node of known) expect(node.psk_fingerprint, `the PSK of ${node.name}`).not.toBeNull();
+      for (const node of known) {
+        expect(node.generation).toBeGreaterThanOrEqual(generations.get(node.id) ?? 0);
         generations.set(node.id, node.generation);
       }
-      if (n % 5 === 0) {
-        const node = await admin.call<NodeItem>('PUT', `/api/nodes/${edited}`, { labels: { step: String(n) } });
-        editedVersion = Math.max(editedVersion, node.version);
-      }
-    }
-  }
-  let edited: string | undefined;
+      // Each event of the node grows its version: a lost edit would show as a lower one.
+      expect(byId.get(target)?.version).toBeGreaterThanOrEqual(editedVersion);
 
-  for (let round = 0; round < kills; round += 1) {
+      let running = true;
+      const loads = Array.from({ length: callers }, () =>
+        load(admin, target, () => running).catch(() => undefined /* the kill cuts whoever is waiting */),
+      );
+      await delay(150 + Math.random() * 450);
+      await service.kill();
+      running = false;
+      await Promise.all(loads);
+    }
+
     await service.start();
     const admin = await service.admin();
-    edited ??= (await admin.call<NodeItem>('POST', '/api/nodes', { name: 'edited', labels: { step: '0' } })).id;
-    const target = edited;
-
-    const found = new Map((await listAll<UpstreamItem>(admin, '/api/l4-upstreams')).map((item) => [item.name, item]));
-    for (const [name, endpoint] of upstreams) {
-      // An edit that was not acknowledged may have been written all the same; then it is there as a whole.
-      const port = endpoint.split(':')[1];
-      expect([endpoint, `127.0.0.2:${port}`], `${name} after kill ${round}`).toContain(found.get(name)?.endpoint);
-    }
-    const known = await listAll<NodeItem>(admin, '/api/nodes');
-    const byId = new Map(known.map((node) => [node.id, node]));
-    for (const id of nodes) expect(byId.has(id), `node ${id} after kill ${round}`).toBe(true);
-    // A node is two events, created and PSK issued: never one without the other.
-    for (const node of known) expect(node.psk_fingerprint, `the PSK of ${node.name}`).not.toBeNull();
-    for (const node of known) {
-      expect(node.generation).toBeGreaterThanOrEqual(generations.get(node.id) ?? 0);
-      generations.set(node.id, node.generation);
-    }
-    // Each event of the node grows its version: a lost edit would show as a lower one.
-    expect(byId.get(target)?.version).toBeGreaterThanOrEqual(editedVersion);
-
-    let running = true;
-    const loads = Array.from({ length: callers }, () =>
-      load(admin, target, () => running).catch(() => undefined /* the kill cuts whoever is waiting */),
-    );
-    await delay(150 + Math.random() * 450);
-    await service.kill();
-    running = false;
-    await Promise.all(loads);
-  }
-
-  await service.start();
-  const admin = await service.admin();
-  const all = await listAll<UpstreamItem>(admin, '/api/l4-upstreams');
-  expect(new Set(all.map((item) => item.name)).size).toBe(all.length);
-  expect(all.length).toBeGreaterThanOrEqual(upstreams.size);
-  expect(all.length).toBeLessThanOrEqual(attempted);
-  expect(upstreams.size, 'commands were acknowledged in every round').toBeGreaterThan(kills);
-}, 240_000);
+    const all = await listAll<UpstreamItem>(admin, '/api/l4-upstreams');
+    expect(new Set(all.map((item) => item.name)).size).toBe(all.length);
+    expect(all.length).toBeGreaterThanOrEqual(upstreams.size);
+    expect(all.length).toBeLessThanOrEqual(attempted);
+    expect(upstreams.size, 'commands were acknowledged in every round').toBeGreaterThan(kills);
+  }, 240_000);
+});

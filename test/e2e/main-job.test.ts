@@ -1,4 +1,7 @@
-/** The main job against the real service and real agents, as processes: enrol, deploy, relay, edit, revoke, restart. */
+/**
+ * The main job against the real service and real agents, as processes, on each pair of stores: enrol, deploy, relay,
+ * edit, revoke, restart.
+ */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -13,6 +16,8 @@ import type { RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
+import { onStorePairs } from '../support/store-pairs.js';
+import type { StorePair } from '../support/store-pairs.js';
 
 interface NodeView {
   readonly id: string;
@@ -27,168 +32,176 @@ interface NodeView {
   };
 }
 
-let folder: string;
-let service: ServiceProcess;
-let admin: RestClient;
-const agents = new Map<string, RunningProgram>();
-const targets: Server[] = [];
-const nodes = new Map<string, { readonly id: string; readonly psk: string }>();
+onStorePairs('the main job', (stores) => {
+  let folder: string;
+  let pair: StorePair;
+  let service: ServiceProcess;
+  let admin: RestClient;
+  const agents = new Map<string, RunningProgram>();
+  const targets: Server[] = [];
+  const nodes = new Map<string, { readonly id: string; readonly psk: string }>();
 
-async function target(name: string): Promise<number> {
-  const server = createServer((_request, response) => response.end(name));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  targets.push(server);
-  return (server.address() as AddressInfo).port;
-}
-
-const view = (name: string): Promise<NodeView> => admin.call<NodeView>('GET', `/api/nodes/${nodes.get(name)?.id}`);
-
-async function through(port: number): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${port}/`, {
-    headers: { connection: 'close' },
-    signal: AbortSignal.timeout(5_000),
-  });
-  return response.text();
-}
-
-function startAgent(name: string): void {
-  const node = nodes.get(name)!;
-  agents.set(
-    name,
-    startAgentProcess({ nodeId: node.id, controlEndpoint: service.controlEndpoint, controlPsk: node.psk }),
-  );
-}
-
-const converged = (name: string): Promise<NodeView> =>
-  eventually(`${name} runs its newest configuration`, async () => {
-    const node = await view(name);
-    return node.status === 'online' && node.apply.state === 'applied' ? node : undefined;
-  });
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-e2e-'));
-  service = await prepareService({ dataDir: folder });
-  await service.start();
-  admin = await service.admin();
-  await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
-  for (const name of ['a', 'b']) {
-    const made = await admin.call<{ id: string; control_psk: string }>('POST', '/api/nodes', {
-      name,
-      address: '127.0.0.1',
-    });
-    nodes.set(name, { id: made.id, psk: made.control_psk });
-    startAgent(name);
+  async function target(name: string): Promise<number> {
+    const server = createServer((_request, response) => response.end(name));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    targets.push(server);
+    return (server.address() as AddressInfo).port;
   }
-  await Promise.all([converged('a'), converged('b')]);
-}, 60_000);
 
-afterAll(async () => {
-  await Promise.all([...agents.values()].map((agent) => agent.stop()));
-  await service.stop();
-  for (const server of targets) server.close();
-  await rm(folder, { recursive: true, force: true });
-}, 60_000);
+  const view = (name: string): Promise<NodeView> => admin.call<NodeView>('GET', `/api/nodes/${nodes.get(name)?.id}`);
 
-test('a deployed chain carries traffic, an edit of its upstream arrives, and only the last hop is touched', async () => {
-  const [first, second] = [await target('first'), await target('second')];
-  const [entry, middle] = await freePorts(2);
-  const upstream = await admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
-    name: 'web',
-    endpoint: `127.0.0.1:${first}`,
-  });
-  const hops = [
-    { node_id: nodes.get('a')!.id, listen_addr: '127.0.0.1', listen_port: entry, outer: 'tcp', security: 'raw' },
-    { node_id: nodes.get('b')!.id, listen_addr: '127.0.0.1', listen_port: middle, outer: 'tcp', security: 'raw' },
-  ];
-  const body = { name: 'c', payload: 'tcp', hops, target: { upstream_id: upstream.id } };
-  const chain = await admin.call<{ id: string; status: string }>('POST', '/api/l4-chains', body);
-  expect(chain.status).toBe('draft');
-  const deployed = await admin.call<{ chain: { status: string }; deployment: { nodes: { state: string }[] } }>(
-    'POST',
-    `/api/l4-chains/${chain.id}/deploy?wait=applied`,
-  );
-  expect(deployed.chain.status).toBe('deployed');
-  expect(deployed.deployment.nodes.map((node) => node.state)).toEqual(['applied', 'applied']);
-  expect(await through(entry!)).toBe('first');
+  async function through(port: number): Promise<string> {
+    const response = await fetch(`http://127.0.0.1:${port}/`, {
+      headers: { connection: 'close' },
+      signal: AbortSignal.timeout(5_000),
+    });
+    return response.text();
+  }
 
-  const [a, b] = [await view('a'), await view('b')];
-  await admin.call('PUT', `/api/l4-upstreams/${upstream.id}`, { endpoint: `127.0.0.1:${second}` });
-  await eventually('the new target answers', async () => ((await through(entry!)) === 'second' ? true : undefined));
-  expect((await view('a')).generation).toBe(a.generation);
-  expect((await view('b')).generation).toBeGreaterThan(b.generation);
+  function startAgent(name: string): void {
+    const node = nodes.get(name)!;
+    agents.set(
+      name,
+      startAgentProcess({ nodeId: node.id, controlEndpoint: service.controlEndpoint, controlPsk: node.psk }),
+    );
+  }
+
+  const converged = (name: string): Promise<NodeView> =>
+    eventually(`${name} runs its newest configuration`, async () => {
+      const node = await view(name);
+      return node.status === 'online' && node.apply.state === 'applied' ? node : undefined;
+    });
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-e2e-'));
+    pair = await stores.open();
+    service = await prepareService({ dataDir: folder, env: pair.env });
+    await service.start();
+    admin = await service.admin();
+    await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
+    for (const name of ['a', 'b']) {
+      const made = await admin.call<{ id: string; control_psk: string }>('POST', '/api/nodes', {
+        name,
+        address: '127.0.0.1',
+      });
+      nodes.set(name, { id: made.id, psk: made.control_psk });
+      startAgent(name);
+    }
+    await Promise.all([converged('a'), converged('b')]);
+  }, 120_000);
+
+  afterAll(async () => {
+    await Promise.all([...agents.values()].map((agent) => agent.stop()));
+    await service.stop();
+    for (const server of targets) server.close();
+    await pair.close();
+    await rm(folder, { recursive: true, force: true });
+  }, 120_000);
+
+  test('a deployed chain carries traffic, an edit of its upstream arrives, and only the last hop is touched', async () => {
+    const [first, second] = [await target('first'), await target('second')];
+    const [entry, middle] = await freePorts(2);
+    const upstream = await admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
+      name: 'web',
+      endpoint: `127.0.0.1:${first}`,
+    });
+    const hops = [
+      { node_id: nodes.get('a')!.id, listen_addr: '127.0.0.1', listen_port: entry, outer: 'tcp', security: 'raw' },
+      { node_id: nodes.get('b')!.id, listen_addr: '127.0.0.1', listen_port: middle, outer: 'tcp', security: 'raw' },
+    ];
+    const body = { name: 'c', payload: 'tcp', hops, target: { upstream_id: upstream.id } };
+    const chain = await admin.call<{ id: string; status: string }>('POST', '/api/l4-chains', body);
+    expect(chain.status).toBe('draft');
+    const deployed = await admin.call<{ chain: { status: string }; deployment: { nodes: { state: string }[] } }>(
+      'POST',
+      `/api/l4-chains/${chain.id}/deploy?wait=applied`,
+    );
+    expect(deployed.chain.status).toBe('deployed');
+    expect(deployed.deployment.nodes.map((node) => node.state)).toEqual(['applied', 'applied']);
+    expect(await through(entry!)).toBe('first');
+
+    const [a, b] = [await view('a'), await view('b')];
+    await admin.call('PUT', `/api/l4-upstreams/${upstream.id}`, { endpoint: `127.0.0.1:${second}` });
+    await eventually('the new target answers', async () => ((await through(entry!)) === 'second' ? true : undefined));
+    expect((await view('a')).generation).toBe(a.generation);
+    expect((await view('b')).generation).toBeGreaterThan(b.generation);
+  }, 120_000);
+
+  test('a configuration that an agent rejects is seen with its resource and field, and the node keeps the last good one', async () => {
+    const port = await target('taken');
+    const before = await converged('a');
+    const hop = {
+      node_id: nodes.get('a')!.id,
+      listen_addr: '127.0.0.1',
+      listen_port: port,
+      outer: 'tcp',
+      security: 'raw',
+    };
+    const body = { name: 'port in use', payload: 'tcp', hops: [hop], target: { endpoint: '127.0.0.1:9' } };
+    const chain = await admin.call<{ id: string }>('POST', '/api/l4-chains', body);
+    const { deployment } = await admin.call<{
+      deployment: { nodes: { state: string; errors: { path: string; resource_id: string }[] }[] };
+    }>('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`);
+    expect(deployment.nodes[0]?.state).toBe('rejected');
+    expect(deployment.nodes[0]?.errors[0]).toMatchObject({ path: 'hops[0].listen_port', resource_id: chain.id });
+    const rejected = await view('a');
+    expect(rejected.apply.state).toBe('rejected');
+    expect(rejected.applied_generation).toBe(before.applied_generation);
+    await admin.call('DELETE', `/api/l4-chains/${chain.id}`);
+    await converged('a');
+  }, 120_000);
+
+  test('a command reaches the agent once, with its next heartbeat, and is in the audit', async () => {
+    const node = nodes.get('b')!;
+    const queued = await admin.call<{ id: string; state: string }>('POST', `/api/nodes/${node.id}/commands`, {
+      command: 'RUN_DIAGNOSTICS',
+    });
+    expect(queued.state).toBe('queued');
+    const seen = (): number => agents.get('b')!.output().split('told to run diagnostics').length - 1;
+    await eventually('the agent got it', async () => (seen() > 0 ? true : undefined));
+    const heartbeats = 3;
+    await new Promise((resolve) => setTimeout(resolve, heartbeats * 1_000));
+    expect(seen()).toBe(1);
+    const audit = await admin.call<{ items: { id: string }[] }>('GET', '/api/audit?action=node.command');
+    expect(audit.items.map((entry) => entry.id)).toEqual([queued.id]);
+  }, 120_000);
+
+  test('a PSK reset ends the session before it is answered; the old PSK is refused, the new one serves', async () => {
+    const node = nodes.get('b')!;
+    const reset = await admin.call<{ control_psk: string; sessions_ended: boolean }>(
+      'POST',
+      `/api/nodes/${node.id}/psk`,
+    );
+    expect(reset.sessions_ended).toBe(true);
+    expect((await view('b')).status).toBe('offline');
+    await agents.get('b')!.stop();
+    nodes.set('b', { id: node.id, psk: reset.control_psk });
+    startAgent('b');
+    await converged('b');
+  }, 120_000);
+
+  test('after kill -9 and a restart agents return by themselves and generations are unchanged', async () => {
+    const before = [await converged('a'), await converged('b')].map((node) => node.generation);
+    await service.kill();
+    await service.start();
+    admin = await service.admin();
+    const after = [await converged('a'), await converged('b')].map((node) => node.generation);
+    expect(after).toEqual(before);
+  }, 120_000);
+
+  test('a repeated POST with the same Idempotency-Key makes nothing twice, across a restart', async () => {
+    const headers = { 'idempotency-key': 'the-one' };
+    const body = { name: 'once', issue_psk: true };
+    const first = await admin.send('POST', '/api/nodes', body, headers);
+    expect(first.status).toBe(201);
+    await service.kill();
+    await service.start();
+    admin = await service.admin();
+    const again = await admin.send('POST', '/api/nodes', body, headers);
+    expect(again.status).toBe(201);
+    expect(again.body.data?.['id']).toBe(first.body.data?.['id']);
+    expect(again.body.data?.['control_psk']).toBeNull();
+    expect((await admin.send('POST', '/api/nodes', { name: 'other' }, headers)).status).toBe(409);
+  }, 120_000);
 });
-
-test('a configuration that an agent rejects is seen with its resource and field, and the node keeps the last good one', async () => {
-  const port = await target('taken');
-  const before = await converged('a');
-  const hop = {
-    node_id: nodes.get('a')!.id,
-    listen_addr: '127.0.0.1',
-    listen_port: port,
-    outer: 'tcp',
-    security: 'raw',
-  };
-  const body = { name: 'port in use', payload: 'tcp', hops: [hop], target: { endpoint: '127.0.0.1:9' } };
-  const chain = await admin.call<{ id: string }>('POST', '/api/l4-chains', body);
-  const { deployment } = await admin.call<{
-    deployment: { nodes: { state: string; errors: { path: string; resource_id: string }[] }[] };
-  }>('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`);
-  expect(deployment.nodes[0]?.state).toBe('rejected');
-  expect(deployment.nodes[0]?.errors[0]).toMatchObject({ path: 'hops[0].listen_port', resource_id: chain.id });
-  const rejected = await view('a');
-  expect(rejected.apply.state).toBe('rejected');
-  expect(rejected.applied_generation).toBe(before.applied_generation);
-  await admin.call('DELETE', `/api/l4-chains/${chain.id}`);
-  await converged('a');
-});
-
-test('a command reaches the agent once, with its next heartbeat, and is in the audit', async () => {
-  const node = nodes.get('b')!;
-  const queued = await admin.call<{ id: string; state: string }>('POST', `/api/nodes/${node.id}/commands`, {
-    command: 'RUN_DIAGNOSTICS',
-  });
-  expect(queued.state).toBe('queued');
-  const seen = (): number => agents.get('b')!.output().split('told to run diagnostics').length - 1;
-  await eventually('the agent got it', async () => (seen() > 0 ? true : undefined));
-  const heartbeats = 3;
-  await new Promise((resolve) => setTimeout(resolve, heartbeats * 1_000));
-  expect(seen()).toBe(1);
-  const audit = await admin.call<{ items: { id: string }[] }>('GET', '/api/audit?action=node.command');
-  expect(audit.items.map((entry) => entry.id)).toEqual([queued.id]);
-});
-
-test('a PSK reset ends the session before it is answered; the old PSK is refused, the new one serves', async () => {
-  const node = nodes.get('b')!;
-  const reset = await admin.call<{ control_psk: string; sessions_ended: boolean }>('POST', `/api/nodes/${node.id}/psk`);
-  expect(reset.sessions_ended).toBe(true);
-  expect((await view('b')).status).toBe('offline');
-  await agents.get('b')!.stop();
-  nodes.set('b', { id: node.id, psk: reset.control_psk });
-  startAgent('b');
-  await converged('b');
-});
-
-test('after kill -9 and a restart agents return by themselves and generations are unchanged', async () => {
-  const before = [await converged('a'), await converged('b')].map((node) => node.generation);
-  await service.kill();
-  await service.start();
-  admin = await service.admin();
-  const after = [await converged('a'), await converged('b')].map((node) => node.generation);
-  expect(after).toEqual(before);
-}, 60_000);
-
-test('a repeated POST with the same Idempotency-Key makes nothing twice, across a restart', async () => {
-  const headers = { 'idempotency-key': 'the-one' };
-  const body = { name: 'once', issue_psk: true };
-  const first = await admin.send('POST', '/api/nodes', body, headers);
-  expect(first.status).toBe(201);
-  await service.kill();
-  await service.start();
-  admin = await service.admin();
-  const again = await admin.send('POST', '/api/nodes', body, headers);
-  expect(again.status).toBe(201);
-  expect(again.body.data?.['id']).toBe(first.body.data?.['id']);
-  expect(again.body.data?.['control_psk']).toBeNull();
-  expect((await admin.send('POST', '/api/nodes', { name: 'other' }, headers)).status).toBe(409);
-}, 60_000);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { freePorts, startProgram } from '../../scripts/stack/process.js';
 import { prepareService } from '../../scripts/stack/service.js';
+import { onStorePairs } from '../support/store-pairs.js';
 
 let folder: string;
 
@@ -38,15 +39,30 @@ test('a wrong setting names the variable, its value and what was expected', asyn
   expect(output).not.toContain('tooshort');
 });
 
-test('a wrong master key is refused in one sentence that does not hold the key', async () => {
-  const service = await prepareService({ dataDir: folder });
-  await service.start();
-  await service.stop();
-  const other = Buffer.alloc(32, 7).toString('base64');
-  const { code, output } = await startOnce({ SVC_MASTER_KEY: other });
+onStorePairs('a start with the wrong master key', (stores) => {
+  test('is refused in one sentence that does not hold the key', async () => {
+    const pair = await stores.open();
+    try {
+      const service = await prepareService({ dataDir: folder, env: pair.env });
+      await service.start();
+      await service.stop();
+      const other = Buffer.alloc(32, 7).toString('base64');
+      const { code, output } = await startOnce({ ...pair.env, SVC_MASTER_KEY: other });
+      expect(code).toBe(1);
+      expect(output).toContain('the master key is not the one that this installation was sealed with');
+      expect(output).not.toContain(other);
+    } finally {
+      await pair.close();
+    }
+  }, 90_000);
+});
+
+test('external stores without a master key are refused, and none is made', async () => {
+  const { code, output } = await startOnce({ SVC_MONGODB_URL: 'mongodb://user:hidden@127.0.0.1:1/svc' });
   expect(code).toBe(1);
-  expect(output).toContain('the master key is not the one that this installation was sealed with');
-  expect(output).not.toContain(other);
+  expect(output).toContain('SVC_MASTER_KEY or SVC_MASTER_KEY_FILE: required with');
+  expect(output).not.toContain('hidden');
+  await expect(readFile(join(folder, 'master.key'))).rejects.toThrow();
 });
 
 test('a lost master key is not silently replaced by a new one', async () => {
