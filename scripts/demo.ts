@@ -1,6 +1,7 @@
 /**
  * The main job, end to end, on this machine: a service, three agents, a two-hop TCP chain, an edit, a kill -9 while
- * traffic flows, a restart. Everything is real: processes, sockets, the data folder. Exit code 0 only if every step held.
+ * traffic flows, a restart. Everything is real: processes, sockets, the stores, which are embedded in a folder of their
+ * own unless SVC_EVENTSTORE_URL or SVC_MONGODB_URL name others. Exit code 0 only if every step held.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,7 +11,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ConfigError } from '../src/config.js';
+import { ServiceError } from '../src/kernel/errors.js';
+import { StoreSettingError } from '../src/storage/open-stores.js';
+import { CommandError, parseArguments, UsageError } from './maintenance/command-line.js';
 import { startAgentProcess } from './stack/agent.js';
+import type { DemoStores } from './stack/demo-stores.js';
+import { openDemoStores } from './stack/demo-stores.js';
 import { eventually, freePorts } from './stack/process.js';
 import type { RunningProgram } from './stack/process.js';
 import type { RestClient } from './stack/rest-client.js';
@@ -79,13 +86,28 @@ function startTraffic(port: number): { readonly count: { ok: number; failed: num
 }
 
 async function main(): Promise<void> {
-  const story = createStory('gateway control service: the main job, end to end');
+  const { flags } = parseArguments(process.argv.slice(2), ['--test-servers'], 0);
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-demo-'));
-  const service = await prepareService({ dataDir, env: { SVC_LOG_LEVEL: 'info' } });
+  try {
+    const stores = await openDemoStores({ testServers: flags.has('--test-servers'), dataDir, env: process.env });
+    try {
+      await play(dataDir, stores);
+    } finally {
+      await stores.close();
+    }
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function play(dataDir: string, stores: DemoStores): Promise<void> {
+  const story = createStory('gateway control service: the main job, end to end');
+  story.note(stores.text);
+  const service = await prepareService({ dataDir, env: { ...stores.env, SVC_LOG_LEVEL: 'info' } });
   const agents: RunningProgram[] = [];
   const servers: Server[] = [];
   try {
-    await story.step('start the service on an empty data folder', async () => {
+    await story.step('start the service on empty stores', async () => {
       await service.start();
       return `REST on ${service.url}, agents on ${service.controlEndpoint}`;
     });
@@ -191,7 +213,7 @@ async function main(): Promise<void> {
         return `${during} requests answered while there was no control plane, 0 failed`;
       });
 
-      await story.step('start it again on the same folder; agents return by themselves', async () => {
+      await story.step('start it again on the same stores; agents return by themselves', async () => {
         await service.start();
         const again = await service.admin();
         const back = await eventually(
@@ -239,8 +261,19 @@ async function main(): Promise<void> {
     await Promise.all(agents.map((agent) => agent.stop()));
     await service.stop().catch(() => undefined);
     for (const server of servers) server.close();
-    await rm(dataDir, { recursive: true, force: true });
   }
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  const known =
+    error instanceof UsageError ||
+    error instanceof CommandError ||
+    error instanceof ConfigError ||
+    error instanceof ServiceError ||
+    error instanceof StoreSettingError;
+  if (!known) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+}

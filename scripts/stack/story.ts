@@ -1,6 +1,8 @@
 /** Prints a run as numbered steps with their times, for a person; colours only on a terminal. */
 
 export interface Story {
+  /** A line between the steps. */
+  note(text: string): void;
   /** Runs a step; what it returns is shown, `value` is handed on. A failing step is printed and thrown. */
   step<T>(title: string, run: () => Promise<string | { readonly value: T; readonly text: string }>): Promise<T>;
   end(text: string): void;
@@ -18,6 +20,7 @@ export function createStory(title: string, out: NodeJS.WriteStream = process.std
   let number = 0;
   print(`\n${paint(1, title)}\n`);
   return {
+    note: (text) => print(`${text}\n`),
     async step<T>(text: string, run: () => Promise<string | { readonly value: T; readonly text: string }>): Promise<T> {
       number += 1;
       const at = performance.now();

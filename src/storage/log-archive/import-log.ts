@@ -155,8 +155,13 @@ async function alreadyDone(options: ImportOptions, archiveId: string): Promise<b
   return false;
 }
 
-/** Something that an empty installation does not have, undefined when it is empty. */
-async function whatIsThere(options: ImportOptions): Promise<string | undefined> {
+/**
+ * Something that an empty installation does not have, as the end of a sentence; undefined when it is empty.
+ * @throws ServiceError `unavailable`
+ */
+export async function whatIsThere(
+  options: Pick<ImportOptions, 'eventStore' | 'readStore' | 'prefix' | 'collections' | 'projections' | 'signal'>,
+): Promise<string | undefined> {
   const { eventStore, readStore, prefix, collections, projections, signal } = options;
   const enough = new AbortController();
   const deadline = AbortSignal.timeout(limits.archive.giveUpMs);

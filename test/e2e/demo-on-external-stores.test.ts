@@ -1,0 +1,91 @@
+/** The demo on the stores that its environment names: the same story, step by step, and never on somebody's data. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { withOwnDatabase, withoutCredentials } from '../../scripts/stack/demo-stores.js';
+import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
+import type { StorePair } from '../support/store-pairs.js';
+
+interface Outcome {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+async function demo(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Outcome> {
+  const path = fileURLToPath(new URL('../../scripts/demo.ts', import.meta.url));
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_')));
+  const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { env: { ...inherited, ...env } });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, output };
+}
+
+const steps = 9;
+const held = (output: string): readonly number[] =>
+  [...output.matchAll(/^✔ +(\d+) /gm)].map(([, number]) => Number(number));
+const everyStep = Array.from({ length: steps }, (_, index) => index + 1);
+
+describe.skipIf(!externalStoresBuilt('the demo'))('the demo', () => {
+  let pair: StorePair;
+  beforeAll(async () => {
+    pair = await externalStores.open();
+  }, 60_000);
+  afterAll(() => pair.close());
+
+  test('holds every step on the stores of its environment, and is refused there a second time', async () => {
+    const first = await demo([], pair.env);
+    expect(first.output).toContain('Every step held');
+    expect(first.code).toBe(0);
+    expect(held(first.output)).toEqual(everyStep);
+    const title = first.output.split('✔')[0];
+    expect(title).toContain(`Log: EventStoreDB, ${withoutCredentials(pair.env['SVC_EVENTSTORE_URL']!)}`);
+    expect(title).toContain(`Read models: MongoDB, ${withoutCredentials(pair.env['SVC_MONGODB_URL']!)}`);
+    expect(first.output).not.toContain(pair.env['SVC_MASTER_KEY']);
+
+    const again = await demo([], pair.env);
+    expect(again.code).toBe(1);
+    expect(again.output).toMatch(/^The demo begins on empty stores: its log has events in svc-[a-z-]+\. Name others/);
+    expect(held(again.output)).toEqual([]);
+  }, 120_000);
+
+  test('brings the test servers with it when told to', async () => {
+    const { code, output } = await demo(['--test-servers'], {});
+    expect(output).toContain('Log: EventStoreDB, esdb://127.0.0.1:');
+    expect(held(output)).toEqual(everyStep);
+    expect(code).toBe(0);
+  }, 120_000);
+
+  test('keeps the log embedded when only MongoDB is named, in a database of its own', async () => {
+    const { SVC_MONGODB_URL, SVC_MASTER_KEY } = pair.env;
+    const { code, output } = await demo([], {
+      SVC_MONGODB_URL: SVC_MONGODB_URL!.replace(/(:\d+)\/[^?]*/, '$1'),
+      SVC_MASTER_KEY: SVC_MASTER_KEY!,
+    });
+    expect(output).toContain('Log: embedded, in a folder of its own');
+    expect(output).toMatch(/Read models: MongoDB, mongodb:\/\/[^/]+\/svc_demo_[0-9a-f]{12}\n/);
+    expect(held(output)).toEqual(everyStep);
+    expect(code).toBe(0);
+  }, 120_000);
+});
+
+test('wrong arguments and settings are answered with a sentence', async () => {
+  expect(await demo(['--fast'], {})).toEqual({ code: 2, output: '--fast is not an option of this command\n' });
+  const unkeyed = await demo([], { SVC_MONGODB_URL: 'mongodb://user:hidden@127.0.0.1:1' });
+  expect(unkeyed.code).toBe(1);
+  expect(unkeyed.output).toMatch(/^SVC_MASTER_KEY or SVC_MASTER_KEY_FILE: required/);
+  expect(unkeyed.output).not.toContain('hidden');
+}, 60_000);
+
+test('a URL is shown without its credentials, and a database of its own does not change where they are looked up', () => {
+  expect(withoutCredentials('esdb://admin:p@ss@h1:2113,h2:2113?tls=false')).toBe('esdb://h1:2113,h2:2113');
+  expect(withoutCredentials('mongodb+srv://u:secret@cluster.example/svc?w=1')).toBe(
+    'mongodb+srv://cluster.example/svc',
+  );
+  expect(withOwnDatabase('mongodb://h:1/named?x=1')).toBe('mongodb://h:1/named?x=1');
+  expect(withOwnDatabase('mongodb://h:1')).toMatch(/^mongodb:\/\/h:1\/svc_demo_[0-9a-f]{12}$/);
+  expect(withOwnDatabase('mongodb://h:1/?replicaSet=r')).toMatch(/^mongodb:\/\/h:1\/svc_demo_\w+\?replicaSet=r$/);
+  expect(withOwnDatabase('mongodb://u:p@h:1')).toMatch(/^mongodb:\/\/u:p@h:1\/svc_demo_\w+\?authSource=admin$/);
+  expect(withOwnDatabase('mongodb://u:p@h:1/?authSource=x')).toMatch(/\/svc_demo_\w+\?authSource=x$/);
+});

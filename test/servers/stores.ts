@@ -1,0 +1,28 @@
+/**
+ * `npx tsx test/servers/stores.ts`: both test servers, empty, until its standard input ends. Prints the variables with
+ * which a service finds them, one `NAME=value` a line, then `ready`. For `npm run demo -- --test-servers` and for trying
+ * by hand what `docs/operations.md` describes for external stores.
+ */
+import { randomBytes } from 'node:crypto';
+import { startEventStoreDb } from './eventstoredb/server.js';
+import { ferretDbBuilt, startFerretDb } from './ferretdb-process.js';
+
+if (ferretDbBuilt('this command')) {
+  const [log, mongo] = await Promise.all([startEventStoreDb(), startFerretDb()]);
+  const lines = [
+    `SVC_EVENTSTORE_URL=${log.url}`,
+    `SVC_MONGODB_URL=${mongo.url}/svc`,
+    `SVC_MASTER_KEY=${randomBytes(32).toString('base64')}`,
+    'ready',
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+  let closing: Promise<unknown> | undefined;
+  const end = (): void => {
+    closing ??= Promise.all([log.close(), mongo.close()]).then(() => process.exit(0));
+  };
+  process.stdin.on('end', end).resume();
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+} else {
+  process.exitCode = 1;
+}
