@@ -25,6 +25,8 @@ export interface ServiceProcess {
   readonly program: () => RunningProgram;
   /** Starts it on the same ports and folder and waits until it is ready. */
   start(options?: StartOptions): Promise<void>;
+  /** On which stores it starts from now on. */
+  moveTo(stores: Pick<ServiceOptions, 'dataDir' | 'env'>): void;
   /** Ends it without any warning. */
   kill(): Promise<void>;
   stop(): Promise<void>;
@@ -37,6 +39,7 @@ const password = 'a password for the demo only';
 export async function prepareService(options: ServiceOptions): Promise<ServiceProcess> {
   const [http, control] = await freePorts(2);
   const url = `http://127.0.0.1:${http}`;
+  let place: Pick<ServiceOptions, 'dataDir' | 'env'> = options;
   let program: RunningProgram | undefined;
   const running = (): RunningProgram => {
     if (program === undefined) throw new Error('the service was not started');
@@ -50,10 +53,10 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
       const env = {
         SVC_HTTP_LISTEN_ADDR: `127.0.0.1:${http}`,
         SVC_REALITY_LISTEN_ADDR: `127.0.0.1:${control}`,
-        SVC_DATA_DIR: options.dataDir,
+        SVC_DATA_DIR: place.dataDir,
         SVC_ADMIN_PASSWORD: password,
         SVC_LOG_LEVEL: 'info',
-        ...options.env,
+        ...place.env,
       };
       program = startProgram('main', env, [], start);
       const started = program;
@@ -71,6 +74,9 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
       ).catch((error: unknown) => {
         throw new Error(`${error instanceof Error ? error.message : String(error)}\n${started.output()}`);
       });
+    },
+    moveTo(stores) {
+      place = stores;
     },
     async kill() {
       await running().stop('SIGKILL');

@@ -1,0 +1,204 @@
+/**
+ * The failure drills of `docs/operations.md` that take the log back or move it: backups are restored under agents that
+ * run newer configurations than the restored log knows, or others of the same number. What the restored log says is
+ * applied, no agent sees a generation twice with different contents or a lower one, and nothing goes back and forth.
+ */
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
+import { expect, test } from 'vitest';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { eventually } from '../support/eventually.js';
+import { runScript } from '../support/programs.js';
+import { configRequestOf, createRawAgent } from '../support/raw-agent.js';
+import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import { startSmallSite } from '../support/small-site.js';
+import type { NodeView, SmallSite } from '../support/small-site.js';
+import { onStorePairs } from '../support/store-pairs.js';
+import type { StorePair } from '../support/store-pairs.js';
+
+interface AuditEntry {
+  readonly action: string;
+  readonly actor: { readonly type: string; readonly id: string };
+  readonly resource: { readonly id: string };
+  readonly changes: readonly { readonly path: string; readonly before: unknown; readonly after: unknown }[];
+}
+
+const refreshes = async (site: SmallSite): Promise<readonly AuditEntry[]> =>
+  (await site.admin().call<{ items: readonly AuditEntry[] }>('GET', '/api/audit?action=node.refresh')).items;
+
+/** Some heartbeats, after which nothing that was going to happen by itself is left to happen. */
+const someHeartbeats = (): Promise<void> => delay(3_500);
+
+const rises = (generations: readonly number[]): boolean =>
+  generations.every((generation, index) => index === 0 || generation > generations[index - 1]!);
+
+onStorePairs('restore drills', (stores) => {
+  /** Runs a drill on a small site; `backup` and `restore` are those of an operator. */
+  async function drill(
+    play: (site: SmallSite, backup: () => Promise<void>, restore: () => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    const pairs: StorePair[] = [await stores.open()];
+    let site: SmallSite | undefined;
+    try {
+      const { env } = pairs[0]!;
+      site = await startSmallSite(env);
+      const { folder, service } = site;
+      const [data, copy, archive] = [join(folder, 'data'), join(folder, 'backup'), join(folder, 'backup.jsonl')];
+      const script = async (name: string, at: Readonly<Record<string, string>>): Promise<void> => {
+        expect(await runScript(name, [archive], { ...at, SVC_DATA_DIR: data })).toMatchObject({ code: 0 });
+      };
+      const embedded = {
+        async backup(this: void) {
+          await service.stop();
+          await cp(data, copy, { recursive: true });
+          await site?.start();
+        },
+        async restore(this: void) {
+          await rm(data, { recursive: true });
+          await cp(copy, data, { recursive: true });
+          await site?.start();
+        },
+      };
+      const external = {
+        // The service runs meanwhile.
+        backup: () => script('log-export', env),
+        async restore(this: void) {
+          const pair = await stores.open();
+          pairs.push(pair);
+          await script('log-import', pair.env);
+          await site?.start({ dataDir: data, env: pair.env });
+        },
+      };
+      const { backup, restore } = stores.external ? external : embedded;
+      await play(site, backup, restore);
+    } finally {
+      await site?.close();
+      for (const pair of pairs) await pair.close();
+    }
+  }
+
+  test(
+    'a restore under agents that are ahead raises their nodes above them, once, and gives them what the log says',
+    () =>
+      drill(async (site, backup, restore) => {
+        await backup();
+        const [atBackup] = await site.converged();
+        for (const name of ['second', 'third']) await site.pointAt(name);
+        const b = await site.node('b');
+        await site.admin().call('POST', `/api/nodes/${b.id}/config`);
+        const ahead = await site.converged();
+        expect(ahead[0].generation).toBeGreaterThan(atBackup.generation);
+
+        await site.service.kill();
+        await restore();
+        expect((await site.node('a')).generation).toBe(atBackup.generation);
+        await site.throughBecomes('first');
+        const after = await site.converged();
+        for (const index of [0, 1] as const) expect(after[index].generation).toBeGreaterThan(ahead[index].generation);
+        const seen = [site.applied('a'), site.applied('b')];
+        for (const generations of seen) expect(rises(generations), String(generations)).toBe(true);
+
+        await someHeartbeats();
+        expect([site.applied('a'), site.applied('b')]).toEqual(seen);
+        const still = await site.converged();
+        expect(still.map(({ generation }) => generation)).toEqual(after.map(({ generation }) => generation));
+        expect(await site.through()).toBe('first');
+        const raised = (await refreshes(site)).filter(({ actor }) => actor.type === 'agent');
+        expect(raised.map(({ resource }) => resource.id).sort()).toEqual([after[0].id, after[1].id].sort());
+        for (const { changes } of raised) {
+          expect(changes).toEqual([{ path: 'generation_offset', before: 0, after: expect.any(Number) }]);
+        }
+
+        // What was raised is in the log: another start raises nothing, and the next edit is above it.
+        await site.service.kill();
+        await site.start();
+        expect((await site.converged()).map(({ generation }) => generation)).toEqual(
+          after.map(({ generation }) => generation),
+        );
+        expect(site.applied('a')).toEqual(seen[0]);
+        await site.pointAt('fourth');
+        expect(site.applied('a').at(-1)).toBeGreaterThan(after[0].generation);
+        expect(await refreshes(site)).toHaveLength(raised.length);
+      }),
+    120_000,
+  );
+
+  test(
+    'a restore and another edit of the same number are noticed by the checksum',
+    () =>
+      drill(async (site, backup, restore) => {
+        await backup();
+        await site.converged();
+        await site.pointAt('second');
+        const [before] = await site.converged();
+
+        // The agent must not come back before the edit, or it would be a restore with an agent ahead.
+        site.agent('a').child.kill('SIGSTOP');
+        await site.service.kill();
+        await restore();
+        await site.edit('third');
+        expect((await site.node('a')).generation).toBe(before.generation);
+        site.agent('a').child.kill('SIGCONT');
+        await site.throughBecomes('third');
+        const [after] = await site.converged();
+        expect(after.generation).toBeGreaterThan(before.generation);
+        const seen = site.applied('a');
+        expect(rises(seen), String(seen)).toBe(true);
+        await someHeartbeats();
+        expect(site.applied('a')).toEqual(seen);
+        const raised = await refreshes(site);
+        expect(raised.map(({ actor, resource }) => [actor.type, resource.id])).toEqual([['agent', after.id]]);
+      }),
+    120_000,
+  );
+});
+
+test('a node is raised once a minute, also over a restart; in between its sessions end OVERLOADED', async () => {
+  const site = await startSmallSite({});
+  const agents: RawAgent[] = [];
+  try {
+    const made = await site.admin().call<{ id: string; control_psk: string }>('POST', '/api/nodes', { name: 'c' });
+    const node = (): Promise<NodeView> => site.admin().call<NodeView>('GET', `/api/nodes/${made.id}`);
+    const port = Number(new URL(site.service.controlEndpoint).port);
+    /** A new session that says it runs `version`. */
+    const claim = async (version: number): Promise<RawStream> => {
+      const agent = createRawAgent({ host: '127.0.0.1', port, clock: Date }, made.id, made.control_psk);
+      agents.push(agent);
+      const stream = await agent.connect();
+      stream.say(configRequestOf(BigInt(version), Buffer.alloc(32, 1)));
+      return stream;
+    };
+    const tooSoon = async (version: number): Promise<void> => {
+      const stream = await claim(version);
+      expect(await stream.status).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+      expect(stream.closeHeard()).toMatchObject({ reason: SessionCloseReason.OVERLOADED });
+      const { retryAfterMs } = stream.closeHeard()!;
+      expect(retryAfterMs).toBeGreaterThan(0);
+      expect(retryAfterMs).toBeLessThanOrEqual(60_000);
+    };
+
+    const restored = (await node()).generation;
+    const stream = await claim(restored + 5);
+    await eventually(() => stream.heard.length).toBe(1);
+    expect(stream.heard[0]?.$case).toBe('configUpdate');
+    const raised = (await node()).generation;
+    expect(raised).toBeGreaterThan(restored + 5);
+    await tooSoon(raised + 1_000);
+    await site.service.kill();
+    await site.start();
+    await tooSoon(raised + 1_000);
+    expect((await node()).generation).toBe(raised);
+    expect(await refreshes(site)).toHaveLength(1);
+
+    // A number that no log could have given raises nothing, and is shown until an apply is confirmed.
+    const absurd = await claim(2 ** 40);
+    expect(await absurd.status).toMatchObject({ code: status.FAILED_PRECONDITION });
+    await eventually(async () => (await node()).version_conflict_at).not.toBeNull();
+    expect((await node()).generation).toBe(raised);
+  } finally {
+    for (const agent of agents) agent.disconnect();
+    await site.close();
+  }
+}, 90_000);

@@ -1,0 +1,26 @@
+/** A script of this project (`scripts/<name>.ts`) run to its end, with no SVC_* variables but those given. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export interface ScriptOutcome {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export async function runScript(
+  name: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<ScriptOutcome> {
+  const path = fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
+  const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { env: { ...inherited, ...env } });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (data: Buffer) => (out += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (err += data.toString()));
+  child.stdin.end();
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, out, err };
+}
