@@ -34,6 +34,7 @@ import { streams } from './kernel/event.js';
 import { randomIds } from './kernel/ids.js';
 import { limits } from './kernel/limits.js';
 import type { Logger } from './kernel/logger.js';
+import { ofAnotherLog } from './projections/another-log.js';
 import type { Projections } from './projections/port.js';
 import { startProjections } from './projections/projections.js';
 import { createKeyring } from './security/keyring.js';
@@ -118,6 +119,10 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   const { eventStore, readStore } = stores;
   if ((await readImportMarker(readStore))?.state === 'running') {
     throw new StartError('The stores hold half of an import: run npm run log:import with the same file again.');
+  }
+  const foreign = await ofAnotherLog(eventStore, readStore);
+  if (foreign !== undefined) {
+    throw new StartError(`The start is refused, for ${foreign}. Run npm run projections:rebuild, then start again.`);
   }
   const keyring = await openKeyring(config, stores);
   closers.add('keyring', () => keyring.close());

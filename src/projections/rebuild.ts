@@ -11,6 +11,7 @@ import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore, ResumePoint } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { ofAnotherLog } from './another-log.js';
 import { othersRead, placeOf, readers, readLayoutRecord, versionIn, writeLayoutRecord } from './layout.js';
 import type { Filling, Layout, LayoutRecord, Leftover } from './layout.js';
 import { openParking, parkedCollection } from './parked.js';
@@ -56,7 +57,7 @@ const progressMs = 100;
 
 /** @throws RebuildRefusedError, ServiceError `unavailable` */
 export async function rebuildReadModels(options: RebuildOptions): Promise<RebuildOutcome> {
-  const { readStore, only } = options;
+  const { eventStore, readStore, only } = options;
   const release = options.version ?? groupVersion;
   const models = options.models ?? readModels;
   if (only !== undefined && !models.some(({ name }) => name === only)) {
@@ -64,6 +65,8 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<Rebuil
       `there is no read model "${only}": expected one of ${models.map(({ name }) => name).join(', ')}`,
     );
   }
+  const foreign = only === undefined ? undefined : await ofAnotherLog(eventStore, readStore, release);
+  if (foreign !== undefined) throw new RebuildRefusedError(`${foreign}: rebuild all of them, not one`);
   const lease = await takeLease(options, release);
   try {
     const begun = await begin(options, release, models);

@@ -6,15 +6,10 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { status } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
-import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { eventually } from '../support/eventually.js';
 import { runScript } from '../support/programs.js';
-import { configRequestOf, createRawAgent } from '../support/raw-agent.js';
-import type { RawAgent, RawStream } from '../support/raw-agent.js';
 import { startSmallSite } from '../support/small-site.js';
-import type { NodeView, SmallSite } from '../support/small-site.js';
+import type { SmallSite } from '../support/small-site.js';
 import { onStorePairs } from '../support/store-pairs.js';
 import type { StorePair } from '../support/store-pairs.js';
 
@@ -154,51 +149,3 @@ onStorePairs('restore drills', (stores) => {
     120_000,
   );
 });
-
-test('a node is raised once a minute, also over a restart; in between its sessions end OVERLOADED', async () => {
-  const site = await startSmallSite({});
-  const agents: RawAgent[] = [];
-  try {
-    const made = await site.admin().call<{ id: string; control_psk: string }>('POST', '/api/nodes', { name: 'c' });
-    const node = (): Promise<NodeView> => site.admin().call<NodeView>('GET', `/api/nodes/${made.id}`);
-    const port = Number(new URL(site.service.controlEndpoint).port);
-    /** A new session that says it runs `version`. */
-    const claim = async (version: number): Promise<RawStream> => {
-      const agent = createRawAgent({ host: '127.0.0.1', port, clock: Date }, made.id, made.control_psk);
-      agents.push(agent);
-      const stream = await agent.connect();
-      stream.say(configRequestOf(BigInt(version), Buffer.alloc(32, 1)));
-      return stream;
-    };
-    const tooSoon = async (version: number): Promise<void> => {
-      const stream = await claim(version);
-      expect(await stream.status).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
-      expect(stream.closeHeard()).toMatchObject({ reason: SessionCloseReason.OVERLOADED });
-      const { retryAfterMs } = stream.closeHeard()!;
-      expect(retryAfterMs).toBeGreaterThan(0);
-      expect(retryAfterMs).toBeLessThanOrEqual(60_000);
-    };
-
-    const restored = (await node()).generation;
-    const stream = await claim(restored + 5);
-    await eventually(() => stream.heard.length).toBe(1);
-    expect(stream.heard[0]?.$case).toBe('configUpdate');
-    const raised = (await node()).generation;
-    expect(raised).toBeGreaterThan(restored + 5);
-    await tooSoon(raised + 1_000);
-    await site.service.kill();
-    await site.start();
-    await tooSoon(raised + 1_000);
-    expect((await node()).generation).toBe(raised);
-    expect(await refreshes(site)).toHaveLength(1);
-
-    // A number that no log could have given raises nothing, and is shown until an apply is confirmed.
-    const absurd = await claim(2 ** 40);
-    expect(await absurd.status).toMatchObject({ code: status.FAILED_PRECONDITION });
-    await eventually(async () => (await node()).version_conflict_at).not.toBeNull();
-    expect((await node()).generation).toBe(raised);
-  } finally {
-    for (const agent of agents) agent.disconnect();
-    await site.close();
-  }
-}, 90_000);

@@ -1,0 +1,106 @@
+/**
+ * What holds a restored log in bounds: one that lies beside read models of a newer log is refused, and agents that claim
+ * ever higher versions raise their node once a minute at most. Drills of `docs/operations.md`, on embedded stores.
+ */
+import { once } from 'node:events';
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { status } from '@grpc/grpc-js';
+import { expect, test } from 'vitest';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { startProgram } from '../../scripts/stack/process.js';
+import { eventually } from '../support/eventually.js';
+import { runScript } from '../support/programs.js';
+import { configRequestOf, createRawAgent } from '../support/raw-agent.js';
+import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import { startSmallSite } from '../support/small-site.js';
+import type { NodeView } from '../support/small-site.js';
+
+test('a log that is restored beside newer read models is refused until they are rebuilt', async () => {
+  const site = await startSmallSite({});
+  const [data, copy] = [join(site.folder, 'data'), join(site.folder, 'backup')];
+  const command = (name: string, args: readonly string[]): ReturnType<typeof runScript> =>
+    runScript(name, args, { SVC_DATA_DIR: data });
+  try {
+    await site.service.stop();
+    await cp(join(data, 'log'), copy, { recursive: true });
+    await site.start();
+    const endpoint = async (): Promise<unknown> =>
+      (await site.admin().call<{ items: { endpoint: string }[] }>('GET', '/api/l4-upstreams')).items[0]?.endpoint;
+    const before = await endpoint();
+    await site.pointAt('second');
+    const ahead = (await site.converged())[0].generation;
+    await site.service.stop();
+    await rm(join(data, 'log'), { recursive: true });
+    await cp(copy, join(data, 'log'), { recursive: true });
+
+    const refused = startProgram('main', { SVC_DATA_DIR: data });
+    await once(refused.child, 'close');
+    expect(refused.child.exitCode).toBe(1);
+    expect(refused.output()).toMatch(
+      /the read models hold the log up to position \d+, but it ends at \d+.*Run npm run projections:rebuild/,
+    );
+    expect(await command('projections-rebuild', ['upstreams'])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^the read models hold .*: rebuild all of them, not one\n$/),
+    });
+    expect(await command('projections-rebuild', [])).toMatchObject({ code: 0 });
+    await site.start();
+    expect(await endpoint()).toBe(before);
+    await site.throughBecomes('first');
+    expect((await site.converged())[0].generation).toBeGreaterThan(ahead);
+    await site.pointAt('third');
+    await site.service.stop();
+    expect(await command('projections-rebuild', ['--check'])).toMatchObject({ code: 0 });
+  } finally {
+    await site.close();
+  }
+}, 120_000);
+
+test('a node is raised once a minute, also over a restart; in between its sessions end OVERLOADED', async () => {
+  const site = await startSmallSite({});
+  const agents: RawAgent[] = [];
+  try {
+    const made = await site.admin().call<{ id: string; control_psk: string }>('POST', '/api/nodes', { name: 'c' });
+    const node = (): Promise<NodeView> => site.admin().call<NodeView>('GET', `/api/nodes/${made.id}`);
+    const port = Number(new URL(site.service.controlEndpoint).port);
+    /** A new session that says it runs `version`. */
+    const claim = async (version: number): Promise<RawStream> => {
+      const agent = createRawAgent({ host: '127.0.0.1', port, clock: Date }, made.id, made.control_psk);
+      agents.push(agent);
+      const stream = await agent.connect();
+      stream.say(configRequestOf(BigInt(version), Buffer.alloc(32, 1)));
+      return stream;
+    };
+    const tooSoon = async (version: number): Promise<void> => {
+      const stream = await claim(version);
+      expect(await stream.status).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+      expect(stream.closeHeard()).toMatchObject({ reason: SessionCloseReason.OVERLOADED });
+      const { retryAfterMs } = stream.closeHeard()!;
+      expect(retryAfterMs).toBeGreaterThan(0);
+      expect(retryAfterMs).toBeLessThanOrEqual(60_000);
+    };
+
+    const restored = (await node()).generation;
+    const stream = await claim(restored + 5);
+    await eventually(() => stream.heard.length).toBe(1);
+    expect(stream.heard[0]?.$case).toBe('configUpdate');
+    const raised = (await node()).generation;
+    expect(raised).toBeGreaterThan(restored + 5);
+    await tooSoon(raised + 1_000);
+    await site.service.kill();
+    await site.start();
+    await tooSoon(raised + 1_000);
+    expect((await node()).generation).toBe(raised);
+    expect((await site.admin().call<{ total: number }>('GET', '/api/audit?action=node.refresh')).total).toBe(1);
+
+    // A number that no log could have given raises nothing, and is shown until an apply is confirmed.
+    const absurd = await claim(2 ** 40);
+    expect(await absurd.status).toMatchObject({ code: status.FAILED_PRECONDITION });
+    await eventually(async () => (await node()).version_conflict_at).not.toBeNull();
+    expect((await node()).generation).toBe(raised);
+  } finally {
+    for (const agent of agents) agent.disconnect();
+    await site.close();
+  }
+}, 90_000);
