@@ -4,18 +4,15 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { runScript } from '../support/programs.js';
+import { someHeartbeats } from '../support/restore-drill.js';
 import { startSmallSite } from '../support/small-site.js';
 import type { SmallSite } from '../support/small-site.js';
 import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 
 type Env = Readonly<Record<string, string>>;
-
-/** Some heartbeats, after which nothing that was going to happen by itself is left to happen. */
-const someHeartbeats = (): Promise<void> => delay(3_500);
 
 async function command(name: string, args: readonly string[], env: Env): Promise<string> {
   const { code, out, err } = await runScript(name, args, env);

@@ -38,7 +38,7 @@ export interface SmallSite {
   start(stores?: { readonly dataDir: string; readonly env: Env }): Promise<void>;
   agent(name: 'a' | 'b'): RunningProgram;
   node(name: 'a' | 'b'): Promise<NodeView>;
-  /** Both nodes, once they are online and run their newest configuration. */
+  /** Both nodes, once they are online and run their newest configuration, by their agents' own word too. */
   converged(): Promise<readonly [NodeView, NodeView]>;
   /** Generations that the agent has applied since its start, in that order. */
   applied(name: 'a' | 'b'): readonly number[];
@@ -93,9 +93,11 @@ export async function startSmallSite(env: Env): Promise<SmallSite> {
         'both nodes run their newest configuration',
         async () => {
           const [a, b] = [await site.node('a'), await site.node('b')];
-          return [a, b].every(({ status, apply }) => status === 'online' && apply.state === 'applied')
-            ? ([a, b] as const)
-            : undefined;
+          const runs = ({ name, status, apply, generation }: NodeView): boolean =>
+            status === 'online' &&
+            apply.state === 'applied' &&
+            site.applied(name === 'a' ? 'a' : 'b').at(-1) === generation;
+          return [a, b].every(runs) ? ([a, b] as const) : undefined;
         },
         patienceMs,
       ),

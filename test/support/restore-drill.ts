@@ -1,0 +1,74 @@
+/**
+ * A restore as an operator does it, on either pair of stores, with what a drill looks at afterwards. Embedded: a copy of
+ * the data folder, made while the service is stopped. External: `log:export` under a running service, `log:import` into
+ * new stores.
+ */
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { runScript } from './programs.js';
+import { startSmallSite } from './small-site.js';
+import type { SmallSite } from './small-site.js';
+import type { StoreKind, StorePair } from './store-pairs.js';
+
+export interface AuditEntry {
+  readonly action: string;
+  readonly actor: { readonly type: string; readonly id: string };
+  readonly resource: { readonly id: string };
+  readonly changes: readonly { readonly path: string; readonly before: unknown; readonly after: unknown }[];
+}
+
+export const refreshes = async (site: SmallSite): Promise<readonly AuditEntry[]> =>
+  (await site.admin().call<{ items: readonly AuditEntry[] }>('GET', '/api/audit?action=node.refresh')).items;
+
+/** Some heartbeats, after which nothing that was going to happen by itself is left to happen. */
+export const someHeartbeats = (): Promise<void> => delay(3_500);
+
+export const rises = (generations: readonly number[]): boolean =>
+  generations.every((generation, index) => index === 0 || generation > generations[index - 1]!);
+
+/** Runs a drill on a small site that has its first backup still to come; closes all of it afterwards. */
+export async function restoreDrill(
+  stores: StoreKind,
+  play: (site: SmallSite, backup: () => Promise<void>, restore: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const pairs: StorePair[] = [await stores.open()];
+  let site: SmallSite | undefined;
+  try {
+    const { env } = pairs[0]!;
+    site = await startSmallSite(env);
+    const { folder, service } = site;
+    const [data, copy, archive] = [join(folder, 'data'), join(folder, 'backup'), join(folder, 'backup.jsonl')];
+    const script = async (name: string, at: Readonly<Record<string, string>>): Promise<void> => {
+      expect(await runScript(name, [archive], { ...at, SVC_DATA_DIR: data })).toMatchObject({ code: 0 });
+    };
+    const embedded = {
+      async backup(this: void) {
+        await service.stop();
+        await cp(data, copy, { recursive: true });
+        await site?.start();
+      },
+      async restore(this: void) {
+        await rm(data, { recursive: true });
+        await cp(copy, data, { recursive: true });
+        await site?.start();
+      },
+    };
+    const external = {
+      // The service runs meanwhile.
+      backup: () => script('log-export', env),
+      async restore(this: void) {
+        const pair = await stores.open();
+        pairs.push(pair);
+        await script('log-import', pair.env);
+        await site?.start({ dataDir: data, env: pair.env });
+      },
+    };
+    const { backup, restore } = stores.external ? external : embedded;
+    await play(site, backup, restore);
+  } finally {
+    await site?.close();
+    for (const pair of pairs) await pair.close();
+  }
+}
