@@ -1,6 +1,6 @@
 /**
  * kill -9 at any moment: after each restart every acknowledged command is there, none is half there, and no generation
- * has gone back. Twenty kills of the real service under load on embedded stores, six on external ones, which are slower.
+ * has gone back. Twenty kills of the real service under load on embedded stores, five on external ones, which are slower.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ async function listAll<T>(admin: RestClient, path: string): Promise<T[]> {
 }
 
 onStorePairs('kill -9 under load', (stores) => {
-  const [kills, callers] = stores.external ? [6, 3] : [20, 8];
+  const [kills, callers] = stores.external ? [5, 3] : [20, 8];
   let folder: string;
   let pair: StorePair;
   let service: ServiceProcess;

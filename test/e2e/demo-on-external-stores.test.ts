@@ -36,7 +36,10 @@ describe.skipIf(!externalStoresBuilt('the demo'))('the demo', () => {
 
   test('holds every step on the stores of its environment, and is refused there a second time', async () => {
     // Without a database: it takes one of its own.
-    const env = { ...pair.env, SVC_MONGODB_URL: pair.env['SVC_MONGODB_URL']!.replace(/(:\d+)\/[^?]*/, '$1') };
+    const env: Readonly<Record<string, string>> = {
+      ...pair.env,
+      SVC_MONGODB_URL: pair.env['SVC_MONGODB_URL']!.replace(/(:\d+)\/[^?]*/, '$1'),
+    };
     const first = await demo([], env);
     expect(first.output).toContain('Every step held');
     expect(first.code).toBe(0);
