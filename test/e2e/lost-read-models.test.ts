@@ -1,0 +1,56 @@
+/**
+ * Failure drill of `docs/operations.md`: the read models are lost, the log and the data keys are not. Generations stay,
+ * nothing is pushed, and the answers are the same.
+ */
+import { MongoClient } from 'mongodb';
+import { describe, expect, test } from 'vitest';
+import { runScript } from '../support/programs.js';
+import { startSmallSite } from '../support/small-site.js';
+import type { SmallSite } from '../support/small-site.js';
+import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
+import { answers, command, offered, running } from '../support/what-stays.js';
+
+describe.skipIf(!externalStoresBuilt('lost read models'))('lost read models', () => {
+  test('come again from the log: at a start, or by a rebuild when the checkpoint is left', async () => {
+    const pair = await externalStores.open();
+    const client = new MongoClient(pair.env['SVC_MONGODB_URL']!);
+    let site: SmallSite | undefined;
+    try {
+      site = await startSmallSite(pair.env);
+      const db = client.db();
+      await site.pointAt('second');
+      const [before, told] = [await running(site), await answers(site)];
+      const drop = async (which: (collection: string) => boolean): Promise<number> => {
+        const names = (await db.listCollections().toArray()).map(({ name }) => name).filter(which);
+        for (const name of names) await db.dropCollection(name);
+        return names.length;
+      };
+      const env = { ...pair.env, SVC_DATA_DIR: site.folder };
+
+      // Everything but the data keys, and the claims that keep a command from being delivered twice.
+      await site.service.stop();
+      expect(await drop((name) => !/^(data_keys|command_claims)__/.test(name))).toBeGreaterThan(5);
+      await site.start();
+      expect(await running(site)).toEqual(before);
+      expect(await answers(site)).toEqual(told);
+      expect(await offered(site)).toBe(0);
+
+      // The documents only: the checkpoint says that they are there.
+      await site.service.stop();
+      expect(await drop((name) => /^(nodes|upstreams|chains|deployments|resource_names|audit)__/.test(name))).toBe(6);
+      const checked = await runScript('projections-rebuild', ['--check'], env);
+      expect(checked).toMatchObject({ code: 1, out: expect.stringMatching(/^DIFFERENT: /) });
+      await command('projections-rebuild', [], env);
+      await site.start();
+      expect(await running(site)).toEqual(before);
+      expect(await answers(site)).toEqual(told);
+      expect(await offered(site)).toBe(0);
+      await site.pointAt('third');
+      expect(await command('projections-rebuild', ['--check'], env)).toMatch(/: 0 different\./);
+    } finally {
+      await site?.close();
+      await client.close();
+      await pair.close();
+    }
+  }, 150_000);
+});

@@ -1,0 +1,51 @@
+/** What has to be the same on a site before and after its stores were moved or their read models lost. */
+import { expect } from 'vitest';
+import { runScript } from './programs.js';
+import type { SmallSite } from './small-site.js';
+
+type Env = Readonly<Record<string, string>>;
+
+/** Runs a maintenance command that must succeed; answers its output. */
+export async function command(name: string, args: readonly string[], env: Env): Promise<string> {
+  const { code, out, err } = await runScript(name, args, env);
+  expect([name, code, err]).toEqual([name, 0, err]);
+  return out;
+}
+
+/** Snapshots that the service has offered since its start. */
+export async function offered({ service }: SmallSite): Promise<number> {
+  const text = await (await fetch(`${service.url}/metrics`)).text();
+  return Number(/^svc_delivery_offered_total (\d+)$/m.exec(text)?.[1]);
+}
+
+/** What the agents are running, as they and the service tell it. */
+export async function running(site: SmallSite): Promise<unknown> {
+  const nodes = await site.converged();
+  return {
+    nodes: nodes.map(({ id, generation, applied_generation }) => [id, generation, applied_generation]),
+    applied: [site.applied('a'), site.applied('b')],
+    through: await site.through(),
+  };
+}
+
+/** Every answer that comes from read models; what agents told last and who signed in meanwhile left out. */
+export async function answers(site: SmallSite): Promise<unknown> {
+  const admin = site.admin();
+  const items = async (path: string): Promise<readonly Record<string, unknown>[]> =>
+    (await admin.call<{ items: readonly Record<string, unknown>[] }>('GET', path)).items;
+  const nodes = (await items('/api/nodes?sort=name')).map(
+    ({ id, name, generation, applied_generation, apply, version, created_at, updated_at, psk_fingerprint }) => {
+      return { id, name, generation, applied_generation, apply, version, created_at, updated_at, psk_fingerprint };
+    },
+  );
+  const chains = await items('/api/l4-chains');
+  return {
+    nodes,
+    chains,
+    upstreams: await items('/api/l4-upstreams'),
+    deployments: await items(`/api/l4-chains/${String(chains[0]?.['id'])}/deployments`),
+    audit: (await items('/api/audit?page_size=500')).filter(({ action }) => action !== 'session.sign_in'),
+    settings: await admin.call('GET', '/api/settings/connectivity'),
+    config: await Promise.all(nodes.map(({ id }) => admin.call('GET', `/api/nodes/${String(id)}/config`))),
+  };
+}
