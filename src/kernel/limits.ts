@@ -229,6 +229,10 @@ export const limits = {
     compareRounds: 5,
   },
   storage: {
+    /** A store that is not there at the start is tried again so often, and the log says so again after so long. */
+    openRetryMinMs: 100,
+    openRetryMaxMs: 2 * SECOND,
+    openProgressMs: 30 * SECOND,
     /** Upper bound of one append, the same for every adapter: EventStoreDB's default. */
     appendBytesMax: MiB,
     /** Operations that may wait for their group commit; more are refused as unavailable. */

@@ -1,11 +1,11 @@
 /**
  * Opens the two stores of an installation, whichever adapters its settings name: the one place that knows which there
- * are. A store that is not there yet is waited for, with a line in the log for each try. Not what is done with them.
+ * are. Stores that are not there yet are waited for, both at once, and the log says for which. Not what is done with them.
  * Implements `configuration.md` (SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL).
  */
 import { backoff, sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
-import { errorText, ServiceError } from '../kernel/errors.js';
+import { ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { openEmbedded } from './embedded/open-embedded.js';
@@ -57,44 +57,81 @@ export async function openStores(settings: StoreSettings): Promise<OpenStores> {
   const close = async (): Promise<void> => {
     await Promise.allSettled(opened.splice(0).map((store) => store.close()));
   };
+  // When one of them can never be opened, the other is not waited for any longer.
+  const failed = new AbortController();
+  const signal = settings.signal === undefined ? failed.signal : AbortSignal.any([settings.signal, failed.signal]);
+  const waiting: StoreSettings = { ...settings, signal };
   try {
     // Where one of the two is embedded, the folder's lock is on both.
     const embedded =
       eventStoreUrl === undefined || mongoUrl === undefined
         ? keep(await openEmbedded({ dataDir, clock, logger }))
         : undefined;
-    const eventStore =
+    const opening = [
       embedded !== undefined && eventStoreUrl === undefined
-        ? embedded.eventStore
-        : keep(await patiently('EventStoreDB', settings, () => openLog(settings, eventStoreUrl ?? '')));
-    const readStore =
+        ? Promise.resolve(embedded.eventStore)
+        : patiently('EventStoreDB', eventStoreUrl ?? '', waiting, openLog).then(keep),
       embedded !== undefined && mongoUrl === undefined
-        ? embedded.readStore
-        : keep(await patiently('MongoDB', settings, () => openReadModels(settings, mongoUrl ?? '')));
-    return { eventStore, readStore, close };
+        ? Promise.resolve(embedded.readStore)
+        : patiently('MongoDB', mongoUrl ?? '', waiting, openReadModels).then(keep),
+    ] as const;
+    try {
+      const [eventStore, readStore] = await Promise.all(opening);
+      return { eventStore, readStore, close };
+    } catch (error) {
+      failed.abort();
+      await Promise.allSettled(opening);
+      throw error;
+    }
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-/** Tries until it works, for as long as the settings say; a fault of the settings ends it at once. */
-async function patiently<T>(name: string, settings: StoreSettings, open: () => Promise<T>): Promise<T> {
+/** The URL without what may be secret: credentials and options. */
+export function shownAddress(url: string): string {
+  const [address = ''] = url.split('?');
+  const [scheme = ''] = /^[a-z+]+:\/\//.exec(address) ?? [];
+  return scheme + address.slice(Math.max(scheme.length, address.lastIndexOf('@') + 1));
+}
+
+/** What went wrong, in the words of whoever met it first. */
+function causeText(error: ServiceError): string {
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+/**
+ * Tries until it works, for as long as the settings say; a fault of the settings ends it at once. Says so when it begins
+ * to wait, every half minute while it does, and when it is over.
+ */
+async function patiently<T>(
+  name: string,
+  url: string,
+  settings: StoreSettings,
+  open: (settings: StoreSettings, url: string) => Promise<T>,
+): Promise<T> {
   const { logger, signal, giveUpMs = Number.POSITIVE_INFINITY } = settings;
+  const { openRetryMinMs, openRetryMaxMs, openProgressMs } = limits.storage;
+  const place = `${name} at ${shownAddress(url)}`;
   const began = performance.now();
+  const waitedMs = (): number => Math.round(performance.now() - began);
+  let told = Number.NEGATIVE_INFINITY;
   for (let tries = 0; ; tries += 1) {
     try {
-      const store = await open();
-      if (tries > 0) logger.info({ store: name, tries }, 'the store can be used now');
+      const store = await open(settings, url);
+      if (tries > 0) logger.info({ store: name, waited_ms: waitedMs() }, `${place} can be used now`);
       return store;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      const waitedMs = Math.round(performance.now() - began);
-      if (signal?.aborted === true || waitedMs > giveUpMs) {
+      if (signal?.aborted === true || waitedMs() > giveUpMs) {
         throw new ServiceError('unavailable', `${name} can not be reached`, { cause: error });
       }
-      logger.warn({ store: name, waited_ms: waitedMs, error: errorText(error) }, 'waiting for the store');
-      await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), signal);
+      if (waitedMs() - told >= openProgressMs) {
+        told = waitedMs();
+        logger.warn({ store: name, waited_ms: told, error: causeText(error) }, `waiting for ${place}`);
+      }
+      await sleep(backoff(tries, openRetryMinMs, openRetryMaxMs), signal);
     }
   }
 }

@@ -49,9 +49,10 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   await exited;
 }
 
-export async function startFerretDb(): Promise<FerretDb> {
+/** @param port of 127.0.0.1; a free one when absent */
+export async function startFerretDb(port = 0): Promise<FerretDb> {
   const folder = await temporaryFolder();
-  let running = await launch(folder.path, '0');
+  let running = await launch(folder.path, String(port));
   return {
     url: `mongodb://127.0.0.1:${running.port}`,
     kill: () => end(running.child, 'SIGKILL'),
