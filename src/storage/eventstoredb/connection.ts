@@ -12,7 +12,11 @@ import type { Logger } from '../../kernel/logger.js';
 /** A client while it is in use. */
 export interface Lease {
   readonly client: EventStoreDBClient;
+  /** It was thrown away: its calls end, some of them as if they had come to their end. */
+  readonly discarded: boolean;
 }
+
+type OwnLease = { -readonly [field in keyof Lease]: Lease[field] };
 
 export interface Connection {
   /** The running client. @throws ServiceError `unavailable` when closed, or while the old one is being disposed of. */
@@ -50,8 +54,8 @@ export function connectionString(url: string): string {
 
 export function openConnection(url: string, what: string, logger: Logger): Connection {
   const text = connectionString(url);
-  const create = (): Lease => ({ client: EventStoreDBClient.connectionString(text) });
-  let lease: Lease | undefined;
+  const create = (): OwnLease => ({ client: EventStoreDBClient.connectionString(text), discarded: false });
+  let lease: OwnLease | undefined;
   let disposing: Promise<void> = Promise.resolve();
   let closed = false;
 
@@ -69,7 +73,8 @@ export function openConnection(url: string, what: string, logger: Logger): Conne
       return lease;
     },
     async discard(old, cause) {
-      if (lease !== old) return disposing;
+      if (lease === undefined || lease !== old) return disposing;
+      lease.discarded = true;
       lease = undefined;
       logger.warn({ cause }, `the event store client for ${what} is thrown away and replaced`);
       disposing = dispose(old).catch(() => undefined);
@@ -78,6 +83,7 @@ export function openConnection(url: string, what: string, logger: Logger): Conne
     async close() {
       closed = true;
       const last = lease;
+      if (last !== undefined) last.discarded = true;
       lease = undefined;
       await disposing;
       if (last !== undefined) await dispose(last).catch(() => undefined);

@@ -42,7 +42,10 @@ async function takePage(lease: Lease, start: (lease: Lease) => StreamingRead<Res
   const giveBack = await readPlaces.take();
   const read = start(lease);
   try {
-    return await takeAll(read);
+    const events = await takeAll(read);
+    // A read that is cut off so ends without an error, like one that found nothing.
+    if (lease.discarded) throw new ServiceError('unavailable', 'The event store client was replaced during a read.');
+    return events;
   } finally {
     // A stream that never came to be can't be cancelled; its place is not kept for that.
     void withDeadline(read.cancel(), limits.eventStoreDb.disposeMs).then(giveBack, giveBack);

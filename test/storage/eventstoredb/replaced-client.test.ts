@@ -1,0 +1,29 @@
+/** A client that is thrown away under a read: what was cut off must not look like a stream without events. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { BACKWARDS, END } from '@eventstore/db-client';
+import { expect, it } from 'vitest';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import { openConnection } from '../../../src/storage/eventstoredb/connection.js';
+import { readPage } from '../../../src/storage/eventstoredb/read.js';
+import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
+
+it('fails the reads that are on their way', async () => {
+  const server = await startEventStoreDb();
+  const connection = openConnection(server.url, 'reads', silentLogger);
+  try {
+    server.faults.silentReads = true;
+    const reading = readPage(connection, ({ client }) =>
+      client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true }),
+    );
+    const outcome = reading.then(
+      (events) => ({ kind: 'answered', events }),
+      (error: unknown) => ({ kind: 'failed', error }),
+    );
+    await delay(300);
+    await connection.discard(await connection.lease(), 'another read was not answered');
+    expect(await outcome).toMatchObject({ kind: 'failed', error: { code: 'unavailable' } });
+  } finally {
+    await connection.close();
+    await server.close();
+  }
+});
