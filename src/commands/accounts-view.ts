@@ -31,6 +31,7 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
   const stop = new AbortController();
   const waiters = new Set<Waiter>();
   let failure: string | undefined;
+  let dropped = false;
   let ready: () => void = () => undefined;
   let fail: (error: unknown) => void = () => undefined;
   const caughtUp = new Promise<void>((resolve, reject) => {
@@ -46,9 +47,15 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
         after: 'start',
         signal: stop.signal,
       })) {
-        if (item.kind === 'caught_up') ready();
-        if (item.kind === 'dropped')
-          logger.warn({ error: errorText(item.cause) }, 'the accounts subscription dropped; going on');
+        if (item.kind === 'caught_up') {
+          ready();
+          dropped = false;
+        }
+        if (item.kind === 'dropped') {
+          // Once: what follows are failed tries to subscribe again.
+          if (!dropped) logger.warn({ error: errorText(item.cause) }, 'the accounts subscription dropped; going on');
+          dropped = true;
+        }
         if (item.kind !== 'commands') continue;
         for (const command of item.commands) applyAccounts(accounts, readCommand(command));
         accounts.journal.commit();

@@ -129,7 +129,10 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
         for (const { resolve } of group) resolve();
         return;
       }
-      logger.warn({ stream, outcome: outcome.kind, tries, waiting: queue.length }, 'facts could not be appended yet');
+      // Once: it is tried until it works.
+      if (tries === 0) {
+        logger.warn({ stream, outcome: outcome.kind, waiting: queue.length }, 'facts could not be appended yet');
+      }
       if (stop.signal.aborted) return rejectAll('the service shut down before the event store took the fact');
       await sleep(backoff(tries, 50, 5_000), stop.signal);
     }

@@ -44,21 +44,27 @@ export interface Loop {
   close(): Promise<void>;
 }
 
-/** Runs `turn` every `everyMs`, never twice at once, until closed. A throwing turn is reported and the loop goes on. */
+/**
+ * Runs `turn` every `everyMs`, never twice at once, until closed. A throwing turn is reported, of several in a row the
+ * first, and the loop goes on.
+ */
 export function startLoop(
   everyMs: number,
   turn: (signal: AbortSignal) => Promise<void>,
   onError: (error: unknown) => void,
 ): Loop {
   const stop = new AbortController();
+  let failing = false;
   const done = (async () => {
     while (!stop.signal.aborted) {
       await sleep(everyMs, stop.signal);
       if (stop.signal.aborted) return;
       try {
         await turn(stop.signal);
+        failing = false;
       } catch (error) {
-        onError(error);
+        if (!failing) onError(error);
+        failing = true;
       }
     }
   })();

@@ -16,7 +16,7 @@ export interface KeyedBatchOptions<V> {
   readonly maxWeight?: number;
   weigh?(value: V): number;
   write(entries: readonly (readonly [key: string, value: V])[]): Promise<void>;
-  /** A write failed: its entries wait for the next try. */
+  /** A write failed, the first of several in a row: its entries wait for the next try. */
   onError(error: unknown): void;
   /** There was no room for it. */
   onDropped?(key: string): void;
@@ -61,7 +61,9 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
     const ms = failures === 0 ? options.everyMs : backoff(failures, options.retryMinMs, options.retryMaxMs);
     timer = setTimeout(() => {
       timer = undefined;
-      drain().catch(options.onError);
+      drain().catch((error: unknown) => {
+        if (failures === 1) options.onError(error);
+      });
     }, ms);
     timer.unref();
   };

@@ -50,6 +50,10 @@ export const limits = {
     gatewayQueue: 10_000,
     /** Decide again after a conflict or an unknown outcome at most so often, then 503. */
     gatewayAttempts: 20,
+    /** A caller hears within this time, with a 503 at the latest; what was begun for it may take longer to be settled. */
+    commandAnswerMs: 8 * SECOND,
+    /** A data key that the read store has not taken, or given, after so long is unavailable. */
+    dataKeyMs: 8 * SECOND,
     /** An append whose outcome is unknown is looked for and repeated so long, then its callers get a 503. */
     outcomeWaitMs: 30 * SECOND,
     appendTimeoutMs: 10 * SECOND,
@@ -116,6 +120,8 @@ export const limits = {
     laneRequests: 4,
     /** An answer of delivery or of the command store that takes longer ends the session with DRAINING. */
     laneTimeoutMs: 30 * SECOND,
+    /** An apply report holds up what comes after it no longer than this; its fact goes on waiting for the event store. */
+    reportWaitMs: 2 * SECOND,
     /** How long a revoked session may take to read its SessionClose before the socket is cut. */
     revokedFlushMs: 100,
     /** Between the status of a revoked session and the cut, so that the network takes the status. */
@@ -180,6 +186,8 @@ export const limits = {
     waitingBytes: 256 * MiB,
     batchBytes: 16 * MiB,
     releaseTimeoutMs: 2 * SECOND,
+    /** A heartbeat's answer waits no longer for the claim of commands; what is claimed later goes with the next. */
+    claimWaitMs: 500,
     /** Presence that ended so long ago is forgotten; `last_seen_at` stays. */
     presencePurgeAfterMs: 24 * 60 * MINUTE,
     presencePurgeEveryMs: 10 * MINUTE,
@@ -194,7 +202,7 @@ export const limits = {
     batchEvents: 1000,
     queueEvents: 20_000,
     retryMinMs: 100,
-    retryMaxMs: 10 * SECOND,
+    retryMaxMs: 2 * SECOND,
     parkedEntities: 10_000,
     tombstonePurgeEveryMs: 10 * MINUTE,
     /** A checkpoint may be late by so much: what lies behind it is folded again, which changes nothing. */
@@ -269,6 +277,8 @@ export const limits = {
       connectMs: 3 * SECOND,
       /** A connection on which nothing was heard for so long while an answer is due is closed. */
       answerMs: 20 * SECOND,
+      /** Whoever reads waits no longer for it. */
+      readMs: 8 * SECOND,
       /** How long a write waits for a majority to have it. */
       majorityMs: 10 * SECOND,
       pingMs: 3 * SECOND,
