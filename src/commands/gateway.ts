@@ -74,6 +74,8 @@ export async function createGateway<State extends DecidingState, Command>(
   const stop = new AbortController();
   let newestPosition = state.position.value;
   let running: Promise<void> | undefined;
+  /** So many at the head of the queue are in the group that is being appended. */
+  let underWay = 0;
 
   /** Folds what others, or a lost answer of our own, have put behind the fold. */
   async function catchUp(): Promise<void> {
@@ -152,6 +154,7 @@ export async function createGateway<State extends DecidingState, Command>(
   async function runGroup(attempt: number): Promise<'settled' | 'again'> {
     const expected = state.revision.value;
     const { members, taken } = decideGroup();
+    underWay = taken;
     const events = members.flatMap(([, decided]) => (decided.kind === 'write' ? decided.proposal.events : []));
     const settleAll = (position: number): 'settled' => {
       state.journal.commit();
@@ -213,6 +216,7 @@ export async function createGateway<State extends DecidingState, Command>(
   async function run(): Promise<void> {
     let attempt = 0;
     while (queue.length > 0) {
+      underWay = 0;
       try {
         attempt = (await runGroup(attempt)) === 'again' ? attempt + 1 : 0;
       } catch (error) {
@@ -232,6 +236,35 @@ export async function createGateway<State extends DecidingState, Command>(
     running ??= Promise.resolve().then(run);
   }
 
+  /**
+   * The verdict, or in time that there is none: what became of an append may stay unknown for much longer than anybody
+   * waits. The group under way goes on without its callers; a command that still queues is taken out.
+   */
+  function verdictOn(asked: Omit<Waiting<State, Command>, 'settle'>): Promise<Verdict> {
+    return new Promise((resolve) => {
+      const waiting: Waiting<State, Command> = {
+        ...asked,
+        settle(verdict) {
+          clearTimeout(timer);
+          resolve(verdict);
+        },
+      };
+      const timer = setTimeout(() => {
+        const at = queue.indexOf(waiting);
+        const mayBeWritten = at < underWay;
+        if (!mayBeWritten) queue.splice(at, 1);
+        const error = new ServiceError(
+          'unavailable',
+          mayBeWritten
+            ? 'the event store did not say in time whether the change was written; it may have been'
+            : 'the event store does not answer; nothing was written',
+        );
+        resolve({ kind: 'refused', error });
+      }, limits.events.commandAnswerMs);
+      enqueue(waiting);
+    });
+  }
+
   // What was handed over is never taken back.
   state.journal.commit();
   await catchUp();
@@ -248,7 +281,7 @@ export async function createGateway<State extends DecidingState, Command>(
       if (queue.length >= limits.events.gatewayQueue) {
         throw new ServiceError('unavailable', 'too many commands are waiting; nothing was written');
       }
-      const verdict = await new Promise<Verdict>((settle) => enqueue({ command, context, select, settle }));
+      const verdict = await verdictOn({ command, context, select });
       switch (verdict.kind) {
         case 'written': {
           const { proposal, revision, position } = verdict;

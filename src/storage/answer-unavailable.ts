@@ -2,6 +2,7 @@
  * What the port promises of failures, for every adapter of the read store: whatever a library throws is answered as
  * `unavailable`, a caller's fault stays as it is. Not a retry. Implements `read-store.ts`.
  */
+import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { Collection, Leases } from './read-store.js';
 
@@ -17,6 +18,34 @@ export function answerUnavailable<A extends readonly unknown[], T>(
       throw new ServiceError('unavailable', 'The read store can not be used now.', { cause: error });
     }
   };
+}
+
+/** The method, with an end to its waiting, in milliseconds. For reads: what becomes of a write has to be known. */
+function answeredWithin<A extends readonly unknown[], T>(
+  ms: number,
+  method: (...args: A) => Promise<T>,
+): (...args: A) => Promise<T> {
+  return async (...args) => {
+    const answer = await withDeadline(method(...args), ms);
+    if (answer === timedOut) throw new ServiceError('unavailable', 'The read store does not answer.');
+    return answer;
+  };
+}
+
+/** The collection, with the waiting of its reads ended after `ms`. */
+export function impatientCollection(collection: Collection, ms: number): Collection {
+  return {
+    ...collection,
+    get: answeredWithin(ms, collection.get),
+    getMany: answeredWithin(ms, collection.getMany),
+    find: answeredWithin(ms, collection.find),
+    count: answeredWithin(ms, collection.count),
+  };
+}
+
+/** The leases, with the waiting of their reads ended after `ms`. */
+export function impatientLeases(leases: Leases, ms: number): Leases {
+  return { ...leases, get: answeredWithin(ms, leases.get), list: answeredWithin(ms, leases.list) };
 }
 
 export function answeringCollection(collection: Collection): Collection {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import type { CommandHouse, FleetGateway } from '../support/command-house.js';
 import { bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
@@ -88,6 +88,36 @@ test('unavailable says that nothing was written', async () => {
   expect([refusal.code, refusal.httpStatus]).toEqual(['unavailable', 503]);
   expect(refusal.message).toContain('nothing was written');
   expect(house.store.appends.length).toBe(1);
+});
+
+test('a store that hangs: callers hear in time which change may have been written, and the others are not', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  let answer = (): void => undefined;
+  try {
+    const hanging = new Promise<void>((resolve) => (answer = resolve));
+    let appending = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (appending = resolve));
+    house.store.script(async (write) => {
+      appending();
+      await hanging;
+      return write();
+    });
+    const first = refusalOf(gateway.run(createNode('first')));
+    await begun;
+    const second = refusalOf(gateway.run(createNode('second')));
+    await vi.advanceTimersByTimeAsync(limits.events.commandAnswerMs);
+    expect(await first).toMatchObject({ code: 'unavailable', message: expect.stringContaining('may have been') });
+    expect(await second).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('nothing was written'),
+    });
+  } finally {
+    vi.useRealTimers();
+    answer();
+  }
+  expect(await gateway.run(createNode('third'))).toMatchObject({ kind: 'done' });
+  const created = (await house.log()).map(({ data }) => data['name']);
+  expect(created).toEqual(['first', 'third']);
 });
 
 test('a log that can not be read is a 503 for answers that write nothing, and the gateway recovers', async () => {

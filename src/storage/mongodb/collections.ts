@@ -4,7 +4,8 @@
  * Implements `read-store.ts` (collection, drop).
  */
 import type { Db } from 'mongodb';
-import { answerUnavailable, answeringCollection } from '../answer-unavailable.js';
+import { limits } from '../../kernel/limits.js';
+import { answerUnavailable, answeringCollection, impatientCollection } from '../answer-unavailable.js';
 import { assertSpec } from '../collection-spec.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../read-store.js';
 import { createCollection } from './collection.js';
@@ -54,7 +55,7 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
   return {
     // Fields are what the caller put in: the store keeps them as they are, so the narrower type is the caller's word.
     collection: answerUnavailable(async <F extends Fields>(spec: CollectionSpec) => {
-      const collection = answeringCollection(await open(spec));
+      const collection = impatientCollection(answeringCollection(await open(spec)), limits.storage.mongo.readMs);
       return collection as unknown as Collection<F>;
     }) as ReadStore['collection'],
     drop: answerUnavailable(async (name: string, version: number) => {

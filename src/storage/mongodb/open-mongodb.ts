@@ -11,7 +11,7 @@ import { timedOut, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import { answerUnavailable, answeringLeases } from '../answer-unavailable.js';
+import { answerUnavailable, answeringLeases, impatientLeases } from '../answer-unavailable.js';
 import type { ReadStore } from '../read-store.js';
 import { createCollections } from './collections.js';
 import { ensureIndexes } from './indexes.js';
@@ -102,7 +102,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
     deleteCheckpoint: answerUnavailable(progress.deleteCheckpoint),
     activeVersion: answerUnavailable(progress.activeVersion),
     activate: answerUnavailable(progress.activate),
-    leases: answeringLeases(createLeases(db, leases)),
+    leases: impatientLeases(answeringLeases(createLeases(db, leases)), mongo.readMs),
     ping: answerUnavailable(async () => {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
       const answer = await withDeadline(db.command({ ping: 1 }), mongo.pingMs);
