@@ -7,8 +7,10 @@ import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { openCommandClaims } from '../../src/telemetry/command-claims.js';
 import type { CommandClaims } from '../../src/telemetry/command-claims.js';
+import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 let folder: string;
@@ -52,4 +54,29 @@ test('at most sixteen go with one heartbeat, the oldest first, the rest with the
 
 test('a command that has expired is not sent', async () => {
   expect(await instances[0]!.claim('node', queue(1, 0))).toEqual([]);
+});
+
+test('a store that hangs holds no heartbeat up, and what it claims in the end is sent with a later one, once', async () => {
+  let release = (): void => undefined;
+  const hanging = new Promise<void>((resolve) => (release = resolve));
+  const readStore: ReadStore = {
+    ...stores.readStore,
+    async collection<F extends Fields>(spec: CollectionSpec) {
+      const inner = await stores.readStore.collection<F>(spec);
+      return { ...inner, insert: async (id: string, fields: F) => (await hanging, inner.insert(id, fields)) };
+    },
+  };
+  const claims = await openCommandClaims({ readStore, clock, logger: silentLogger });
+  instances.push(claims);
+  const queued = queue(2);
+  expect(await claims.claim('n', queued)).toEqual([]);
+  expect(await claims.claim('n', queued)).toEqual([]);
+  release();
+  const sent: string[] = [];
+  await eventually(async () => {
+    sent.push(...(await claims.claim('n', queued)));
+    return [...sent].sort();
+  }).toEqual(['c0', 'c1']);
+  expect(await claims.claim('n', queued)).toEqual([]);
+  expect(await instances[0]!.claim('n', queued)).toEqual([]);
 });
