@@ -70,6 +70,9 @@ export function startRunner(deps: RunnerDeps): Runner {
   let handled = deps.after;
   /** The subscription stands and had delivered all there was. */
   let live = false;
+  /** The read store was away, and events have piled up: only a new subscription tells when the last of them is applied. */
+  let behind = false;
+  let dropped = false;
 
   const checkpoints = createKeyedBatch<ResumePoint>({
     everyMs: limits.projections.checkpointEveryMs,
@@ -94,12 +97,16 @@ export function startRunner(deps: RunnerDeps): Runner {
     for (let tries = 0; !stop.signal.aborted; tries += 1) {
       try {
         await turn();
-        if (tries > 0) logger.info({ tries }, `${what}: works again`);
-        status.set({ caughtUp: live, lastError: null });
+        if (tries > 0) {
+          logger.info({ tries }, `${what}: works again`);
+          behind = true;
+        }
+        status.set({ caughtUp: live && !behind, lastError: null });
         return;
       } catch (error) {
         if (error instanceof ProjectionsStopped) throw error;
-        logger.warn({ error: shortError(error), tries }, `${what}: failed and is tried again`);
+        // Once: the status holds the newest error.
+        if (tries === 0) logger.warn({ error: shortError(error) }, `${what}: failed and is tried until it works`);
         status.set({ caughtUp: false, lastError: shortError(error) });
         await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), stop.signal);
       }
@@ -148,25 +155,38 @@ export function startRunner(deps: RunnerDeps): Runner {
           await checkpoints.flush();
           await deps.onCaughtUp();
         });
-        if (stop.signal.aborted) return;
-        live = true;
+        if (stop.signal.aborted || behind) return;
+        if (dropped) logger.info({}, 'the subscription of the read models stands again');
+        [live, dropped] = [true, false];
         return status.set({ caughtUp: true });
       case 'dropped':
-        logger.warn({ error: shortError(item.cause) }, 'the subscription of the read models dropped');
-        live = false;
+        // Once: what follows are failed tries to subscribe again.
+        if (!dropped) logger.warn({ error: shortError(item.cause) }, 'the subscription of the read models dropped');
+        [live, dropped] = [false, true];
         return status.set({ caughtUp: false, lastError: shortError(item.cause) });
       default:
         return unreachable(item);
     }
   }
 
+  /** Until closed, or until the read models are behind and have to find out anew where the log ends. */
+  async function follow(): Promise<void> {
+    const enough = new AbortController();
+    const signal = AbortSignal.any([stop.signal, enough.signal]);
+    [behind, live] = [false, false];
+    try {
+      for await (const item of followLog(eventStore, { prefix: streams.prefix, after: handled, signal })) {
+        await take(item);
+        if (stop.signal.aborted || behind) return;
+      }
+    } finally {
+      enough.abort();
+    }
+  }
+
   async function run(): Promise<void> {
     try {
-      const options = { prefix: streams.prefix, after: deps.after, signal: stop.signal };
-      for await (const item of followLog(eventStore, options)) {
-        await take(item);
-        if (stop.signal.aborted) return;
-      }
+      while (!stop.signal.aborted) await follow();
     } catch (error) {
       const unknownEvent = error instanceof UnknownEventError ? error.eventType : null;
       live = false;

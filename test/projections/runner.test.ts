@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
+import type { EventStore } from '../../src/storage/event-store.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { hostileEventStore, hostileReadStore } from '../support/hostile.js';
 import { eventually } from '../support/eventually.js';
@@ -82,6 +83,32 @@ describe('two projectors of one process over hostile stores', () => {
 });
 
 describe('an outage of the read store', () => {
+  it('is over when the last of what came meanwhile is applied, not the first', async () => {
+    const log = randomLog(6, 40);
+    const readStore = switchedReadStore(side.stores.readStore);
+    const inner = side.stores.eventStore;
+    const eventStore: EventStore = {
+      ...inner,
+      async *subscribe(options) {
+        for await (const item of inner.subscribe(options)) {
+          if (item.kind !== 'events') yield item;
+          else for (const event of item.events) yield { kind: 'events', events: [event] };
+        }
+      },
+    };
+    const projections = await side.started({ readStore, eventStore });
+    readStore.mode = 'out';
+    await side.append(log);
+    const head = await inner.headPosition();
+    await eventually(() => projections.status().caughtUp).toBe(false);
+    const caughtUpAt: number[] = [];
+    projections.onStatusChange(({ caughtUp, position }) => void (caughtUp && caughtUpAt.push(position)));
+    readStore.mode = 'works';
+    await eventually(() => projections.status().caughtUp).toBe(true);
+    expect(Math.min(...caughtUpAt)).toBeGreaterThanOrEqual(head);
+    await projections.close();
+  });
+
   it.each(['out', 'half'] as const)('(%s) is waited out: nothing is skipped', async (mode) => {
     const log = randomLog(5, 40);
     const readStore = switchedReadStore(side.stores.readStore);
