@@ -27,9 +27,9 @@ import { compilerVersion } from './domain/compile/version.js';
 import { encodeFleet, restoreFleet } from './domain/fleet/checkpoint.js';
 import type { FleetCommand } from './domain/fleet/events.js';
 import type { Fleet } from './domain/fleet/fleet.js';
-import { sleep } from './kernel/background.js';
+import { backoff, sleep } from './kernel/background.js';
 import { systemClock } from './kernel/clock.js';
-import { errorText } from './kernel/errors.js';
+import { errorText, ServiceError } from './kernel/errors.js';
 import { streams } from './kernel/event.js';
 import { randomIds } from './kernel/ids.js';
 import { limits } from './kernel/limits.js';
@@ -91,21 +91,26 @@ function createClosers(logger: Logger): { add(name: string, close: () => unknown
   };
 }
 
-/** Starts the service. @throws StartError, ConfigError */
+/** Starts the service, again when an external store goes away on the way. @throws StartError, ConfigError */
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
-  const closers = createClosers(logger);
-  try {
-    return await wire(config, logger, closers);
-  } catch (error) {
-    await closers.closeAll();
-    if (
-      error instanceof DataFolderError ||
-      error instanceof StoreSettingError ||
-      error instanceof WrongMasterKeyError
-    ) {
-      throw new StartError(error.message);
+  const external = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
+  for (let tries = 0; ; tries += 1) {
+    const closers = createClosers(logger);
+    try {
+      return await wire(config, logger, closers);
+    } catch (error) {
+      await closers.closeAll();
+      if (
+        error instanceof DataFolderError ||
+        error instanceof StoreSettingError ||
+        error instanceof WrongMasterKeyError
+      ) {
+        throw new StartError(error.message);
+      }
+      if (!external || !(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
+      logger.warn({ error: errorText(error) }, 'a store went away during the start, which begins again');
+      await sleep(backoff(tries, limits.storage.openRetryMinMs, limits.storage.openRetryMaxMs));
     }
-    throw error;
   }
 }
 
@@ -227,6 +232,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
         await gateway.execute(command, agentContext(nodeId, 'hello'), () => undefined);
       },
+      storesAway: () => health.problems().length > 0,
       claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
     },
     config.agents,
@@ -326,6 +332,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
       logger,
       sessionsEnded: (nodeId, timeoutMs) => cuts.ended(nodeId, timeoutMs),
       readiness,
+      storesAway: () => (health.problems().length === 0 ? undefined : health.problems().join(', ')),
       metrics: () => metrics.text(),
     },
     {
@@ -394,6 +401,7 @@ function readOnlyReason(delivery: DeliveryService, projections: Projections, vie
 function notReady(delivery: DeliveryService, projections: Projections, view: AccountsView): readonly string[] {
   const reasons: string[] = [];
   const state = delivery.state();
+  if (state.kind === 'cut_off') reasons.push('the committed fold is cut off from the log');
   if (state.kind === 'catching_up') reasons.push('the committed fold is catching up with the log');
   if (isMismatch(state)) reasons.push(mismatchText(state));
   const readOnly = readOnlyReason(delivery, projections, view);

@@ -72,6 +72,8 @@ export interface CommittedFoldDeps {
   readonly checkpointEvery?: number;
   /** This release's number; tests give another. */
   readonly compilerVersion?: number;
+  /** How long it still counts as ready after a drop, in milliseconds. */
+  readonly dropGraceMs?: number;
 }
 
 /** Loads the checkpoint; `start` begins to catch up. @throws ServiceError `unavailable` */
@@ -88,6 +90,10 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
   let live = false;
   /** Dropped a moment ago: still near enough to the log to answer, too far to push. */
   let grace: NodeJS.Timeout | undefined;
+  /** Once ready, dropped longer ago than that: the log is out of reach, and so is all that could be missing here. */
+  let cutOff = false;
+  /** Something of the log has come since it dropped. */
+  let heard = false;
   let unknownEvent: string | undefined;
   /** The log has been at this release's number since the start. */
   let served = false;
@@ -97,7 +103,8 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
     if (unknownEvent !== undefined) return { kind: 'unknown_event', eventType: unknownEvent };
     const logVersion = fleet.compilerVersion.value;
     if (logVersion > ownVersion) return { kind: 'older_compiler', logVersion, ownVersion };
-    if (!live && grace === undefined) return { kind: 'catching_up' };
+    if (cutOff && logVersion === ownVersion) return { kind: 'cut_off' };
+    if (!live && (cutOff || grace === undefined)) return { kind: 'catching_up' };
     if (logVersion === ownVersion) return { kind: 'ready' };
     // Below: this release's own number is not in the log yet, or no more; its output would go out under generations of
     // another compiler's.
@@ -124,18 +131,40 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
     waiters.look();
   };
 
-  const setLive = (now: boolean): void => {
-    const before = live;
-    live = now;
+  const setLive = (): void => {
+    live = true;
+    cutOff = false;
     clearTimeout(grace);
     grace = undefined;
-    if (before && !now) {
-      grace = setTimeout(() => {
-        grace = undefined;
-        settle();
-      }, limits.delivery.dropGraceMs);
-      grace.unref();
+  };
+
+  /** After a while without the end of the log: cut off from it, or behind it when something does come. */
+  const startGrace = (): void => {
+    clearTimeout(grace);
+    grace = setTimeout(() => {
+      grace = undefined;
+      cutOff = !heard;
+      settle();
+    }, deps.dropGraceMs ?? limits.delivery.dropGraceMs);
+    grace.unref();
+  };
+
+  const noteDropped = (cause: unknown): void => {
+    heard = false;
+    if (live) {
+      // Once: what follows are failed tries to subscribe again.
+      logger.warn({ error: errorText(cause) }, 'the subscription to the fleet dropped');
+      live = false;
+      startGrace();
     }
+    settle();
+  };
+
+  /** The log is there again, but not read to its end. */
+  const noteHeard = (): void => {
+    if (live || heard) return;
+    heard = true;
+    if (cutOff) startGrace();
   };
 
   const applyOne = (recorded: RecordedCommand): ReadonlySet<string> => {
@@ -196,19 +225,19 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
     for await (const item of followLog(eventStore, { prefix: streams.fleet, after, signal: stop.signal })) {
       switch (item.kind) {
         case 'commands':
+          noteHeard();
           apply(item.commands);
           break;
         case 'caught_up':
-          setLive(true);
+          setLive();
           settle();
           if (upToDate()) deps.onUpToDate();
           break;
         case 'dropped':
-          logger.warn({ error: errorText(item.cause) }, 'the subscription to the fleet dropped');
-          setLive(false);
-          settle();
+          noteDropped(item.cause);
           break;
         case 'checkpoint':
+          noteHeard();
           break;
         default: {
           const never: never = item;
@@ -226,6 +255,7 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
         return;
       } catch (error) {
         live = false;
+        cutOff = false;
         clearTimeout(grace);
         grace = undefined;
         if (error instanceof UnknownEventError) {

@@ -49,6 +49,8 @@ export interface DeliveryDeps {
   readonly random?: () => number;
   /** Fleet events between two fold checkpoints. */
   readonly checkpointEvery?: number;
+  /** How long it still counts as ready after a dropped subscription, in milliseconds. */
+  readonly dropGraceMs?: number;
   /** The compiler; tests put one in its place that fails. */
   readonly compile?: typeof compileNode;
   /** Its number; tests put that of another release in its place. */
@@ -96,6 +98,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     },
     ...(deps.checkpointEvery === undefined ? {} : { checkpointEvery: deps.checkpointEvery }),
     ...own,
+    ...(deps.dropGraceMs === undefined ? {} : { dropGraceMs: deps.dropGraceMs }),
   });
   const generation = (nodeId: string): number | undefined => generationOf(fold.fleet(), nodeId);
   const cache = createSnapshotCache(limits.delivery.cacheBytes, limits.delivery.rememberedNodes);
@@ -134,7 +137,8 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     raises,
     logger,
     generation,
-    upToDate: () => fold.until(fold.upToDate, limits.delivery.requestWaitMs),
+    // Cut off from the log, the newest that is known is the newest there is: better than to end a session that stands.
+    upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', limits.delivery.requestWaitMs),
     drainRetryMs: () => Math.round(limits.delivery.drainRetryMs * (0.5 + random())),
   });
   const sessions = createSessions();

@@ -57,6 +57,8 @@ export interface NodeAttachment {
 export type DeliveryState =
   | { readonly kind: 'ready' }
   | { readonly kind: 'catching_up' }
+  /** It was ready, and the log is out of reach since: sessions stay as they are, none is begun. */
+  | { readonly kind: 'cut_off' }
   /** The log was written by a release with a higher compiler number. */
   | { readonly kind: 'older_compiler'; readonly logVersion: number; readonly ownVersion: number }
   /** The log was lowered to an earlier compiler number while this instance ran. */

@@ -1,13 +1,13 @@
 /** Whether the two stores answer, asked every second in the background. Judges nothing else: readiness is the app's. */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
-import { errorText } from '../kernel/errors.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 
 export interface StoreHealth {
-  /** Sentences, empty while both answer. */
+  /** Sentences without the cause, which is in the log; empty while both answer. */
   problems(): readonly string[];
   close(): Promise<void>;
 }
@@ -19,22 +19,26 @@ export async function watchStores(
   stores: { readonly 'event store': Pinged; readonly 'read store': Pinged },
   logger: Logger,
 ): Promise<StoreHealth> {
-  const found = new Map<string, string>();
+  /** Since when a store does not answer, in milliseconds of a monotonic clock. */
+  const away = new Map<string, number>();
 
   async function ask(name: string, store: Pinged): Promise<void> {
     let problem: string | undefined;
     try {
       const answer = await withDeadline(store.ping(), limits.telemetry.pingTimeoutMs);
-      if (answer === timedOut) problem = `the ${name} did not answer within ${limits.telemetry.pingTimeoutMs} ms`;
+      if (answer === timedOut) problem = `no answer within ${limits.telemetry.pingTimeoutMs} ms`;
     } catch (error) {
-      problem = `the ${name} is out of reach: ${errorText(error)}`;
+      problem = errorText(error instanceof ServiceError && error.cause !== undefined ? error.cause : error);
     }
-    const before = found.get(name);
-    if (problem !== undefined && before === undefined)
-      logger.error({ store: name, problem }, 'a store is out of reach');
-    if (problem === undefined && before !== undefined) logger.info({ store: name }, 'a store answers again');
-    if (problem === undefined) found.delete(name);
-    else found.set(name, problem);
+    const since = away.get(name);
+    if (problem !== undefined && since === undefined) {
+      away.set(name, performance.now());
+      logger.error({ store: name, problem }, `the ${name} is out of reach`);
+    }
+    if (problem === undefined && since !== undefined) {
+      away.delete(name);
+      logger.info({ store: name, away_ms: Math.round(performance.now() - since) }, `the ${name} answers again`);
+    }
   }
 
   const askAll = async (): Promise<void> => {
@@ -44,5 +48,5 @@ export async function watchStores(
   const loop = startLoop(limits.telemetry.pingEveryMs, askAll, (error) =>
     logger.error({ error: errorText(error) }, 'asking the stores failed'),
   );
-  return { problems: () => [...found.values()], close: () => loop.close() };
+  return { problems: () => [...away.keys()].map((name) => `the ${name} is out of reach`), close: () => loop.close() };
 }

@@ -253,6 +253,22 @@ describe('ends that the service chooses', () => {
     const stream = await agent.connect();
     await expectEnd(stream, status.UNAVAILABLE, DRAINING);
   });
+  test('stores out of reach: a session that is there stays and is answered, none is begun', async () => {
+    const stream = await live();
+    const newcomer = createRawAgent(house, 'node-2', await house.issue('node-2'));
+    for (const lose of [() => (house.storesAway = true), () => house.setState({ kind: 'cut_off' })]) {
+      lose();
+      expect(await newcomer.open()).toMatchObject({ code: status.UNAVAILABLE });
+      const heard = stream.heard.length;
+      stream.say(heartbeatOf(heard + 1));
+      await eventually(() => stream.heard.length).toBe(heard + 1);
+      expect(stream.closeHeard()).toBeUndefined();
+      house.storesAway = false;
+    }
+    house.setState({ kind: 'catching_up' });
+    await expectEnd(stream, status.UNAVAILABLE, DRAINING);
+    newcomer.disconnect();
+  });
   test('a raised generation too soon after the last: OVERLOADED with the retry time, RESOURCE_EXHAUSTED', async () => {
     house.answer = () => ({ kind: 'overloaded', retryAfterMs: 4321 });
     const stream = await live();

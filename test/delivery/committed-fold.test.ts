@@ -6,7 +6,7 @@ import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/
 import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
+import type { EventStore, FoldCheckpoint, SubscribeOptions } from '../../src/storage/event-store.js';
 import { createDeliveryHouse, openSession, snapshotOf, until } from '../support/delivery-house.js';
 import type { DeliveryHouse } from '../support/delivery-house.js';
 
@@ -130,6 +130,63 @@ describe('an instance is not ready', () => {
     await refresh();
     await until(() => delivery.state().kind === 'catching_up');
     expect(await delivery.waitFor(3, 10)).toBe(false);
+  });
+});
+
+describe('a log that is out of reach', () => {
+  /** A log that can be away, or be there without ever coming to its end. */
+  function switched() {
+    const inner = house.stores.eventStore;
+    let dropped = new AbortController();
+    const log = {
+      mode: 'works' as 'works' | 'away' | 'endless',
+      drop: () => dropped.abort(),
+      store: {
+        ...inner,
+        async *subscribe(options: SubscribeOptions) {
+          if (log.mode === 'away') throw new ServiceError('unavailable', 'away');
+          dropped = new AbortController();
+          const signal = AbortSignal.any([options.signal, dropped.signal]);
+          for await (const item of inner.subscribe({ ...options, signal })) {
+            if (item.kind !== 'caught_up' || log.mode === 'works') yield item;
+          }
+          if (!options.signal.aborted) throw new ServiceError('unavailable', 'dropped');
+        },
+      },
+    };
+    return log;
+  }
+
+  it('cuts the instance off, which is not being behind, and it is ready when the log is back', async () => {
+    const log = switched();
+    const delivery = await house.start({ eventStore: log.store, dropGraceMs: 50 });
+    const states: string[] = [];
+    delivery.onStateChange(({ kind }) => states.push(kind));
+    log.mode = 'away';
+    log.drop();
+    await until(() => states.length > 0);
+    // A session that stands is answered from what is known.
+    expect(snapshotOf(await openSession(delivery, 'n1').ask()).generation).toBe(delivery.generation('n1'));
+    log.mode = 'works';
+    await until(() => delivery.state().kind === 'ready');
+    expect(states).toEqual(['cut_off', 'ready']);
+  });
+
+  it('and comes back with more than can be read soon leaves the instance behind', async () => {
+    const log = switched();
+    const delivery = await house.start({ eventStore: log.store, dropGraceMs: 50 });
+    const states: string[] = [];
+    delivery.onStateChange(({ kind }) => states.push(kind));
+    log.mode = 'away';
+    log.drop();
+    await until(() => states.length > 0);
+    await refresh();
+    log.mode = 'endless';
+    await until(() => delivery.state().kind === 'catching_up');
+    log.mode = 'works';
+    log.drop();
+    await until(() => delivery.state().kind === 'ready');
+    expect(states).toEqual(['cut_off', 'catching_up', 'ready']);
   });
 });
 

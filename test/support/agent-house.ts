@@ -79,6 +79,8 @@ export interface AgentHouse {
   readonly addresses: (readonly [string, string | null, string | null])[];
   readonly commands: Map<string, AgentCommandName[]>;
   readonly attachments: FakeAttachment[];
+  /** What the app says of the stores. */
+  storesAway: boolean;
   /** The answer to the next ConfigRequests. */
   answer: (version: bigint) => ConfigAnswer | Promise<ConfigAnswer>;
   settings: SettingsState;
@@ -193,6 +195,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
         commands.delete(nodeId);
         return claimed;
       },
+      storesAway: () => house.storesAway,
       random: () => 0.5,
     },
     {
@@ -219,6 +222,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
     addresses,
     commands,
     attachments,
+    storesAway: false,
     answer: () => ({ kind: 'snapshot', push: snapshotPush(1) }),
     settings: defaultSettings,
     setState(state) {

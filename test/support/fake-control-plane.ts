@@ -579,6 +579,7 @@ export function createFakeControlPlane(options: { readonly clock?: Clock } = {})
       return ended;
     },
     readiness: () => readiness,
+    storesAway: () => undefined,
     metrics: async () => '# HELP up Is it up.\n# TYPE up gauge\nup 1\n',
   };
 

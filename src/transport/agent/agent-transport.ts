@@ -55,6 +55,8 @@ export interface AgentTransportDeps {
   /** The service's X25519 private key, 32 bytes. */
   readonly servicePrivate: Uint8Array;
   readonly listen: StartAgentListener;
+  /** A store is out of reach: no session is begun. Those that are there stay. */
+  storesAway(): boolean;
   /** A hello reported other public addresses; null: none is known. At most once a minute per node. */
   readonly reportAddress: ReportAddress;
   /** Claims the unexpired commands of a node, oldest first, at most 16; each is given out once. */
@@ -105,7 +107,7 @@ export async function createAgentTransport(
   const counters = createCounters();
   const unfinished = { bytes: 0, maxBytes: options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal };
   let closing = false;
-  const draining = (): boolean => closing || delivery.state().kind !== 'ready';
+  const draining = (): boolean => closing || delivery.state().kind !== 'ready' || deps.storesAway();
 
   const addresses = createAddressBudget(options.failuresPerAddress.perSecond, options.failuresPerAddress.burst, clock);
   const nodeBudget = createNodeBudget(clock);
@@ -201,7 +203,8 @@ export async function createAgentTransport(
       sessions.revoke(nodeId);
     }),
     delivery.onStateChange((state: DeliveryState) => {
-      if (state.kind !== 'ready') drainAll();
+      // Without the log nothing is known to be missing, and no other instance would be better off.
+      if (state.kind !== 'ready' && state.kind !== 'cut_off') drainAll();
     }),
     telemetry.onLost((nodeId, sessionId) => sessions.lost(nodeId, sessionId)),
   ];

@@ -3,10 +3,11 @@
  * with delivery, telemetry and the stream. Decides nothing of its own but when to stop reading.
  * Implements `agent-protocol.md`, Control, and Heartbeats.
  */
-import type { AgentCommandName, Delivery, NodeAttachment } from '../../delivery/port.js';
+import type { AgentCommandName, ApplyOutcome, Delivery, NodeAttachment } from '../../delivery/port.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
+import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { timestamp } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
@@ -163,6 +164,8 @@ export function startLiveSession(
     run({ kind: 'told', told: now });
   };
 
+  const report = async (outcome: ApplyOutcome): Promise<void> => attachment?.report(outcome);
+
   const perform = (output: SessionOutput): void => {
     switch (output.kind) {
       case 'hello': {
@@ -192,7 +195,8 @@ export function startLiveSession(
       }
       case 'apply_report': {
         const { outcome } = output;
-        configLane.run(async () => attachment?.report(outcome));
+        // The fact may wait for the event store for as long as it is away: neither this session nor its requests do.
+        configLane.run(async () => void (await withDeadline(report(outcome), limits.agent.reportWaitMs)));
         return;
       }
       case 'ignored_report':

@@ -10,7 +10,7 @@ import { auditRoutes } from './audit.js';
 import { authRoutes } from './auth.js';
 import { installBodies } from './body.js';
 import { chainRoutes } from './chains.js';
-import { installMinPosition } from './consistency.js';
+import { installMinPosition, installOutages } from './consistency.js';
 import { decodableUrl, installCorrelation, requestId } from './correlation.js';
 import { installCors } from './cors.js';
 import { deploymentRoutes } from './deployments.js';
@@ -86,6 +86,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   installGate(app, deps, table);
   installBodies(app);
   installMinPosition(app, deps);
+  installOutages(app, deps);
   await installOpenApi(app, options);
 
   await authRoutes(app, deps);

@@ -1,6 +1,6 @@
 /**
- * Read your writes: the context of a command, the headers that its answer carries, and the wait of a GET with
- * `x-min-position`. Implements `rest.md`, Consistency.
+ * Read your writes: the context of a command, the headers that its answer carries, the wait of a GET with
+ * `x-min-position`, and commands while a store is away. Implements `rest.md`, Consistency, and `unavailable` of Errors.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext, CommandOutcome } from '../../commands/port.js';
@@ -48,6 +48,19 @@ export function installMinPosition(app: RestApp, deps: RestDeps): void {
     if (typeof position !== 'number') return;
     if (await deps.projections.reached(position, limits.rest.projectionWaitMs)) return;
     throw new ServiceError('unavailable', 'x-min-position: this instance does not show that log position yet');
+  });
+}
+
+/**
+ * Refuses commands while a store is known to be away, before anything is begun for them: they would wait for it in vain,
+ * or leave something half done. A sign-in needs neither store.
+ */
+export function installOutages(app: RestApp, deps: RestDeps): void {
+  app.addHook('preHandler', async (request) => {
+    const { access } = request.routeOptions.config;
+    if (request.method === 'GET' || request.method === 'HEAD' || access === 'login' || access === undefined) return;
+    const away = deps.storesAway();
+    if (away !== undefined) throw new ServiceError('unavailable', `${away}; nothing was written`);
   });
 }
 

@@ -38,6 +38,8 @@ export interface RestDeps {
   /** True once no live session of the node that began before the call is left on any instance, false after the time. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   readiness(): Readiness;
+  /** A sentence while a store is out of reach: commands are refused meanwhile. */
+  storesAway(): string | undefined;
   /** The Prometheus text. */
   metrics(): Promise<string>;
 }

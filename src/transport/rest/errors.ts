@@ -24,7 +24,7 @@ export function answerError(
   reply: FastifyReply,
   logger: Logger,
 ): FastifyReply {
-  const shown = shownError(error);
+  const shown = afterWriting(shownError(error), reply);
   const facts = { request_id: request.id, method: request.method, route: request.routeOptions?.url ?? null };
   if (shown.code === 'internal') {
     logger.error(
@@ -51,6 +51,13 @@ export function answerError(
     .header('content-type', 'application/json; charset=utf-8')
     .serializer(JSON.stringify)
     .send(failure(shown.code, shown.message));
+}
+
+/** A command that is in the log, but what it left can not be shown: the caller must not take it for refused. */
+function afterWriting(error: ServiceError, reply: FastifyReply): ServiceError {
+  if (!reply.hasHeader('x-position') || (error.code !== 'unavailable' && error.code !== 'internal')) return error;
+  const message = `the change was written at x-position, but what it left can not be shown: ${error.message}`;
+  return new ServiceError(error.code, message, { cause: error.cause });
 }
 
 /** Our own errors as they are; fastify's by what they mean; anything else is `internal`. */

@@ -61,9 +61,12 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const id = pathId(request.params, 'node');
-      found(await deps.projections.nodes.get(id), 'node');
+      // From memory, also while the read store is away; it is asked about nodes that are not known there.
       const shown = await deps.delivery.shownSnapshot(id);
-      if (shown === undefined) throw new ServiceError('unavailable', "the node's configuration is not compiled yet");
+      if (shown === undefined) {
+        found(await deps.projections.nodes.get(id), 'node');
+        throw new ServiceError('unavailable', "the node's configuration is not compiled yet");
+      }
       if ((request.query.generation ?? shown.generation) < shown.generation) {
         throw new ServiceError('not_found', `generation: only the newest can be shown, which is ${shown.generation}`);
       }

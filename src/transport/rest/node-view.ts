@@ -86,6 +86,11 @@ export async function oneNodeView(
   return nodeView(deps, node, agent ?? noFacts, telemetry.get(node.id), presence);
 }
 
+/** The view of a node that was made just now: no agent can have been seen yet, so no store is asked. */
+export function newNodeView(deps: RestDeps, node: NodeState): NodeView {
+  return nodeView(deps, node, noFacts, undefined, undefined);
+}
+
 /** What was pushed to a node last, here or by the instance that holds its session. */
 export function pushFacts(deps: RestDeps, nodeId: string, presence: PresenceFacts | undefined): PushFacts | undefined {
   const own = deps.delivery.pushed(nodeId);

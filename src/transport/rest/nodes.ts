@@ -13,7 +13,7 @@ import { answers, created, nothing, ok, pageOf } from './envelope.js';
 import { body, boolean, canonical, description, host, labels, name, oneOf } from './fields.js';
 import { conditionalHeaders, etag, postHeaders, readHeaders } from './headers.js';
 import { idParams, pathId } from './ids.js';
-import { nodeFields, nodeSchema, nodeViews, oneNodeView } from './node-view.js';
+import { newNodeView, nodeFields, nodeSchema, nodeViews, oneNodeView } from './node-view.js';
 import type { NodeView } from './node-view.js';
 import { listQuery, listing, noQuery, query } from './query.js';
 
@@ -101,7 +101,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
       });
       await settle(reply, deps, outcome);
       const node =
-        outcome.kind === 'done' ? await shown(deps, outcome.result.node) : await stored(deps, outcome.resourceId);
+        outcome.kind === 'done' ? newNodeView(deps, outcome.result.node) : await stored(deps, outcome.resourceId);
       // A repeat can't show the secret again: only its hash was kept.
       const control_psk = outcome.kind === 'done' ? outcome.result.controlPsk : null;
       return reply
