@@ -1,0 +1,334 @@
+/**
+ * The real service, real agents and real connections to stores that are not there yet, die, hang and come back: a start
+ * waits for its stores and says so; at run time reads go on where they can, commands answer 503, agents keep their
+ * sessions and their traffic, and nobody has to restart anything.
+ */
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startAgentProcess } from '../../scripts/stack/agent.js';
+import { eventually, freePorts } from '../../scripts/stack/process.js';
+import type { RunningProgram } from '../../scripts/stack/process.js';
+import { createRestClient } from '../../scripts/stack/rest-client.js';
+import type { Answer, RestClient } from '../../scripts/stack/rest-client.js';
+import { prepareService } from '../../scripts/stack/service.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { startEventStoreDbProcess } from '../servers/eventstoredb-process.js';
+import type { EventStoreDbProcess } from '../servers/eventstoredb-process.js';
+import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
+import type { FerretDb } from '../servers/ferretdb-process.js';
+
+interface NodeView {
+  readonly id: string;
+  readonly status: string;
+  readonly generation: number;
+  readonly last_seen_at: string;
+  readonly apply: { readonly state: string };
+}
+interface Enrolled {
+  readonly id: string;
+  readonly control_psk: string;
+}
+
+/** No answer may take longer, whatever has happened to the stores. */
+const answerWithinMs = 12_000;
+const password = 'not-to-be-seen-anywhere';
+
+describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores', () => {
+  let folder: string;
+  let service: ServiceProcess;
+  let starting: Promise<void>;
+  let admin: RestClient;
+  let log: EventStoreDbProcess | undefined;
+  let mongo: FerretDb | undefined;
+  let logPort = 0;
+  let mongoPort = 0;
+  let target: Server;
+  let entry = 0;
+  let upstreamId = '';
+  /** The agent that is connected all the time. */
+  let node: Enrolled;
+  let agent: RunningProgram;
+  let sessions = 0;
+  /** Enrolled, but without an agent until an outage. */
+  const spare: Enrolled[] = [];
+  const agents: RunningProgram[] = [];
+  /** Upstreams by name: those that were acknowledged, and those of which a 503 said that nothing was written. */
+  const acknowledged = new Set<string>();
+  const refused = new Set<string>();
+  let counter = 0;
+
+  const output = (): string => service.program().output();
+  const lines = (text: string): number =>
+    output()
+      .split('\n')
+      .filter((line) => line.includes(text)).length;
+  const ready = async (): Promise<{ status: number; reasons: readonly string[] }> => {
+    const answer = await fetch(`${service.url}/readyz`, { signal: AbortSignal.timeout(5_000) });
+    return { status: answer.status, reasons: ((await answer.json()) as { reasons: string[] }).reasons };
+  };
+  const view = (id: string): Promise<NodeView> => admin.call<NodeView>('GET', `/api/nodes/${id}`);
+  const start = ({ id, control_psk }: Enrolled): RunningProgram => {
+    const { controlEndpoint } = service;
+    const program = startAgentProcess({ nodeId: id, controlEndpoint, controlPsk: control_psk });
+    agents.push(program);
+    return program;
+  };
+  const converged = (id: string): Promise<NodeView> =>
+    eventually(
+      'the node runs its newest configuration',
+      async () => {
+        const now = await view(id);
+        return now.status === 'online' && now.apply.state === 'applied' ? now : undefined;
+      },
+      60_000,
+    );
+  const timesConnected = (): number => agent.output().split('connected to the service').length - 1;
+  const traffic = async (): Promise<string> => {
+    const answer = await fetch(`http://127.0.0.1:${entry}/`, {
+      headers: { connection: 'close' },
+      signal: AbortSignal.timeout(10_000),
+    });
+    return answer.text();
+  };
+
+  /** A command of which it is known afterwards what its answer has promised. */
+  async function command(): Promise<Answer> {
+    const name = `u-${(counter += 1)}`;
+    const answer = await admin.send('POST', '/api/l4-upstreams', { name, endpoint: '127.0.0.1:80' });
+    if (answer.status === 201) acknowledged.add(name);
+    else {
+      expect(answer.body, output()).toMatchObject({ success: false, data: null });
+      expect(answer.status).toBe(503);
+      expect(answer.body.error).toMatch(/^unavailable: /);
+      expect(JSON.stringify(answer.body)).not.toContain(password);
+      const { error } = answer.body;
+      if (error?.includes('nothing was written') === true) refused.add(name);
+      else if (error?.includes('the change was written') === true) acknowledged.add(name);
+      else expect(error).toContain('may have been');
+    }
+    return answer;
+  }
+
+  /** Until the service itself has noticed what is missing. */
+  const noticed = (store: string): Promise<unknown> =>
+    eventually(`the service notices that the ${store} is away`, async () => {
+      const { status, reasons } = await ready();
+      return status === 503 && reasons.some((reason) => reason.includes(`the ${store}`)) ? true : undefined;
+    });
+
+  /** Ready without a restart, commands work, what they change reaches the agents, and every answer was true. */
+  async function recovered(pid: number): Promise<void> {
+    await eventually('the service is ready', async () => ((await ready()).status === 200 ? true : undefined), 60_000);
+    expect(service.program().pid).toBe(pid);
+    expect(service.program().exited()).toBe(false);
+    expect((await command()).status).toBe(201);
+    const before = await view(node.id);
+    await admin.call('PUT', `/api/l4-upstreams/${upstreamId}`, { health_check_interval_ms: 1_000 + (counter += 1) });
+    expect((await converged(node.id)).generation).toBeGreaterThan(before.generation);
+    expect(timesConnected(), agent.output()).toBe(sessions);
+    expect(await traffic()).toBe('through');
+    const { items } = await admin.call<{ items: { name: string }[] }>('GET', '/api/l4-upstreams?page_size=500');
+    const names = items.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).toEqual(expect.arrayContaining([...acknowledged]));
+    expect(names.filter((name) => refused.has(name))).toEqual([]);
+  }
+
+  /** An agent that comes during an outage: it is sent away until the stores are back, and gets in then by itself. */
+  async function newcomer(): Promise<{ refused(): Promise<void>; gotIn(): Promise<void> }> {
+    const enrolled = spare.pop()!;
+    const program = start(enrolled);
+    return {
+      async refused() {
+        await eventually('the new agent is sent away', async () =>
+          /gRPC status 14|"reason":"[A-Z_]*DRAINING"/.test(program.output()) ? true : undefined,
+        );
+        expect(program.output()).not.toContain('connected to the service');
+      },
+      async gotIn() {
+        await converged(enrolled.id);
+        await program.stop();
+      },
+    };
+  }
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-outages-'));
+    [logPort, mongoPort] = (await freePorts(2)) as [number, number];
+    service = await prepareService({
+      dataDir: folder,
+      readyWithinMs: 120_000,
+      env: {
+        SVC_EVENTSTORE_URL: `esdb://svc:${password}@127.0.0.1:${logPort}?tls=false`,
+        SVC_MONGODB_URL: `mongodb://127.0.0.1:${mongoPort}/svc?appName=${password}`,
+        SVC_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+      },
+    });
+    starting = service.start();
+    starting.catch(() => undefined);
+    target = createServer((_request, response) => response.end('through'));
+    target.listen(0, '127.0.0.1');
+    await once(target, 'listening');
+  }, 60_000);
+
+  afterAll(async () => {
+    await Promise.all(agents.map((program) => program.stop()));
+    await service.stop();
+    target.close();
+    await mongo?.close();
+    await log?.close();
+    await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  test('a start waits for both stores, says for which, and becomes ready when the last of them comes', async () => {
+    const waiting = (store: string, port: number): boolean =>
+      output()
+        .split('\n')
+        .some((line) => line.includes('waiting for') && line.includes(store) && line.includes(`127.0.0.1:${port}`));
+    await eventually('it says what it waits for', async () =>
+      waiting('EventStoreDB', logPort) && waiting('MongoDB', mongoPort) ? true : undefined,
+    );
+    log = await startEventStoreDbProcess(logPort);
+    await eventually('it says that EventStoreDB is there', async () =>
+      /"store":"EventStoreDB"[^\n]*can be used now/.test(output()) ? true : undefined,
+    );
+    expect(output()).not.toMatch(/"store":"MongoDB"[^\n]*can be used now/);
+    await expect(fetch(`${service.url}/readyz`)).rejects.toThrow();
+    // Gone again before the other one comes: the start begins anew.
+    await log.kill();
+    mongo = await startFerretDb(mongoPort);
+    await eventually('it says that it begins anew', async () => (lines('begins again') > 0 ? true : undefined));
+    await log.restart();
+    await starting;
+    expect(output()).not.toContain(password);
+    expect(lines('waiting for')).toBeLessThanOrEqual(5);
+
+    const token = await createRestClient(service.url).call<{ token: string }>('POST', '/api/auth/login', {
+      username: 'admin',
+      password: 'a password for the demo only',
+    });
+    admin = createRestClient(service.url, token.token, answerWithinMs);
+    await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
+    const enrol = (name: string): Promise<Enrolled> =>
+      admin.call<Enrolled>('POST', '/api/nodes', { name, address: '127.0.0.1' });
+    node = await enrol('n');
+    for (const name of ['s1', 's2', 's3', 's4', 's5']) spare.push(await enrol(name));
+    agent = start(node);
+    [entry] = (await freePorts(1)) as [number];
+    const upstream = { name: 'u', endpoint: `127.0.0.1:${(target.address() as AddressInfo).port}` };
+    upstreamId = (await admin.call<{ id: string }>('POST', '/api/l4-upstreams', upstream)).id;
+    const hop = { node_id: node.id, listen_addr: '127.0.0.1', listen_port: entry, outer: 'tcp', security: 'raw' };
+    const body = { name: 'c', payload: 'tcp', hops: [hop], target: { upstream_id: upstreamId } };
+    const chain = await admin.call<{ id: string }>('POST', '/api/l4-chains', body);
+    await converged(node.id);
+    await admin.call('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`);
+    expect(await traffic()).toBe('through');
+    sessions = timesConnected();
+  }, 120_000);
+
+  test.each([
+    ['killed', () => log!.kill(), () => log!.restart()],
+    ['frozen', async () => log!.freeze(), async () => log!.thaw()],
+  ])(
+    'EventStoreDB %s: reads go on, commands are a 503, sessions and traffic stay',
+    async (how, lose, restore) => {
+      const { pid } = service.program();
+      const before = await view(node.id);
+      await lose();
+      const first = command();
+      await noticed('event store');
+      const late = await newcomer();
+      const answers = await Promise.all([first, command(), command()]);
+      expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
+      expect(answers[2]!.body.error).toContain('the event store');
+      for (const path of ['/api/nodes', `/api/nodes/${node.id}`, '/api/l4-upstreams', '/api/l4-chains', '/api/auth/me'])
+        expect((await admin.send('GET', path)).status, path).toBe(200);
+      await late.refused();
+      // Beyond the time for which a dropped subscription is taken as nothing.
+      if (how === 'killed')
+        await eventually('it is cut off', async () => (lines('"now":"cut_off"') > 0 ? true : undefined));
+      await delay(1_000);
+      expect(await traffic()).toBe('through');
+      const during = await view(node.id);
+      expect(during.status).toBe('online');
+      expect(Date.parse(during.last_seen_at)).toBeGreaterThan(Date.parse(before.last_seen_at));
+      expect(timesConnected(), agent.output()).toBe(sessions);
+      await restore();
+      await recovered(pid);
+      await late.gotIn();
+    },
+    120_000,
+  );
+
+  test.each([
+    ['killed', () => mongo!.kill(), () => mongo!.restart()],
+    ['frozen', async () => mongo!.freeze(), async () => mongo!.thaw()],
+  ])(
+    'MongoDB %s: reads and commands are a 503 and never hang, sessions and traffic stay',
+    async (_how, lose, restore) => {
+      const { pid } = service.program();
+      // Claimed in the read store before it is sent with a heartbeat's answer, which does not wait for it.
+      await admin.call('POST', `/api/nodes/${node.id}/commands`, { command: 'RUN_DIAGNOSTICS' });
+      await lose();
+      // Before anything has been noticed: either in the log, and so it says, or refused.
+      const first = command();
+      const reads = ['/api/nodes', `/api/nodes/${node.id}`, '/api/l4-upstreams'];
+      const asked = reads.map((path) => admin.send('GET', path));
+      await noticed('read store');
+      const late = await newcomer();
+      for (const answer of await Promise.all(asked)) {
+        expect(answer.status).toBe(503);
+        expect(answer.body.error).toMatch(/^unavailable: /);
+      }
+      expect((await first).headers.get('x-projection-lag') ?? 'refused').not.toBe('false');
+      const refusal = await command();
+      expect(refusal.body.error).toContain('the read store');
+      expect((await admin.send('POST', `/api/nodes/${node.id}/psk`)).status).toBe(503);
+      expect((await admin.send('PUT', `/api/nodes/${node.id}`, { description: 'd' })).status).toBe(503);
+      expect((await admin.send('GET', `/api/nodes/${node.id}/config`)).status).toBe(200);
+      await late.refused();
+      // Longer than an agent waits for answers to its heartbeats.
+      await delay(3_500);
+      expect(await traffic()).toBe('through');
+      expect(timesConnected(), agent.output()).toBe(sessions);
+      await restore();
+      await eventually('the node is online', async () =>
+        (await view(node.id)).status === 'online' ? true : undefined,
+      );
+      await recovered(pid);
+      await late.gotIn();
+    },
+    120_000,
+  );
+
+  test('both killed and back', async () => {
+    const { pid } = service.program();
+    await Promise.all([log!.kill(), mongo!.kill()]);
+    await Promise.all([noticed('event store'), noticed('read store')]);
+    const late = await newcomer();
+    expect((await command()).status).toBe(503);
+    expect((await admin.send('GET', '/api/nodes')).status).toBe(503);
+    await late.refused();
+    expect(await traffic()).toBe('through');
+    await mongo!.restart();
+    await delay(1_000);
+    await log!.restart();
+    await recovered(pid);
+    await late.gotIn();
+  }, 120_000);
+
+  test('each outage is told when it begins and when it ends, and nothing secret with it', () => {
+    expect(output()).not.toContain(password);
+    for (const store of ['event store', 'read store']) {
+      expect(lines(`"store":"${store}"`)).toBe(6);
+    }
+    expect(lines('')).toBeLessThan(400);
+  });
+});
