@@ -36,6 +36,20 @@ interface Enrolled {
   readonly control_psk: string;
 }
 
+/** A port that no outgoing connection is given while nothing listens on it: below the range of those. */
+async function quietPort(): Promise<number> {
+  for (;;) {
+    const port = 12_000 + Math.floor(Math.random() * 18_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const free = await Promise.race([
+      once(server, 'listening').then(() => true),
+      once(server, 'error').then(() => false),
+    ]).catch(() => false);
+    await new Promise((resolve) => server.close(resolve));
+    if (free) return port;
+  }
+}
+
 /** No answer may take longer, whatever has happened to the stores. */
 const answerWithinMs = 12_000;
 const password = 'not-to-be-seen-anywhere';
@@ -164,7 +178,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'svc-outages-'));
-    [logPort, mongoPort] = (await freePorts(2)) as [number, number];
+    [logPort, mongoPort] = [await quietPort(), await quietPort()];
     service = await prepareService({
       dataDir: folder,
       readyWithinMs: 120_000,
