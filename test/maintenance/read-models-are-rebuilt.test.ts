@@ -56,7 +56,7 @@ async function spoil(model: string, version = groupVersion): Promise<void> {
   const collections = await openCollections(side.stores.readStore, readModels, version);
   const collection = collections.get(model)!;
   const { items } = await collection.find({ limit: 1 });
-  expect(items).toHaveLength(1);
+  expect(items, 'something of this model is left at the end of the random log: else take another seed').toHaveLength(1);
   await collection.write([{ kind: 'put', id: items[0]!.id, position: 2 ** 40, fields: { spoilt: true } }]);
 }
 
@@ -97,7 +97,7 @@ describe('a rebuild', () => {
   });
 
   it('of one read model leaves the others as they are', async () => {
-    const before = await projected(7);
+    const before = await projected(8);
     await spoil('nodes');
     await spoil('upstreams');
     const spoilt = await shown();

@@ -40,7 +40,7 @@ it.each([
 ])('stops the flow when so many $what wait, and loses none of them', async ({ text, count, held }) => {
   const { client, taken } = clientWith(count, text);
   const stop = new AbortController();
-  const flow = openFlow({ client }, { prefix: 'svc-', after: 'start', signal: stop.signal });
+  const flow = openFlow({ client, discarded: false }, { prefix: 'svc-', after: 'start', signal: stop.signal });
   let before = -1;
   // Everything that it takes without a consumer.
   while (taken() > before) {
