@@ -84,7 +84,10 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** Asks until the answer is not undefined. @throws Error naming `what` after `timeoutMs` */
+/** Thrown by what `eventually` asks: it can't come true any more. */
+export class NoUseWaiting extends Error {}
+
+/** Asks until the answer is not undefined. @throws NoUseWaiting at once; Error naming `what` after `timeoutMs` */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined>,
@@ -98,6 +101,7 @@ export async function eventually<T>(
       const answer = await ask();
       if (answer !== undefined) return answer;
     } catch (error) {
+      if (error instanceof NoUseWaiting) throw error;
       last = error;
     }
     await delay(everyMs);

@@ -1,5 +1,5 @@
 /** One service as a process on free loopback ports with a data folder of its own; can be killed and started again. */
-import { eventually, freePorts, startProgram } from './process.js';
+import { NoUseWaiting, eventually, freePorts, startProgram } from './process.js';
 import type { ProgramOptions, RunningProgram } from './process.js';
 import type { RestClient } from './rest-client.js';
 import { signIn } from './rest-client.js';
@@ -64,7 +64,7 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
       await eventually(
         'the service is ready',
         async () => {
-          if (started.exited()) throw new Error(`it ended at its start:\n${started.output()}`);
+          if (started.exited()) throw new NoUseWaiting('the service ended at its start');
           return (await fetch(`${url}${probe}`, { signal: AbortSignal.timeout(2_000) })).status === 200
             ? true
             : undefined;
