@@ -201,6 +201,12 @@ export const limits = {
   projections: {
     batchEvents: 1000,
     queueEvents: 20_000,
+    /** Events that are folded and not written yet while the log is caught up with, beside those being written. */
+    backlogEvents: 2_000,
+    /** How long they wait for more when nothing comes. */
+    backlogMs: 100,
+    /** Documents of one read model that are kept in memory while the log is caught up with. */
+    keptDocuments: 20_000,
     retryMinMs: 100,
     retryMaxMs: 2 * SECOND,
     parkedEntities: 10_000,
@@ -250,6 +256,8 @@ export const limits = {
     groupBytes: 4 * MiB,
     /** The operations of one group hold the event loop no longer than about this. */
     groupMs: 8,
+    /** A group of many operations of one caller, as when read models are filled, takes about so many changes. */
+    bulkChanges: 16_384,
     /** One item of a subscription. */
     batchEvents: 1000,
     batchBytes: 8 * MiB,

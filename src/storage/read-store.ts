@@ -21,6 +21,11 @@ export interface StoredDocument<F extends Fields = Fields> {
 /** Equality fields first, then one field to sort or range on. `id` is always the last key. */
 export interface IndexSpec {
   readonly fields: readonly string[];
+  /**
+   * Queries that use it bind every field but the last to values. A store may then keep it smaller, and count each group
+   * of documents that are equal in those fields, so that totals need no walk. Answers are the same without.
+   */
+  readonly grouped?: boolean;
 }
 
 export interface CollectionSpec {
@@ -57,9 +62,19 @@ export interface Page<F extends Fields = Fields> {
   readonly total: number;
 }
 
+/**
+ * `before`: the document that the write was made from, if there was one. A store may go by it where it would have to
+ * read what it replaces, once it has seen that what stands has this position.
+ */
 export type GuardedWrite<F extends Fields = Fields> =
-  | { readonly kind: 'put'; readonly id: string; readonly position: number; readonly fields: F }
-  | { readonly kind: 'delete'; readonly id: string; readonly position: number };
+  | {
+      readonly kind: 'put';
+      readonly id: string;
+      readonly position: number;
+      readonly fields: F;
+      readonly before?: StoredDocument<F>;
+    }
+  | { readonly kind: 'delete'; readonly id: string; readonly position: number; readonly before?: StoredDocument<F> };
 
 export interface Collection<F extends Fields = Fields> {
   readonly spec: CollectionSpec;

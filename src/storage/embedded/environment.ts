@@ -55,6 +55,8 @@ export interface Environment<Name extends string> {
   keys(database: Name, range: Range): Buffer[];
   /** How many keys a range has; the library counts a million in some tens of milliseconds. */
   count(database: Name, range: { readonly from: Buffer; readonly to: Buffer }): number;
+  /** The key that is `offset` keys into the range, undefined past its end: much cheaper than to read those before it. */
+  keyAt(database: Name, range: Omit<Range, 'limit'>, offset: number): Buffer | undefined;
   /** Values of a text database, ended early once about `maxBytes` have been read: at least one entry if there is any. */
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
   /** Writes all changes as one transaction. One at a time: the caller waits for the outcome before the next. */
@@ -211,6 +213,10 @@ export function openEnvironment<Name extends string>(
       return found;
     },
     count: (name, range) => database(name).getKeysCount({ start: range.from, end: range.to }),
+    keyAt(name, range, offset) {
+      for (const key of database(name).getKeys({ ...options({ ...range, limit: 1 }), offset })) return bytesOf(key);
+      return undefined;
+    },
     texts(name, range) {
       const found: TextEntry[] = [];
       let characters = 0;

@@ -3,16 +3,26 @@
  * transaction and its flush. One group is in flight at a time; while it flushes, the next one gathers. Not an LMDB
  * wrapper (`environment.ts`) and without any meaning of keys.
  */
-import { timedOut, withDeadline } from '../../kernel/background.js';
+import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Change, Environment } from './environment.js';
 
+/** Bytes, or the same bytes as latin-1 text. */
+export type BatchKey = Buffer | string;
+
 /** What an operation sees and changes: committed state with the writes of the group over it. */
 export interface Batch<Name extends string> {
   get(database: Name, key: Buffer): Buffer | undefined;
-  put(database: Name, key: Buffer, value: Buffer): void;
-  remove(database: Name, key: Buffer): void;
+  put(database: Name, key: BatchKey, value: Buffer): void;
+  remove(database: Name, key: BatchKey): void;
+}
+
+export interface RunOptions {
+  /** One of many operations of one caller: its group may take several turns of the event loop to gather. */
+  readonly bulk?: boolean;
+  /** It begins a group: what it reads past the batch is all there is. */
+  readonly first?: boolean;
 }
 
 export type Written<T> =
@@ -26,7 +36,7 @@ export interface GroupWriter<Name extends string> {
    * at the latest after `limits.events.appendTimeoutMs`.
    * @throws what the operation throws; nothing of it is written then.
    */
-  run<T>(operation: (batch: Batch<Name>) => T): Promise<Written<T>>;
+  run<T>(operation: (batch: Batch<Name>) => T, options?: RunOptions): Promise<Written<T>>;
   /** True while the last commit failed: a probe should write before it says that all is well. */
   failing(): boolean;
   /** Lets what waits be written, refuses what comes. */
@@ -35,13 +45,17 @@ export interface GroupWriter<Name extends string> {
 
 interface Waiting<Name extends string> {
   state: 'queued' | 'running' | 'done';
+  readonly bulk: boolean;
+  readonly first: boolean;
   execute(batch: Batch<Name>): void;
   /** Tells the caller. */
   settle(outcome: Written<undefined>): void;
 }
 
 type Overlay<Name extends string> = Map<string, Change<Name>>;
-const overlayKey = (database: string, key: Buffer): string => `${database}\u0000${key.toString('latin1')}`;
+const overlayKey = (database: string, key: BatchKey): string =>
+  `${database}\u0000${typeof key === 'string' ? key : key.toString('latin1')}`;
+const keyBytes = (key: BatchKey): Buffer => (typeof key === 'string' ? Buffer.from(key, 'latin1') : key);
 
 /** The environment's reads with one or two layers of uncommitted changes on top. */
 function layered<Name extends string>(
@@ -56,10 +70,10 @@ function layered<Name extends string>(
       return change === undefined ? environment.get(database, key) : change.value;
     },
     put(database, key, value) {
-      own.set(overlayKey(database, key), { database, key, value });
+      own.set(overlayKey(database, key), { database, key: keyBytes(key), value });
     },
     remove(database, key) {
-      own.set(overlayKey(database, key), { database, key, value: undefined });
+      own.set(overlayKey(database, key), { database, key: keyBytes(key), value: undefined });
     },
   };
 }
@@ -82,55 +96,70 @@ export function createGroupWriter<Name extends string>(environment: Environment<
     });
   }
 
-  /** Takes operations until the group is full. Returns those that must wait for the commit. */
-  function gather(group: Overlay<Name>): Waiting<Name>[] {
-    const members: Waiting<Name>[] = [];
-    let bytes = 0;
+  /** What is gathered for one commit. */
+  interface Group {
+    readonly changes: Overlay<Name>;
+    readonly members: Waiting<Name>[];
+    operations: number;
+    bytes: number;
+  }
+
+  const isFull = ({ operations, bytes, changes }: Group, bulk: boolean): boolean =>
+    bytes >= limits.storage.groupBytes ||
+    (bulk ? changes.size >= limits.storage.bulkChanges : operations >= limits.storage.groupOperations);
+
+  /** Takes operations until the group is full or the turn has lasted long enough. */
+  function gather(group: Group): void {
     let taken = 0;
     const until = performance.now() + limits.storage.groupMs;
     for (const waiting of queue) {
-      if (taken >= limits.storage.groupOperations || bytes >= limits.storage.groupBytes) break;
-      if (performance.now() > until) break;
+      if (isFull(group, waiting.bulk) || performance.now() > until) break;
+      if (waiting.first && group.operations > 0) break;
       taken += 1;
       if (waiting.state !== 'queued') continue;
       waiting.state = 'running';
       const own: Overlay<Name> = new Map();
       try {
-        waiting.execute(layered(environment, group, own));
+        waiting.execute(layered(environment, group.changes, own));
       } catch {
         continue; // It has told its caller; none of its changes is kept.
       }
       for (const [name, change] of own) {
-        group.set(name, change);
-        bytes += change.key.length + (change.value?.length ?? 0);
+        group.changes.set(name, change);
+        group.bytes += change.key.length + (change.value?.length ?? 0);
       }
-      members.push(waiting);
+      group.operations += 1;
+      group.members.push(waiting);
     }
     queue = queue.slice(taken);
-    return members;
   }
 
   async function turn(): Promise<void> {
     busy = true;
-    const group: Overlay<Name> = new Map();
-    const members = gather(group);
+    const group: Group = { changes: new Map(), members: [], operations: 0, bytes: 0 };
+    gather(group);
+    // Large commits are what makes a bulk fast: a page that many of its changes touch is written once.
+    while (queue[0]?.bulk === true && !isFull(group, true)) {
+      await yieldToEventLoop();
+      gather(group);
+    }
     let outcome: Written<undefined> = { kind: 'durable', value: undefined };
-    if (group.size > 0) {
-      const committed = await environment.commit([...group.values()]).catch((error: unknown) => ({
+    if (group.changes.size > 0) {
+      const committed = await environment.commit([...group.changes.values()]).catch((error: unknown) => ({
         kind: 'unknown' as const,
         cause: errorText(error),
       }));
       outcome = committed.kind === 'durable' ? { kind: 'durable', value: undefined } : committed;
       failed = outcome.kind !== 'durable';
     }
-    for (const member of members) member.settle(outcome);
+    for (const member of group.members) member.settle(outcome);
     busy = false;
     if (queue.length > 0) schedule();
     else idle?.();
   }
 
   return {
-    async run<T>(operation: (batch: Batch<Name>) => T): Promise<Written<T>> {
+    async run<T>(operation: (batch: Batch<Name>) => T, options: RunOptions = {}): Promise<Written<T>> {
       if (closing) return { kind: 'not_written', cause: 'the store is closed' };
       if (queue.length >= limits.storage.writeQueue) return { kind: 'not_written', cause: 'too many writes wait' };
       let waiting: Waiting<Name> | undefined;
@@ -138,6 +167,8 @@ export function createGroupWriter<Name extends string>(environment: Environment<
         let result: { readonly value: T } | undefined;
         const entry: Waiting<Name> = {
           state: 'queued',
+          bulk: options.bulk ?? false,
+          first: options.first ?? false,
           execute(batch) {
             try {
               result = { value: operation(batch) };

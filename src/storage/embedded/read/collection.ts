@@ -21,7 +21,8 @@ import {
   encodeDocument,
   encodeTombstone,
 } from './document-codec.js';
-import { documentKeys, indexPrefix } from './index-keys.js';
+import { addTo, applyTally, totalKey, type Tally } from './counts.js';
+import { documentKeys, type DocumentKeys } from './index-keys.js';
 import {
   collectionPrefix,
   documentKey,
@@ -33,91 +34,138 @@ import {
   type ReadEnvironment,
   type RunWrite,
 } from './layout.js';
-import type { IndexDefinition } from './query-plan.js';
+import type { OpenIndex } from './query-plan.js';
 import { countMatching, runQuery, type QueryTarget } from './query-run.js';
 
 /** The shared, changing truth about a physical collection. */
 export interface CollectionState {
   readonly number: number;
-  indexes: readonly IndexDefinition[];
+  indexes: readonly OpenIndex[];
+  /** While indexes are being filled: they hold all documents below this key, and count those. */
+  filledUpTo: Buffer | undefined;
   dropped: boolean;
 }
 
 /** Writes of one call that share an operation: short, as other callers' operations wait behind it. */
 const writesPerOperation = 100;
-
-/** The index keys of a document; also what back-filling an index uses. */
-export function keysOf(
-  state: CollectionState,
-  indexes: readonly IndexDefinition[],
-  id: string,
-  fields: Fields,
-): Buffer[] {
-  return indexes.flatMap((index) => documentKeys(indexPrefix(state.number, index.number), index.fields, id, fields));
-}
+/** A call with more is not waited for by anybody in a hurry. */
+const bulkWrites = 500;
 
 /** All but those whose fields stay as they are: most updates touch few of them, and keys are dear to make. */
 function changedIndexes(
   state: CollectionState,
   before: Fields | undefined,
   after: Fields | undefined,
-): readonly IndexDefinition[] {
+): readonly OpenIndex[] {
   if (before === undefined || after === undefined) return state.indexes;
   // Lists never count as the same; they are made anew on both sides.
   const stays = (field: string): boolean => (before[field] ?? null) === (after[field] ?? null);
   return state.indexes.filter((index) => !index.ready || !index.fields.every(stays));
 }
 
-function replace(
+function putKeys(batch: ReadBatch, tally: Tally, { keys, groups }: DocumentKeys, counted: boolean): void {
+  for (const key of keys) batch.put('indexes', key, present);
+  if (counted) for (const group of groups) addTo(tally, group, 1);
+}
+
+/** Index entries and counts of a document that changes from `before` to `after`; undefined where there is none. */
+function replaceEntries(
   batch: ReadBatch,
   state: CollectionState,
+  tally: Tally,
   id: string,
-  position: number,
+  before: Fields | undefined,
+  after: Fields | undefined,
+): void {
+  const changed = changedIndexes(state, before, after);
+  const ready = changed.filter((index) => index.ready);
+  const old = before === undefined ? undefined : documentKeys(ready, id, before);
+  const next = after === undefined ? undefined : documentKeys(ready, id, after);
+  const stays = new Set(old?.keys);
+  for (const key of next?.keys ?? []) if (!stays.delete(key)) batch.put('indexes', key, present);
+  for (const key of stays) batch.remove('indexes', key);
+  for (const group of old?.groups ?? []) addTo(tally, group, -1);
+  for (const group of next?.groups ?? []) addTo(tally, group, 1);
+}
+
+/** The same in the indexes that are being filled, where an entry that should be there need not be there yet. */
+function replaceInFilling(
+  batch: ReadBatch,
+  state: CollectionState,
+  tally: Tally,
+  id: string,
+  before: Fields | undefined,
+  after: Fields | undefined,
+): void {
+  const filling = state.indexes.filter((index) => !index.ready);
+  if (filling.length === 0) return;
+  const filled = state.filledUpTo !== undefined && Buffer.compare(documentKey(state.number, id), state.filledUpTo) < 0;
+  if (before !== undefined) {
+    const { keys, groups } = documentKeys(filling, id, before);
+    for (const key of keys) batch.remove('indexes', key);
+    if (filled) for (const group of groups) addTo(tally, group, -1);
+  }
+  if (after !== undefined) putKeys(batch, tally, documentKeys(filling, id, after), filled);
+}
+
+interface Replacement {
+  readonly id: string;
+  readonly key: Buffer;
+  readonly position: number;
+  /** What stands, as bytes. */
+  readonly old: Buffer | undefined;
+  /** Undefined removes the document. */
+  readonly fields: Fields | undefined;
+  /** What its writer believes to stand. */
+  readonly before?: StoredDocument | undefined;
+}
+
+/** A document is a function of the log up to its position: one of the same position need not be decoded. */
+function standingFields({ id, before }: Replacement, old: Buffer): Fields {
+  if (before !== undefined && before.position > 0 && before.position === documentPosition(old)) return before.fields;
+  return decodeDocument(id, old).fields;
+}
+
+function replace(batch: ReadBatch, state: CollectionState, tally: Tally, change: Replacement): void {
+  const { id, key, position, old, fields } = change;
+  if (state.indexes.length > 0) {
+    const before = old === undefined ? undefined : standingFields(change, old);
+    replaceEntries(batch, state, tally, id, before, fields);
+    replaceInFilling(batch, state, tally, id, before, fields);
+  }
+  if (fields === undefined) batch.remove('documents', key);
+  else batch.put('documents', key, encodeDocument(position, fields));
+  const difference = (fields === undefined ? 0 : 1) - (old === undefined ? 0 : 1);
+  if (difference !== 0) addTo(tally, totalKey(state.number), difference);
+}
+
+/** Without a guard, at position 0. */
+function setFields(
+  batch: ReadBatch,
+  state: CollectionState,
+  tally: Tally,
+  id: string,
   fields: Fields | undefined,
 ): void {
   const key = documentKey(state.number, id);
-  const old = state.indexes.length === 0 ? undefined : batch.get('documents', key);
-  const before = old === undefined ? undefined : decodeDocument(id, old).fields;
-  const concerned = changedIndexes(state, before, fields);
-  const wanted = new Map<string, Buffer>();
-  if (fields !== undefined) {
-    for (const entry of keysOf(state, concerned, id, fields)) wanted.set(entry.toString('latin1'), entry);
-  }
-  if (before !== undefined) {
-    for (const entry of keysOf(state, concerned, id, before)) {
-      // An entry that stays need not be written again, unless its index is still being filled.
-      if (!wanted.delete(entry.toString('latin1'))) batch.remove('indexes', entry);
-    }
-    if (fields !== undefined) {
-      const filling = concerned.filter(({ ready }) => !ready);
-      for (const entry of keysOf(state, filling, id, fields)) wanted.set(entry.toString('latin1'), entry);
-    }
-  }
-  for (const entry of wanted.values()) batch.put('indexes', entry, present);
-  if (fields === undefined) batch.remove('documents', key);
-  else batch.put('documents', key, encodeDocument(position, fields));
+  replace(batch, state, tally, { id, key, position: 0, old: batch.get('documents', key), fields });
 }
 
-function standingPosition(batch: ReadBatch, key: Buffer): number {
-  const document = batch.get('documents', key);
+function applyGuarded(batch: ReadBatch, state: CollectionState, tally: Tally, write: GuardedWrite): boolean {
+  const { id, position, before } = write;
+  const key = documentKey(state.number, id);
+  const old = batch.get('documents', key);
   const tombstone = batch.get('tombstones', key);
-  return Math.max(
-    document === undefined ? -1 : documentPosition(document),
-    tombstone === undefined ? -1 : decodeTombstone(tombstone),
-  );
-}
-
-function applyGuarded(batch: ReadBatch, state: CollectionState, write: GuardedWrite): boolean {
-  const key = documentKey(state.number, write.id);
-  if (write.position <= standingPosition(batch, key)) return false;
+  if (old !== undefined && position <= documentPosition(old)) return false;
+  if (tombstone !== undefined && position <= decodeTombstone(tombstone)) return false;
   switch (write.kind) {
     case 'put':
-      replace(batch, state, write.id, write.position, write.fields);
-      batch.remove('tombstones', key);
+      replace(batch, state, tally, { id, key, position, old, fields: write.fields, before });
+      if (tombstone !== undefined) batch.remove('tombstones', key);
       return true;
     case 'delete':
-      replace(batch, state, write.id, write.position, undefined);
-      batch.put('tombstones', key, encodeTombstone(write.position));
+      replace(batch, state, tally, { id, key, position, old, fields: undefined, before });
+      batch.put('tombstones', key, encodeTombstone(position));
       return true;
     default: {
       const never: never = write;
@@ -145,22 +193,29 @@ export function createCollection(
     return value === undefined ? undefined : decodeDocument(id, value);
   }
 
-  function write<T>(operation: (batch: ReadBatch) => T): Promise<T> {
-    return run((batch) => {
-      if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
-      return operation(batch);
-    });
+  function write<T>(operation: (batch: ReadBatch, tally: Tally) => T, bulk = false): Promise<T> {
+    return run(
+      (batch) => {
+        if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
+        const tally: Tally = new Map();
+        const outcome = operation(batch, tally);
+        applyTally(batch, tally);
+        return outcome;
+      },
+      { bulk },
+    );
   }
 
   /** In order, a part at a time; all parts are queued at once, so that they share a flush where they can. */
   async function inParts<T, R>(
     all: readonly T[],
-    operation: (batch: ReadBatch, part: readonly T[]) => R,
+    operation: (batch: ReadBatch, tally: Tally, part: readonly T[]) => R,
   ): Promise<R[]> {
+    const bulk = all.length > bulkWrites;
     const parts: Promise<R>[] = [];
     for (let start = 0; start < all.length; start += writesPerOperation) {
       const part = all.slice(start, start + writesPerOperation);
-      parts.push(write((batch) => operation(batch, part)));
+      parts.push(write((batch, tally) => operation(batch, tally, part), bulk));
     }
     const outcomes = await Promise.allSettled(parts);
     return outcomes.map((outcome) => {
@@ -188,34 +243,37 @@ export function createCollection(
     async write(writes) {
       const applied = await inParts(
         writes,
-        (batch, part) => part.filter((one) => applyGuarded(batch, state, one)).length,
+        (batch, tally, part) => part.filter((one) => applyGuarded(batch, state, tally, one)).length,
       );
       return applied.reduce((sum, count) => sum + count, 0);
     },
     async set(documents) {
-      await inParts(documents, (batch, part) => {
-        for (const { id, fields } of part) replace(batch, state, id, 0, fields);
+      await inParts(documents, (batch, tally, part) => {
+        for (const { id, fields } of part) setFields(batch, state, tally, id, fields);
       });
     },
     insert: (id, fields) =>
-      write((batch) => {
-        if (batch.get('documents', documentKey(state.number, id)) !== undefined) return false;
-        replace(batch, state, id, 0, fields);
+      write((batch, tally) => {
+        const key = documentKey(state.number, id);
+        if (batch.get('documents', key) !== undefined) return false;
+        replace(batch, state, tally, { id, key, position: 0, old: undefined, fields });
         return true;
       }),
     updateIf: (id, expected, set) =>
-      write((batch) => {
-        const value = batch.get('documents', documentKey(state.number, id));
-        if (value === undefined) return false;
-        const { position, fields } = decodeDocument(id, value);
+      write((batch, tally) => {
+        const key = documentKey(state.number, id);
+        const old = batch.get('documents', key);
+        if (old === undefined) return false;
+        const { position, fields } = decodeDocument(id, old);
         if (!Object.entries(expected).every(([field, wanted]) => scalarEquals(fields[field], wanted))) return false;
         const changes = Object.entries(set).filter((entry) => entry[1] !== undefined);
-        replace(batch, state, id, position, { ...fields, ...(Object.fromEntries(changes) as Fields) });
+        const next = { ...fields, ...(Object.fromEntries(changes) as Fields) };
+        replace(batch, state, tally, { id, key, position, old, fields: next });
         return true;
       }),
     async remove(ids) {
-      await inParts(ids, (batch, part) => {
-        for (const id of part) replace(batch, state, id, 0, undefined);
+      await inParts(ids, (batch, tally, part) => {
+        for (const id of part) setFields(batch, state, tally, id, undefined);
       });
     },
     async purgeTombstones(upTo) {
@@ -227,7 +285,7 @@ export function createCollection(
         const last = slice.at(-1);
         if (last === undefined) return removed;
         const old = slice.filter(({ value }) => decodeTombstone(value) <= upTo).map(({ key }) => key);
-        const counts = await inParts(old, (batch, keys) => {
+        const counts = await inParts(old, (batch, _tally, keys) => {
           const still = keys.filter((key) => {
             const value = batch.get('tombstones', key);
             return value !== undefined && decodeTombstone(value) <= upTo;
@@ -242,22 +300,25 @@ export function createCollection(
   };
 }
 
-/** Adds the entries of indexes that are being filled, for the documents from `from` on. Returns where to go on. */
-export function fillIndexes(
-  environment: ReadEnvironment,
-  batch: ReadBatch,
-  state: CollectionState,
-  from: Buffer,
-): Buffer | undefined {
+/**
+ * Adds the entries of indexes that are being filled, for the documents from `state.filledUpTo` on. Returns whether
+ * there are more.
+ */
+export function fillIndexes(environment: ReadEnvironment, batch: ReadBatch, state: CollectionState): boolean {
   const filling = state.indexes.filter(({ ready }) => !ready);
-  const { to } = within(collectionPrefix(state.number));
-  const slice = environment.keys('documents', { from, to, limit: writesPerOperation });
+  const all = within(collectionPrefix(state.number));
+  const from = state.filledUpTo ?? all.from;
+  const slice = environment.keys('documents', { from, to: all.to, limit: writesPerOperation });
+  const tally: Tally = new Map();
   for (const key of slice) {
     const value = batch.get('documents', key);
     if (value === undefined) continue;
     const { id, fields } = decodeDocument(idOfKey(key), value);
-    for (const entry of keysOf(state, filling, id, fields)) batch.put('indexes', entry, present);
+    putKeys(batch, tally, documentKeys(filling, id, fields), true);
   }
+  applyTally(batch, tally);
   const last = slice.at(-1);
-  return last === undefined || slice.length < writesPerOperation ? undefined : justAbove(last);
+  const more = last !== undefined && slice.length === writesPerOperation;
+  state.filledUpTo = more ? justAbove(last) : all.to;
+  return more;
 }

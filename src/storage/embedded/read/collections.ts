@@ -1,11 +1,14 @@
 /**
- * The collections of the read store: opened by name and version, their indexes filled when they are declared later,
- * dropped in slices; what a crash interrupts is finished at the next opening. Implements `read-store.ts` (collection, drop).
+ * The collections of the read store: opened by name and version, their indexes filled when they are declared later
+ * or were written in another format, dropped in slices; what a crash interrupts is finished at the next opening.
+ * Implements `read-store.ts` (collection, drop).
  */
 import { limits } from '../../../kernel/limits.js';
 import { assertSpec } from '../../collection-spec.js';
-import type { Collection, CollectionSpec } from '../../read-store.js';
+import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js';
 import { createCollection, fillIndexes, type CollectionState } from './collection.js';
+import { setTotal } from './counts.js';
+import { indexPrefix } from './index-keys.js';
 import {
   collectionPrefix,
   within,
@@ -14,12 +17,17 @@ import {
   type ReadEnvironment,
   type RunWrite,
 } from './layout.js';
-import type { IndexDefinition } from './query-plan.js';
+import type { IndexDefinition, OpenIndex } from './query-plan.js';
 
 interface Definition {
+  /** Of its index entries and counts. Others are made anew when it is opened; its documents stay. */
+  readonly format: number;
   readonly number: number;
   readonly indexes: readonly IndexDefinition[];
 }
+
+/** Raise it when index keys or counts change their shape. */
+const format = 2;
 
 export interface Collections {
   open(spec: CollectionSpec): Promise<Collection>;
@@ -38,26 +46,32 @@ function droppedKey(collection: number): Buffer {
 }
 
 function readDefinition(value: Buffer | undefined): Definition | undefined {
-  return value === undefined ? undefined : (JSON.parse(value.toString('utf8')) as Definition);
+  if (value === undefined) return undefined;
+  const stored = JSON.parse(value.toString('utf8')) as Partial<Definition> & Pick<Definition, 'number' | 'indexes'>;
+  return { ...stored, format: stored.format ?? 1 };
 }
 
-const sameFields = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((field, index) => field === b[index]);
+const sameIndex = (a: IndexDefinition, { fields, grouped = false }: IndexSpec): boolean =>
+  a.grouped === grouped && a.fields.length === fields.length && a.fields.every((field, at) => field === fields[at]);
 
 /** The definition with an entry for each declared index; new ones are not ready. Undeclared ones are forgotten. */
 function withIndexes(current: Definition | undefined, spec: CollectionSpec, number: number): Definition {
   const old = current?.indexes ?? [];
   let next = old.reduce((highest, index) => Math.max(highest, index.number), 0);
   const indexes: IndexDefinition[] = [];
-  for (const { fields } of spec.indexes) {
-    if (indexes.some((index) => sameFields(index.fields, fields))) continue;
-    const known = old.find((index) => sameFields(index.fields, fields));
+  for (const declared of spec.indexes) {
+    if (indexes.some((index) => sameIndex(index, declared))) continue;
+    const known = old.find((index) => sameIndex(index, declared));
+    const { fields, grouped = false } = declared;
     if (known !== undefined) indexes.push(known);
-    else indexes.push({ number: (next += 1), fields: [...fields], ready: current === undefined });
+    else indexes.push({ number: (next += 1), fields: [...fields], grouped, ready: current === undefined });
   }
   // One that is no longer declared is still kept up: an older release may use it at the same time.
-  return { number, indexes: [...indexes, ...old.filter((index) => !indexes.includes(index))] };
+  return { format, number, indexes: [...indexes, ...old.filter((index) => !indexes.includes(index))] };
 }
+
+const openIndexes = ({ number, indexes }: Definition): readonly OpenIndex[] =>
+  indexes.map((index) => ({ ...index, prefix: indexPrefix(number, index.number).toString('latin1') }));
 
 export function createCollections(environment: ReadEnvironment, run: RunWrite): Collections {
   const states = new Map<string, CollectionState>();
@@ -72,38 +86,11 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
       number = (counter === undefined ? 0 : Number(counter.toString('utf8'))) + 1;
       batch.put('state', counterKey, Buffer.from(`${number}`));
     }
+    if (current !== undefined && current.format !== format)
+      throw new Error(`${key.toString('utf8')} is of another format`);
     const definition = withIndexes(current, spec, number);
     batch.put('collections', key, json(definition));
     return definition;
-  }
-
-  async function open(spec: CollectionSpec): Promise<Collection> {
-    const key = definitionKey(spec.name, spec.version);
-    const name = key.toString('utf8');
-    // The state changes inside the operation: writes that follow it in the same group keep the new indexes up.
-    const state = await run((batch) => {
-      const definition = define(batch, spec);
-      const known = states.get(name);
-      const found =
-        known === undefined || known.dropped || known.number !== definition.number
-          ? { ...definition, dropped: false }
-          : known;
-      found.indexes = definition.indexes;
-      states.set(name, found);
-      return found;
-    });
-    if (state.indexes.some(({ ready }) => !ready)) {
-      let from: Buffer | undefined = within(collectionPrefix(state.number)).from;
-      while (from !== undefined) {
-        const start: Buffer = from;
-        from = await run((batch) => fillIndexes(environment, batch, state, start));
-      }
-      await run((batch) => {
-        state.indexes = state.indexes.map((index) => ({ ...index, ready: true }));
-        batch.put('collections', key, json({ number: state.number, indexes: state.indexes }));
-      });
-    }
-    return createCollection(environment, run, spec, state);
   }
 
   async function removeAll(database: ReadDatabase, prefix: Buffer): Promise<void> {
@@ -117,8 +104,58 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     }
   }
 
+  /** What another release wrote in another format goes, all but the documents; the indexes are then filled anew. */
+  async function convert(key: Buffer): Promise<void> {
+    const current = readDefinition(environment.get('collections', key));
+    if (current === undefined || current.format === format) return;
+    const prefix = collectionPrefix(current.number);
+    for (const database of ['indexes', 'counts'] as const) await removeAll(database, prefix);
+    await run((batch) => {
+      setTotal(batch, current.number, environment.count('documents', within(prefix)));
+      batch.put('collections', key, json({ format, number: current.number, indexes: [] }));
+    });
+  }
+
+  /** Fills the indexes that are not ready, and counts what is in them. From the start, whatever a crash left. */
+  async function fill(key: Buffer, state: CollectionState): Promise<void> {
+    await run(() => {
+      state.filledUpTo = undefined;
+    });
+    for (const { ready, number } of state.indexes) {
+      if (!ready) await removeAll('counts', indexPrefix(state.number, number));
+    }
+    // In a group of its own: documents that are not committed yet would neither be found here nor be counted.
+    while (await run((batch) => fillIndexes(environment, batch, state), { first: true }));
+    await run((batch) => {
+      state.indexes = state.indexes.map((index) => ({ ...index, ready: true }));
+      state.filledUpTo = undefined;
+      const indexes = state.indexes.map(({ prefix: _prefix, ...index }) => index);
+      batch.put('collections', key, json({ format, number: state.number, indexes }));
+    });
+  }
+
+  async function open(spec: CollectionSpec): Promise<Collection> {
+    const key = definitionKey(spec.name, spec.version);
+    const name = key.toString('utf8');
+    await convert(key);
+    // The state changes inside the operation: writes that follow it in the same group keep the new indexes up.
+    const state = await run((batch) => {
+      const definition = define(batch, spec);
+      const known = states.get(name);
+      const found: CollectionState =
+        known === undefined || known.dropped || known.number !== definition.number
+          ? { number: definition.number, indexes: [], filledUpTo: undefined, dropped: false }
+          : known;
+      found.indexes = openIndexes(definition);
+      states.set(name, found);
+      return found;
+    });
+    if (state.indexes.some(({ ready }) => !ready)) await fill(key, state);
+    return createCollection(environment, run, spec, state);
+  }
+
   async function sweep(number: number): Promise<void> {
-    for (const database of ['documents', 'tombstones', 'indexes'] as const) {
+    for (const database of ['documents', 'tombstones', 'indexes', 'counts'] as const) {
       await removeAll(database, collectionPrefix(number));
     }
     await run((batch) => batch.remove('state', droppedKey(number)));

@@ -13,11 +13,16 @@ type WithBytes = readonly [
 
 const binaryMark = 2;
 
+function hasBinary(fields: Fields): boolean {
+  for (const field in fields) if (fields[field] instanceof Uint8Array) return true;
+  return false;
+}
+
 export function encodeDocument(position: number, fields: Fields): Buffer {
+  if (!hasBinary(fields)) return Buffer.from(JSON.stringify([position, fields]));
   const binary = Object.entries(fields).filter(
     (entry): entry is [string, Uint8Array] => entry[1] instanceof Uint8Array,
   );
-  if (binary.length === 0) return Buffer.from(JSON.stringify([position, fields]));
   const names = new Set(binary.map(([field]) => field));
   const rest = Object.fromEntries(Object.entries(fields).filter(([field]) => !names.has(field)));
   const text = Buffer.from(JSON.stringify([position, rest, binary.map(([field, bytes]) => [field, bytes.length])]));

@@ -11,8 +11,7 @@ import { limits } from '../../../kernel/limits.js';
 import type { FieldValue, Fields, Scalar } from '../../read-store.js';
 
 const typeNull = 0x10;
-const typeFalse = 0x11;
-const typeTrue = 0x12;
+/* 0x11 is false, 0x12 is true. */
 export const typeNumber = 0x13;
 export const typeString = 0x14;
 const typeOther = 0x15;
@@ -29,14 +28,24 @@ export const afterEqual = Buffer.from([0xf8]);
 export const firstScalar = Buffer.from([typeNull]);
 export const afterScalars = Buffer.from([typeOther + 1]);
 
-function encodeNumber(value: number): Buffer {
+/** Bytes as latin-1 text, one character a byte: what keys are put together from, as text is cheaper to join and compare. */
+type ByteText = string;
+
+const stringStart = String.fromCharCode(typeString);
+/** Of these, UTF-8 and latin-1 are the same. */
+const plainText = /^[\x01-\x7f]*$/;
+
+/** The bytes of a document's id at the end of a key. */
+const idText = (id: string): ByteText => (plainText.test(id) ? id : Buffer.from(id, 'utf8').toString('latin1'));
+
+function numberText(value: number): ByteText {
   const bytes = Buffer.allocUnsafe(9);
   bytes.writeUInt8(typeNumber, 0);
   bytes.writeDoubleBE(value === 0 ? 0 : value, 1);
   const negative = (bytes[1] ?? 0) >= 0x80;
   if (negative) for (let index = 1; index < 9; index += 1) bytes[index] = ~(bytes[index] ?? 0) & 0xff;
   else bytes[1] = (bytes[1] ?? 0) | 0x80;
-  return bytes;
+  return bytes.toString('latin1');
 }
 
 /** The escaped bytes of a string, as many as a key may hold; `whole` tells whether that is all of them. */
@@ -50,36 +59,34 @@ function escapeText(text: Buffer): { readonly bytes: number[]; readonly whole: b
   return { bytes, whole: true };
 }
 
-function encodeString(value: string): Buffer {
+function stringText(value: string): ByteText {
+  // Nearly every string: nothing to encode, escape or cut.
+  if (value.length <= limits.storage.indexStringBytes && plainText.test(value)) return `${stringStart}${value}\0`;
   const text = Buffer.from(value, 'utf8');
-  // Nearly every string: nothing to escape, nothing to cut. Each write of a document comes here once per index.
-  if (text.length <= limits.storage.indexStringBytes && !text.includes(stringEnd)) {
-    const plain = Buffer.allocUnsafe(text.length + 2);
-    plain[0] = typeString;
-    text.copy(plain, 1);
-    plain[text.length + 1] = stringEnd;
-    return plain;
-  }
   const { bytes, whole } = escapeText(text);
-  if (whole) return Buffer.from([typeString, ...bytes, stringEnd]);
+  const start = Buffer.from([typeString, ...bytes, stringEnd]).toString('latin1');
+  if (whole) return start;
   const hash = createHash('sha256').update(text).digest().subarray(0, hashBytes);
-  return Buffer.concat([Buffer.from([typeString, ...bytes, stringEnd, cutMark]), hash]);
+  return start + String.fromCharCode(cutMark) + hash.toString('latin1');
 }
 
-/** The bytes of one scalar, as a value of its own or as an element of a list. */
-export function encodeScalar(value: Scalar, inList = false): Buffer {
-  const bytes =
-    value === null
-      ? Buffer.from([typeNull])
-      : value === false
-        ? Buffer.from([typeFalse])
-        : value === true
-          ? Buffer.from([typeTrue])
-          : typeof value === 'number'
-            ? encodeNumber(value)
-            : encodeString(value);
-  if (inList) bytes[0] = (bytes[0] ?? 0) | listBit;
-  return bytes;
+/** The bytes of one scalar as latin-1 text. */
+export function scalarText(value: Scalar): ByteText {
+  if (value === null) return String.fromCharCode(typeNull);
+  if (value === false) return '\x11';
+  if (value === true) return '\x12';
+  return typeof value === 'number' ? numberText(value) : stringText(value);
+}
+
+/** The bytes of one element of a list as latin-1 text. */
+export function elementText(value: Scalar): ByteText {
+  const text = scalarText(value);
+  return String.fromCharCode(text.charCodeAt(0) | listBit) + text.slice(1);
+}
+
+/** The bytes of one scalar, as a value of its own. */
+export function encodeScalar(value: Scalar): Buffer {
+  return Buffer.from(scalarText(value), 'latin1');
 }
 
 const isScalar = (value: FieldValue | undefined): value is Scalar | undefined =>
@@ -90,12 +97,13 @@ export function isCut(value: string): boolean {
   return !escapeText(Buffer.from(value, 'utf8')).whole;
 }
 
-function encodeField(value: FieldValue | undefined): Buffer[] {
-  if (isScalar(value)) return [encodeScalar(value ?? null)];
-  const entries: Buffer[] = [Buffer.from([typeOther])];
+/** The entries of a field. The first of several stands for the list as a whole, the others for its elements. */
+function fieldTexts(value: FieldValue | undefined): ByteText[] {
+  if (isScalar(value)) return [scalarText(value ?? null)];
+  const entries: ByteText[] = [String.fromCharCode(typeOther)];
   if (Array.isArray(value)) {
     const elements = new Set<Scalar>(value.filter((element): element is Scalar => isScalar(element)));
-    for (const element of elements) entries.push(encodeScalar(element, true));
+    for (const element of elements) entries.push(elementText(element));
   }
   return entries;
 }
@@ -107,25 +115,56 @@ export function indexPrefix(collection: number, index: number): Buffer {
   return prefix;
 }
 
+export interface KeyedIndex {
+  /** `indexPrefix` as latin-1 text. */
+  readonly prefix: string;
+  readonly fields: readonly string[];
+  readonly grouped: boolean;
+}
+
+export interface DocumentKeys {
+  /** As latin-1 text. */
+  readonly keys: readonly string[];
+  /** The groups of a grouped index that the document is in: prefix and the bytes of all fields but the last. */
+  readonly groups: readonly string[];
+}
+
 /**
- * All index keys of one document.
+ * All keys of one document in some indexes. Each field is encoded once for all of them.
  * @throws RangeError when its lists make too many: a fault of the declared index.
  */
-export function documentKeys(prefix: Buffer, indexed: readonly string[], id: string, fields: Fields): Buffer[] {
-  let keys: Buffer[][] = [[prefix]];
-  for (const field of indexed) {
-    const values = encodeField(fields[field]);
-    const [first] = values;
-    if (values.length === 1 && first !== undefined) for (const key of keys) key.push(first);
-    else keys = keys.flatMap((key) => values.map((value) => [...key, value]));
-    if (keys.length > limits.storage.indexEntries) {
-      throw new RangeError(
-        `document ${id} has more than ${limits.storage.indexEntries} entries in index ${indexed.join(', ')}`,
-      );
+export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields: Fields): DocumentKeys {
+  const keys: string[] = [];
+  const groups: string[] = [];
+  const known = new Map<string, readonly ByteText[]>();
+  const end = idText(id);
+  for (const { prefix, fields: indexed, grouped } of indexes) {
+    let made: string[] = [prefix];
+    for (const [place, field] of indexed.entries()) {
+      const isLast = place === indexed.length - 1;
+      if (grouped && isLast) for (const group of made) groups.push(group);
+      let values = known.get(field);
+      if (values === undefined) {
+        values = fieldTexts(fields[field]);
+        known.set(field, values);
+      }
+      const [first] = values;
+      if (values.length === 1 && first !== undefined) {
+        for (let at = 0; at < made.length; at += 1) made[at] += first;
+      } else {
+        // Nobody asks a grouped index for the list as a whole: its leading fields are always bound to a value.
+        const entries = grouped && !isLast ? values.slice(1) : values;
+        made = made.flatMap((start) => entries.map((value) => start + value));
+      }
+      if (made.length > limits.storage.indexEntries) {
+        throw new RangeError(
+          `document ${id} has more than ${limits.storage.indexEntries} entries in index ${indexed.join(', ')}`,
+        );
+      }
     }
+    for (const key of made) keys.push(key + end);
   }
-  const idBytes = Buffer.from(id, 'utf8');
-  return keys.map((key) => Buffer.concat([...key, idBytes]));
+  return { keys, groups };
 }
 
 export interface ParsedKey {

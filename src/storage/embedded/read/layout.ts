@@ -2,16 +2,17 @@
  * How the read store lies in LMDB: names of the databases and the keys of documents. Index keys are in `index-keys`.
  *
  * `documents` and `tombstones`: (collection number, id). `indexes`: see there. `collections`: name@version → definition.
- * `leases`: (kind, name). `state`: checkpoints, pointers, counters.
+ * `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
  */
 import { limits } from '../../../kernel/limits.js';
 import type { Environment } from '../environment.js';
-import type { Batch } from '../group-writer.js';
+import type { Batch, RunOptions } from '../group-writer.js';
 
 export const readDatabases = {
   documents: 'bytes',
   tombstones: 'bytes',
   indexes: 'bytes',
+  counts: 'bytes',
   collections: 'bytes',
   leases: 'bytes',
   state: 'bytes',
@@ -20,7 +21,7 @@ export type ReadDatabase = keyof typeof readDatabases;
 export type ReadEnvironment = Environment<ReadDatabase>;
 export type ReadBatch = Batch<ReadDatabase>;
 /** Runs an operation in a group commit. @throws ServiceError `unavailable` unless it became durable. */
-export type RunWrite = <T>(operation: (batch: ReadBatch) => T) => Promise<T>;
+export type RunWrite = <T>(operation: (batch: ReadBatch) => T, options?: RunOptions) => Promise<T>;
 
 /** The value of entries that only have a key. */
 export const present = Buffer.from([1]);

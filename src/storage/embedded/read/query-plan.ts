@@ -6,10 +6,12 @@ import type { Filter, Query, Scalar } from '../../read-store.js';
 import {
   afterEqual,
   afterScalars,
+  elementText,
   encodeScalar,
   firstScalar,
   indexPrefix,
   isCut,
+  scalarText,
   typeNumber,
   typeString,
 } from './index-keys.js';
@@ -17,8 +19,15 @@ import {
 export interface IndexDefinition {
   readonly number: number;
   readonly fields: readonly string[];
+  /** See `IndexSpec`. */
+  readonly grouped: boolean;
   /** False while older documents are still being added to it. */
   readonly ready: boolean;
+}
+
+export interface OpenIndex extends IndexDefinition {
+  /** Of its keys, as latin-1 text. */
+  readonly prefix: string;
 }
 
 export interface KeyRange {
@@ -26,10 +35,20 @@ export interface KeyRange {
   readonly to: Buffer;
 }
 
+/** The keys that begin with one value for each bound field. */
+export interface PlanRange extends KeyRange {
+  /** Prefix of the index and the bytes of the bound values. */
+  readonly prefix: Buffer;
+  /** The bytes of the bound values as latin-1 text, and whether they stand for an element of a list. */
+  readonly values: readonly { readonly text: string; readonly element: boolean }[];
+}
+
 export interface IndexPlan {
   readonly index: IndexDefinition;
   /** More than one: their entries are merged and may name a document twice. */
-  readonly ranges: readonly KeyRange[];
+  readonly ranges: readonly PlanRange[];
+  /** The field after the bound ones has bounds. */
+  readonly bounded: boolean;
   /** Filters that the ranges do not settle. */
   readonly residual: readonly Filter[];
   /** How many fields the ranges bind to one value. */
@@ -85,7 +104,7 @@ function planWith(
   where: readonly Filter[],
   sort: NonNullable<Query['sort']>,
 ): IndexPlan {
-  let prefixes: Buffer[] = [indexPrefix(collection, index.number)];
+  let prefixes: readonly Pick<PlanRange, 'values'>[] = [{ values: [] }];
   const settled = new Set<Filter>();
   let bound = 0;
   for (const field of index.fields) {
@@ -95,8 +114,8 @@ function planWith(
     if (prefixes.length * values.length * 2 > rangesMax) break;
     prefixes = prefixes.flatMap((prefix) =>
       values.flatMap((value) => [
-        Buffer.concat([prefix, encodeScalar(value)]),
-        Buffer.concat([prefix, encodeScalar(value, true)]),
+        { values: [...prefix.values, { text: scalarText(value), element: false }] },
+        { values: [...prefix.values, { text: elementText(value), element: true }] },
       ]),
     );
     settled.add(filter);
@@ -107,14 +126,17 @@ function planWith(
   const sorts = next !== undefined && sort.length === 1 && sortBy?.field === next;
   const bounds = next === undefined ? [] : usableBounds(where, next);
   for (const filter of bounds) settled.add(filter);
-  const ranges = prefixes.map((prefix) => {
-    if (bounds.length > 0) return rangeWithin(prefix, bounds);
-    if (sorts) return { from: Buffer.concat([prefix, firstScalar]), to: Buffer.concat([prefix, afterScalars]) };
-    return { from: prefix, to: Buffer.concat([prefix, afterEqual]) };
+  const start = indexPrefix(collection, index.number);
+  const ranges = prefixes.map(({ values }): PlanRange => {
+    const prefix = Buffer.concat([start, Buffer.from(values.map(({ text }) => text).join(''), 'latin1')]);
+    if (bounds.length > 0) return { prefix, values, ...rangeWithin(prefix, bounds) };
+    const [from, to] = sorts ? [firstScalar, afterScalars] : [Buffer.alloc(0), afterEqual];
+    return { prefix, values, from: Buffer.concat([prefix, from]), to: Buffer.concat([prefix, to]) };
   });
   return {
     index,
     ranges,
+    bounded: bounds.length > 0,
     residual: where.filter((filter) => !settled.has(filter)),
     bound,
     sortField: sorts ? bound : -1,
@@ -137,8 +159,23 @@ export function planQuery(
   for (const index of indexes) {
     if (!index.ready) continue;
     const plan = planWith(collection, index, where, sort);
+    // It lacks the documents that have nothing in a list.
+    if (index.grouped && plan.bound < index.fields.length - 1) continue;
     const useful = plan.residual.length < where.length || plan.sortField >= 0;
     if (useful && (best === undefined || score(plan) > score(best))) best = plan;
   }
   return best;
+}
+
+/**
+ * True when no document has entries in two of the ranges. A field is one scalar or a list: only elements of one list
+ * can be several values at once.
+ */
+export function areDisjoint(ranges: readonly PlanRange[]): boolean {
+  const apart = (a: PlanRange, b: PlanRange): boolean =>
+    a.values.some(({ text, element }, at) => {
+      const other = b.values[at];
+      return other !== undefined && other.text !== text && !(element && other.element);
+    });
+  return ranges.every((range, at) => ranges.slice(at + 1).every((other) => apart(range, other)));
 }

@@ -6,35 +6,40 @@ import { yieldToEventLoop } from '../../../kernel/background.js';
 import { limits } from '../../../kernel/limits.js';
 import { compareText, documentOrder, matchesAll } from '../../field-values.js';
 import type { Fields, Filter, Page, Query, StoredDocument } from '../../read-store.js';
+import { readCount, readTotal } from './counts.js';
 import { decodeDocument } from './document-codec.js';
 import { parseKey, type ParsedKey } from './index-keys.js';
 import { collectionPrefix, documentKey, idOfKey, justAbove, within, type ReadEnvironment } from './layout.js';
-import { planQuery, type IndexDefinition, type IndexPlan, type KeyRange } from './query-plan.js';
+import { areDisjoint, planQuery, type IndexPlan, type KeyRange, type OpenIndex, type PlanRange } from './query-plan.js';
 
 export interface QueryTarget {
   readonly environment: ReadEnvironment;
   readonly collection: number;
-  readonly indexes: readonly IndexDefinition[];
+  readonly indexes: readonly OpenIndex[];
 }
 
 /** A key whose order is not exact turned up: the documents must be sorted instead. */
 const inexact = Symbol('inexact order');
 
+/** @param first how many keys are read at first, as many may not be needed */
 async function* keySlices(
   environment: ReadEnvironment,
   database: 'documents' | 'indexes',
   range: KeyRange,
   reverse: boolean,
+  first: number = limits.storage.sliceEntries,
 ): AsyncGenerator<Buffer[], void, void> {
   let { from, to } = range;
+  let limit = Math.min(first, limits.storage.sliceEntries);
   while (Buffer.compare(from, to) < 0) {
-    const keys = environment.keys(database, { from, to, reverse, limit: limits.storage.sliceEntries });
+    const keys = environment.keys(database, { from, to, reverse, limit });
     const last = keys.at(-1);
     if (last === undefined) return;
     yield keys;
-    if (keys.length < limits.storage.sliceEntries) return;
+    if (keys.length < limit) return;
     if (reverse) to = last;
     else from = justAbove(last);
+    limit = limits.storage.sliceEntries;
     await yieldToEventLoop();
   }
 }
@@ -45,57 +50,85 @@ function hasKeys(environment: ReadEnvironment, range: KeyRange): boolean {
 
 const sortedUnique = (ids: Iterable<string>): string[] => [...new Set(ids)].sort(compareText);
 
+interface Source {
+  /** The entry that is next, undefined at the end. */
+  head: ParsedKey | undefined;
+  /** To be awaited only when it is a promise: most entries are at hand. */
+  next(): Promise<void> | undefined;
+}
+
+function createSource(slices: AsyncGenerator<Buffer[], void, void>, parse: (key: Buffer) => ParsedKey): Source {
+  let keys: Buffer[] = [];
+  let at = 0;
+  const take = (): void => {
+    const key = keys[at];
+    at += 1;
+    source.head = key === undefined ? undefined : parse(key);
+  };
+  const source: Source = {
+    head: undefined,
+    next() {
+      if (at < keys.length) {
+        take();
+        return undefined;
+      }
+      return slices.next().then((more) => {
+        [keys, at] = [more.done === true ? [] : more.value, 0];
+        take();
+      });
+    },
+  };
+  return source;
+}
+
 /**
- * The ids in the plan's order, a slice of the index at a time. Entries that the index holds equal form a run, in which
- * ids ascend whatever the direction.
+ * The ids in the plan's order, some at a time, read as far as they are taken. Entries that the index holds equal form a
+ * run, in which ids ascend whatever the direction; several ranges are merged, and a document that is in two of them is
+ * in the same run of both.
  */
-async function* orderedIds(environment: ReadEnvironment, plan: IndexPlan): AsyncGenerator<string[], void, void> {
+async function* orderedIds(
+  environment: ReadEnvironment,
+  plan: IndexPlan,
+  ranges: readonly KeyRange[],
+  first: number,
+): AsyncGenerator<string[], void, void> {
   const fields = plan.index.fields.length;
-  const ranges = plan.ranges.filter((range) => hasKeys(environment, range));
   const parse = (key: Buffer): ParsedKey => {
     const parsed = parseKey(key, fields, plan.sortField);
     if (parsed.cut) throw inexact;
     return parsed;
   };
+  const slicesOf = (range: KeyRange) => keySlices(environment, 'indexes', range, plan.descending, first);
   const [single] = ranges;
-  if (ranges.length === 1 && single !== undefined) {
-    // Upward in an index that ends with the sorted field, the keys are in order as they are.
-    const asTheyAre = !plan.descending && plan.sortField === fields - 1;
-    let value: string | undefined;
-    let run: string[] = [];
-    for await (const keys of keySlices(environment, 'indexes', single, plan.descending)) {
-      const ordered: string[] = [];
-      for (const key of keys) {
-        const parsed = parse(key);
-        if (asTheyAre) {
-          ordered.push(parsed.id);
-          continue;
-        }
-        if (parsed.value !== value) {
-          for (const id of run.length > 1 ? sortedUnique(run) : run) ordered.push(id);
-          run = [];
-        }
-        value = parsed.value;
-        run.push(parsed.id);
-      }
-      if (ordered.length > 0) yield ordered;
-    }
-    if (run.length > 0) yield sortedUnique(run);
+  // Upward in an index that ends with the sorted field, the keys are in order as they are.
+  if (ranges.length === 1 && single !== undefined && !plan.descending && plan.sortField === fields - 1) {
+    for await (const keys of slicesOf(single)) yield keys.map((key) => parse(key).id);
     return;
   }
-  const byValue = new Map<string, string[]>();
-  for (const range of ranges) {
-    for await (const keys of keySlices(environment, 'indexes', range, false)) {
-      for (const key of keys) {
-        const { value, id } = parse(key);
-        const run = byValue.get(value);
-        if (run === undefined) byValue.set(value, [id]);
-        else run.push(id);
+  const sources = ranges.map((range) => createSource(slicesOf(range), parse));
+  for (const source of sources) await source.next();
+  const isBefore = (a: string, b: string): boolean => (plan.descending ? a > b : a < b);
+  let ordered: string[] = [];
+  for (;;) {
+    let value: string | undefined;
+    for (const { head } of sources) {
+      if (head !== undefined && (value === undefined || isBefore(head.value, value))) value = head.value;
+    }
+    if (value === undefined) break;
+    const run: string[] = [];
+    for (const source of sources) {
+      while (source.head?.value === value) {
+        run.push(source.head.id);
+        const loading = source.next();
+        if (loading !== undefined) await loading;
       }
     }
+    for (const id of run.length > 1 ? sortedUnique(run) : run) ordered.push(id);
+    if (ordered.length < Math.min(first, limits.storage.sliceEntries)) continue;
+    yield ordered;
+    ordered = [];
   }
-  const values = [...byValue.keys()].sort((a, b) => (a < b ? -1 : 1));
-  for (const value of plan.descending ? values.reverse() : values) yield sortedUnique(byValue.get(value) ?? []);
+  if (ordered.length > 0) yield ordered;
 }
 
 /** The ids that a plan's ranges name, in no order. */
@@ -144,14 +177,23 @@ async function* documentSlices(
   }
 }
 
+interface Window {
+  take(ids: readonly string[]): void;
+  readonly ids: string[];
+  /** What follows can't be on the page. */
+  passed(): boolean;
+  total(): number;
+}
+
 /** Collects the ids of one page while everything that matches is counted. */
-function createWindow(query: Query): { take(ids: readonly string[]): void; ids: string[]; total(): number } {
+function createWindow(query: Query): Window {
   const skip = query.skip ?? 0;
   const end = skip + query.limit;
   const ids: string[] = [];
   let total = 0;
   return {
     ids,
+    passed: () => total >= end,
     total: () => total,
     take(found) {
       const from = Math.max(0, skip - total);
@@ -162,18 +204,60 @@ function createWindow(query: Query): { take(ids: readonly string[]): void; ids: 
   };
 }
 
-async function runOrdered(target: QueryTarget, plan: IndexPlan, query: Query): Promise<Page> {
-  const page = createWindow(query);
-  for await (const ids of orderedIds(target.environment, plan)) {
-    if (plan.residual.length === 0) {
-      page.take(ids);
-      continue;
-    }
-    for await (const slice of documentSlices(target, ids)) {
-      page.take(slice.filter(({ fields }) => matchesAll(fields, plan.residual)).map(({ id }) => id));
-    }
+/** Keys that are counted before the event loop gets a turn: some milliseconds. */
+const countedAtOnce = 50_000;
+
+async function countKeys(environment: ReadEnvironment, range: KeyRange): Promise<number> {
+  let count = 0;
+  let { from } = range;
+  for (;;) {
+    const next = environment.keyAt('indexes', { from, to: range.to }, countedAtOnce);
+    if (next === undefined) return count + environment.count('indexes', { from, to: range.to });
+    count += countedAtOnce;
+    from = next;
+    await yieldToEventLoop();
   }
-  return { items: loadAll(target, page.ids), total: page.total() };
+}
+
+/** How many documents a plan without residual finds, without a look at each; undefined when that can't be told. */
+async function totalOf(
+  target: QueryTarget,
+  plan: IndexPlan,
+  ranges: readonly PlanRange[],
+): Promise<number | undefined> {
+  const { index, bound, bounded, sortField } = plan;
+  if (bound === 0 && !bounded && sortField === 0) return readTotal(target.environment, target.collection);
+  const last = index.fields.length - 1;
+  // A document has one entry in a range when nothing behind the field in question can make several.
+  const single = bound > last || (bound === last && (bounded || sortField >= 0 || index.grouped));
+  if (!single || !areDisjoint(ranges)) return undefined;
+  let total = 0;
+  for (const range of ranges) {
+    total +=
+      index.grouped && bound === last && !bounded
+        ? readCount(target.environment, range.prefix)
+        : await countKeys(target.environment, range);
+  }
+  return total;
+}
+
+async function runOrdered(target: QueryTarget, plan: IndexPlan, query: Query): Promise<Page> {
+  const { environment } = target;
+  const ranges = plan.ranges.filter((range) => hasKeys(environment, range));
+  const settled = plan.residual.length === 0;
+  const known = settled ? await totalOf(target, plan, ranges) : undefined;
+  const page = createWindow(query);
+  const first = known === undefined ? limits.storage.sliceEntries : (query.skip ?? 0) + query.limit + 1;
+  for await (const ids of orderedIds(environment, plan, ranges, first)) {
+    if (settled) page.take(ids);
+    else {
+      for await (const slice of documentSlices(target, ids)) {
+        page.take(slice.filter(({ fields }) => matchesAll(fields, plan.residual)).map(({ id }) => id));
+      }
+    }
+    if (known !== undefined && page.passed()) break;
+  }
+  return { items: loadAll(target, page.ids), total: known ?? page.total() };
 }
 
 /** Sorts what matches by the values that the sort needs, not by whole documents. */
@@ -236,8 +320,9 @@ export async function countMatching(target: QueryTarget, where: readonly Filter[
   const plan = planQuery(target.collection, target.indexes, where, []);
   const residual = plan?.residual ?? where;
   if (residual.length === 0) {
-    if (plan !== undefined) return (await candidates(target.environment, plan)).size;
-    return target.environment.count('documents', within(collectionPrefix(target.collection)));
+    if (plan === undefined) return readTotal(target.environment, target.collection);
+    const ranges = plan.ranges.filter((range) => hasKeys(target.environment, range));
+    return (await totalOf(target, plan, ranges)) ?? (await candidates(target.environment, plan)).size;
   }
   let count = 0;
   const ids = plan === undefined ? undefined : [...(await candidates(target.environment, plan))];

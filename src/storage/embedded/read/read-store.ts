@@ -9,7 +9,7 @@ import { answerUnavailable, answeringCollection, answeringLeases } from '../../a
 import type { ResumePoint } from '../../event-store.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../read-store.js';
 import { openEnvironment } from '../environment.js';
-import { createGroupWriter } from '../group-writer.js';
+import { createGroupWriter, type RunOptions } from '../group-writer.js';
 import { createCollections } from './collections.js';
 import { readDatabases, type ReadBatch } from './layout.js';
 import { createLeases } from './leases.js';
@@ -34,8 +34,8 @@ export async function openReadStore(path: string, clock: Clock, logger: Logger):
   const writer = createGroupWriter(environment);
   let closing: Promise<void> | undefined;
 
-  async function run<T>(operation: (batch: ReadBatch) => T): Promise<T> {
-    const written = await writer.run(operation);
+  async function run<T>(operation: (batch: ReadBatch) => T, options?: RunOptions): Promise<T> {
+    const written = await writer.run(operation, options);
     if (written.kind === 'durable') return written.value;
     throw new ServiceError('unavailable', `The read store can not be written now: ${written.cause}.`);
   }

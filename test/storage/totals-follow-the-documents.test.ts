@@ -1,0 +1,252 @@
+/**
+ * The embedded read store keeps counts beside its documents: whatever is written, in whatever order, over restarts and
+ * while an index is being filled, pages and totals are those of a plain filter and sort.
+ */
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { open as openLmdb } from 'lmdb';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import type { Collection, Fields, GuardedWrite, IndexSpec, Query } from '../../src/storage/read-store.js';
+import { naiveQuery } from './contract/query-oracle.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let stores: EmbeddedStores;
+const open = (): Promise<EmbeddedStores> =>
+  openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  stores = await open();
+});
+afterEach(async () => {
+  await stores.close();
+  await folder.remove();
+});
+
+const grouped: readonly IndexSpec[] = [
+  { fields: ['flag', 'tags', 'rank'], grouped: true },
+  { fields: ['flag', 'rank'], grouped: true },
+  { fields: ['kind', 'rank'], grouped: true },
+  { fields: ['rank'] },
+  { fields: ['kind', 'flag'] },
+];
+
+const fieldsOf = fc.record(
+  {
+    flag: fc.boolean(),
+    kind: fc.constantFrom('x', 'y', null),
+    tags: fc.oneof(fc.uniqueArray(fc.constantFrom('p', 'q', 'r'), { maxLength: 3 }), fc.constant('p')),
+    rank: fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constantFrom('a', 'b')),
+  },
+  { requiredKeys: ['flag', 'rank'] },
+);
+const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'é', 'h'] as const;
+const step = fc.record({
+  id: fc.constantFrom(...ids),
+  kind: fc.constantFrom('put', 'put', 'put', 'delete'),
+  fields: fieldsOf,
+  /** Which of the documents that its writer may have seen it says it was made from. */
+  before: fc.constantFrom('none', 'standing', 'outdated'),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+const parts = fc.array(fc.array(step, { maxLength: 6 }), { maxLength: 5 });
+
+/** Every combination of filters that lists ask for, sorted both ways, page by page. */
+function queries(): readonly Query[] {
+  const wheres: NonNullable<Query['where']>[] = [[]];
+  for (const flags of [[true], [false], [false, true]]) {
+    const flag = { field: 'flag', op: 'in', value: flags } as const;
+    wheres.push(
+      [flag],
+      [flag, { field: 'rank', op: 'gte', value: 1 }],
+      [flag, { field: 'rank', op: 'lt', value: 'b' }],
+    );
+    for (const tag of ['p', 'r']) wheres.push([flag, { field: 'tags', op: 'eq', value: tag }]);
+    wheres.push([flag, { field: 'tags', op: 'in', value: ['p', 'q'] }]);
+    wheres.push([flag, { field: 'kind', op: 'eq', value: 'x' }]);
+  }
+  for (const kind of ['x', null]) wheres.push([{ field: 'kind', op: 'eq', value: kind }]);
+  return wheres.flatMap((where) =>
+    (['asc', 'desc'] as const).flatMap((direction) =>
+      [0, 2].map((skip): Query => ({ where, sort: [{ field: 'rank', direction }], skip, limit: 3 })),
+    ),
+  );
+}
+
+async function expectAgreement(collection: Collection, documents: ReadonlyMap<string, Fields>): Promise<void> {
+  const all = [...documents].map(([id, fields]) => ({ id, fields }));
+  for (const query of queries()) {
+    const page = await collection.find(query);
+    const naive = naiveQuery(all, query);
+    expect({ query, ids: page.items.map(({ id }) => id), total: page.total }).toEqual({ query, ...naive });
+    expect({ query, count: await collection.count(query.where) }).toEqual({ query, count: naive.total });
+  }
+}
+
+/** Writes as projections make them, and what they leave. */
+function history(): { write(steps: readonly Step[]): GuardedWrite[]; documents: Map<string, Fields> } {
+  const documents = new Map<string, Fields>();
+  const seen = new Map<string, { position: number; fields: Fields }[]>();
+  let position = 0;
+  return {
+    documents,
+    write: (steps) =>
+      steps.map(({ id, kind, fields, before }) => {
+        position += 1;
+        const known = (seen.get(id) ?? []).at(before === 'outdated' ? -2 : -1);
+        const claim = before === 'none' || known === undefined ? {} : { before: { id, ...known } };
+        if (kind === 'delete') {
+          documents.delete(id);
+          return { kind: 'delete', id, position, ...claim };
+        }
+        documents.set(id, fields as Fields);
+        seen.set(id, [...(seen.get(id) ?? []), { position, fields: fields as Fields }]);
+        return { kind: 'put', id, position, fields: fields as Fields, ...claim };
+      }),
+  };
+}
+
+it('after any history of guarded writes, repeats and restarts', async () => {
+  let version = 0;
+  await fc.assert(
+    fc.asyncProperty(parts, fc.boolean(), async (all, restart) => {
+      version += 1;
+      const spec = { name: 'histories', version, indexes: grouped };
+      const { write, documents } = history();
+      let collection = await stores.readStore.collection(spec);
+      for (const part of all) {
+        const writes = write(part);
+        await collection.write(writes);
+        if (!restart) continue;
+        await stores.close();
+        stores = await open();
+        collection = await stores.readStore.collection(spec);
+        expect(await collection.write(writes)).toBe(0);
+      }
+      await expectAgreement(collection, documents);
+    }),
+    { numRuns: 30, seed: 5 },
+  );
+}, 120_000);
+
+it('after any history of writes without a guard', async () => {
+  let version = 0;
+  const change = fc.record({
+    id: fc.constantFrom(...ids),
+    kind: fc.constantFrom('set', 'insert', 'update', 'remove'),
+    fields: fieldsOf,
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { maxLength: 25 }), async (changes) => {
+      version += 1;
+      const collection: Collection = await stores.readStore.collection({ name: 'sets', version, indexes: grouped });
+      const documents = new Map<string, Fields>();
+      const done = changes.map(({ id, kind, fields: some }) => {
+        const fields = some as Fields;
+        const known = documents.get(id);
+        switch (kind) {
+          case 'set':
+            documents.set(id, fields);
+            return collection.set([{ id, fields }]);
+          case 'insert':
+            if (known === undefined) documents.set(id, fields);
+            return collection.insert(id, fields);
+          case 'update':
+            if (known !== undefined) documents.set(id, { ...known, rank: 2 });
+            return collection.updateIf(id, {}, { rank: 2 });
+          default:
+            documents.delete(id);
+            return collection.remove([id]);
+        }
+      });
+      await Promise.all(done);
+      await expectAgreement(collection, documents);
+    }),
+    { numRuns: 30, seed: 6 },
+  );
+}, 120_000);
+
+it('when indexes are declared later, whatever is written while they are being filled', async () => {
+  let version = 0;
+  const fields = (index: number): Fields => ({
+    flag: index % 3 === 0,
+    kind: index % 2 === 0 ? 'x' : 'y',
+    tags: ['p', 'q', 'r'].slice(index % 4),
+    rank: index % 5,
+  });
+  for (const seed of [1, 2, 3, 4, 5, 6]) {
+    version += 1;
+    const name = { name: 'later', version };
+    const plain: Collection = await stores.readStore.collection({ ...name, indexes: [] });
+    const idOf = (index: number): string => `id-${String((index * 7919) % 1000).padStart(4, '0')}`;
+    const put = (index: number, position: number): GuardedWrite => ({
+      kind: 'put',
+      id: idOf(index),
+      position,
+      fields: fields(index * position),
+    });
+    await plain.write(Array.from({ length: 700 }, (_, index) => put(index, 1)));
+    const opening = stores.readStore.collection({ ...name, indexes: grouped });
+    const writing: Promise<unknown>[] = [];
+    for (let round = 2; round < 40; round += 1) {
+      const written = Promise.all([
+        plain.write(Array.from({ length: 10 }, (_, index) => put(index * 83 + round * seed * 17, round))),
+        plain.write([{ kind: 'delete', id: idOf(round * seed), position: round }]),
+      ]);
+      // One by one they come between the steps of the filling; otherwise they share commits with them.
+      if (seed % 2 === 0) await written;
+      else {
+        writing.push(written);
+        if (round % 5 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    await Promise.all(writing);
+    const standing = await plain.find({ limit: 2000 });
+    const collection: Collection = await opening;
+    await expectAgreement(collection, new Map(standing.items.map((one) => [one.id, one.fields])));
+    expect(standing.total).toBe(standing.items.length);
+  }
+}, 120_000);
+
+it('when index entries and counts were written in another format: they are made anew, the documents stay', async () => {
+  const spec = { name: 'older', version: 1, indexes: grouped };
+  const { write, documents } = history();
+  const made = fc.sample(fc.array(step, { minLength: 40, maxLength: 40 }), { numRuns: 1, seed: 9 }).flat();
+  await (await stores.readStore.collection(spec)).write(write(made));
+  await stores.close();
+  // What the first format has: no mark of a format, no counts, entries that this one does not have.
+  const root = openLmdb<Buffer, Buffer>({
+    path: join(folder.path, 'read'),
+    noSubdir: false,
+    maxDbs: 9,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+  });
+  const database = (name: string) => root.openDB<Buffer, Buffer>(name, { encoding: 'binary', keyEncoding: 'binary' });
+  const collections = database('collections');
+  const key = Buffer.from('older@1');
+  const { format, number, indexes } = JSON.parse(collections.get(key)!.toString('utf8'));
+  expect(format).toBe(2);
+  const old = indexes.map((index: { number: number; fields: string[] }) => ({ ...index, grouped: undefined }));
+  await collections.put(key, Buffer.from(JSON.stringify({ number, indexes: old })));
+  await database('counts').clearAsync();
+  const prefix = Buffer.alloc(6);
+  prefix.writeUInt32BE(number, 0);
+  prefix.writeUInt16BE(2, 4);
+  await database('indexes').put(
+    Buffer.concat([prefix, Buffer.from('\x12\x13??????stray', 'latin1')]),
+    Buffer.from([1]),
+  );
+  await root.close();
+
+  stores = await open();
+  await expectAgreement(await stores.readStore.collection(spec), documents);
+  await stores.close();
+  stores = await open();
+  await expectAgreement(await stores.readStore.collection(spec), documents);
+});
