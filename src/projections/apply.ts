@@ -25,7 +25,7 @@ export interface ApplyTarget {
 }
 
 /** Documents folded before the event loop gets a turn. */
-const documentsPerTurn = 256;
+export const documentsPerTurn = 256;
 
 /**
  * Returns once every document is durable. Commands are in today's shapes.
@@ -40,7 +40,7 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
       const work = workFor(model, commands);
       if (work.size === 0) continue;
       const prepared = await prepare(target, model, work, poisoned);
-      const write = writeAll(target, model, prepared, poisoned);
+      const write = writeAll(target, model.name, prepared, poisoned);
       // It is awaited below; until then its failure must not count as unhandled.
       write.catch(() => undefined);
       writes.push(write);
@@ -55,6 +55,14 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
     await Promise.allSettled(writes);
   }
   await Promise.all(writes);
+  await settlePoisoned(target, poisoned);
+}
+
+/**
+ * Parks entities that an event can't be applied to, after the others are durable.
+ * @throws ProjectionsStopped while read models are made anew, or when there are too many
+ */
+export async function settlePoisoned(target: ApplyTarget, poisoned: readonly ParkedEntity[]): Promise<void> {
   if (poisoned.length === 0) return;
   const [first] = poisoned;
   if (target.rebuilding() && first !== undefined) {
@@ -70,7 +78,7 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
 }
 
 /** Which entities an event concerns must be known: without that nothing can be parked. */
-function workFor(model: ReadModel, commands: readonly RecordedCommand[]): Work {
+export function workFor(model: ReadModel, commands: readonly RecordedCommand[]): Work {
   try {
     return workOf(model, commands);
   } catch (error) {
@@ -89,8 +97,9 @@ async function prepare(
   const documents = new Map(found.map((document) => [document.id, document]));
   const prepared: GuardedWrite[] = [];
   for (const id of ids) {
-    const folded = foldEntity(model, id, documents.get(id), work.get(id) ?? []);
-    if (folded.write !== undefined) prepared.push(folded.write);
+    const before = documents.get(id);
+    const folded = foldEntity(model, id, before, work.get(id) ?? []);
+    if (folded.write !== undefined) prepared.push(before === undefined ? folded.write : { ...folded.write, before });
     if (folded.poisoned !== undefined) poisoned.push({ projection: model.name, id, ...folded.poisoned });
   }
   return prepared;
@@ -99,13 +108,13 @@ async function prepare(
 const isOutage = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable';
 
 /** A document that the store will never take is poison like an event that can't be folded; the others must go in. */
-async function writeAll(
+export async function writeAll(
   { collections }: ApplyTarget,
-  model: ReadModel,
+  model: string,
   writes: readonly GuardedWrite[],
   poisoned: ParkedEntity[],
 ): Promise<void> {
-  const collection = collections.get(model.name);
+  const collection = collections.get(model);
   if (collection === undefined || writes.length === 0) return;
   try {
     await collection.write(writes);
@@ -118,7 +127,7 @@ async function writeAll(
       await collection.write([write]);
     } catch (error) {
       if (isOutage(error)) throw error;
-      poisoned.push({ projection: model.name, id: write.id, position: write.position, error: shortError(error) });
+      poisoned.push({ projection: model, id: write.id, position: write.position, error: shortError(error) });
     }
   }
 }

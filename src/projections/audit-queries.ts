@@ -28,11 +28,16 @@ function filtersOf(query: AuditQuery): readonly Filter[] | null {
   if (from !== undefined) where.push({ field: 'order', op: 'gte', value: canonical(from) });
   // Above every position of that millisecond.
   if (to !== undefined) where.push({ field: 'order', op: 'lt', value: `${canonical(to)}0` });
-  if (includeAccounts) return where;
   // A type says by itself whether it is about accounts; only without one the flag is needed.
   const type = resourceType ?? action?.slice(0, action.indexOf('.'));
-  if (type === undefined) return [...where, { field: 'accounts', op: 'eq', value: false }];
-  return accountTypes.has(type) ? null : where;
+  if (!includeAccounts && type !== undefined) return accountTypes.has(type) ? null : [...where, ...bothOf(query)];
+  return includeAccounts ? [...where, ...bothOf(query)] : [...where, { field: 'accounts', op: 'eq', value: false }];
+}
+
+/** Excludes nothing, but binds the first field of the indexes that begin with it, where no other one serves. */
+function bothOf({ resourceType, resourceId, actor, action }: AuditQuery): readonly Filter[] {
+  const other = resourceId ?? action ?? resourceType;
+  return actor === undefined && other !== undefined ? [] : [{ field: 'accounts', op: 'in', value: [false, true] }];
 }
 
 /** RFC 3339 in UTC with milliseconds, so that times compare as text. */

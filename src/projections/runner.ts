@@ -19,11 +19,13 @@ import type { FollowItem } from '../storage/follow.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { applyCommands } from './apply.js';
 import type { ApplyTarget } from './apply.js';
+import { createBacklog } from './backlog.js';
 import { shortError } from './fold.js';
 import type { Progress } from './progress.js';
 import { groupName } from './read-models.js';
 import type { StatusBoard } from './status.js';
 import { ProjectionsStopped } from './stopped.js';
+import { createWriteBehind } from './write-behind.js';
 
 export interface RunnerDeps {
   readonly eventStore: EventStore;
@@ -101,7 +103,8 @@ export function startRunner(deps: RunnerDeps): Runner {
           logger.info({ tries }, `${what}: works again`);
           behind = true;
         }
-        status.set({ caughtUp: live && !behind, lastError: null });
+        // Folding ahead says nothing of the writes that may fail meanwhile.
+        if (live || tries > 0) status.set({ caughtUp: live && !behind, lastError: null });
         return;
       } catch (error) {
         if (error instanceof ProjectionsStopped) throw error;
@@ -113,6 +116,13 @@ export function startRunner(deps: RunnerDeps): Runner {
     }
   }
 
+  function applied(commands: readonly RecordedCommand[]): void {
+    const position = commands.at(-1)?.events.at(-1)?.position ?? 0;
+    handle({ commit: position, prepare: position });
+    progress.applied(commands);
+    tellFacts(commands);
+  }
+
   async function applyPart(commands: readonly RecordedCommand[]): Promise<void> {
     const known: RecordedCommand[] = [];
     let unknown: unknown;
@@ -121,16 +131,30 @@ export function startRunner(deps: RunnerDeps): Runner {
     } catch (error) {
       unknown = error;
     }
-    if (known.length > 0) {
-      await persist('applying events', () => applyCommands(target, known));
-      if (stop.signal.aborted) return;
-      const position = known.at(-1)?.events.at(-1)?.position ?? 0;
-      handle({ commit: position, prepare: position });
-      progress.applied(known);
-      tellFacts(known);
-    }
-    if (unknown !== undefined) throw unknown;
+    if (known.length > 0) await (live ? applyLive(known) : writeBehind.add(known));
+    if (unknown === undefined || stop.signal.aborted) return;
+    await writeBehind.flush();
+    throw unknown;
   }
+
+  async function applyLive(commands: readonly RecordedCommand[]): Promise<void> {
+    await persist('applying events', () => applyCommands(target, commands));
+    if (!stop.signal.aborted) applied(commands);
+  }
+
+  const backlog = createBacklog(target);
+  const halted = new AbortController();
+  const writeBehind = createWriteBehind({
+    backlog,
+    signal: stop.signal,
+    persist,
+    onWritten: ({ commands }) => applied(commands),
+    onPassed(point) {
+      handle(point);
+      progress.passed(point.commit);
+    },
+    onFailure: () => halted.abort(),
+  });
 
   function tellFacts(commands: readonly RecordedCommand[]): void {
     for (const { stream, events } of commands) {
@@ -146,11 +170,13 @@ export function startRunner(deps: RunnerDeps): Runner {
           await applyPart(part);
           if (stop.signal.aborted) return;
         }
-        return handle(item.point);
+        // The point is that of the last command.
+        return;
       case 'checkpoint':
-        handle(item.point);
-        return progress.passed(item.point.commit);
+        return writeBehind.passed(item.point);
       case 'caught_up':
+        await writeBehind.flush();
+        if (stop.signal.aborted) return;
         await persist('writing the checkpoint', async () => {
           await checkpoints.flush();
           await deps.onCaughtUp();
@@ -158,7 +184,8 @@ export function startRunner(deps: RunnerDeps): Runner {
         if (stop.signal.aborted || behind) return;
         if (dropped) logger.info({}, 'the subscription of the read models stands again');
         [live, dropped] = [true, false];
-        return status.set({ caughtUp: true });
+        backlog.forget();
+        return status.set({ caughtUp: true, lastError: null });
       case 'dropped':
         // Once: what follows are failed tries to subscribe again.
         if (!dropped) logger.warn({ error: shortError(item.cause) }, 'the subscription of the read models dropped');
@@ -172,13 +199,15 @@ export function startRunner(deps: RunnerDeps): Runner {
   /** Until closed, or until the read models are behind and have to find out anew where the log ends. */
   async function follow(): Promise<void> {
     const enough = new AbortController();
-    const signal = AbortSignal.any([stop.signal, enough.signal]);
+    const signal = AbortSignal.any([stop.signal, enough.signal, halted.signal]);
     [behind, live] = [false, false];
     try {
       for await (const item of followLog(eventStore, { prefix: streams.prefix, after: handled, signal })) {
         await take(item);
-        if (stop.signal.aborted || behind) return;
+        if (stop.signal.aborted || behind) break;
       }
+      // What was folded ahead comes not again; and here a failure to write it is heard of.
+      if (!stop.signal.aborted) await writeBehind.flush();
     } finally {
       enough.abort();
     }
@@ -202,6 +231,7 @@ export function startRunner(deps: RunnerDeps): Runner {
     async close() {
       stop.abort();
       await running;
+      await writeBehind.close();
       await checkpoints.close();
     },
   };

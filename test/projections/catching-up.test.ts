@@ -1,0 +1,227 @@
+/**
+ * Read models that have a long log to catch up with fold ahead of what is written. What they end with is what they would
+ * have made of it event by event: over outages, hostile stores, entities that can't be folded, and in parts.
+ */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { nodes } from '../../src/projections/nodes.js';
+import type { ReadModel } from '../../src/projections/read-model.js';
+import { groupName, groupVersion, readModels } from '../../src/projections/read-models.js';
+import { eventually } from '../support/eventually.js';
+import { hostile, hostileEventStore, hostileReadStore } from '../support/hostile.js';
+import {
+  append,
+  configApplied,
+  dump,
+  openReadSide,
+  planned,
+  proposedEvents,
+  randomLog,
+  sessionOpened,
+} from '../support/read-side.js';
+import type { Planned, ReadSide } from '../support/read-side.js';
+import { switchedReadStore } from '../support/switched-read-store.js';
+
+let side: ReadSide;
+beforeEach(async () => {
+  side = await openReadSide();
+});
+afterEach(() => side.close());
+
+const [first, second] = ['first', 'second'].map((name) => uuidFromName(`a node called ${name}`)) as [string, string];
+
+const created = (node_id: string): Planned =>
+  planned(streams.fleet, [
+    { type: 'NodeCreated', data: { node_id, name: node_id, description: null, address: null, labels: {} } },
+  ]);
+const renamed = (node_id: string, from: string, to: string): Planned =>
+  planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id, changes: { name: { from, to } } } }]);
+
+/** More than the runner holds in memory, about few entities: each of them changes in every part that is written. */
+function longLog(seed: number): readonly Planned[] {
+  const log: Planned[] = [...randomLog(seed, 60), created(first), created(second)];
+  for (let index = 0; index < 2600; index += 1) {
+    const node = Math.floor(index / 40) % 3 === 0 ? second : first;
+    if (index % 40 === 0) log.push(renamed(node, 'before', `name ${index}`));
+    else if (index % 7 === 0) log.push(sessionOpened(node, `1.0.${index}`));
+    else log.push(configApplied(node, index));
+  }
+  return [...log, ...randomLog(seed + 100, 10).filter(({ stream }) => stream !== streams.fleet)];
+}
+
+/** Neighbours of one stream in one append each. */
+async function appendAll(to: ReadSide, log: readonly Planned[]): Promise<void> {
+  let group: Planned[] = [];
+  for (const one of [...log, undefined]) {
+    const [head] = group;
+    if (head !== undefined && (one?.stream !== head.stream || group.length >= 100)) {
+      const outcome = await to.stores.eventStore.append(head.stream, 'any', group.flatMap(proposedEvents));
+      expect(outcome.kind).toBe('appended');
+      group = [];
+    }
+    if (one !== undefined) group.push(one);
+  }
+}
+
+/** The same log, each part of it appended while the read models follow it live. */
+async function followedLive(log: readonly Planned[]) {
+  const other = await openReadSide();
+  try {
+    const projections = await other.started();
+    for (let from = 0; from < log.length; from += 60) {
+      await appendAll(other, log.slice(from, from + 60));
+      expect(await projections.reached(await other.stores.eventStore.headPosition(), 20_000)).toBe(true);
+    }
+    await projections.close();
+    return await dump(other.stores.readStore);
+  } finally {
+    await other.close();
+  }
+}
+
+describe('a long log', () => {
+  it('makes the documents of one that was followed live', async () => {
+    const log = longLog(21);
+    await appendAll(side, log);
+    await (await side.started()).close();
+    expect(await dump(side.stores.readStore)).toEqual(await followedLive(log));
+    expect((await side.stores.readStore.loadCheckpoint(groupName, groupVersion))?.commit).toBe(
+      await side.stores.eventStore.headPosition(),
+    );
+  }, 120_000);
+
+  it.each([31, 32])(
+    'does so over hostile stores, for two who catch up at once (seed %i)',
+    async (seed) => {
+      const log = longLog(seed);
+      await appendAll(side, log);
+      const { eventStore, readStore } = side.stores;
+      const calm = await side.started({ version: groupVersion + 1 });
+      await calm.close();
+      const how = { ...hostile, split: 0.1, dropped: 0.1 };
+      const both = await Promise.all(
+        [seed * 10, seed * 10 + 1].map((dice) =>
+          side.start({
+            eventStore: hostileEventStore(eventStore, dice, how),
+            readStore: hostileReadStore(readStore, dice, how),
+          }),
+        ),
+      );
+      const head = await eventStore.headPosition();
+      for (const projections of both) expect(await projections.reached(head, 60_000)).toBe(true);
+      await Promise.all(both.map((projections) => projections.close()));
+      expect(await dump(readStore)).toEqual(await dump(readStore, groupVersion + 1));
+    },
+    120_000,
+  );
+
+  it.each(['out', 'half'] as const)(
+    'waits an outage (%s) out in the middle, and skips nothing',
+    async (mode) => {
+      await appendAll(side, longLog(41));
+      const { eventStore } = side.stores;
+      const readStore = switchedReadStore(side.stores.readStore);
+      let items = 0;
+      const projections = await side.start({
+        readStore,
+        eventStore: {
+          ...eventStore,
+          async *subscribe(options) {
+            for await (const item of eventStore.subscribe(options)) {
+              items += 1;
+              if (items === 2) readStore.mode = mode;
+              yield item;
+            }
+          },
+        },
+      });
+      await eventually(() => readStore.refused()).toBeGreaterThan(1);
+      expect(projections.status()).toMatchObject({
+        caughtUp: false,
+        lastError: expect.stringContaining('switched off'),
+      });
+      readStore.mode = 'works';
+      expect(await projections.reached(await side.stores.eventStore.headPosition(), 25_000)).toBe(true);
+      await eventually(() => projections.status()).toMatchObject({ caughtUp: true, lastError: null });
+      await projections.close();
+      await (await side.started({ version: groupVersion + 1 })).close();
+      expect(await dump(side.stores.readStore)).toEqual(await dump(side.stores.readStore, groupVersion + 1));
+    },
+    60_000,
+  );
+
+  it('goes on from its checkpoint when it is cut off in the middle', async () => {
+    const log = longLog(51);
+    await appendAll(side, log);
+    const cut = await side.start();
+    await eventually(() => cut.status().position).toBeGreaterThan(0);
+    await cut.close();
+    const point = await side.stores.readStore.loadCheckpoint(groupName, groupVersion);
+    expect(point?.commit).toBeGreaterThan(0);
+    await (await side.started()).close();
+    await (await side.started({ version: groupVersion + 1 })).close();
+    expect(await dump(side.stores.readStore)).toEqual(await dump(side.stores.readStore, groupVersion + 1));
+  }, 60_000);
+});
+
+describe('what was followed live in between', () => {
+  it('is not lost on who has to catch up again after a drop', async () => {
+    const { eventStore, readStore } = side.stores;
+    await appendAll(side, longLog(61));
+    let drop = new AbortController();
+    const dropping = {
+      ...eventStore,
+      subscribe: (options: Parameters<typeof eventStore.subscribe>[0]) => {
+        drop = new AbortController();
+        return eventStore.subscribe({ ...options, signal: AbortSignal.any([options.signal, drop.signal]) });
+      },
+    };
+    const projections = await side.start({ eventStore: dropping });
+    const reached = async (): Promise<void> =>
+      expect(await projections.reached(await eventStore.headPosition(), 25_000)).toBe(true);
+    await reached();
+    for (let round = 0; round < 3; round += 1) {
+      await eventually(() => projections.status().caughtUp).toBe(true);
+      await side.append([renamed(first, 'before', `live ${round}`), configApplied(second, 5000 + round)]);
+      await reached();
+      drop.abort();
+      await side.append([configApplied(first, 6000 + round), sessionOpened(second, `3.0.${round}`)]);
+      await reached();
+    }
+    await projections.close();
+    await (await side.started({ version: groupVersion + 1 })).close();
+    expect(await dump(readStore)).toEqual(await dump(readStore, groupVersion + 1));
+  }, 60_000);
+});
+
+describe('an entity that can not be folded', () => {
+  it('is parked in the middle of a long log as it would be live; all others go on', async () => {
+    const models = readModels.map((model): ReadModel =>
+      model.name !== nodes.name
+        ? model
+        : {
+            ...model,
+            evolve(fields, event, command, id) {
+              if (JSON.stringify(event.data).includes('poison')) throw new TypeError('no fold for this');
+              return model.evolve(fields, event, command, id);
+            },
+          },
+    );
+    await (await side.started({ models })).close();
+    const log = longLog(71);
+    await appendAll(side, log.slice(0, 900));
+    const { position } = await append(side.stores.eventStore, renamed(second, 'before', 'poison'));
+    await appendAll(side, log.slice(900));
+    const projections = await side.started({ models });
+    const parked = { projection: 'nodes', id: second, position, error: 'TypeError: no fold for this' };
+    expect(projections.status()).toMatchObject({ caughtUp: true, parked: [parked] });
+    const [well, sick] = [await projections.nodes.get(first), await projections.nodes.get(second)];
+    expect(well?.agent.applied?.generation).toBe(2599);
+    expect(sick?.agent.applied?.generation).toBeLessThan(900);
+    // The other read models have all of it.
+    const audit = await projections.audit.list({ page: 1, pageSize: 1, resourceId: second, includeAccounts: true });
+    const named = log.filter(({ events }) => (events[0]?.data as { node_id?: string }).node_id === second);
+    expect(audit.total).toBe(named.filter(({ stream }) => stream === streams.fleet).length + 1);
+  }, 60_000);
+});
