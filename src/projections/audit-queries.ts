@@ -34,7 +34,7 @@ function filtersOf(query: AuditQuery): readonly Filter[] | null {
   return includeAccounts ? [...where, ...bothOf(query)] : [...where, { field: 'accounts', op: 'eq', value: false }];
 }
 
-/** Excludes nothing, but binds the first field of the indexes that begin with it, where no other one serves. */
+/** Excludes nothing, but binds `accounts` in the indexes that have it, where no other one serves. */
 function bothOf({ resourceType, resourceId, actor, action }: AuditQuery): readonly Filter[] {
   const other = resourceId ?? action ?? resourceType;
   return actor === undefined && other !== undefined ? [] : [{ field: 'accounts', op: 'in', value: [false, true] }];

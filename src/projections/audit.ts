@@ -84,10 +84,10 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
 export const audit: ReadModel<AuditFields> = {
   name: 'audit',
   // Each entry costs a write in each: `audit-queries.ts` binds `accounts` to both of its values rather than have one
-  // index with it and one without.
+  // index with it and one without. The list comes first: see the storage's README.
   indexes: [
     { fields: ['resource_id', 'order'] },
-    { fields: ['accounts', 'actors', 'order'], grouped: true },
+    { fields: ['actors', 'accounts', 'order'], grouped: true },
     { fields: ['action', 'order'], grouped: true },
     { fields: ['resource_type', 'order'], grouped: true },
     { fields: ['accounts', 'order'], grouped: true },

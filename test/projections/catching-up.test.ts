@@ -221,7 +221,7 @@ describe('an entity that can not be folded', () => {
     expect(sick?.agent.applied?.generation).toBeLessThan(900);
     // The other read models have all of it.
     const audit = await projections.audit.list({ page: 1, pageSize: 1, resourceId: second, includeAccounts: true });
-    const named = log.filter(({ events }) => (events[0]?.data as { node_id?: string }).node_id === second);
+    const named = log.filter(({ events }) => (events[0]!.data as { node_id?: string }).node_id === second);
     expect(audit.total).toBe(named.filter(({ stream }) => stream === streams.fleet).length + 1);
   }, 60_000);
 });

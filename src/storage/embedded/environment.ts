@@ -15,7 +15,8 @@ import { commitBytes, createSpaceReserve } from './space-reserve.js';
 
 export interface Change<Name extends string> {
   readonly database: Name;
-  readonly key: Buffer;
+  /** Bytes, or the same bytes as latin-1 text, which is lighter to keep. */
+  readonly key: Buffer | string;
   /** Undefined removes the key. Never empty. */
   readonly value: Buffer | undefined;
 }
@@ -247,8 +248,9 @@ export function openEnvironment<Name extends string>(
         await current.root.batch(() => {
           for (const [index, change] of changes.entries()) {
             const target = targets[index];
-            if (change.value === undefined) void target?.remove(change.key);
-            else void target?.put(change.key, change.value);
+            const key = typeof change.key === 'string' ? Buffer.from(change.key, 'latin1') : change.key;
+            if (change.value === undefined) void target?.remove(key);
+            else void target?.put(key, change.value);
           }
         });
         if (failing) logger.info({ path }, 'storage can be written again');

@@ -8,8 +8,7 @@ import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Change, Environment } from './environment.js';
 
-/** Bytes, or the same bytes as latin-1 text. */
-export type BatchKey = Buffer | string;
+type BatchKey = Change<string>['key'];
 
 /** What an operation sees and changes: committed state with the writes of the group over it. */
 export interface Batch<Name extends string> {
@@ -52,28 +51,39 @@ interface Waiting<Name extends string> {
   settle(outcome: Written<undefined>): void;
 }
 
+/** What a group changes, by database and key as latin-1 text. */
 type Overlay<Name extends string> = Map<string, Change<Name>>;
 const overlayKey = (database: string, key: BatchKey): string =>
   `${database}\u0000${typeof key === 'string' ? key : key.toString('latin1')}`;
-const keyBytes = (key: BatchKey): Buffer => (typeof key === 'string' ? Buffer.from(key, 'latin1') : key);
 
-/** The environment's reads with one or two layers of uncommitted changes on top. */
+/** The environment's reads under the group's changes, and a way to take back what one operation has changed. */
 function layered<Name extends string>(
   environment: Environment<Name>,
   group: Overlay<Name>,
-  own: Overlay<Name>,
-): Batch<Name> {
+): { readonly batch: Batch<Name>; bytes(): number; undo(): void } {
+  const before: { readonly name: string; readonly change: Change<Name> | undefined }[] = [];
+  let bytes = 0;
+  const set = (database: Name, key: BatchKey, value: Buffer | undefined): void => {
+    const name = overlayKey(database, key);
+    before.push({ name, change: group.get(name) });
+    group.set(name, { database, key, value });
+    bytes += key.length + (value?.length ?? 0);
+  };
   return {
-    get(database, key) {
-      const name = overlayKey(database, key);
-      const change = own.get(name) ?? group.get(name);
-      return change === undefined ? environment.get(database, key) : change.value;
+    batch: {
+      get(database, key) {
+        const change = group.get(overlayKey(database, key));
+        return change === undefined ? environment.get(database, key) : change.value;
+      },
+      put: set,
+      remove: (database, key) => set(database, key, undefined),
     },
-    put(database, key, value) {
-      own.set(overlayKey(database, key), { database, key: keyBytes(key), value });
-    },
-    remove(database, key) {
-      own.set(overlayKey(database, key), { database, key: keyBytes(key), value: undefined });
+    bytes: () => bytes,
+    undo() {
+      for (const { name, change } of before.reverse()) {
+        if (change === undefined) group.delete(name);
+        else group.set(name, change);
+      }
     },
   };
 }
@@ -118,16 +128,14 @@ export function createGroupWriter<Name extends string>(environment: Environment<
       taken += 1;
       if (waiting.state !== 'queued') continue;
       waiting.state = 'running';
-      const own: Overlay<Name> = new Map();
+      const { batch, bytes, undo } = layered(environment, group.changes);
       try {
-        waiting.execute(layered(environment, group.changes, own));
+        waiting.execute(batch);
       } catch {
-        continue; // It has told its caller; none of its changes is kept.
+        undo(); // It has told its caller; none of its changes is kept.
+        continue;
       }
-      for (const [name, change] of own) {
-        group.changes.set(name, change);
-        group.bytes += change.key.length + (change.value?.length ?? 0);
-      }
+      group.bytes += bytes();
       group.operations += 1;
       group.members.push(waiting);
     }

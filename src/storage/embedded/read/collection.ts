@@ -78,7 +78,8 @@ function replaceEntries(
   after: Fields | undefined,
 ): void {
   const changed = changedIndexes(state, before, after);
-  const ready = changed.filter((index) => index.ready);
+  const ready = changed.every((index) => index.ready) ? changed : changed.filter((index) => index.ready);
+  if (before === undefined && after !== undefined) return putKeys(batch, tally, documentKeys(ready, id, after), true);
   const old = before === undefined ? undefined : documentKeys(ready, id, before);
   const next = after === undefined ? undefined : documentKeys(ready, id, after);
   const stays = new Set(old?.keys);

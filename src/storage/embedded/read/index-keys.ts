@@ -33,7 +33,7 @@ type ByteText = string;
 
 const stringStart = String.fromCharCode(typeString);
 /** Of these, UTF-8 and latin-1 are the same. */
-const plainText = /^[\x01-\x7f]*$/;
+const plainText = /^[ -~]*$/;
 
 /** The bytes of a document's id at the end of a key. */
 const idText = (id: string): ByteText => (plainText.test(id) ? id : Buffer.from(id, 'utf8').toString('latin1'));
