@@ -169,12 +169,15 @@ describe('what was followed live in between', () => {
   it('is not lost on who has to catch up again after a drop', async () => {
     const { eventStore, readStore } = side.stores;
     await appendAll(side, longLog(61));
-    let drop = new AbortController();
+    let drops: AbortController[] = [];
+    let open: Promise<void> | undefined;
     const dropping = {
       ...eventStore,
-      subscribe: (options: Parameters<typeof eventStore.subscribe>[0]) => {
-        drop = new AbortController();
-        return eventStore.subscribe({ ...options, signal: AbortSignal.any([options.signal, drop.signal]) });
+      async *subscribe(options: Parameters<typeof eventStore.subscribe>[0]) {
+        const drop = new AbortController();
+        drops.push(drop);
+        await open;
+        yield* eventStore.subscribe({ ...options, signal: AbortSignal.any([options.signal, drop.signal]) });
       },
     };
     const projections = await side.start({ eventStore: dropping });
@@ -185,8 +188,16 @@ describe('what was followed live in between', () => {
       await eventually(() => projections.status().caughtUp).toBe(true);
       await side.append([renamed(first, 'before', `live ${round}`), configApplied(second, 5000 + round)]);
       await reached();
-      drop.abort();
+      let letIn = (): void => undefined;
+      open = new Promise((resolve) => {
+        letIn = resolve;
+      });
+      // All of them: whoever waits for a position looks at the log as well.
+      for (const drop of drops) drop.abort();
+      drops = [];
+      await eventually(() => drops.length).toBeGreaterThan(0);
       await side.append([configApplied(first, 6000 + round), sessionOpened(second, `3.0.${round}`)]);
+      letIn();
       await reached();
     }
     await projections.close();
