@@ -201,8 +201,8 @@ export const limits = {
   projections: {
     batchEvents: 1000,
     queueEvents: 20_000,
-    /** Events that are folded and not written yet while the log is caught up with, beside those being written. */
-    backlogEvents: 2_000,
+    /** So many events folded and not written yet, beside those being written, and catching up waits for the write. */
+    backlogEvents: 1_000,
     /** How long they wait for more when nothing comes. */
     backlogMs: 100,
     /** Documents of one read model that are kept in memory while the log is caught up with. */
