@@ -3,6 +3,7 @@
  *
  *   npm run bench -- [names…] [--quick] [--events N] [--agents N]
  */
+import { adapters } from './adapters.js';
 import { commands } from './commands.js';
 import { convergence } from './convergence.js';
 import { machine } from './figures.js';
@@ -20,6 +21,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   convergence,
   handshakes,
   memory,
+  adapters,
 };
 
 async function main(): Promise<void> {

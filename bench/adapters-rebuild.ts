@@ -1,0 +1,113 @@
+/**
+ * How many events a second a rebuild of the read models gets through, on each pair of stores, beside the bare read of as
+ * many events and the bare write of as many documents; and how many its reading half alone gets through.
+ */
+import { join } from 'node:path';
+import { startChild } from './child.js';
+import type { Child } from './child.js';
+import { beside, median, rounded } from './figures.js';
+import type { Figure } from './figures.js';
+import type { AdapterStores, Rebuilt, Walked } from './processes/adapter.js';
+import { mongoDbThere, withEventStoreDb, withMongoDb } from './servers.js';
+import { withFolder } from './stack.js';
+
+const longMs = 900_000;
+
+export interface RebuildSizes {
+  readonly rounds: number;
+  readonly events: number;
+  /** Fewer, for a read store that is slow where something else stands in for MongoDB. */
+  readonly mongoEvents: number;
+}
+
+const perSecond = ({ events, ms }: Walked): number => (events * 1000) / ms;
+
+/** The bare read: the client's filtered subscription, or the range read of LMDB. */
+interface ReadFloor {
+  prepare(events: number, sample: string): Promise<unknown>;
+  read(events: number): Promise<Walked>;
+  close(): Promise<void>;
+}
+
+function readFloor(eventStoreUrl: string | undefined, folder: string): ReadFloor {
+  const floor =
+    eventStoreUrl === undefined
+      ? startChild('floors/bare-lmdb', [join(folder, 'bare')])
+      : startChild('floors/bare-eventstoredb', [eventStoreUrl]);
+  const reads = eventStoreUrl === undefined ? 'read' : 'subscribe';
+  return {
+    async prepare(count, sample) {
+      if (eventStoreUrl === undefined) await floor.ask('fill', { count, sample }, longMs);
+    },
+    read: (events) => floor.ask<Walked>(reads, events, longMs),
+    close: floor.close,
+  };
+}
+
+async function onPair(stores: AdapterStores, folder: string, rounds: number, events: number): Promise<Figure> {
+  const children: { close(): Promise<void> }[] = [];
+  const keep = <T extends { close(): Promise<void> }>(child: T): T => {
+    children.push(child);
+    return child;
+  };
+  try {
+    const ours = keep(startChild('processes/adapter', [JSON.stringify(stores)]));
+    const bareRead = keep(readFloor(stores.eventStoreUrl, folder));
+    const bareWrite =
+      stores.mongoUrl === undefined ? undefined : keep(startChild('floors/bare-mongodb', [stores.mongoUrl]));
+    const figures = await measure(ours, bareRead, bareWrite, rounds, events);
+    await ours.ask('close');
+    return figures;
+  } finally {
+    await Promise.all(children.map((child) => child.close()));
+  }
+}
+
+async function measure(
+  ours: Child,
+  bareRead: ReadFloor,
+  bareWrite: Child | undefined,
+  rounds: number,
+  events: number,
+): Promise<Figure> {
+  const written = await ours.ask<number>('fill', events, longMs);
+  const sample = await ours.ask<string>('sample');
+  await bareRead.prepare(written, sample);
+  // The first of each warms up.
+  await ours.ask('follow', undefined, longMs);
+  await bareRead.read(written);
+  const { documentsWritten: count } = await ours.ask<Rebuilt>('rebuild', undefined, longMs);
+  const [rebuilt, followed, read, wrote]: [number[], number[], number[], number[]] = [[], [], [], []];
+  for (let round = 0; round < rounds; round += 1) {
+    read.push(perSecond(await bareRead.read(written)));
+    followed.push(perSecond(await ours.ask<Walked>('follow', undefined, longMs)));
+    rebuilt.push(perSecond(await ours.ask<Rebuilt>('rebuild', undefined, longMs)));
+    const ms = await bareWrite?.ask<number>('write', { count, sample }, longMs);
+    if (ms !== undefined) wrote.push(perSecond({ events: written, ms }));
+  }
+  return {
+    events: written,
+    documents_written: count,
+    rebuild_events_per_second_beside_bare_read: beside(rebuilt, read),
+    follow_events_per_second_beside_bare_read: beside(followed, read),
+    share_of_the_rebuild_that_reading_alone_takes: rounded(median(rebuilt) / median(followed)),
+    ...(wrote.length > 0 && { rebuild_events_per_second_beside_bare_write: beside(rebuilt, wrote) }),
+  };
+}
+
+export async function measureRebuilds(sizes: RebuildSizes): Promise<{ readonly [pair: string]: Figure }> {
+  const { rounds, events, mongoEvents } = sizes;
+  const figures: { [pair: string]: Figure } = {};
+  const pair = (name: string, outer: Omit<AdapterStores, 'dataDir'>, count: number): Promise<void> =>
+    withFolder(async (folder) => {
+      figures[name] = await onPair({ dataDir: join(folder, 'data'), ...outer }, folder, rounds, count);
+    });
+  await pair('embedded_and_embedded', {}, events);
+  await withEventStoreDb((eventStoreUrl) => pair('eventstoredb_and_embedded', { eventStoreUrl }, events));
+  if (!mongoDbThere()) return figures;
+  await withMongoDb((mongoUrl) => pair('embedded_and_mongodb', { mongoUrl }, mongoEvents));
+  await withEventStoreDb((eventStoreUrl) =>
+    withMongoDb((mongoUrl) => pair('eventstoredb_and_mongodb', { eventStoreUrl, mongoUrl }, mongoEvents)),
+  );
+  return figures;
+}

@@ -1,0 +1,171 @@
+/**
+ * The service's own parts on a pair of stores, in a process of its own: commands through the gateway, the log followed
+ * without writing anything, read models rebuilt. No REST, no read models behind a command, no delivery.
+ */
+import { fleetAggregate } from '../../src/commands/aggregate.js';
+import { createGateway } from '../../src/commands/gateway.js';
+import type { Gateway } from '../../src/commands/port.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { streams } from '../../src/kernel/event.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { rebuildReadModels } from '../../src/projections/rebuild.js';
+import { lastRevision } from '../../src/storage/event-store.js';
+import { followLog } from '../../src/storage/follow.js';
+import { openStores } from '../../src/storage/open-stores.js';
+import type { OpenStores } from '../../src/storage/open-stores.js';
+import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
+import { answerParent } from '../child.js';
+import { writeFleetLog } from '../fleet-log.js';
+
+export interface AdapterStores {
+  readonly dataDir: string;
+  readonly eventStoreUrl?: string;
+  readonly mongoUrl?: string;
+}
+
+export interface CommandRun {
+  readonly callers: number;
+  readonly forMs: number;
+}
+
+export interface Walked {
+  readonly events: number;
+  readonly ms: number;
+}
+
+export interface Rebuilt extends Walked {
+  readonly documentsWritten: number;
+}
+
+const stores = JSON.parse(process.argv[2] ?? '{}') as AdapterStores;
+const actor = { type: 'user', id: '00000000-0000-4000-8000-000000000001', name: 'operator' } as const;
+let opened: Promise<OpenStores> | undefined;
+let gateway: Promise<Gateway<Fleet, FleetCommand>> | undefined;
+
+function open(): Promise<OpenStores> {
+  opened ??= openStores({ ...stores, clock: systemClock, logger: silentLogger, giveUpMs: 30_000 });
+  return opened;
+}
+
+async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
+  const { eventStore } = await open();
+  return createGateway(fleetAggregate(emptyFleet()), {
+    eventStore,
+    projections: { applied: () => Promise.resolve(true) },
+    clock: systemClock,
+    ids: randomIds,
+    logger: silentLogger,
+    readOnly: () => undefined,
+  });
+}
+
+/** The command of the benchmark over REST: a new upstream, the same size each time. */
+function upstream(): FleetCommand {
+  return {
+    type: 'CreateUpstream',
+    id: randomIds.next(),
+    name: `upstream-${randomIds.next()}`,
+    endpoint: '192.0.2.10:8443',
+    server_names: ['one.example.org', 'two.example.org'],
+    health_check_interval_ms: 5_000,
+    enabled: true,
+    tls: null,
+  };
+}
+
+async function commands({ callers, forMs }: CommandRun): Promise<number> {
+  const running = await (gateway ??= openGateway());
+  const context = { actor, requestId: 'bench' };
+  let done = 0;
+  const began = performance.now();
+  const until = began + forMs;
+  await Promise.all(
+    Array.from({ length: callers }, async () => {
+      while (performance.now() < until) {
+        await running.execute(upstream(), context, () => undefined);
+        done += 1;
+      }
+    }),
+  );
+  return (done * 1000) / (performance.now() - began);
+}
+
+/** The newest event as the adapter stored it, for a floor that appends the same. */
+async function sample(): Promise<string> {
+  const { eventStore } = await open();
+  const newest = { direction: 'backward', from: 'end', maxCount: 1 } as const;
+  for await (const { id, type, data, metadata } of eventStore.read(streams.fleet, newest)) {
+    return JSON.stringify({ id, type, data, metadata });
+  }
+  throw new Error('the log is empty');
+}
+
+async function fill(events: number): Promise<number> {
+  const { eventStore } = await open();
+  await writeFleetLog(eventStore, events);
+  return ((await lastRevision(eventStore, streams.fleet)) ?? -1) + 1;
+}
+
+/** Whole commands as projections get them, and nothing done with them. */
+async function follow(): Promise<Walked> {
+  const { eventStore } = await open();
+  const stop = new AbortController();
+  const began = performance.now();
+  let events = 0;
+  for await (const item of followLog(eventStore, { prefix: streams.prefix, after: 'start', signal: stop.signal })) {
+    if (item.kind === 'commands') for (const command of item.commands) events += command.events.length;
+    if (item.kind === 'caught_up') break;
+    if (item.kind === 'dropped') throw item.cause;
+  }
+  const ms = performance.now() - began;
+  stop.abort();
+  return { events, ms };
+}
+
+/** The read store, counting the guarded writes that rebuilding asks it for. */
+function counting(readStore: ReadStore, count: (writes: number) => void): ReadStore {
+  return {
+    ...readStore,
+    async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
+      const collection = await readStore.collection<F>(spec);
+      return {
+        ...collection,
+        write(writes) {
+          count(writes.length);
+          return collection.write(writes);
+        },
+      };
+    },
+  };
+}
+
+async function rebuild(): Promise<Rebuilt> {
+  const { eventStore, readStore } = await open();
+  let documentsWritten = 0;
+  const began = performance.now();
+  const outcome = await rebuildReadModels({
+    eventStore,
+    readStore: counting(readStore, (writes) => (documentsWritten += writes)),
+    logger: silentLogger,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  });
+  if (outcome.kind !== 'done') throw new Error('the rebuild was interrupted');
+  return { events: outcome.events, ms: performance.now() - began, documentsWritten };
+}
+
+answerParent({
+  commands,
+  sample,
+  fill,
+  follow,
+  rebuild,
+  async close() {
+    await (await gateway)?.close();
+    await (await opened)?.close();
+  },
+});
