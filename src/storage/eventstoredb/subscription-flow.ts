@@ -4,13 +4,7 @@
  * what happens then is the server's choice. Nothing here may throw into the client: it would end the flow without a
  * word. Not what is done when it ends: `subscription.ts`.
  */
-import {
-  START,
-  streamNameFilter,
-  type AllStreamSubscription,
-  type Position,
-  type ResolvedEvent,
-} from '@eventstore/db-client';
+import { START, streamNameFilter, type AllStreamSubscription, type Position } from '@eventstore/db-client';
 import { withDeadline } from '../../kernel/background.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
@@ -18,6 +12,7 @@ import type { LogItem, SubscribeOptions } from '../event-store.js';
 import type { Lease } from './connection.js';
 import { toRecordedEvent } from './events.js';
 import { jsonSize } from './json-size.js';
+import { subscribeLean, type LeanEvent } from './lean-subscription.js';
 import { toPosition, toResumePoint } from './positions.js';
 
 type Queued =
@@ -131,7 +126,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       settleMarks(subscription);
     }),
   });
-  const subscription = lease.client.subscribeToAll({
+  const subscription = subscribeLean(lease.client, {
     fromPosition: after === 'start' ? START : toPosition(after),
     filter,
   });
@@ -148,13 +143,13 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   );
   subscription.on(
     'data',
-    guarded((resolved: ResolvedEvent) => {
+    guarded((resolved: LeanEvent) => {
       if (ended !== undefined) return;
-      const event = toRecordedEvent(resolved);
+      const event = resolved.ours ?? toRecordedEvent(resolved);
       // A mark that waited here may lie before or behind this event: the event's own position says enough.
       checkpoint = undefined;
       if (event !== undefined) {
-        queue.push({ kind: 'event', event, bytes: jsonSize(event.data) + jsonSize(event.metadata) });
+        queue.push({ kind: 'event', event, bytes: resolved.bytes ?? jsonSize(event.data) + jsonSize(event.metadata) });
       }
       if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
       settleMarks(subscription);
