@@ -347,6 +347,8 @@ export const limits = {
     queueBytesHigh: 16 * MiB,
     /** Drops as too slow, one after the other without an event in between, that a subscription takes. */
     slowTries: 5,
+    /** How long a subscription that catches up waits for more events before it hands out those that came. */
+    catchUpGatherMs: 5,
     /** Events scanned per page and checkpoint of a filtered subscription. */
     searchWindow: 5000,
     /** Chunk of a fold checkpoint, and how many of them one page of a read takes. */

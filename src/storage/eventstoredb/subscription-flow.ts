@@ -81,11 +81,17 @@ function createQueue(): {
 
 /** Begins a subscription to the whole log. The caller closes it, also after it has ended by itself. */
 export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions): Flow {
-  const { confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = limits.eventStoreDb;
+  const { catchUpGatherMs, confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } =
+    limits.eventStoreDb;
   const queue = createQueue();
   let ended: { readonly error: unknown } | undefined;
   let wakeUp = (): void => undefined;
   let caughtUp = false;
+  /** What lies in the queue may be taken. */
+  let ready = false;
+  let isLive = false;
+  let gathering: NodeJS.Timeout | undefined;
+  let turn: NodeJS.Immediate | undefined;
   let checkpoint: Position | undefined;
 
   const end = (error: unknown): void => {
@@ -94,6 +100,26 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     wakeUp();
   };
   const unconfirmed = setTimeout(() => end(new Error('the subscription was not confirmed in time')), confirmMs);
+
+  function announce(): void {
+    clearTimeout(gathering);
+    clearImmediate(turn);
+    gathering = undefined;
+    turn = undefined;
+    ready = queue.length() > 0;
+    wakeUp();
+  }
+
+  /**
+   * One item of many events costs its consumers far less than many items: what one turn of the event loop brings is
+   * handed out together, and while catching up what some milliseconds bring, or as much as one item may hold.
+   */
+  function gather(): void {
+    if (ready || queue.length() === 0) return;
+    if (queue.length() >= limits.storage.batchEvents || subscription.isPaused()) announce();
+    else if (isLive) turn ??= setImmediate(announce);
+    else gathering ??= setTimeout(announce, catchUpGatherMs);
+  }
 
   /** What the client calls: an error thrown into it is a rejection that nobody handles, and no event comes any more. */
   const guarded =
@@ -111,10 +137,14 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     if (subscription.readableLength > 0) return;
     const point = checkpoint === undefined ? undefined : toResumePoint(checkpoint);
     if (point !== undefined) queue.push({ kind: 'checkpoint', point });
-    if (caughtUp) queue.push({ kind: 'caught_up' });
+    if (caughtUp) {
+      queue.push({ kind: 'caught_up' });
+      isLive = true;
+      announce();
+    }
     checkpoint = undefined;
     caughtUp = false;
-    wakeUp();
+    gather();
   }
 
   const filter = streamNameFilter({
@@ -154,7 +184,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
       settleMarks(subscription);
       // Also when more is in the stream's buffer: a flow that is stopped brings nothing until somebody takes.
-      wakeUp();
+      gather();
     }),
   );
   const onAbort = (): void => wakeUp();
@@ -163,20 +193,25 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   return {
     async next() {
       // What was delivered before the end is handed out before it: the next subscription begins behind it.
-      while (queue.length() === 0 && !signal.aborted) {
-        if (ended !== undefined) throw ended.error;
+      while (!ready && !signal.aborted) {
+        if (ended !== undefined && queue.length() === 0) throw ended.error;
+        if (ended !== undefined) break;
         await new Promise<void>((resolve) => {
           wakeUp = resolve;
         });
       }
       if (signal.aborted) return [];
       const taken = queue.take();
+      ready = false;
+      gather();
       const isLow = queue.length() <= queueLow && queue.bytes() <= queueBytesHigh / 2;
       if (isLow && subscription.isPaused()) subscription.resume();
       return joined(taken);
     },
     async close() {
       clearTimeout(unconfirmed);
+      clearTimeout(gathering);
+      clearImmediate(turn);
       signal.removeEventListener('abort', onAbort);
       // What the client still emits must find a listener for errors, and nothing else.
       subscription.removeAllListeners('data');
