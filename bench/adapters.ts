@@ -10,16 +10,16 @@ import { mongoDbThere, serversInUse } from './servers.js';
 
 /** More than the read models of so many events tell nothing more, and a rebuild on every pair takes long. */
 const rebuildEvents = 100_000;
-const mongoEvents = 5_000;
+const mongoEvents = 1_000;
 
 export async function adapters({ quick, events }: BenchOptions): Promise<Report> {
   if (!mongoDbThere()) process.stderr.write('adapters: without MongoDB; npm run test:servers builds FerretDB\n');
-  const rounds = quick ? 2 : 5;
+  const rounds = quick ? 2 : 3;
   // Filled while the log of a real server is empty.
   const rebuilds = await measureRebuilds({
-    rounds: quick ? 2 : 3,
+    rounds,
     events: Math.min(events, quick ? 20_000 : rebuildEvents),
-    mongoEvents: quick ? 1_000 : mongoEvents,
+    mongoEvents: quick ? 500 : mongoEvents,
   });
   const commands = await measureCommands({ rounds, forMs: quick ? 500 : 2_000 });
   return { bench: 'adapters', figures: { ...serversInUse(), rounds, rebuilds, commands } };
