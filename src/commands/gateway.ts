@@ -205,12 +205,17 @@ export async function createGateway<State extends DecidingState, Command>(
     return false;
   }
 
-  /** Position of a command that was accepted before: it is read back. */
-  async function positionOf(revision: number): Promise<number> {
-    for await (const event of eventStore.read(stream, { direction: 'forward', from: revision, maxCount: 1 })) {
-      return event.position;
-    }
-    return newestPosition;
+  /** The end of a command that was accepted before, found from its first event: it is read back. */
+  async function endOf(revision: number): Promise<{ readonly revision: number; readonly position: number }> {
+    const at = async (from: number): Promise<RecordedEvent | undefined> => {
+      for await (const event of eventStore.read(stream, { direction: 'forward', from, maxCount: 1 })) return event;
+      return undefined;
+    };
+    const first = await at(revision);
+    if (first === undefined) return { revision, position: newestPosition };
+    const { index, count } = first.metadata.command;
+    const last = index + 1 === count ? first : await at(revision + count - 1 - index);
+    return last ?? first;
   }
 
   async function run(): Promise<void> {
@@ -305,9 +310,10 @@ export async function createGateway<State extends DecidingState, Command>(
           return { kind: 'done', commandId: '', events: [], position, result: verdict.result as R, lagging: false };
         }
         case 'repeated': {
-          const { commandId, resourceId, revision } = verdict;
+          const { commandId, resourceId } = verdict;
+          const { revision, position } = await endOf(verdict.revision);
           const applied = await options.projections.applied(stream, revision, limits.rest.projectionWaitMs);
-          return { kind: 'repeated', commandId, resourceId, position: await positionOf(revision), lagging: !applied };
+          return { kind: 'repeated', commandId, resourceId, position, lagging: !applied };
         }
         case 'refused':
           throw verdict.error;
