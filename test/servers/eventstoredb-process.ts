@@ -1,44 +1,75 @@
 /**
- * The EventStoreDB test server as a process of a test's own: on 127.0.0.1, with its data in a temporary folder, that can
- * be killed, held still for a while and started again on the same port.
+ * The EventStoreDB test server as a process of a test's own: on 127.0.0.1, with its log in a temporary folder, that can be
+ * killed, stopped for a while and started again on the same port, and told to do wrong.
  */
-import { startChild } from '../storage/children/start-child.js';
-import type { Child } from '../storage/children/start-child.js';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../storage/contract/temporary-folder.js';
+import type { AppendFault } from './eventstoredb/faults.js';
 
 export interface EventStoreDbProcess {
+  /** For `SVC_EVENTSTORE_URL`. */
+  readonly url: string;
   readonly port: number;
   /** At once, as by a crash. */
   kill(): Promise<void>;
-  /** With the same data, on the same port. */
+  /** With the same log, on the same port. */
   restart(): Promise<void>;
   /** Holds the process still: connections stay open, nothing is answered. */
   freeze(): void;
   thaw(): void;
+  /** What becomes of the next appends, one each; forgotten by a kill. */
+  failAppends(faults: readonly AppendFault[]): void;
   close(): Promise<void>;
 }
 
-async function launch(data: string, port: number): Promise<{ child: Child; port: number }> {
-  const child = startChild('../../servers/eventstoredb/main.ts', [data, String(port)]);
-  const line = await child.line((text) => text.startsWith('listening '), 30_000);
-  return { child, port: Number(line.split(' ')[1]) };
+const startWithinMs = 40_000;
+const main = fileURLToPath(new URL('eventstoredb/main.ts', import.meta.url));
+
+async function launch(folder: string, port: number): Promise<{ child: ChildProcess; port: number }> {
+  const child = spawn(process.execPath, ['--import', 'tsx', main, folder, String(port)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  // Told to one that was just killed.
+  child.stdin.on('error', () => undefined);
+  const lines = createInterface({ input: child.stdout });
+  const [line] = (await Promise.race([
+    once(lines, 'line', { signal: AbortSignal.timeout(startWithinMs) }),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`the event store ended with ${code} at its start`);
+    }),
+  ])) as [string];
+  const found = /^listening (\d+)$/.exec(line)?.[1];
+  if (found === undefined) throw new Error(`the event store said ${line}`);
+  return { child, port: Number(found) };
 }
 
-/** @param port of 127.0.0.1; a free one when absent */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** @param port of 127.0.0.1; a free one when absent @throws Error when it does not start */
 export async function startEventStoreDbProcess(port = 0): Promise<EventStoreDbProcess> {
   const folder = await temporaryFolder();
   let running = await launch(folder.path, port);
   return {
+    url: `esdb://127.0.0.1:${running.port}?tls=false`,
     port: running.port,
-    kill: () => running.child.stop('SIGKILL'),
+    kill: () => end(running.child),
     async restart() {
-      await running.child.stop('SIGKILL');
+      await end(running.child);
       running = await launch(folder.path, running.port);
     },
-    freeze: () => void running.child.process.kill('SIGSTOP'),
-    thaw: () => void running.child.process.kill('SIGCONT'),
+    freeze: () => void running.child.kill('SIGSTOP'),
+    thaw: () => void running.child.kill('SIGCONT'),
+    failAppends: (appends) => void running.child.stdin?.write(`${JSON.stringify({ appends })}\n`),
     async close() {
-      await running.child.stop('SIGKILL');
+      await end(running.child);
       await folder.remove();
     },
   };

@@ -1,0 +1,96 @@
+/**
+ * The book of what was asked of which instance and what came back. An answer is one of three: acknowledged, refused
+ * (nothing may be written) or unknown (it may be). The log is held to it in `judgement.ts`.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Answer, RestClient } from '../../../scripts/stack/rest-client.js';
+
+export type Outcome = 'acknowledged' | 'refused' | 'unknown';
+
+export interface Command {
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: unknown;
+  readonly key?: string;
+  readonly ifMatch?: string;
+}
+
+/** One request: a command that is asked again with its key is several. */
+export interface Attempt {
+  readonly command: Command;
+  readonly instance: number;
+  readonly requestId: string;
+  readonly outcome: Outcome;
+  /** The answer's status, or why there was none. */
+  readonly said: string;
+  readonly resourceId?: string;
+  /** Log position that the answer named. */
+  readonly position?: number;
+  readonly lagging?: boolean;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+export interface Book {
+  readonly attempts: readonly Attempt[];
+  /** Paths that were ever asked to be deleted, answered or not. */
+  readonly deletes: ReadonlySet<string>;
+  /** Sends a command once and writes down what came of it. Never throws. */
+  ask(instance: number, client: RestClient, command: Command): Promise<Attempt>;
+}
+
+export function createBook(): Book {
+  const attempts: Attempt[] = [];
+  const deletes = new Set<string>();
+  return {
+    attempts,
+    deletes,
+    async ask(instance, client, command) {
+      const requestId = `chaos-${randomUUID()}`;
+      const { method, path, body, key, ifMatch } = command;
+      if (method === 'DELETE') deletes.add(path);
+      const headers = {
+        'x-request-id': requestId,
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
+        ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+      };
+      const sent = { command, instance, requestId };
+      let attempt: Attempt;
+      try {
+        attempt = { ...sent, ...judged(await client.send(method, path, body, headers)) };
+      } catch (error) {
+        const said = whyNoAnswer(error);
+        attempt = { ...sent, outcome: said === nobodyThere ? 'refused' : 'unknown', said };
+      }
+      attempts.push(attempt);
+      return attempt;
+    },
+  };
+}
+
+/** What is said of a request that was never sent: the instance is down. */
+export const nobodyThere = 'ECONNREFUSED';
+
+function whyNoAnswer(error: unknown): string {
+  const { message, cause } = error instanceof Error ? error : { message: String(error), cause: undefined };
+  const code = (cause as { readonly code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : message;
+}
+
+/** `rest.md`, Errors: a 503 has written nothing, or says that it may have. */
+function judged({ status, headers, body }: Answer): Omit<Attempt, 'command' | 'instance' | 'requestId'> {
+  const said = `${status} ${body.error ?? ''}`.trim();
+  if (status >= 500) {
+    const surelyNot = status === 503 && !/may have been|has been written/.test(said);
+    return { outcome: surelyNot ? 'refused' : 'unknown', said };
+  }
+  if (status >= 400 || body.data === null) return { outcome: 'refused', said };
+  const { id } = body.data;
+  return {
+    outcome: 'acknowledged',
+    said,
+    data: body.data,
+    position: Number(headers.get('x-position')),
+    lagging: headers.get('x-projection-lag') !== null,
+    ...(typeof id === 'string' ? { resourceId: id } : {}),
+  };
+}

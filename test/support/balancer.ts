@@ -1,0 +1,42 @@
+/** An L4 load balancer of a test: a connection goes to the first instance that takes it, and stays there. */
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+
+export interface Balancer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Listens on a free port of 127.0.0.1. `order` is asked for each connection: ports of the instances, best first. */
+export async function startBalancer(order: () => readonly number[]): Promise<Balancer> {
+  const clients = new Set<Socket>();
+  const server = createServer((client) => {
+    clients.add(client);
+    client.on('error', () => undefined);
+    client.on('close', () => clients.delete(client));
+    const tryNext = ([port, ...rest]: readonly number[]): void => {
+      if (port === undefined) return void client.destroy();
+      const upstream = connect(port, '127.0.0.1');
+      upstream.once('error', () => tryNext(rest));
+      upstream.once('connect', () => {
+        upstream.removeAllListeners('error');
+        upstream.on('error', () => client.destroy());
+        client.pipe(upstream).pipe(client);
+        client.on('close', () => upstream.destroy());
+        upstream.on('close', () => client.destroy());
+      });
+    };
+    tryNext(order());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const client of clients) client.destroy();
+      await closed;
+    },
+  };
+}
