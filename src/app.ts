@@ -178,6 +178,16 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
     if (stream === streams.accounts) waits.push(view.applied(stream, revision, timeoutMs));
     return (await Promise.all(waits)).every(Boolean);
   };
+  // Generations, settings and users are shown from folds of their own: they have to be as far as the read models.
+  const reached = async (position: number, timeoutMs: number): Promise<boolean> => {
+    const until = clock.monotonic() + timeoutMs;
+    if (!(await projections.reached(position, timeoutMs))) return false;
+    const folded = [streams.fleet, streams.accounts].map((stream) => {
+      const revision = projections.revision(stream);
+      return revision === undefined || applied(stream, revision, Math.max(0, until - clock.monotonic()));
+    });
+    return (await Promise.all(folded)).every(Boolean);
+  };
   const gatewayOptions = { eventStore, projections: { applied }, clock, ids, logger, readOnly };
   const fleet = restoreFleet(Buffer.concat([...encodeFleet(delivery.captureCommitted())]));
   const gateway = await createGateway(fleetAggregate(fleet), gatewayOptions);
@@ -324,7 +334,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   const rest = await buildRest(
     {
       commands,
-      projections,
+      projections: { ...projections, reached },
       delivery,
       telemetry,
       clock,

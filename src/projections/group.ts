@@ -42,7 +42,7 @@ export interface GroupOptions {
   onAgentFact(fact: AgentEvent, position: number): void;
 }
 
-export interface Group extends Pick<Projections, 'status' | 'onStatusChange' | 'applied' | 'reached' | 'close'> {
+export interface Group extends Pick<Projections, 'status' | 'onStatusChange' | 'applied' | 'reached' | 'revision' | 'close'> {
   /** @throws ServiceError `unavailable` while they are not open, or have never held the whole log */
   queries(): QueryCollections;
   /** Of the layout; undefined while the store has not been reached. */
@@ -174,6 +174,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     status: status.current,
     onStatusChange: status.onChange,
     reached,
+    revision: progress.revision,
     async applied(stream, revision, timeoutMs) {
       const until = clock.monotonic() + timeoutMs;
       if (progress.revision(stream) === undefined) {

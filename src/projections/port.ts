@@ -145,6 +145,8 @@ export interface Projections {
   applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** True once every read model has passed the log position. */
   reached(position: number, timeoutMs: number): Promise<boolean>;
+  /** The last revision of a stream that was applied since the start, undefined while there was none. */
+  revision(stream: string): number | undefined;
   /** Calls back with each agent fact that was applied: what a deploy with `?wait=applied` waits on. */
   onAgentFact(listener: (fact: AgentEvent) => void): () => void;
   close(): Promise<void>;

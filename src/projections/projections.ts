@@ -143,6 +143,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
       return () => statusListeners.delete(listener);
     },
     reached: (position, timeoutMs) => shown().reached(position, timeoutMs),
+    revision: (stream) => shown().revision(stream),
     applied: (stream, revision, timeoutMs) => shown().applied(stream, revision, timeoutMs),
     onAgentFact(listener) {
       factListeners.add(listener);
