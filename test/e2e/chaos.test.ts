@@ -36,7 +36,7 @@ import { createRandom } from './chaos/random.js';
 import { startTrouble } from './chaos/trouble.js';
 
 const seed = Number(process.env['SVC_TEST_CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-const troubleMs = 1000 * Number(process.env['SVC_TEST_CHAOS_SECONDS'] ?? 30);
+const troubleMs = 1000 * Number(process.env['SVC_TEST_CHAOS_SECONDS'] ?? 25);
 const password = 'a password for the chaos only';
 /** FerretDB is slow: few documents, or the judgement takes longer than the load. */
 const sizes = { commands: 500, callersPerInstance: 4, agents: 3 };
@@ -95,6 +95,9 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
     const book = createBook();
     const outputs: string[] = [];
     const onEnd = (instance: number, output: string): void => void outputs.push(`== instance ${instance}\n${output}`);
+    const endAll = (): void => {
+      for (const [index, service] of services.entries()) onEnd(index, service.program().output());
+    };
     const watches = clients.map((client, index) => watchInstance(client, `instance ${index}`, 250, onFault));
     const callers = startCallers({
       clients,
@@ -137,7 +140,7 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
       await judge(book.attempts);
       expect(faults).toEqual([]);
     } catch (error) {
-      for (const [index, service] of services.entries()) onEnd(index, service.program().output());
+      endAll();
       const kept = join(tmpdir(), `svc-chaos-seed-${seed}`);
       await mkdir(kept, { recursive: true });
       await writeFile(join(kept, 'instances.log'), outputs.join('\n'));
@@ -145,9 +148,12 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
       process.stderr.write(`\nchaos, seed ${seed}:\n${trouble.history.join('\n')}\nlogs and book: ${kept}\n`);
       throw error;
     }
+    endAll();
+    const lookedFor = outputs.join('').split('outcome of an append is unknown').length - 1;
     process.stderr.write(
       `chaos: ${count(book.attempts, 'acknowledged')} acknowledged, ${count(book.attempts, 'refused')} refused, ` +
-        `${count(book.attempts, 'unknown')} unknown; ${trouble.history.length} troubles\n`,
+        `${count(book.attempts, 'unknown')} unknown; ` +
+        `${trouble.history.length} troubles, ${lookedFor} appends whose outcome was looked for\n`,
     );
   }, 240_000);
 

@@ -5,8 +5,8 @@
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,6 +20,8 @@ import { startEventStoreDb } from '../servers/eventstoredb/server.js';
 import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
 import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
 import type { FerretDb } from '../servers/ferretdb-process.js';
+import { startBalancer } from '../support/balancer.js';
+import type { Balancer } from '../support/balancer.js';
 
 interface NodeView {
   readonly id: string;
@@ -28,31 +30,11 @@ interface NodeView {
   readonly apply: { readonly state: string };
 }
 
-/** An L4 load balancer: new connections go to the first instance that takes them; a connection stays where it is. */
-function balancer(ports: readonly number[]): Server {
-  return createServer((client) => {
-    const tryNext = ([port, ...rest]: readonly number[]): void => {
-      if (port === undefined) return void client.destroy();
-      const upstream = connect(port, '127.0.0.1');
-      upstream.once('error', () => tryNext(rest));
-      upstream.once('connect', () => {
-        upstream.removeAllListeners('error');
-        upstream.on('error', () => client.destroy());
-        client.on('error', () => upstream.destroy());
-        client.pipe(upstream).pipe(client);
-        client.on('close', () => upstream.destroy());
-        upstream.on('close', () => client.destroy());
-      });
-    };
-    tryNext(ports);
-  });
-}
-
 describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instances on shared stores', () => {
   let folder: string;
   let log: EventStoreDbServer;
   let mongo: FerretDb;
-  let lb: Server;
+  let lb: Balancer;
   const services: ServiceProcess[] = [];
   const clients: RestClient[] = [];
   let agent: RunningProgram | undefined;
@@ -69,7 +51,7 @@ describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instanc
       60_000,
     );
   const startAgent = (psk: string): void => {
-    const controlEndpoint = `http://127.0.0.1:${(lb.address() as AddressInfo).port}`;
+    const controlEndpoint = `http://127.0.0.1:${lb.port}`;
     agent = startAgentProcess({ nodeId: node.id, controlEndpoint, controlPsk: psk });
   };
 
@@ -85,9 +67,8 @@ describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instanc
     // At once: the identity, the first admin and the compiler's number are settled between the two.
     await Promise.all(services.map((service) => service.start()));
     for (const service of services) clients.push(await service.admin());
-    lb = balancer(services.map((service) => Number(new URL(service.controlEndpoint).port)));
-    lb.listen(0, '127.0.0.1');
-    await once(lb, 'listening');
+    const ports = services.map((service) => Number(new URL(service.controlEndpoint).port));
+    lb = await startBalancer(() => ports);
     await clients[0]!.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
     node = await clients[0]!.call('POST', '/api/nodes', { name: 'n', address: '127.0.0.1' });
     startAgent(node.control_psk);
@@ -96,7 +77,7 @@ describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instanc
   afterAll(async () => {
     await agent?.stop();
     await Promise.all(services.map((service) => service.stop()));
-    lb?.close();
+    await lb?.close();
     await mongo?.close();
     await log?.close();
     await rm(folder, { recursive: true, force: true });

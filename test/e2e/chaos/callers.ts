@@ -44,7 +44,8 @@ export function startCallers(options: CallersOptions): Callers {
   let wasted = 0;
 
   async function call(home: number, mine: Random): Promise<void> {
-    const instanceOf = (): number => (mine.chance(0.8) ? home : mine.below(clients.length));
+    let near = home;
+    const instanceOf = (): number => (mine.chance(0.8) ? near : mine.below(clients.length));
     while (running && sent - wasted < commands) {
       sent += 1;
       const command = randomCommand(mine, known, sent, options.agentNodes);
@@ -59,6 +60,7 @@ export function startCallers(options: CallersOptions): Callers {
         await readBack(options, attempt, mine.chance(0.5));
       }
       if (attempt.said === nobodyThere) wasted += 1;
+      near = attempt.said === nobodyThere ? (attempt.instance + 1) % clients.length : home;
       await delay(attempt.outcome === 'acknowledged' ? mine.between(20, 150) : mine.between(100, 400));
     }
   }

@@ -20,6 +20,7 @@ export interface Store {
 const appendFaults: readonly AppendFault[] = [
   { kind: 'answer_lost' },
   { kind: 'cut', written: true },
+  { kind: 'cut', written: true },
   { kind: 'cut', written: false },
   { kind: 'commit_timeout', laterMs: 700 },
   { kind: 'no_position' },
@@ -93,11 +94,14 @@ export function startTrouble(options: TroubleOptions): Trouble {
   }
 
   async function hurtAppend(mine: Random): Promise<void> {
-    await pause(mine.between(500, 3_000));
-    const fault = mine.pick(appendFaults);
-    if (signal.aborted || fault === undefined) return;
-    note(`append: ${JSON.stringify(fault)}`);
-    eventStore.failAppends([fault]);
+    await pause(mine.between(300, 2_000));
+    if (signal.aborted) return;
+    // Some of them meet the facts of agents, which are appended more often than commands.
+    const faults = Array.from({ length: 1 + mine.below(4) }, () => mine.pick(appendFaults)).filter(
+      (one) => one !== undefined,
+    );
+    note(`appends: ${faults.map(({ kind }) => kind).join(', ')}`);
+    eventStore.failAppends(faults);
   }
 
   const until = async (hurt: () => Promise<void>): Promise<void> => {
