@@ -291,6 +291,8 @@ export const limits = {
       majorityMs: 10 * SECOND,
       pingMs: 3 * SECOND,
       heartbeatMs: 2 * SECOND,
+      /** Heartbeats without a word of the driver about a server before its client is opened anew. */
+      silentHeartbeats: 6,
       connections: 32,
       /** Documents that one command reads or writes. */
       batchDocuments: 1000,

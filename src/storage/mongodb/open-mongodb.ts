@@ -17,6 +17,7 @@ import { createCollections } from './collections.js';
 import { ensureIndexes } from './indexes.js';
 import { createLeases, leaseIndexes, type MongoLease } from './leases.js';
 import { createProgress, type MongoCheckpoint, type MongoPointer } from './progress.js';
+import { reviveSilentClient } from './silent-driver.js';
 
 export interface MongoDbOptions {
   /** `mongodb://…/database`; may hold a password, and is never logged. */
@@ -90,6 +91,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
     throw error;
   }
   tellOutages(client, logger);
+  const revival = reviveSilentClient(client, logger);
   let closing: Promise<void> | undefined;
   const progress = createProgress(
     db.collection<MongoCheckpoint>(ownCollections.checkpoints),
@@ -109,7 +111,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
       if (answer === timedOut) throw new ServiceError('unavailable', 'The read store does not answer.');
     }),
     close() {
-      closing ??= client.close();
+      closing ??= revival.close().then(() => client.close());
       return closing;
     },
   };

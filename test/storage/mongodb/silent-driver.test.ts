@@ -1,0 +1,51 @@
+/** A driver that asks no more after its server is brought back without a restart. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../../scripts/stack/process.js';
+import { silentLogger } from '../../../src/kernel/logger.js';
+import { reviveSilentClient } from '../../../src/storage/mongodb/silent-driver.js';
+import type { FerretDb } from '../../servers/ferretdb-process.js';
+import { ferretDbBuilt, startFerretDb } from '../../servers/ferretdb-process.js';
+
+describe.skipIf(!ferretDbBuilt('a MongoDB driver that went silent'))('a MongoDB driver that went silent', () => {
+  let server: FerretDb;
+  beforeAll(async () => {
+    server = await startFerretDb();
+  });
+  afterAll(() => server.close());
+
+  it('finds its server again', async () => {
+    const client = new MongoClient(`${server.url}/x`, { serverSelectionTimeoutMS: 500 });
+    await client.connect();
+    const revival = reviveSilentClient(client, silentLogger);
+    try {
+      const insert = () => client.db().collection('c').insertOne({});
+      await insert();
+      stopAsking(client);
+      // Cut off while it waits for its answer: only then does the driver take the server for gone.
+      server.freeze();
+      const cut = expect(insert(), 'the server is found to be gone').rejects.toThrow();
+      await delay(200);
+      await server.kill();
+      await cut;
+      await server.restart();
+      await expect(insert(), 'and nobody asks after it').rejects.toThrow();
+      await eventually('the server is found again', insert, 60_000, 500);
+    } finally {
+      await revival.close();
+      await client.close();
+    }
+  }, 90_000);
+});
+
+/** What could be seen from outside, done on purpose: the monitor of the server never runs again. */
+function stopAsking(client: MongoClient): void {
+  const { topology } = client as unknown as {
+    topology: { s: { servers: Map<string, { monitor: { monitorId: { stop(): void; wake(): void } } }> } };
+  };
+  for (const { monitor } of topology.s.servers.values()) {
+    monitor.monitorId.stop();
+    monitor.monitorId.wake = () => undefined;
+  }
+}
