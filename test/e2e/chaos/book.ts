@@ -80,7 +80,7 @@ function whyNoAnswer(error: unknown): string {
 function judged({ status, headers, body }: Answer): Omit<Attempt, 'command' | 'instance' | 'requestId'> {
   const said = `${status} ${body.error ?? ''}`.trim();
   if (status >= 500) {
-    const surelyNot = status === 503 && !/may have been|has been written/.test(said);
+    const surelyNot = status === 503 && !/may have been|the change was written/.test(said);
     return { outcome: surelyNot ? 'refused' : 'unknown', said };
   }
   if (status >= 400 || body.data === null) return { outcome: 'refused', said };
