@@ -42,7 +42,10 @@ export interface GroupOptions {
   onAgentFact(fact: AgentEvent, position: number): void;
 }
 
-export interface Group extends Pick<Projections, 'status' | 'onStatusChange' | 'applied' | 'reached' | 'revision' | 'close'> {
+export interface Group extends Pick<
+  Projections,
+  'status' | 'onStatusChange' | 'applied' | 'reached' | 'revision' | 'close'
+> {
   /** @throws ServiceError `unavailable` while they are not open, or have never held the whole log */
   queries(): QueryCollections;
   /** Of the layout; undefined while the store has not been reached. */
