@@ -27,7 +27,14 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files directly in src/ that wire the parts together, and so may import all of them. */
-const WIRING: readonly string[] = ['src/main.ts', 'src/app.ts', 'src/config.ts'];
+const WIRING: readonly string[] = [
+  'src/main.ts',
+  'src/app.ts',
+  'src/config.ts',
+  'src/follower-metrics.ts',
+  'src/readiness.ts',
+  'src/start-waits.ts',
+];
 
 /** Parts that import no package and no module of Node. */
 const PURE: readonly string[] = ['domain'];

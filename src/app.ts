@@ -5,7 +5,6 @@
 import { randomUUID } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { createAccountHandlers } from './commands/accounts.js';
-import type { AccountsView } from './commands/accounts-view.js';
 import { followAccounts } from './commands/accounts-view.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
 import { openDataKeyStore } from './commands/data-keys.js';
@@ -20,23 +19,24 @@ import { ensureServiceIdentity, WrongMasterKeyError } from './commands/service-i
 import { agentContext, systemContext } from './commands/system.js';
 import type { Config, ListenAddress } from './config.js';
 import { readTls } from './config.js';
-import { isMismatch, mismatchText } from './delivery/compiler-mismatch.js';
-import type { DeliveryService } from './delivery/delivery.js';
 import { createDelivery } from './delivery/delivery.js';
 import { compilerVersion } from './domain/compile/version.js';
 import { encodeFleet, restoreFleet } from './domain/fleet/checkpoint.js';
 import type { FleetCommand } from './domain/fleet/events.js';
 import type { Fleet } from './domain/fleet/fleet.js';
+import { followerMetrics } from './follower-metrics.js';
 import { backoff, sleep } from './kernel/background.js';
 import { systemClock } from './kernel/clock.js';
+import { createClosers } from './kernel/closers.js';
+import type { Closers } from './kernel/closers.js';
 import { errorText, ServiceError } from './kernel/errors.js';
 import { streams } from './kernel/event.js';
 import { randomIds } from './kernel/ids.js';
 import { limits } from './kernel/limits.js';
 import type { Logger } from './kernel/logger.js';
 import { ofAnotherLog } from './projections/another-log.js';
-import type { Projections } from './projections/port.js';
 import { startProjections } from './projections/projections.js';
+import { notReady, readOnlyReason } from './readiness.js';
 import { createKeyring } from './security/keyring.js';
 import type { Keyring } from './security/keyring.js';
 import { createLoginLimiter } from './security/login-limiter.js';
@@ -45,7 +45,6 @@ import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
 import { DataFolderError, openStores, StoreSettingError } from './storage/open-stores.js';
 import type { OpenStores } from './storage/open-stores.js';
-import type { EventStore } from './storage/event-store.js';
 import { lastRevision } from './storage/event-store.js';
 import { readImportMarker } from './storage/log-archive/import-marker.js';
 import { liveInstances, startInstanceLease } from './telemetry/instance.js';
@@ -54,6 +53,7 @@ import { createSessionCuts } from './telemetry/session-cuts.js';
 import { watchStores } from './telemetry/store-health.js';
 import { openCommandClaims } from './telemetry/command-claims.js';
 import { createTelemetry } from './telemetry/telemetry.js';
+import { waitForLog, waitForProjections } from './start-waits.js';
 import { buildRest } from './transport/rest/build.js';
 import { createAgentTransport } from './transport/agent/agent-transport.js';
 import { startListener } from './transport/listener/listener.js';
@@ -70,25 +70,6 @@ export interface RunningApp {
   readonly agents: string;
   /** Drains agents, finishes what is accepted, closes the stores. */
   close(): Promise<void>;
-}
-
-/** Things to close, newest first, whatever fails on the way. */
-function createClosers(logger: Logger): { add(name: string, close: () => unknown): void; closeAll(): Promise<void> } {
-  const closers: { readonly name: string; readonly close: () => unknown }[] = [];
-  return {
-    add(name, close) {
-      closers.push({ name, close });
-    },
-    async closeAll() {
-      for (const { name, close } of closers.splice(0).reverse()) {
-        try {
-          await close();
-        } catch (error) {
-          logger.error({ part: name, error: errorText(error) }, 'a part did not close in order');
-        }
-      }
-    },
-  };
 }
 
 /** Starts the service, again when an external store goes away on the way. @throws StartError, ConfigError */
@@ -114,7 +95,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   }
 }
 
-async function wire(config: Config, logger: Logger, closers: ReturnType<typeof createClosers>): Promise<RunningApp> {
+async function wire(config: Config, logger: Logger, closers: Closers): Promise<RunningApp> {
   const [clock, ids, instanceId] = [systemClock, randomIds, randomUUID()];
   const tls = readTls(config.http.tls);
 
@@ -292,42 +273,7 @@ async function wire(config: Config, logger: Logger, closers: ReturnType<typeof c
   const metrics = createMetrics([
     { name: 'svc_ready', help: '1 when this instance should get traffic.', read: () => (readiness().ready ? 1 : 0) },
     { name: 'svc_store_problems', help: 'Stores that do not answer.', read: () => health.problems().length },
-    { name: 'svc_projection_position', help: 'Log position that every read model holds.', read: position },
-    {
-      name: 'svc_projection_parked',
-      help: 'Entities taken out of a read model because an event could not be applied.',
-      read: () => projections.status().parked.length,
-    },
-    {
-      name: 'svc_delivery_revision',
-      help: 'Revision of svc-fleet that configurations are compiled from.',
-      read: () => delivery.revision(),
-    },
-    {
-      name: 'svc_delivery_rejecting_nodes',
-      help: 'Nodes with a session here that rejected their newest configuration and run an older one.',
-      read: () => delivery.stats().rejectingNodes,
-    },
-    {
-      name: 'svc_delivery_waiting_nodes',
-      help: 'Changed nodes with a session that were not offered their newest snapshot yet.',
-      read: () => delivery.stats().waitingNodes,
-    },
-    {
-      name: 'svc_delivery_offered_total',
-      help: 'Snapshots offered to sessions.',
-      read: () => delivery.stats().offered,
-    },
-    {
-      name: 'svc_delivery_ignored_reports_total',
-      help: 'Apply reports that fit neither the newest nor the kept snapshot.',
-      read: () => delivery.stats().ignoredReports,
-    },
-    {
-      name: 'svc_delivery_cache_bytes',
-      help: 'Encoded snapshots held in memory.',
-      read: () => delivery.stats().cacheBytes,
-    },
+    ...followerMetrics(delivery, projections),
     ...agents.metricSources(),
   ]);
   closers.add('metrics', () => metrics.close());
@@ -368,56 +314,6 @@ async function openKeyring(config: Config, { eventStore, readStore }: OpenStores
   const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate });
   if (!loaded.ok) throw new StartError(`The master key can not be used: ${loaded.error}.`);
   return createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
-}
-
-/** Waits until delivery has folded what was in the log, telling every few seconds that it is still at it. */
-async function waitForLog(eventStore: EventStore, delivery: DeliveryService, logger: Logger): Promise<void> {
-  const began = performance.now();
-  const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
-  while (delivery.state().kind !== 'unknown_event' && !(await delivery.waitFor(head, limits.startProgressMs))) {
-    logger.info({ head }, 'reading the event log');
-  }
-  logger.info({ ms: Math.round(performance.now() - began), head }, 'the event log is read');
-}
-
-/**
- * Waits until the read models hold what was in the log: agents that are admitted earlier could be sent once more what
- * they had rejected. Goes on when the projections have stopped for good: then the instance is read-only.
- */
-async function waitForProjections(projections: Projections, logger: Logger): Promise<void> {
-  const settled = (): boolean => projections.status().caughtUp || projections.status().unknownEvent !== null;
-  for (let told = performance.now(); !settled();) {
-    await sleep(limits.startPollMs);
-    if (performance.now() - told < limits.startProgressMs) continue;
-    told = performance.now();
-    const { position, lastError } = projections.status();
-    logger.info({ position, error: lastError }, 'filling the read models');
-  }
-}
-
-/** Why nothing may be written, or undefined. */
-function readOnlyReason(delivery: DeliveryService, projections: Projections, view: AccountsView): string | undefined {
-  const state = delivery.state();
-  const unknown = state.kind === 'unknown_event' ? state.eventType : projections.status().unknownEvent;
-  const accounts = view.failure();
-  // Without the accounts, tokens that a password change ended would live on unnoticed.
-  if (accounts !== undefined) return `this instance is read-only: ${accounts}`;
-  return unknown === null
-    ? undefined
-    : `this instance is read-only: it does not know the event ${unknown}, which a newer release wrote`;
-}
-
-/** Why this instance should get no traffic, the stores aside. */
-function notReady(delivery: DeliveryService, projections: Projections, view: AccountsView): readonly string[] {
-  const reasons: string[] = [];
-  const state = delivery.state();
-  if (state.kind === 'cut_off') reasons.push('the committed fold is cut off from the log');
-  if (state.kind === 'catching_up') reasons.push('the committed fold is catching up with the log');
-  if (isMismatch(state)) reasons.push(mismatchText(state));
-  const readOnly = readOnlyReason(delivery, projections, view);
-  if (readOnly !== undefined) reasons.push(readOnly);
-  if (!projections.status().caughtUp) reasons.push('the projections are catching up with the log');
-  return reasons;
 }
 
 /** `host:port`, IPv6 in brackets. */
