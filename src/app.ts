@@ -55,6 +55,7 @@ import { openCommandClaims } from './telemetry/command-claims.js';
 import { createTelemetry } from './telemetry/telemetry.js';
 import { waitForLog, waitForProjections } from './start-waits.js';
 import { buildRest } from './transport/rest/build.js';
+import { answerWhileStarting } from './transport/rest/while-starting.js';
 import { createAgentTransport } from './transport/agent/agent-transport.js';
 import { startListener } from './transport/listener/listener.js';
 
@@ -72,13 +73,33 @@ export interface RunningApp {
   close(): Promise<void>;
 }
 
-/** Starts the service, again when an external store goes away on the way. @throws StartError, ConfigError */
+/** Starts the service; its REST port tells meanwhile that it does. @throws StartError, ConfigError */
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
+  const tls = readTls(config.http.tls);
+  const { host, port } = config.http.listen;
+  // A port that the system chooses is known to nobody before the service is up.
+  const starting = port === 0 ? undefined : await answerWhileStarting({ host, port }, tls).catch(cannotListen(config));
+  try {
+    return await startAgain(config, logger, async () => starting?.close());
+  } catch (error) {
+    await starting?.close();
+    throw error;
+  }
+}
+
+const cannotListen =
+  ({ http }: Config) =>
+  (error: unknown): never => {
+    throw new StartError(`Nothing can listen on SVC_HTTP_LISTEN_ADDR ${listenText(http.listen)}: ${errorText(error)}.`);
+  };
+
+/** Starts, again when an external store goes away on the way. */
+async function startAgain(config: Config, logger: Logger, freePort: () => Promise<void>): Promise<RunningApp> {
   const external = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
   for (let tries = 0; ; tries += 1) {
     const closers = createClosers(logger);
     try {
-      return await wire(config, logger, closers);
+      return await wire(config, logger, closers, freePort);
     } catch (error) {
       await closers.closeAll();
       if (
@@ -95,7 +116,12 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   }
 }
 
-async function wire(config: Config, logger: Logger, closers: Closers): Promise<RunningApp> {
+async function wire(
+  config: Config,
+  logger: Logger,
+  closers: Closers,
+  freePort: () => Promise<void>,
+): Promise<RunningApp> {
   const [clock, ids, instanceId] = [systemClock, randomIds, randomUUID()];
   const tls = readTls(config.http.tls);
 
@@ -300,6 +326,7 @@ async function wire(config: Config, logger: Logger, closers: Closers): Promise<R
     },
   );
   closers.add('rest', () => rest.close());
+  await freePort();
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
   logger.info({ url, agents: agents.address, instance_id: instanceId }, 'the service is up');
   return { url, agents: agents.address, close: () => closers.closeAll() };

@@ -60,7 +60,7 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
       };
       program = startProgram('main', env, [], start);
       const started = program;
-      const probe = start.unready === true ? '/healthz' : '/readyz';
+      const probe = start.unready === true ? '/openapi.json' : '/readyz';
       await eventually(
         'the service is ready',
         async () => {

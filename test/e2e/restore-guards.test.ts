@@ -34,7 +34,7 @@ test('a log that is restored beside newer read models is refused until they are 
     await rm(join(data, 'log'), { recursive: true });
     await cp(copy, join(data, 'log'), { recursive: true });
 
-    const refused = startProgram('main', { SVC_DATA_DIR: data });
+    const refused = startProgram('main', { SVC_DATA_DIR: data, SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0' });
     await once(refused.child, 'close');
     expect(refused.child.exitCode).toBe(1);
     expect(refused.output()).toMatch(

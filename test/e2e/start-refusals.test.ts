@@ -1,5 +1,8 @@
 /** What stops the start, each in one clear sentence and without leaking a secret. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -85,6 +88,21 @@ test('a data folder in use by another process is refused', async () => {
     expect(output).toMatch(/in use by another process/);
   } finally {
     await service.stop();
+  }
+});
+
+test('an address that is taken is named, before anything else is done', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+  try {
+    const { code, output } = await startOnce({ SVC_HTTP_LISTEN_ADDR: address });
+    expect(code).toBe(1);
+    expect(output).toContain(`Nothing can listen on SVC_HTTP_LISTEN_ADDR ${address}: `);
+    expect(output).toContain('EADDRINUSE');
+    expect(await readdir(folder)).toEqual([]);
+  } finally {
+    other.close();
   }
 });
 

@@ -214,6 +214,15 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     await eventually('it says what it waits for', async () =>
       waiting('EventStoreDB', logPort) && waiting('MongoDB', mongoPort) ? true : undefined,
     );
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+    expect(await ready()).toEqual({ status: 503, reasons: [expect.stringMatching(/is starting/)] });
+    const early = await fetch(`${service.url}/api/nodes`);
+    expect(early.status).toBe(503);
+    expect(await early.json()).toMatchObject({
+      success: false,
+      data: null,
+      error: expect.stringMatching(/^unavailable: /),
+    });
     log = await startEventStoreDbProcess(logPort);
     await eventually('it says that EventStoreDB is there', async () =>
       /"store":"EventStoreDB"[^\n]*can be used now/.test(output()) ? true : undefined,

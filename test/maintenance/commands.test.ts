@@ -66,7 +66,10 @@ let first: string;
 let archive: string;
 let service: ServiceProcess;
 let before: readonly NodeItem[];
-const inFolder = (dataDir: string): Readonly<Record<string, string>> => ({ SVC_DATA_DIR: dataDir });
+const inFolder = (dataDir: string): Readonly<Record<string, string>> => ({
+  SVC_DATA_DIR: dataDir,
+  SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0',
+});
 
 /** The service on a folder, for as long as `use` takes. */
 async function serving<T>(dataDir: string, use: (service: ServiceProcess) => Promise<T>): Promise<T> {

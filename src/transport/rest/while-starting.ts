@@ -1,0 +1,48 @@
+/**
+ * What the REST port answers until the service is up: it lives, it is not ready, come back. A start may wait for stores
+ * for long, or read a long log, and must not look dead meanwhile. Not the service: it gives the port over to `build.ts`.
+ * Implements `rest.md`, Beside /api, for that time.
+ */
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RestOptions } from './deps.js';
+import { failure } from './envelope.js';
+import { createHttpServer } from './http-server.js';
+
+const reason = 'the service is starting; its log says what it waits for';
+
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const path = request.url?.split('?')[0];
+  const send = (status: number, body: object): void => {
+    // No connection is kept: the next request is for the service.
+    const headers = { 'content-type': 'application/json; charset=utf-8', 'retry-after': '1', connection: 'close' };
+    response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : JSON.stringify(body));
+  };
+  if (path === '/healthz') send(200, { status: 'ok' });
+  else if (path === '/readyz') send(503, { ready: false, reasons: [reason] });
+  else send(503, failure('unavailable', reason));
+}
+
+/**
+ * Listens until it is closed; the port is free again when that resolves.
+ * @throws Error of the system when nobody can listen there
+ */
+export async function answerWhileStarting(
+  listen: { readonly host: string; readonly port: number },
+  tls: RestOptions['tls'],
+): Promise<{ close(): Promise<void> }> {
+  const server = createHttpServer(answer, tls);
+  server.listen(listen.port, listen.host);
+  await once(server, 'listening');
+  let closed: Promise<unknown> | undefined;
+  return {
+    async close() {
+      if (closed === undefined) {
+        closed = once(server, 'close');
+        server.close();
+        server.closeAllConnections();
+      }
+      await closed;
+    },
+  };
+}
