@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -69,19 +69,26 @@ export function startProgram(
   };
 }
 
-/** Ports on 127.0.0.1 that were free a moment ago, each another one. */
+/** Below the ports that systems give to outgoing connections: nobody gets one of these while nothing listens there. */
+const ports = { from: 12_000, to: 30_000 };
+
+/** Ports on 127.0.0.1 that are free, each another one; they stay so until somebody is told to listen there. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const held: Server[] = [];
+  const found: number[] = [];
+  while (found.length < count) {
+    const port = ports.from + Math.floor(Math.random() * (ports.to - ports.from));
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!free) continue;
+    held.push(server);
+    found.push(port);
+  }
+  await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))));
+  return found;
 }
 
 /** Thrown by what `eventually` asks: it can't come true any more. */

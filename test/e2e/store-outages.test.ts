@@ -36,20 +36,6 @@ interface Enrolled {
   readonly control_psk: string;
 }
 
-/** A port that no outgoing connection is given while nothing listens on it: below the range of those. */
-async function quietPort(): Promise<number> {
-  for (;;) {
-    const port = 12_000 + Math.floor(Math.random() * 18_000);
-    const server = createServer().listen(port, '127.0.0.1');
-    const free = await Promise.race([
-      once(server, 'listening').then(() => true),
-      once(server, 'error').then(() => false),
-    ]).catch(() => false);
-    await new Promise((resolve) => server.close(resolve));
-    if (free) return port;
-  }
-}
-
 /** No answer may take longer, whatever has happened to the stores. */
 const answerWithinMs = 12_000;
 const password = 'not-to-be-seen-anywhere';
@@ -178,7 +164,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'svc-outages-'));
-    [logPort, mongoPort] = [await quietPort(), await quietPort()];
+    [logPort, mongoPort] = (await freePorts(2)) as [number, number];
     service = await prepareService({
       dataDir: folder,
       readyWithinMs: 120_000,
@@ -228,7 +214,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
       /"store":"EventStoreDB"[^\n]*can be used now/.test(output()) ? true : undefined,
     );
     expect(output()).not.toMatch(/"store":"MongoDB"[^\n]*can be used now/);
-    await expect(fetch(`${service.url}/readyz`)).rejects.toThrow();
+    expect((await ready()).status).toBe(503);
     // Gone again before the other one comes: the start begins anew.
     await log.kill();
     mongo = await startFerretDb(mongoPort);

@@ -6,6 +6,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { freePorts } from '../../scripts/stack/process.js';
 import { temporaryFolder } from '../storage/contract/temporary-folder.js';
 import type { AppendFault } from './eventstoredb/faults.js';
 
@@ -54,9 +55,10 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /** @param port of 127.0.0.1; a free one when absent @throws Error when it does not start */
-export async function startEventStoreDbProcess(port = 0): Promise<EventStoreDbProcess> {
+export async function startEventStoreDbProcess(port?: number): Promise<EventStoreDbProcess> {
   const folder = await temporaryFolder();
-  let running = await launch(folder.path, port);
+  const [free = 0] = await freePorts(1);
+  let running = await launch(folder.path, port ?? free);
   return {
     url: `esdb://127.0.0.1:${running.port}?tls=false`,
     port: running.port,

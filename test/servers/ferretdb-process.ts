@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { freePorts } from '../../scripts/stack/process.js';
 import { temporaryFolder } from '../storage/contract/temporary-folder.js';
 
 export const ferretDbBinary = fileURLToPath(new URL('../../dist/test-servers/ferretdb', import.meta.url));
@@ -50,9 +51,10 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 }
 
 /** @param port of 127.0.0.1; a free one when absent */
-export async function startFerretDb(port = 0): Promise<FerretDb> {
+export async function startFerretDb(port?: number): Promise<FerretDb> {
   const folder = await temporaryFolder();
-  let running = await launch(folder.path, String(port));
+  const [free] = await freePorts(1);
+  let running = await launch(folder.path, String(port ?? free));
   return {
     url: `mongodb://127.0.0.1:${running.port}`,
     kill: () => end(running.child, 'SIGKILL'),
