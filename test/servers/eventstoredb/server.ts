@@ -13,6 +13,7 @@ import {
   type ServerReadableStream,
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
+import { freePorts } from '../../../scripts/stack/process.js';
 import { appendAnswer, deleteAnswer, parseAppend } from './append.js';
 import { createBatchCall } from './batch-append.js';
 import { callReset, handlerThrew, notLeader, Refusal, requireLeader, statusOf } from './calls.js';
@@ -72,7 +73,9 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
   let appends = 0;
   let calls = 0;
   let mostCalls = 0;
-  let port = options.port ?? 0;
+  // Not of those for outgoing connections: it may go away, and has to come back on the same one.
+  const [free = 0] = await freePorts(1);
+  let port = options.port ?? free;
 
   const later = (ms: number, work: () => void): void => {
     const timer = setTimeout(() => {
