@@ -80,7 +80,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   // A port that the system chooses is known to nobody before the service is up.
   const starting = port === 0 ? undefined : await answerWhileStarting({ host, port }, tls).catch(cannotListen(config));
   try {
-    return await startAgain(config, logger, async () => starting?.close());
+    return await startAgain(config, tls, logger, async () => starting?.close());
   } catch (error) {
     await starting?.close();
     throw error;
@@ -94,12 +94,17 @@ const cannotListen =
   };
 
 /** Starts, again when an external store goes away on the way. */
-async function startAgain(config: Config, logger: Logger, freePort: () => Promise<void>): Promise<RunningApp> {
+async function startAgain(
+  config: Config,
+  tls: ReturnType<typeof readTls>,
+  logger: Logger,
+  freePort: () => Promise<void>,
+): Promise<RunningApp> {
   const external = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
   for (let tries = 0; ; tries += 1) {
     const closers = createClosers(logger);
     try {
-      return await wire(config, logger, closers, freePort);
+      return await wire(config, tls, logger, closers, freePort);
     } catch (error) {
       await closers.closeAll();
       if (
@@ -118,12 +123,12 @@ async function startAgain(config: Config, logger: Logger, freePort: () => Promis
 
 async function wire(
   config: Config,
+  tls: ReturnType<typeof readTls>,
   logger: Logger,
   closers: Closers,
   freePort: () => Promise<void>,
 ): Promise<RunningApp> {
   const [clock, ids, instanceId] = [systemClock, randomIds, randomUUID()];
-  const tls = readTls(config.http.tls);
 
   const { dataDir, eventStoreUrl, mongoUrl } = config;
   const stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger });

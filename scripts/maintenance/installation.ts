@@ -15,6 +15,7 @@ import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import type { EventStore } from '../../src/storage/event-store.js';
+import { firstFrom } from '../../src/storage/event-store.js';
 import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-marker.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
@@ -95,8 +96,6 @@ export async function openInstallation(options: InstallationOptions): Promise<In
 
 /** The id of the installation, null before a service has started on it. @throws ServiceError `unavailable` */
 export async function installationId(eventStore: EventStore): Promise<string | null> {
-  for await (const event of eventStore.read(streams.service, { direction: 'forward', from: 'start', maxCount: 1 })) {
-    return (readEvent(event) as unknown as ServiceEvent).data.installation_id;
-  }
-  return null;
+  const event = await firstFrom(eventStore, streams.service, 'start');
+  return event === undefined ? null : (readEvent(event) as unknown as ServiceEvent).data.installation_id;
 }

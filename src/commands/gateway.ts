@@ -16,6 +16,7 @@ import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
+import { firstFrom } from '../storage/event-store.js';
 import { createCommandAssembler } from '../storage/follow.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import { appendGroup } from './append-group.js';
@@ -200,21 +201,15 @@ export async function createGateway<State extends DecidingState, Command>(
   }
 
   async function hasMore(revision: number): Promise<boolean> {
-    for await (const _ of eventStore.read(stream, { direction: 'forward', from: revision + 1, maxCount: 1 }))
-      return true;
-    return false;
+    return (await firstFrom(eventStore, stream, revision + 1)) !== undefined;
   }
 
   /** The end of a command that was accepted before, found from its first event: it is read back. */
   async function endOf(revision: number): Promise<{ readonly revision: number; readonly position: number }> {
-    const at = async (from: number): Promise<RecordedEvent | undefined> => {
-      for await (const event of eventStore.read(stream, { direction: 'forward', from, maxCount: 1 })) return event;
-      return undefined;
-    };
-    const first = await at(revision);
+    const first = await firstFrom(eventStore, stream, revision);
     if (first === undefined) return { revision, position: newestPosition };
     const { index, count } = first.metadata.command;
-    const last = index + 1 === count ? first : await at(revision + count - 1 - index);
+    const last = index + 1 === count ? first : await firstFrom(eventStore, stream, revision + count - 1 - index);
     return last ?? first;
   }
 

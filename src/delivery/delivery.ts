@@ -11,6 +11,7 @@ import { generationOf } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
+import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
@@ -81,8 +82,9 @@ export interface DeliveryService extends Delivery {
 export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryService> {
   const { logger, clock, readStore, keyring } = deps;
   const random = deps.random ?? Math.random;
-  const stateListeners = new Set<(state: DeliveryState) => void>();
-  const revokedListeners = new Set<(revoked: Revoked) => void>();
+  const complain = (error: unknown): void => logger.error({ error: errorText(error) }, 'a listener of delivery failed');
+  const stateListeners = createListeners<DeliveryState>(complain);
+  const revokedListeners = createListeners<Revoked>(complain);
   const own = deps.compilerVersion === undefined ? {} : { compilerVersion: deps.compilerVersion };
   let ignoredReports = 0;
 
@@ -91,7 +93,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     eventStore: deps.eventStore,
     logger,
     onBatch,
-    onStateChange: (state) => tellAll(stateListeners, state),
+    onStateChange: stateListeners.tell,
     onUpToDate: () => {
       fanOut.wake();
       forgetting.wake();
@@ -167,16 +169,6 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       logger.warn({ node_id: nodeId, error: errorText(error) }, 'what is kept of a deleted node was not deleted'),
   });
 
-  function tellAll<T>(listeners: ReadonlySet<(value: T) => void>, value: T): void {
-    for (const listener of listeners) {
-      try {
-        listener(value);
-      } catch (error) {
-        logger.error({ error: errorText(error) }, 'a listener of delivery failed');
-      }
-    }
-  }
-
   function onBatch(batch: FoldBatch): void {
     for (const [nodeId, at] of batch.raised) raises.seen(nodeId, at);
     for (const nodeId of batch.deleted) {
@@ -185,7 +177,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       standings.forget(nodeId);
       forgetting.add(nodeId);
     }
-    for (const revoked of batch.revoked) tellAll(revokedListeners, revoked);
+    for (const revoked of batch.revoked) revokedListeners.tell(revoked);
     fanOut.touch(batch.touched);
   }
 
@@ -210,13 +202,13 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   fold.start();
   return {
     state: fold.state,
-    onStateChange: (listener) => subscribe(stateListeners, listener),
+    onStateChange: stateListeners.add,
     node: (nodeId) => fold.fleet().nodes.get(nodeId),
     chain: (chainId) => fold.fleet().chains.get(chainId),
     settings: () => fold.fleet().settings.value,
     verifier: (nodeId) => fold.fleet().nodes.get(nodeId)?.psk?.verifier,
     generation,
-    onRevoked: (listener) => subscribe(revokedListeners, ({ nodeId, replaced }) => listener(nodeId, replaced)),
+    onRevoked: (listener) => revokedListeners.add(({ nodeId, replaced }) => listener(nodeId, replaced)),
     attach: attachments.attach,
     pushed: sessions.pushed,
     plan: (chainId) => planDeploy(fold.fleet(), chainId),
@@ -238,12 +230,5 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       await forgetting.close();
       await kept.close();
     },
-  };
-}
-
-function subscribe<T>(listeners: Set<(value: T) => void>, listener: (value: T) => void): () => void {
-  listeners.add(listener);
-  return () => {
-    listeners.delete(listener);
   };
 }

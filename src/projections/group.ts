@@ -12,6 +12,7 @@ import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
+import { firstFrom } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { shortError } from './fold.js';
 import { createHeadProbe } from './head-probe.js';
@@ -158,14 +159,9 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
 
   /** Log position of an event; undefined when it can't be found in time. */
   async function positionOf(stream: string, revision: number, timeoutMs: number): Promise<number | undefined> {
-    const looking = (async () => {
-      for await (const event of eventStore.read(stream, { direction: 'forward', from: revision, maxCount: 1 })) {
-        return event.revision === revision ? event.position : undefined;
-      }
-      return undefined;
-    })().catch(() => undefined);
+    const looking = firstFrom(eventStore, stream, revision).catch(() => undefined);
     const found = await withDeadline(looking, timeoutMs);
-    return found === timedOut ? undefined : found;
+    return found === timedOut || found?.revision !== revision ? undefined : found.position;
   }
 
   return {

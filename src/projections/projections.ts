@@ -8,6 +8,7 @@ import type { AgentEvent } from '../domain/agents.js';
 import { sleep, startLoop, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
+import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
@@ -47,8 +48,12 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   const models = options.models ?? readModels;
   const stop = new AbortController();
   const reader = randomUUID();
-  const factListeners = new Set<(fact: AgentEvent) => void>();
-  const statusListeners = new Set<(status: ProjectionStatus) => void>();
+  const factListeners = createListeners<AgentEvent>((error) =>
+    logger.error({ error: shortError(error) }, 'a listener to the facts of agents failed'),
+  );
+  const statusListeners = createListeners<ProjectionStatus>((error) =>
+    logger.error({ error: shortError(error) }, 'a listener to the state of the projections failed'),
+  );
   const retiring = new Map<Group, Promise<void>>();
   let toldPosition = -1;
   /** The one that is shown, and the one that is to be shown. */
@@ -59,29 +64,13 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   function tellFact(fact: AgentEvent, position: number): void {
     if (position <= toldPosition) return;
     toldPosition = position;
-    for (const listener of factListeners) {
-      try {
-        listener(fact);
-      } catch (error) {
-        logger.error({ error: shortError(error) }, 'a listener to the facts of agents failed');
-      }
-    }
-  }
-
-  function tellStatus(status: ProjectionStatus): void {
-    for (const listener of statusListeners) {
-      try {
-        listener(status);
-      } catch (error) {
-        logger.error({ error: shortError(error) }, 'a listener to the state of the projections failed');
-      }
-    }
+    factListeners.tell(fact);
   }
 
   async function start(layout?: Layout): Promise<Group> {
     const group = await startGroup({ ...options, release, models, layout, onAgentFact: tellFact });
     group.onStatusChange((status) => {
-      if (group === current) tellStatus(status);
+      if (group === current) statusListeners.tell(status);
     });
     return group;
   }
@@ -118,7 +107,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     [current, next] = [next, undefined];
     retire(before);
     logger.info({ layout: layout.number }, 'the rebuilt read models are the ones shown from now on');
-    tellStatus(current.status());
+    statusListeners.tell(current.status());
   }
 
   const complain = (error: unknown): void =>
@@ -138,17 +127,11 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     deployments: deploymentQueries(() => shown().queries().deployments),
     audit: auditQueries(eventStore, () => shown().queries()),
     status: () => shown().status(),
-    onStatusChange(listener) {
-      statusListeners.add(listener);
-      return () => statusListeners.delete(listener);
-    },
+    onStatusChange: statusListeners.add,
     reached: (position, timeoutMs) => shown().reached(position, timeoutMs),
     revision: (stream) => shown().revision(stream),
     applied: (stream, revision, timeoutMs) => shown().applied(stream, revision, timeoutMs),
-    onAgentFact(listener) {
-      factListeners.add(listener);
-      return () => factListeners.delete(listener);
-    },
+    onAgentFact: factListeners.add,
     async close() {
       stop.abort();
       const groups = [current, next];

@@ -1,5 +1,6 @@
 /** The state of the projections as others see it, and who is told when it changes. Not the position: that is asked. */
 import { jsonEqual } from '../kernel/json.js';
+import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ParkedEntity, ProjectionStatus } from './port.js';
 
@@ -16,7 +17,9 @@ export function createStatusBoard(
 ): StatusBoard {
   let state: Omit<ProjectionStatus, 'position' | 'parked'> = { caughtUp: false, unknownEvent: null, lastError: null };
   let told: unknown;
-  const listeners = new Set<(status: ProjectionStatus) => void>();
+  const listeners = createListeners<ProjectionStatus>((error) =>
+    logger.error({ error }, 'a listener to the state of the projections failed'),
+  );
   const current = (): ProjectionStatus => ({ ...state, position: position(), parked: parked() });
   return {
     current,
@@ -25,17 +28,8 @@ export function createStatusBoard(
       const summary = { ...state, parked: parked().length };
       if (jsonEqual(told, summary)) return;
       told = summary;
-      for (const listener of listeners) {
-        try {
-          listener(current());
-        } catch (error) {
-          logger.error({ error }, 'a listener to the state of the projections failed');
-        }
-      }
+      listeners.tell(current());
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    onChange: listeners.add,
   };
 }

@@ -20,8 +20,8 @@ export function answerUnavailable<A extends readonly unknown[], T>(
   };
 }
 
-/** The method, with an end to its waiting, in milliseconds. For reads: what becomes of a write has to be known. */
-function answeredWithin<A extends readonly unknown[], T>(
+/** The method, with an end to its waiting, in milliseconds. For reads, and for writes that may as well stand or not. */
+export function answeredWithin<A extends readonly unknown[], T>(
   ms: number,
   method: (...args: A) => Promise<T>,
 ): (...args: A) => Promise<T> {

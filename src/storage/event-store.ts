@@ -99,3 +99,13 @@ export async function lastRevision(store: EventStore, stream: string): Promise<n
   }
   return undefined;
 }
+
+/** The first event of a stream at a revision or behind it, or undefined. @throws ServiceError `unavailable` */
+export async function firstFrom(
+  store: EventStore,
+  stream: string,
+  from: number | 'start',
+): Promise<RecordedEvent | undefined> {
+  for await (const event of store.read(stream, { direction: 'forward', from, maxCount: 1 })) return event;
+  return undefined;
+}

@@ -1,10 +1,8 @@
 /** The maintenance commands as programs, on the folders of a real service: what they do, print and answer. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { durationText, progressLine } from '../../scripts/maintenance/progress-bar.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
@@ -26,29 +24,8 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { importFrom } from '../support/installations.js';
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function run(
-  script: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>>,
-  input = '',
-): Promise<Outcome> {
-  const path = fileURLToPath(new URL(`../../scripts/${script}.ts`, import.meta.url));
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_')));
-  const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { env: { ...inherited, ...env } });
-  let [out, err] = ['', ''];
-  child.stdout.on('data', (data: Buffer) => (out += data.toString()));
-  child.stderr.on('data', (data: Buffer) => (err += data.toString()));
-  child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, out, err };
-}
+import type { ScriptOutcome } from '../support/programs.js';
+import { runScript as run } from '../support/programs.js';
 
 interface NodeItem {
   readonly id: string;
@@ -230,7 +207,7 @@ describe('an installation', () => {
   it('goes back to the compiler of an older release, with higher generations, and not further', async () => {
     const copy = join(root, 'gone-back');
     await cp(first, copy, { recursive: true });
-    const lower = (version: number): Promise<Outcome> => run('compiler-lower', [String(version)], inFolder(copy));
+    const lower = (version: number): Promise<ScriptOutcome> => run('compiler-lower', [String(version)], inFolder(copy));
     expect(await lower(compilerVersion)).toMatchObject({
       code: 1,
       err: `the log is at compiler version ${compilerVersion}, and ${compilerVersion} is not lower\n`,

@@ -13,6 +13,7 @@ export async function runScript(
   name: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
+  input = '',
 ): Promise<ScriptOutcome> {
   const path = fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
@@ -20,7 +21,7 @@ export async function runScript(
   let [out, err] = ['', ''];
   child.stdout.on('data', (data: Buffer) => (out += data.toString()));
   child.stderr.on('data', (data: Buffer) => (err += data.toString()));
-  child.stdin.end();
+  child.stdin.end(input);
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, out, err };
 }

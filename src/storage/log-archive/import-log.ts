@@ -10,7 +10,7 @@ import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import { eventBytes } from '../append-limits.js';
 import type { EventStore } from '../event-store.js';
-import { lastRevision } from '../event-store.js';
+import { firstFrom, lastRevision } from '../event-store.js';
 import type { CollectionSpec, ReadStore } from '../read-store.js';
 import { appendExactly } from './append-exactly.js';
 import type { ArchiveItem } from './format.js';
@@ -94,10 +94,8 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
   }
 
   async function assertSame(event: RecordedEvent, revision: number): Promise<void> {
-    const range = { direction: 'forward', from: revision, maxCount: 1 } as const;
-    for await (const stored of eventStore.read(event.stream, range)) {
-      if (stored.revision === revision && stored.id === event.id) return;
-    }
+    const stored = await firstFrom(eventStore, event.stream, revision);
+    if (stored?.revision === revision && stored.id === event.id) return;
     throw new ImportRefusedError(
       `${event.stream} holds another event at revision ${revision} than the archive: something else wrote into this ` +
         'log since the import began; empty the stores and import again',

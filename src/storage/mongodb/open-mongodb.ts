@@ -7,11 +7,10 @@
  * indexes. Not used: transactions, change streams, TTL or partial indexes, updates by pipeline, renaming.
  */
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
-import { timedOut, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import { answerUnavailable, answeringLeases, impatientLeases } from '../answer-unavailable.js';
+import { answeredWithin, answerUnavailable, answeringLeases, impatientLeases } from '../answer-unavailable.js';
 import type { ReadStore } from '../read-store.js';
 import { createCollections } from './collections.js';
 import { ensureIndexes } from './indexes.js';
@@ -92,6 +91,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
   }
   tellOutages(client, logger);
   const revival = reviveSilentClient(client, logger);
+  const ping = answeredWithin(mongo.pingMs, () => db.command({ ping: 1 }));
   let closing: Promise<void> | undefined;
   const progress = createProgress(
     db.collection<MongoCheckpoint>(ownCollections.checkpoints),
@@ -107,8 +107,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
     leases: impatientLeases(answeringLeases(createLeases(db, leases)), mongo.readMs),
     ping: answerUnavailable(async () => {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
-      const answer = await withDeadline(db.command({ ping: 1 }), mongo.pingMs);
-      if (answer === timedOut) throw new ServiceError('unavailable', 'The read store does not answer.');
+      await ping();
     }),
     close() {
       closing ??= revival.close().then(() => client.close());

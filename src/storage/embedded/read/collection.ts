@@ -35,7 +35,7 @@ import {
   type RunWrite,
 } from './layout.js';
 import type { OpenIndex } from './query-plan.js';
-import { countMatching, runQuery, type QueryTarget } from './query-run.js';
+import { countMatching, load, runQuery, type QueryTarget } from './query-run.js';
 
 /** The shared, changing truth about a physical collection. */
 export interface CollectionState {
@@ -189,11 +189,6 @@ export function createCollection(
     },
   };
 
-  function load(id: string): StoredDocument | undefined {
-    const value = environment.get('documents', documentKey(state.number, id));
-    return value === undefined ? undefined : decodeDocument(id, value);
-  }
-
   function write<T>(operation: (batch: ReadBatch, tally: Tally) => T, bulk = false): Promise<T> {
     return run(
       (batch) => {
@@ -228,13 +223,13 @@ export function createCollection(
   return {
     spec,
     async get(id) {
-      return load(id);
+      return load(target, id);
     },
     async getMany(ids) {
       const found: StoredDocument[] = [];
       for (const [index, id] of ids.entries()) {
         if (index > 0 && index % limits.storage.sliceEntries === 0) await yieldToEventLoop();
-        const document = load(id);
+        const document = load(target, id);
         if (document !== undefined) found.push(document);
       }
       return found;

@@ -142,7 +142,8 @@ async function candidates(environment: ReadEnvironment, plan: IndexPlan): Promis
   return ids;
 }
 
-function load(target: QueryTarget, id: string): StoredDocument | undefined {
+/** One document, as it is committed. */
+export function load(target: QueryTarget, id: string): StoredDocument | undefined {
   const value = target.environment.get('documents', documentKey(target.collection, id));
   return value === undefined ? undefined : decodeDocument(id, value);
 }
