@@ -8,13 +8,13 @@ import { compilerVersion } from '../src/domain/compile/version.js';
 import type { FleetCommand } from '../src/domain/fleet/events.js';
 import type { Fleet } from '../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../src/domain/fleet/fleet.js';
-import { UnknownEventError } from '../src/domain/unknown-event.js';
-import { fleetEvent } from '../src/domain/upcast.js';
+import { UnknownEventError } from '../src/domain/log/unknown-event.js';
+import { fleetEvent } from '../src/domain/log/upcast.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { lastRevision } from '../src/storage/event-store.js';
-import { liveInstances } from '../src/telemetry/instance.js';
+import { liveInstances } from '../src/cluster/instance-lease.js';
 import {
   CommandError,
   exitCodes,

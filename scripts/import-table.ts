@@ -17,24 +17,42 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   security: ['kernel'],
   noise: ['kernel'],
   commands: ['domain', 'storage', 'security', 'kernel'],
+  accounts: ['domain', 'commands', 'storage', 'security', 'kernel'],
   projections: ['domain', 'storage', 'kernel'],
   delivery: ['domain', 'security', 'storage', 'gen', 'kernel'],
   telemetry: ['storage', 'kernel'],
-  'transport/rest': ['commands', 'projections', 'delivery', 'telemetry', 'kernel'],
-  'transport/agent': ['noise', 'delivery', 'telemetry', 'commands', 'security', 'gen', 'kernel'],
+  cluster: ['storage', 'kernel'],
+  operations: ['storage', 'kernel'],
+  start: [
+    'domain',
+    'commands',
+    'accounts',
+    'projections',
+    'delivery',
+    'cluster',
+    'operations',
+    'storage',
+    'security',
+    'kernel',
+  ],
+  'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'telemetry', 'kernel'],
+  'transport/agent': [
+    'noise',
+    'domain',
+    'delivery',
+    'telemetry',
+    'operations',
+    'commands',
+    'security',
+    'gen',
+    'kernel',
+  ],
   'transport/listener': ['kernel'],
   agent: ['noise', 'gen', 'transport/listener', 'kernel'],
 };
 
 /** Files directly in src/ that wire the parts together, and so may import all of them. */
-const WIRING: readonly string[] = [
-  'src/main.ts',
-  'src/app.ts',
-  'src/config.ts',
-  'src/follower-metrics.ts',
-  'src/readiness.ts',
-  'src/start-waits.ts',
-];
+const WIRING: readonly string[] = ['src/main.ts', 'src/app.ts', 'src/config.ts'];
 
 /** Parts that import no package and no module of Node. */
 const PURE: readonly string[] = ['domain'];

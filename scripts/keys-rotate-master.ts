@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openDataKeyStore } from '../src/commands/data-keys.js';
+import { openDataKeyStore } from '../src/start/data-keys.js';
 import type { Config } from '../src/config.js';
 import { rewrapDataKeys } from '../src/security/data-keys.js';
 import type { MasterKey } from '../src/security/master-key.js';
 import { masterKeyBytes } from '../src/security/master-key.js';
 import { loadMasterKey } from '../src/security/master-key-source.js';
-import { liveInstances } from '../src/telemetry/instance.js';
+import { liveInstances } from '../src/cluster/instance-lease.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
 

@@ -12,7 +12,7 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { rebuildReadModels } from '../../src/projections/rebuild.js';
+import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { followLog } from '../../src/storage/follow.js';
 import { openStores } from '../../src/storage/open-stores.js';

@@ -3,13 +3,13 @@
  * opens them, and what of them an archive carries.
  */
 import { join } from 'node:path';
-import { dataKeyCollection } from '../../src/commands/data-keys.js';
+import { dataKeyCollection } from '../../src/start/data-keys.js';
 import { factRetentions } from '../../src/commands/facts.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
-import { keptSnapshots } from '../../src/delivery/kept.js';
-import type { ServiceEvent } from '../../src/domain/service-identity.js';
-import { readEvent } from '../../src/domain/upcast.js';
+import { keptSnapshots } from '../../src/delivery/last-good.js';
+import type { ServiceEvent } from '../../src/domain/service/identity.js';
+import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -21,7 +21,7 @@ import { readImportMarker } from '../../src/storage/log-archive/import-marker.js
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
 import { DataFolderError, openStores } from '../../src/storage/open-stores.js';
 import type { OpenStores } from '../../src/storage/open-stores.js';
-import { commandClaims } from '../../src/telemetry/command-claims.js';
+import { commandClaims } from '../../src/cluster/command-claims.js';
 import { telemetryCollections } from '../../src/telemetry/node-documents.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
 

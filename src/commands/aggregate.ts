@@ -10,9 +10,9 @@ import { applyCommand } from '../domain/fleet/apply.js';
 import { decideFleet, oversizedSnapshot } from '../domain/fleet/decide.js';
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { IdempotencyTable } from '../domain/fleet/idempotency.js';
-import type { Cell, Journal } from '../domain/journal.js';
-import type { Decision, Refusal } from '../domain/refusal.js';
+import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';
+import type { Cell, Journal } from '../domain/aggregate/journal.js';
+import type { Decision, Refusal } from '../domain/resource/refusal.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 

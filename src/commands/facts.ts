@@ -5,8 +5,8 @@
  * Appends expect any revision: a repeat after an unknown outcome may write a fact twice on a store that forgets ids,
  * which every reader of facts takes as the same fact again.
  */
-import type { AgentEvent, SigninEvent } from '../domain/agents.js';
-import { schemaVersions } from '../domain/upcast.js';
+import type { AgentEvent, SigninEvent } from '../domain/agents/facts.js';
+import { schemaVersions } from '../domain/log/upcast.js';
 import { backoff, sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';

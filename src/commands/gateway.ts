@@ -5,10 +5,10 @@
  * An answer that writes nothing (a refusal, a no-change, a repeat) is given only after a look at the log's tail: another
  * instance may have moved on. An answer that writes is guarded by the expected revision.
  */
-import { acceptedKey } from '../domain/fleet/idempotency.js';
-import type { Refusal } from '../domain/refusal.js';
-import { UnknownEventError } from '../domain/unknown-event.js';
-import { readCommand } from '../domain/upcast.js';
+import { acceptedKey } from '../domain/aggregate/idempotency.js';
+import type { Refusal } from '../domain/resource/refusal.js';
+import { UnknownEventError } from '../domain/log/unknown-event.js';
+import { readCommand } from '../domain/log/upcast.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';

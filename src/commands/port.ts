@@ -2,7 +2,7 @@
  * What the transports see of the write side. Types only: the gateway and the handlers are in the files beside.
  * Implements `domain.md` (Commands and events) and `rest.md` (Consistency).
  */
-import type { AgentEvent, SigninEvent } from '../domain/agents.js';
+import type { AgentEvent, SigninEvent } from '../domain/agents/facts.js';
 import type { Actor, IdempotencyMark, RecordedEvent } from '../kernel/event.js';
 
 /** Who asks, why, and under which idempotency key. */

@@ -1,5 +1,5 @@
 /** A decided command as events ready to be appended: ids, metadata, size limits. */
-import { schemaVersions } from '../domain/upcast.js';
+import { schemaVersions } from '../domain/log/upcast.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';

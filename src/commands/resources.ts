@@ -1,7 +1,7 @@
 /** Handlers of resources whose commands need nothing beside the gateway: upstreams, chains, settings. */
 import type { FleetCommand, FleetEvent } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import { fleetEvent } from '../domain/upcast.js';
+import { fleetEvent } from '../domain/log/upcast.js';
 import type { Ids } from '../kernel/ids.js';
 import type { CommandHandlers, DeployResult } from './handlers-port.js';
 import { present } from './nodes.js';

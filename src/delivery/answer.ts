@@ -5,15 +5,15 @@
 import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { KeptSnapshots } from './kept.js';
+import type { KeptSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
 import type { ConfigAnswer } from './port.js';
-import type { GenerationRaises } from './raise.js';
+import type { GenerationRaises } from './generation-raise.js';
 import type { Session } from './sessions.js';
-import type { StandingRecord, Standings } from './standings.js';
+import type { StandingRecord, Standings } from './apply-history.js';
 import type { Stamp } from './target.js';
 import { sameStamp, snapshotNamed, targetOf, versionClaim } from './target.js';
-import type { Verdicts } from './verdicts.js';
+import type { Verdicts } from './apply-reports.js';
 
 export interface AnswerDeps {
   readonly newest: NewestSnapshots;

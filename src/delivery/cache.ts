@@ -4,7 +4,7 @@
  * most requests only ask for them. Not the kept snapshots: those are in the read store (`kept.ts`).
  */
 import { randomBytes } from 'node:crypto';
-import { createBoundedMap } from '../security/bounded-map.js';
+import { createBoundedMap } from '../kernel/bounded-map.js';
 import { openXChaCha, sealXChaCha, xchachaKeyBytes, xchachaNonceBytes } from '../security/xchacha.js';
 import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';

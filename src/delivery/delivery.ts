@@ -3,7 +3,7 @@
  * session. This file only wires the parts to the port; each rule has its file. Implements `agent-protocol.md`,
  * Configuration, and the delivery row of `architecture.md`.
  */
-import type { AgentEvent } from '../domain/agents.js';
+import type { AgentEvent } from '../domain/agents/facts.js';
 import { compileNode } from '../domain/compile/compile-node.js';
 import { planDeploy } from '../domain/compile/plan.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
@@ -17,22 +17,22 @@ import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { createAnswerer } from './answer.js';
-import { createAttachments } from './attachment.js';
+import { createAttachments } from './node-session.js';
 import { createSnapshotCache } from './cache.js';
 import { openCommittedFold } from './committed-fold.js';
 import type { FoldBatch, Revoked } from './committed-fold.js';
 import { createFanOut } from './fan-out.js';
 import { createForgetting } from './forgetting.js';
-import { openKeptSnapshots } from './kept.js';
+import { openKeptSnapshots } from './last-good.js';
 import { createNewestSnapshots } from './newest.js';
 import type { Delivery, DeliveryState, ShownSnapshot } from './port.js';
-import { createGenerationRaises } from './raise.js';
+import { createGenerationRaises } from './generation-raise.js';
 import { openerOf } from './secrets.js';
 import { createSessions } from './sessions.js';
-import { shownSnapshotJson } from './shown.js';
-import { createStandings } from './standings.js';
+import { shownSnapshotJson } from './snapshot-json.js';
+import { createStandings } from './apply-history.js';
 import type { RecordedVerdicts } from './target.js';
-import { createVerdicts } from './verdicts.js';
+import { createVerdicts } from './apply-reports.js';
 
 export interface DeliveryDeps {
   readonly eventStore: EventStore;

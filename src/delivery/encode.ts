@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
-import type { NodeSnapshot } from '../domain/compile/snapshot.js';
+import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { SnapshotPush } from './port.js';
 import type { OpenedSecrets } from './secrets.js';

@@ -11,7 +11,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import { createBoundedMap } from '../security/bounded-map.js';
+import { createBoundedMap } from '../kernel/bounded-map.js';
 import type { SnapshotCache } from './cache.js';
 import { stampOf } from './cache.js';
 import { encodeSnapshot } from './encode.js';

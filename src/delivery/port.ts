@@ -5,11 +5,11 @@
 import type { ChainState } from '../domain/chain/chain.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { SettingsState } from '../domain/settings/settings.js';
-import type { SealedSecret } from '../domain/sealed.js';
-import type { ApplyError } from '../domain/agents.js';
+import type { SealedSecret } from '../domain/resource/sealed.js';
+import type { ApplyError } from '../domain/agents/facts.js';
 
 export { offlineAfterSeconds } from '../domain/settings/settings.js';
-export type { ApplyError } from '../domain/agents.js';
+export type { ApplyError } from '../domain/agents/facts.js';
 
 /** One full snapshot, encoded once and shared by every stream that sends it. */
 export interface SnapshotPush {

@@ -3,7 +3,7 @@
  * stored and shown; only here do they become bytes, and only on their way to the agent.
  * Implements `architecture.md`: "turns a fleet into rules with placeholders where secrets go".
  */
-import type { NodeSnapshot, SecretPlaceholder } from '../domain/compile/snapshot.js';
+import type { NodeSnapshot, SecretPlaceholder } from '../domain/snapshot/snapshot.js';
 import type { Keyring } from '../security/keyring.js';
 import { isSealedValue } from '../security/sealing.js';
 

@@ -3,7 +3,7 @@
  * field, so that a field that is added to one side and not to the other does not compile or is seen in review.
  * Implements `wire.md`, Configuration.
  */
-import type * as compiled from '../domain/compile/snapshot.js';
+import type * as compiled from '../domain/snapshot/snapshot.js';
 import type { GatewayConfig, L3TunnelConfig, NodeConfig, UpstreamCluster } from '../gen/svc/control/v1/gateway.js';
 import { TcpProxyMode, UdpMode } from '../gen/svc/control/v1/rules.js';
 import type { TcpProxyRule, UdpRule } from '../gen/svc/control/v1/rules.js';

@@ -2,7 +2,7 @@
  * What REST sees of the read side: a query per read model, and how far the projections are. Types only.
  * Implements `rest.md` (lists, audit) and `architecture.md` (projections).
  */
-import type { AgentEvent, ApplyError } from '../domain/agents.js';
+import type { AgentEvent, ApplyError } from '../domain/agents/facts.js';
 import type { ChainState } from '../domain/chain/chain.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { UpstreamState } from '../domain/upstream/upstream.js';

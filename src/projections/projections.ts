@@ -4,7 +4,7 @@
  * The only door into this folder, with the types of `port.ts`. Implements `architecture.md` (projections, blue/green).
  */
 import { randomUUID } from 'node:crypto';
-import type { AgentEvent } from '../domain/agents.js';
+import type { AgentEvent } from '../domain/agents/facts.js';
 import { sleep, startLoop, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
@@ -12,19 +12,19 @@ import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
-import { auditQueries } from './audit-queries.js';
-import { chainQueries } from './chains.js';
-import { deploymentQueries } from './deployments.js';
-import { shortError } from './fold.js';
-import { startGroup } from './group.js';
-import type { Group } from './group.js';
-import { readLayout, stopReading, tellReading } from './layout.js';
-import type { Layout } from './layout.js';
-import { nodeQueries } from './node-queries.js';
+import { auditQueries } from './models/audit-queries.js';
+import { chainQueries } from './models/chains.js';
+import { deploymentQueries } from './models/deployments.js';
+import { shortError } from './engine/fold.js';
+import { startGroup } from './engine/group.js';
+import type { Group } from './engine/group.js';
+import { readLayout, stopReading, tellReading } from './rebuild/layout.js';
+import type { Layout } from './rebuild/layout.js';
+import { nodeQueries } from './models/node-queries.js';
 import type { Projections, ProjectionStatus } from './port.js';
 import type { ReadModel } from './read-model.js';
 import { groupVersion, readModels } from './read-models.js';
-import { upstreamQueries } from './upstreams.js';
+import { upstreamQueries } from './models/upstreams.js';
 
 export interface ProjectionsOptions {
   readonly eventStore: EventStore;

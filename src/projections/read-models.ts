@@ -3,19 +3,19 @@
  * out of step. Opens their collections. Implements `architecture.md` ("(projection, version) names its collections").
  */
 import type { Collection, ReadStore } from '../storage/read-store.js';
-import { audit } from './audit.js';
-import type { AuditFields } from './audit.js';
-import { chains } from './chains.js';
-import type { ChainFields } from './chains.js';
-import { deployments } from './deployments.js';
-import type { DeploymentFields } from './deployments.js';
-import { names } from './names.js';
-import type { NameFields } from './names.js';
-import { nodes } from './nodes.js';
-import type { NodeFields } from './nodes.js';
+import { audit } from './models/audit.js';
+import type { AuditFields } from './models/audit.js';
+import { chains } from './models/chains.js';
+import type { ChainFields } from './models/chains.js';
+import { deployments } from './models/deployments.js';
+import type { DeploymentFields } from './models/deployments.js';
+import { names } from './models/names.js';
+import type { NameFields } from './models/names.js';
+import { nodes } from './models/nodes.js';
+import type { NodeFields } from './models/nodes.js';
 import type { ReadModel } from './read-model.js';
-import { upstreams } from './upstreams.js';
-import type { UpstreamFields } from './upstreams.js';
+import { upstreams } from './models/upstreams.js';
+import type { UpstreamFields } from './models/upstreams.js';
 
 /** Names the checkpoint and the pointer of the group. */
 export const groupName = 'read_models';

@@ -4,7 +4,7 @@
  * Implements `domain.md`, "Secrets in events"; deleting a data key shreds what was sealed with it.
  */
 import { limits } from '../kernel/limits.js';
-import { createBoundedMap } from './bounded-map.js';
+import { createBoundedMap } from '../kernel/bounded-map.js';
 import { newDataKey, newKeyId, unwrapDataKey, wrapDataKey } from './data-keys.js';
 import type { DataKeyStore } from './data-keys.js';
 import type { MasterKey } from './master-key.js';

@@ -10,9 +10,9 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
-import { addressKey } from './address-key.js';
-import { createBoundedMap } from './bounded-map.js';
-import type { BoundedMap } from './bounded-map.js';
+import { addressKey } from '../kernel/address-key.js';
+import { createBoundedMap } from '../kernel/bounded-map.js';
+import type { BoundedMap } from '../kernel/bounded-map.js';
 
 export type LoginOutcome = 'failed' | 'succeeded' | 'abandoned';
 

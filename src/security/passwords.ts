@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { limits } from '../kernel/limits.js';
-import { createGate } from './gate.js';
+import { createGate } from '../kernel/gate.js';
 
 export type HashResult = { readonly kind: 'hashed'; readonly phc: string } | { readonly kind: 'busy' };
 

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
-import { createBoundedMap } from './bounded-map.js';
+import { createBoundedMap } from '../kernel/bounded-map.js';
 import { tokenKeysFrom } from './service-identity.js';
 
 export interface TokenSubject {

@@ -17,8 +17,8 @@ import {
   SessionGrant,
   SessionOffer,
 } from '../../src/gen/svc/control/v1/session.js';
-import { snapshotPush, startAgentHouse } from '../support/agent-house.js';
-import type { AgentHouse } from '../support/agent-house.js';
+import { snapshotPush, startAgentHouse } from '../support/agent-fixture.js';
+import type { AgentHouse } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { oracleDecrypt, oracleEncrypt, oracleInitiate } from '../support/noise-oracle.js';
 import { configRequestOf, createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';

@@ -2,8 +2,8 @@
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import { snapshotPush, startAgentHouse } from '../support/agent-house.js';
-import type { AgentHouse } from '../support/agent-house.js';
+import { snapshotPush, startAgentHouse } from '../support/agent-fixture.js';
+import type { AgentHouse } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createRawAgent, heartbeatOf } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { AccountCommand } from '../../src/domain/accounts/user.js';
-import { userField } from '../../src/commands/accounts.js';
+import { userField } from '../../src/accounts/handlers.js';
 import { streams } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
-import type { AccountsInstance } from '../support/accounts-house.js';
-import { startAccounts } from '../support/accounts-house.js';
+import type { AccountsInstance } from '../support/accounts-fixture.js';
+import { startAccounts } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandHouse } from '../support/command-house.js';
-import { actor, createCommandHouse, refusalOf } from '../support/command-house.js';
-import { until } from '../support/delivery-house.js';
+import type { CommandHouse } from '../support/command-fixture.js';
+import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import { until } from '../support/delivery-fixture.js';
 
 const password = 'correct horse battery';
 const wrong = 'wrong horse battery';

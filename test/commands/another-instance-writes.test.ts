@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import type { EventMetadata } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
-import type { CommandHouse, FleetGateway } from '../support/command-house.js';
-import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
+import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
+import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
 import { after } from '../support/scripted-event-store.js';
 

@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FactRecorder } from '../../src/commands/port.js';
 import { createFactRecorder, setFactRetention } from '../../src/commands/facts.js';
-import type { AgentEvent } from '../../src/domain/agents.js';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import { agentShards, agentsStream, streams } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import { eventBytes } from '../../src/storage/append-limits.js';
-import type { CommandHouse } from '../support/command-house.js';
-import { actor, createCommandHouse, refusalOf } from '../support/command-house.js';
+import type { CommandHouse } from '../support/command-fixture.js';
+import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
 
 let house: CommandHouse;

@@ -2,14 +2,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { initialPasswordFile } from '../../src/commands/first-admin.js';
+import { initialPasswordFile } from '../../src/start/first-admin.js';
 import { streams } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
-import type { AccountsInstance } from '../support/accounts-house.js';
-import { startAccounts } from '../support/accounts-house.js';
+import type { AccountsInstance } from '../support/accounts-fixture.js';
+import { startAccounts } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandHouse } from '../support/command-house.js';
-import { createCommandHouse, refusalOf } from '../support/command-house.js';
+import type { CommandHouse } from '../support/command-fixture.js';
+import { createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { answerLost } from '../support/scripted-event-store.js';
 
 let house: CommandHouse;

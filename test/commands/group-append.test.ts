@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import type { CommandHouse, FleetGateway } from '../support/command-house.js';
-import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
+import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
+import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed, updateNode } from '../support/fleet.js';
 import { after, unavailable } from '../support/scripted-event-store.js';
 

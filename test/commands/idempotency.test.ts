@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { IdempotencyMark } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
-import type { CommandHouse, FleetGateway } from '../support/command-house.js';
-import { bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
+import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
+import { bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed } from '../support/fleet.js';
 import { answerLost, notWritten } from '../support/scripted-event-store.js';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataKeyStore } from '../../src/commands/data-keys.js';
+import { openDataKeyStore } from '../../src/start/data-keys.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
-import type { SealedSecret } from '../../src/domain/sealed.js';
+import type { SealedSecret } from '../../src/domain/resource/sealed.js';
 import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/kernel/control-psk.js';
 import { streams } from '../../src/kernel/event.js';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -13,10 +13,10 @@ import { importX25519Private } from '../../src/kernel/x25519.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { openVerifier } from '../../src/security/psk.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
-import { openHouseKeyring } from '../support/accounts-house.js';
+import { openHouseKeyring } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandHouse, FleetGateway } from '../support/command-house.js';
-import { actor, createCommandHouse, refusalOf } from '../support/command-house.js';
+import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
+import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { notWritten, unavailable } from '../support/scripted-event-store.js';
 
 let house: CommandHouse;

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataKeyStore } from '../../src/commands/data-keys.js';
+import { openDataKeyStore } from '../../src/start/data-keys.js';
 import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
 import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import type { CommandHouse, FleetGateway } from '../support/command-house.js';
-import { actor, createCommandHouse, refusalOf } from '../support/command-house.js';
+import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
+import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { createNode, hop, nodeId } from '../support/fleet.js';
 
 let house: CommandHouse;

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataKeyStore } from '../../src/commands/data-keys.js';
-import type { ServiceIdentity } from '../../src/commands/service-identity.js';
-import { ensureServiceIdentity, WrongMasterKeyError } from '../../src/commands/service-identity.js';
+import { openDataKeyStore } from '../../src/start/data-keys.js';
+import type { ServiceIdentity } from '../../src/start/service-identity.js';
+import { ensureServiceIdentity, WrongMasterKeyError } from '../../src/start/service-identity.js';
 import { streams } from '../../src/kernel/event.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { serviceIdentityFrom, tokenKeysFrom } from '../../src/security/service-identity.js';
-import { openHouseKeyring } from '../support/accounts-house.js';
-import type { CommandHouse } from '../support/command-house.js';
-import { createCommandHouse, refusalOf } from '../support/command-house.js';
+import { openHouseKeyring } from '../support/accounts-fixture.js';
+import type { CommandHouse } from '../support/command-fixture.js';
+import { createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
 import { clearTextIn } from '../support/clear-text.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import type { CommandHouse, FleetGateway } from '../support/command-house.js';
-import { bytesOf, createCommandHouse, refusalOf } from '../support/command-house.js';
+import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
+import { bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import {
   createChain,
   createNode,

@@ -9,8 +9,8 @@ import type { DeliveryState } from '../../src/delivery/port.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { streams } from '../../src/kernel/event.js';
-import { createDeliveryHouse, decoded, openSession, snapshotOf, until } from '../support/delivery-house.js';
-import type { DeliveryHouse } from '../support/delivery-house.js';
+import { createDeliveryHouse, decoded, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import type { DeliveryHouse } from '../support/delivery-fixture.js';
 
 const newer = compilerVersion + 1;
 /** The compiler of the newer release: the same fleet gives another output. */

@@ -7,8 +7,8 @@ import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { EventStore, FoldCheckpoint, SubscribeOptions } from '../../src/storage/event-store.js';
-import { createDeliveryHouse, openSession, snapshotOf, until } from '../support/delivery-house.js';
-import type { DeliveryHouse } from '../support/delivery-house.js';
+import { createDeliveryHouse, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import type { DeliveryHouse } from '../support/delivery-fixture.js';
 
 let house: DeliveryHouse;
 beforeEach(async () => {

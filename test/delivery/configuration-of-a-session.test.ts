@@ -2,10 +2,17 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { keptSnapshots } from '../../src/delivery/kept.js';
+import { keptSnapshots } from '../../src/delivery/last-good.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
-import { decoded, createDeliveryHouse, noChecksum, openSession, snapshotOf, until } from '../support/delivery-house.js';
-import type { DeliveryHouse } from '../support/delivery-house.js';
+import {
+  decoded,
+  createDeliveryHouse,
+  noChecksum,
+  openSession,
+  snapshotOf,
+  until,
+} from '../support/delivery-fixture.js';
+import type { DeliveryHouse } from '../support/delivery-fixture.js';
 
 let house: DeliveryHouse;
 beforeEach(async () => {

@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { createSnapshotCache } from '../../src/delivery/cache.js';
 import { encodeSnapshot } from '../../src/delivery/encode.js';
 import { openSecrets, openerOf } from '../../src/delivery/secrets.js';
-import { shownSnapshotJson } from '../../src/delivery/shown.js';
-import type { NodeSnapshot } from '../../src/domain/compile/snapshot.js';
+import { shownSnapshotJson } from '../../src/delivery/snapshot-json.js';
+import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { createKeyring } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
-import { decoded } from '../support/delivery-house.js';
+import { decoded } from '../support/delivery-fixture.js';
 import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
 
 const profile = { payload: 'TCP', outer: 'TCP', security: 'RAW' } as const;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFanOut } from '../../src/delivery/fan-out.js';
 import { limits } from '../../src/kernel/limits.js';
-import { createDeliveryHouse, openSession, until } from '../support/delivery-house.js';
+import { createDeliveryHouse, openSession, until } from '../support/delivery-fixture.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -10,8 +10,8 @@ import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
-import { createDeliveryHouse, openSession, snapshotOf, until } from '../support/delivery-house.js';
-import type { DeliveryHouse, TestSession } from '../support/delivery-house.js';
+import { createDeliveryHouse, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import type { DeliveryHouse, TestSession } from '../support/delivery-fixture.js';
 
 const nodes = ['n1', 'n2', 'n3'] as const;
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
-import type { RefusalCode } from '../../src/domain/refusal.js';
+import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';

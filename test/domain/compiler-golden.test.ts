@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import type { NodeSnapshot } from '../../src/domain/compile/snapshot.js';
+import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { canonicalJson } from '../../src/kernel/json.js';

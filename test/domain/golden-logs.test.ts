@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { applyAccounts, emptyAccounts } from '../../src/domain/accounts/accounts.js';
 import { chainStatus } from '../../src/domain/chain/status.js';
 import { generationOf } from '../../src/domain/fleet/fleet.js';
-import { agentEvent, readCommand, readEvent, schemaVersions, signinEvent } from '../../src/domain/upcast.js';
+import { agentEvent, readCommand, readEvent, schemaVersions, signinEvent } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { foldOf } from '../support/fleet.js';

@@ -1,6 +1,6 @@
 /** Keys of the last 24 hours, folded from the log (`rest.md`, `Idempotency-Key`). */
 import { describe, expect, it } from 'vitest';
-import { acceptedKey } from '../../src/domain/fleet/idempotency.js';
+import { acceptedKey } from '../../src/domain/aggregate/idempotency.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import * as f from '../support/fleet.js';

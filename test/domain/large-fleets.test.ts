@@ -10,7 +10,7 @@ import { oversizedSnapshot } from '../../src/domain/fleet/decide.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { Table } from '../../src/domain/journal.js';
+import type { Table } from '../../src/domain/aggregate/journal.js';
 import { dumpIndexes } from '../support/fleet-dump.js';
 import * as f from '../support/fleet.js';
 

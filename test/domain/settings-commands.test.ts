@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { generationOf } from '../../src/domain/fleet/fleet.js';
-import type { RefusalCode } from '../../src/domain/refusal.js';
+import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import { effectiveMultiplex, offlineAfterSeconds } from '../../src/domain/settings/settings.js';
 import * as f from '../support/fleet.js';
 

@@ -1,8 +1,8 @@
 /** An event of a type or schema that this release does not know is never skipped, and named (`domain.md`). */
 import { describe, expect, it } from 'vitest';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import { UnknownEventError } from '../../src/domain/unknown-event.js';
-import { fleetEvent, readCommand, readEvent } from '../../src/domain/upcast.js';
+import { UnknownEventError } from '../../src/domain/log/unknown-event.js';
+import { fleetEvent, readCommand, readEvent } from '../../src/domain/log/upcast.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 

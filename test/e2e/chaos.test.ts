@@ -17,7 +17,7 @@ import { prepareService } from '../../scripts/stack/service.js';
 import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { checkReadModels } from '../../src/projections/check.js';
+import { checkReadModels } from '../../src/projections/rebuild/check.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { openStores } from '../../src/storage/open-stores.js';
 import type { OpenStores } from '../../src/storage/open-stores.js';

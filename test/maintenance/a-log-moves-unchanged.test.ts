@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-marker.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
-import { keptSnapshots } from '../../src/delivery/kept.js';
+import { keptSnapshots } from '../../src/delivery/last-good.js';
 import { factRetentions } from '../../src/commands/facts.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
 import { hostileEventStore } from '../support/hostile.js';

@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { checkReadModels } from '../../src/projections/check.js';
-import type { CheckOptions } from '../../src/projections/check.js';
+import { checkReadModels } from '../../src/projections/rebuild/check.js';
+import type { CheckOptions } from '../../src/projections/rebuild/check.js';
 import { openCollections, groupVersion, readModels } from '../../src/projections/read-models.js';
-import { rebuildReadModels } from '../../src/projections/rebuild.js';
+import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import type { Collection } from '../../src/storage/read-store.js';
 import { appendFacts } from '../support/installations.js';
 import { append, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';

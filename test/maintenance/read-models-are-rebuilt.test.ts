@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { placeOf, readLayoutRecord } from '../../src/projections/layout.js';
+import { placeOf, readLayoutRecord } from '../../src/projections/rebuild/layout.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
-import { rebuildReadModels } from '../../src/projections/rebuild.js';
-import type { RebuildOptions } from '../../src/projections/rebuild.js';
+import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
+import type { RebuildOptions } from '../../src/projections/rebuild/rebuild.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { appendFacts } from '../support/installations.js';
 import { append, dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';

@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { nodes } from '../../src/projections/nodes.js';
+import { nodes } from '../../src/projections/models/nodes.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, readModels } from '../../src/projections/read-models.js';
 import { eventually } from '../support/eventually.js';

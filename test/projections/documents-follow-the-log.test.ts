@@ -1,14 +1,14 @@
 /** The documents are what the log says: the fleet's fold for resources, a second opinion for facts, whatever the order of work. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AgentEvent } from '../../src/domain/agents.js';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { emptyFleet, generationOf } from '../../src/domain/fleet/fleet.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { applyCommands } from '../../src/projections/apply.js';
-import { openParking } from '../../src/projections/parked.js';
+import { applyCommands } from '../../src/projections/engine/apply.js';
+import { openParking } from '../../src/projections/engine/parked.js';
 import type { Deployment, NodeAgentFacts } from '../../src/projections/port.js';
 import { openCollections, readModels } from '../../src/projections/read-models.js';
 import { asRecorded, dump, fleetAfter, openReadSide, randomLog } from '../support/read-side.js';

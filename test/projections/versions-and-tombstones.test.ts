@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { nodes } from '../../src/projections/nodes.js';
+import { nodes } from '../../src/projections/models/nodes.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
-import { createPurge } from '../../src/projections/tombstones.js';
+import { createPurge } from '../../src/projections/engine/tombstones.js';
 import { append, dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
 

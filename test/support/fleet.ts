@@ -10,10 +10,10 @@ import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js'
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { NodeCommand } from '../../src/domain/node/node.js';
-import type { Refusal, RefusalCode } from '../../src/domain/refusal.js';
-import type { SealedSecret } from '../../src/domain/sealed.js';
+import type { Refusal, RefusalCode } from '../../src/domain/resource/refusal.js';
+import type { SealedSecret } from '../../src/domain/resource/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
-import { readCommand, schemaVersions } from '../../src/domain/upcast.js';
+import { readCommand, schemaVersions } from '../../src/domain/log/upcast.js';
 import type { UpstreamCommand } from '../../src/domain/upstream/upstream.js';
 import type { IdempotencyMark, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';

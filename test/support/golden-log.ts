@@ -1,9 +1,9 @@
 /** A log with every event type that this release writes, in all streams; what the golden log of a release is made from. */
 import type { AccountEvent } from '../../src/domain/accounts/user.js';
-import type { AgentEvent, SigninEvent } from '../../src/domain/agents.js';
+import type { AgentEvent, SigninEvent } from '../../src/domain/agents/facts.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
-import type { ServiceEvent } from '../../src/domain/service-identity.js';
-import { schemaVersions } from '../../src/domain/upcast.js';
+import type { ServiceEvent } from '../../src/domain/service/identity.js';
+import { schemaVersions } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { agentsStream, streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';

@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { Leases, ReadStore } from '../../src/storage/read-store.js';
-import { liveInstances, startInstanceLease } from '../../src/telemetry/instance.js';
+import { liveInstances, startInstanceLease } from '../../src/cluster/instance-lease.js';
 import type { PresenceFacts } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import type { TelemetryService } from '../../src/telemetry/telemetry.js';

@@ -1,6 +1,6 @@
 /** Folds a user's events into its state; pure. */
 import { unreachable } from '../../kernel/errors.js';
-import { born, touched } from '../meta.js';
+import { born, touched } from '../resource/meta.js';
 import type { AccountEvent, UserState } from './user.js';
 
 /** The user after one event. */

@@ -2,10 +2,10 @@
  * A user account: state, events, commands of the stream `svc-accounts`. Implements `rest.md`, Authentication and roles.
  * E-mail and display name are sealed under a key of the user, so that deleting the key forgets the person.
  */
-import type { FieldChange } from '../change.js';
-import type { ResourceMeta } from '../meta.js';
+import type { FieldChange } from '../resource/change.js';
+import type { ResourceMeta } from '../resource/meta.js';
 import type { IfMatch } from '../node/node.js';
-import type { SealedSecret } from '../sealed.js';
+import type { SealedSecret } from '../resource/sealed.js';
 
 export type Role = 'admin' | 'operator' | 'viewer';
 

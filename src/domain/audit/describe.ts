@@ -7,10 +7,10 @@ import { streams } from '../../kernel/event.js';
 import { unreachable } from '../../kernel/errors.js';
 import type { Json } from '../../kernel/json.js';
 import type { AccountEvent } from '../accounts/user.js';
-import type { SigninEvent } from '../agents.js';
-import type { Changes } from '../change.js';
+import type { SigninEvent } from '../agents/facts.js';
+import type { Changes } from '../resource/change.js';
 import type { FleetEvent } from '../fleet/events.js';
-import { accountEvent, fleetEvent, signinEvent } from '../upcast.js';
+import { accountEvent, fleetEvent, signinEvent } from '../log/upcast.js';
 
 export interface AuditChange {
   readonly path: string;

@@ -2,8 +2,8 @@
  * An L4 chain: traffic enters at `hops[0]` and leaves the last hop for the target. State, events, commands.
  * Snapshots come from the deployed definition, edits change the current one. Implements `domain.md`, L4 chain.
  */
-import type { Changes, FieldChange } from '../change.js';
-import type { ResourceMeta } from '../meta.js';
+import type { Changes, FieldChange } from '../resource/change.js';
+import type { ResourceMeta } from '../resource/meta.js';
 import type { IfMatch } from '../node/node.js';
 import type { UpstreamTls } from '../upstream/upstream.js';
 

@@ -1,15 +1,15 @@
 /** Decides commands about chains against the fleet; pure. Implements `domain.md`, Edit and deploy. */
 import { ok } from '../../kernel/result.js';
 import { unreachable } from '../../kernel/errors.js';
-import { changesOf, withChanges } from '../change.js';
+import { changesOf, withChanges } from '../resource/change.js';
 import type { Fleet } from '../fleet/fleet.js';
-import { versionMismatch } from '../if-match.js';
+import { versionMismatch } from '../resource/if-match.js';
 import { claimsOfChain } from '../listeners/claims.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
-import { nameKey } from '../names.js';
+import { nameKey } from '../resource/names.js';
 import { dialAddress } from '../node/evolve.js';
-import type { Decision, Refusal } from '../refusal.js';
-import { refuse } from '../refusal.js';
+import type { Decision, Refusal } from '../resource/refusal.js';
+import { refuse } from '../resource/refusal.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
 import { definitionProblem } from './definition.js';
 import { definitionOf, nodesOf, upstreamOf } from './status.js';

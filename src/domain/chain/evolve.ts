@@ -1,7 +1,7 @@
 /** Folds a chain's events into its state; pure, used by the fleet and by the read model alike. */
 import { unreachable } from '../../kernel/errors.js';
-import { withChanges } from '../change.js';
-import { born, touched } from '../meta.js';
+import { withChanges } from '../resource/change.js';
+import { born, touched } from '../resource/meta.js';
 import type { ChainEvent, ChainState } from './chain.js';
 
 /** The chain after one event; undefined once deleted. `commandId` becomes the deployment's id. */

@@ -5,7 +5,7 @@ import type { Fleet } from '../fleet/fleet.js';
 import { hostPort } from '../listeners/address.js';
 import { dialAddress } from '../node/evolve.js';
 import type { UpstreamState } from '../upstream/upstream.js';
-import type { Outbound, TcpProxyRule, TransportProfile, UdpRule, UpstreamCluster } from './snapshot.js';
+import type { Outbound, TcpProxyRule, TransportProfile, UdpRule, UpstreamCluster } from '../snapshot/snapshot.js';
 
 export interface ChainRules {
   readonly tcp: readonly TcpProxyRule[];

@@ -6,7 +6,7 @@ import { generationOf } from '../fleet/fleet.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { effectiveMultiplex } from '../settings/settings.js';
 import { chainRulesOn } from './chain-rules.js';
-import type { NodeSnapshot, TcpProxyRule, UdpRule, UpstreamCluster } from './snapshot.js';
+import type { NodeSnapshot, TcpProxyRule, UdpRule, UpstreamCluster } from '../snapshot/snapshot.js';
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 

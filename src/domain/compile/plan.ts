@@ -8,7 +8,7 @@ import { nodesOf } from '../chain/status.js';
 import { applyCommand } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { compileNode } from './compile-node.js';
-import type { NodeSnapshot } from './snapshot.js';
+import type { NodeSnapshot } from '../snapshot/snapshot.js';
 
 export interface DeployPlan {
   readonly nodes: readonly {

@@ -8,18 +8,18 @@ import { affectedNodes } from '../compile/affected.js';
 import type { ChainEvent, ChainState } from '../chain/chain.js';
 import { evolveChain } from '../chain/evolve.js';
 import { definitionsOf, nodesOf, upstreamOf } from '../chain/status.js';
-import type { Index } from '../journal.js';
+import type { Index } from '../aggregate/journal.js';
 import type { Claim } from '../listeners/claims.js';
 import { chainOwner, claimsOfChain } from '../listeners/claims.js';
-import { nameKey } from '../names.js';
+import { nameKey } from '../resource/names.js';
 import type { NodeEvent } from '../node/node.js';
 import { evolveNode } from '../node/evolve.js';
 import { evolveSettings, withoutNode } from '../settings/evolve.js';
-import { fleetEvent } from '../upcast.js';
+import { fleetEvent } from '../log/upcast.js';
 import type { UpstreamEvent } from '../upstream/upstream.js';
 import { evolveUpstream } from '../upstream/evolve.js';
 import type { Fleet } from './fleet.js';
-import { rememberKey } from './idempotency.js';
+import { rememberKey } from '../aggregate/idempotency.js';
 import { resourceOf } from './resource.js';
 
 /**

@@ -4,15 +4,15 @@
  */
 import { canonicalJson } from '../../kernel/json.js';
 import type { ChainState } from '../chain/chain.js';
-import { nameKey } from '../names.js';
+import { nameKey } from '../resource/names.js';
 import type { NodeState } from '../node/node.js';
 import type { SettingsState } from '../settings/settings.js';
 import type { UpstreamState } from '../upstream/upstream.js';
 import { indexChain } from './apply.js';
 import type { Fleet } from './fleet.js';
 import { emptyFleet } from './fleet.js';
-import type { AcceptedKey } from './idempotency.js';
-import { putKey } from './idempotency.js';
+import type { AcceptedKey } from '../aggregate/idempotency.js';
+import { putKey } from '../aggregate/idempotency.js';
 
 /** Raised whenever the fold's state or meaning changes: an older checkpoint is then thrown away and the log replayed. */
 export const foldVersion = 1;

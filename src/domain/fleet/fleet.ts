@@ -3,16 +3,16 @@
  * Holds state and indexes, decides nothing. Implements `domain.md`, "One consistency boundary" and "Generation".
  */
 import type { ChainState } from '../chain/chain.js';
-import type { Cell, Index, Journal, Table } from '../journal.js';
-import { createCell, createIndex, createJournal, createTable } from '../journal.js';
+import type { Cell, Index, Journal, Table } from '../aggregate/journal.js';
+import { createCell, createIndex, createJournal, createTable } from '../aggregate/journal.js';
 import type { ClaimIndex } from '../listeners/claims.js';
 import { createClaimIndex } from '../listeners/claims.js';
 import type { NodeState } from '../node/node.js';
 import type { SettingsState } from '../settings/settings.js';
 import { defaultSettings } from '../settings/settings.js';
 import type { UpstreamState } from '../upstream/upstream.js';
-import type { IdempotencyTable } from './idempotency.js';
-import { createIdempotencyTable } from './idempotency.js';
+import type { IdempotencyTable } from '../aggregate/idempotency.js';
+import { createIdempotencyTable } from '../aggregate/idempotency.js';
 
 export interface Fleet {
   readonly journal: Journal;

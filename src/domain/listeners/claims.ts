@@ -4,8 +4,8 @@
  */
 import type { ChainState, Hop, Payload } from '../chain/chain.js';
 import { definitionsOf } from '../chain/status.js';
-import type { Index, Journal } from '../journal.js';
-import { createIndex } from '../journal.js';
+import type { Index, Journal } from '../aggregate/journal.js';
+import { createIndex } from '../aggregate/journal.js';
 
 /**
  * Routes of one family share a key under one rule: `names` and `local_key` when their values are distinct, `raw` not

@@ -2,17 +2,17 @@
 import { ok } from '../../kernel/result.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import type { Changes } from '../change.js';
-import { changesOf } from '../change.js';
+import type { Changes } from '../resource/change.js';
+import { changesOf } from '../resource/change.js';
 import { liveDiallers } from '../compile/affected.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { generationOf } from '../fleet/fleet.js';
-import { versionMismatch } from '../if-match.js';
+import { versionMismatch } from '../resource/if-match.js';
 import { chainOwner } from '../listeners/claims.js';
 import { describeOwners } from '../listeners/collisions.js';
-import { nameKey } from '../names.js';
-import type { Decision, Refusal } from '../refusal.js';
-import { refuse } from '../refusal.js';
+import { nameKey } from '../resource/names.js';
+import type { Decision, Refusal } from '../resource/refusal.js';
+import { refuse } from '../resource/refusal.js';
 import { dialAddress, labelChanges, unexpired } from './evolve.js';
 import type { NodeCommand, NodeEvent, NodeState } from './node.js';
 

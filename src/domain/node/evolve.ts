@@ -1,8 +1,8 @@
 /** Folds a node's events into its state; pure, used by the fleet and by the read model alike. */
 import { unreachable } from '../../kernel/errors.js';
-import type { Changes } from '../change.js';
-import { withChanges } from '../change.js';
-import { born, touched } from '../meta.js';
+import type { Changes } from '../resource/change.js';
+import { withChanges } from '../resource/change.js';
+import { born, touched } from '../resource/meta.js';
 import type { AgentCommand, Labels, NodeEvent, NodeState } from './node.js';
 
 const labelPrefix = 'labels.';

@@ -2,9 +2,9 @@
  * A gateway node as operators describe it: state, events, commands. Not its telemetry and not what its agent did
  * (streams `svc-agents-*`). Implements `rest.md` (Nodes) and `domain.md` (Generation).
  */
-import type { Changes, FieldChange } from '../change.js';
-import type { ResourceMeta } from '../meta.js';
-import type { SealedSecret } from '../sealed.js';
+import type { Changes, FieldChange } from '../resource/change.js';
+import type { ResourceMeta } from '../resource/meta.js';
+import type { SealedSecret } from '../resource/sealed.js';
 
 export type Labels = { readonly [key: string]: string };
 

@@ -1,6 +1,6 @@
 /** Folds settings events; pure. A change of an override is the field `nodes.<id>`, null for none. */
-import type { Changes } from '../change.js';
-import { withChanges } from '../change.js';
+import type { Changes } from '../resource/change.js';
+import { withChanges } from '../resource/change.js';
 import type { MultiplexOverride } from '../node/node.js';
 import type { SettingsEvent, SettingsState } from './settings.js';
 

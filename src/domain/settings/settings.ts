@@ -2,7 +2,7 @@
  * Connectivity settings: multiplexing of nodes and the intervals told to agents. One per installation.
  * Implements `configuration.md` ("Settable over REST") and `rest.md`, Connectivity settings.
  */
-import type { Changes } from '../change.js';
+import type { Changes } from '../resource/change.js';
 import type { IfMatch, MultiplexOverride } from '../node/node.js';
 
 export interface SettingsState {

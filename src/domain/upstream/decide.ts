@@ -1,14 +1,14 @@
 /** Decides commands about upstreams against the fleet; pure. */
 import { ok } from '../../kernel/result.js';
 import { unreachable } from '../../kernel/errors.js';
-import { changesOf } from '../change.js';
+import { changesOf } from '../resource/change.js';
 import { definitionsOf, upstreamOf } from '../chain/status.js';
 import type { Fleet } from '../fleet/fleet.js';
-import { versionMismatch } from '../if-match.js';
+import { versionMismatch } from '../resource/if-match.js';
 import { describeOwners } from '../listeners/collisions.js';
-import { nameKey } from '../names.js';
-import type { Decision } from '../refusal.js';
-import { refuse } from '../refusal.js';
+import { nameKey } from '../resource/names.js';
+import type { Decision } from '../resource/refusal.js';
+import { refuse } from '../resource/refusal.js';
 import type { UpstreamCommand, UpstreamEvent } from './upstream.js';
 
 export function decideUpstream(fleet: Fleet, command: UpstreamCommand): Decision<UpstreamEvent> {

@@ -1,8 +1,8 @@
 /**
  * An L4 upstream: where chains end. State, events, commands. Implements `rest.md`, L4 upstreams.
  */
-import type { Changes } from '../change.js';
-import type { ResourceMeta } from '../meta.js';
+import type { Changes } from '../resource/change.js';
+import type { ResourceMeta } from '../resource/meta.js';
 import type { IfMatch } from '../node/node.js';
 
 export interface UpstreamTls {

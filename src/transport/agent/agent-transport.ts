@@ -13,7 +13,7 @@ import { importX25519Private } from '../../noise/keys.js';
 import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
-import type { MetricSource } from '../../telemetry/metrics.js';
+import type { MetricSource } from '../../operations/metrics.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import { createAddressBudget } from './admission/address-budget.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';

@@ -1,5 +1,5 @@
 /** What the transport counts, and the same as sources of `/metrics`. Numbers only; no name of a node. */
-import type { MetricSource } from '../../telemetry/metrics.js';
+import type { MetricSource } from '../../operations/metrics.js';
 
 export interface Counters {
   /** By outcome: `ok`, or why it was refused. */

@@ -4,7 +4,7 @@ import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import { limits } from '../../kernel/limits.js';
 import type { AgentCommandName } from '../../delivery/port.js';
-import type { Told } from './told.js';
+import type { Told } from './agent-intervals.js';
 
 const commandValues: { readonly [name in AgentCommandName]: Command } = {
   RELOAD_CONFIG: Command.RELOAD_CONFIG,

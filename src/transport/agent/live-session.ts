@@ -18,19 +18,19 @@ import type { PendingSession } from './admission/pending-table.js';
 import type { AgentConnection, AgentStream } from './agent-stream.js';
 import { countIn } from './counters.js';
 import type { Counters } from './counters.js';
-import { jittered } from './ends.js';
-import type { End } from './ends.js';
+import { jittered } from './close-reasons.js';
+import type { End } from './close-reasons.js';
 import type { Frame } from './frame.js';
 import { heartbeatResponse } from './heartbeat-response.js';
 import { createInbound } from './inbound.js';
 import type { Inbound } from './inbound.js';
-import { createLane } from './lane.js';
+import { createLane } from './serial-queue.js';
 import { createOutbox } from './outbox.js';
 import { startState, step } from './session.js';
 import type { SessionInput, SessionOutput, SessionState } from './session.js';
 import { heartbeatFacts, metricsFacts } from './telemetry-facts.js';
-import { toldBy } from './told.js';
-import type { Told } from './told.js';
+import { toldBy } from './agent-intervals.js';
+import type { Told } from './agent-intervals.js';
 
 export interface LiveSessionDeps {
   readonly delivery: Pick<Delivery, 'attach' | 'settings'>;

@@ -16,7 +16,7 @@ import type { Logger } from '../../kernel/logger.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import { noteSuperseded, recentSupersedings } from './duplicates.js';
 import type { Supersedings } from './duplicates.js';
-import type { End } from './ends.js';
+import type { End } from './close-reasons.js';
 import type { LiveSession } from './live-session.js';
 
 export interface NodeSessionsDeps {

@@ -29,7 +29,7 @@ import type { ReplayCache } from './admission/replay-cache.js';
 import type { AgentConnection } from './agent-stream.js';
 import { createDecoy } from './decoy.js';
 import type { OpenAnswer } from './grpc-server.js';
-import { toldBy } from './told.js';
+import { toldBy } from './agent-intervals.js';
 import { checkShape } from './wire-scan.js';
 
 export type SealedVerifier = NonNullable<ReturnType<Delivery['verifier']>>;

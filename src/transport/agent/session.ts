@@ -14,10 +14,10 @@ import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { readAgentPayload } from './agent-payload.js';
 import type { AgentMessage } from './agent-payload.js';
-import { ends } from './ends.js';
-import type { End } from './ends.js';
+import { ends } from './close-reasons.js';
+import type { End } from './close-reasons.js';
 import type { InboundFailure } from './inbound.js';
-import type { Told } from './told.js';
+import type { Told } from './agent-intervals.js';
 
 /** All times are monotonic milliseconds. */
 export interface OpenState {

@@ -6,7 +6,7 @@ import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import { applyCommand } from '../../../src/domain/fleet/apply.js';
 import type { Fleet } from '../../../src/domain/fleet/fleet.js';
 import { emptyFleet, generationOf } from '../../../src/domain/fleet/fleet.js';
-import { readCommand } from '../../../src/domain/upcast.js';
+import { readCommand } from '../../../src/domain/log/upcast.js';
 import type { RecordedCommand } from '../../../src/kernel/event.js';
 import { lastEvent, streams } from '../../../src/kernel/event.js';
 import { canonicalJson } from '../../../src/kernel/json.js';

@@ -5,8 +5,8 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
-import { addressKey } from '../../../security/address-key.js';
-import { createBoundedMap } from '../../../security/bounded-map.js';
+import { addressKey } from '../../../kernel/address-key.js';
+import { createBoundedMap } from '../../../kernel/bounded-map.js';
 import { createLine } from './line.js';
 import type { Line } from './line.js';
 import { createTokenBucket } from './token-bucket.js';

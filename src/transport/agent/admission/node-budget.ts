@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
-import { createBoundedMap } from '../../../security/bounded-map.js';
+import { createBoundedMap } from '../../../kernel/bounded-map.js';
 import { createTokenBucket } from './token-bucket.js';
 import type { TokenBucket } from './token-bucket.js';
 

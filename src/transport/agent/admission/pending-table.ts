@@ -5,7 +5,7 @@
 import { limits } from '../../../kernel/limits.js';
 import type { NoiseSession } from '../../../noise/handshake.js';
 import type { AgentConnection } from '../agent-stream.js';
-import type { Told } from '../told.js';
+import type { Told } from '../agent-intervals.js';
 
 export interface PendingSession {
   readonly nodeId: string;

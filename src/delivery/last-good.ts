@@ -1,0 +1,136 @@
+/**
+ * The exact bytes of the last generation that each node applied, sealed, in the read store: what a node gets back when
+ * it rejects a newer one, for the output of an earlier compiler can't be compiled again.
+ * Implements `agent-protocol.md`, Configuration ("from the exact sealed bytes kept of it").
+ */
+import { streams } from '../kernel/event.js';
+import { createKeyedBatch } from '../kernel/keyed-batch.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import { errorText } from '../kernel/errors.js';
+import { createBoundedMap } from '../kernel/bounded-map.js';
+import type { Keyring } from '../security/keyring.js';
+import type { SealContext } from '../security/sealing.js';
+import { keyIdOfBytes } from '../security/sealing.js';
+import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
+import { stampOf } from './cache.js';
+import type { SnapshotPush } from './port.js';
+import type { Stamp } from './target.js';
+
+export const keptSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1, indexes: [] };
+
+type KeptFields = {
+  readonly generation: number;
+  /** Lower-case hex. */
+  readonly checksum: string;
+  readonly sealed: Uint8Array;
+};
+
+export interface KeptSnapshots {
+  /** Which snapshot is kept of a node, or undefined for none. @throws ServiceError `unavailable` */
+  stamp(nodeId: string): Promise<Stamp | undefined>;
+  /** The snapshot itself; undefined when it is not that one any more or can't be opened. */
+  load(nodeId: string, stamp: Stamp): Promise<SnapshotPush | undefined>;
+  /** Keeps a snapshot that the node has applied, in place of the one before. Never waits. */
+  keep(nodeId: string, push: SnapshotPush): void;
+  /** Deletes what is kept of a deleted node, and the key that it was sealed with. */
+  forget(nodeId: string): Promise<void>;
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface KeptSnapshotsDeps {
+  readonly readStore: ReadStore;
+  readonly keyring: Pick<Keyring, 'createKey' | 'sealBytes' | 'openBytes' | 'shred'>;
+  readonly logger: Logger;
+}
+
+export async function openKeptSnapshots(deps: KeptSnapshotsDeps): Promise<KeptSnapshots> {
+  const { keyring, logger } = deps;
+  const collection: Collection<KeptFields> = await deps.readStore.collection<KeptFields>(keptSnapshots);
+  const keyIds = createBoundedMap<string, string>(limits.delivery.rememberedNodes);
+
+  /** The generation is part of the context, so an older snapshot can't be put in the place of a newer one. */
+  const context = (nodeId: string, generation: number): SealContext => ({
+    stream: streams.fleet,
+    resourceId: nodeId,
+    field: `kept_snapshot/${generation}`,
+  });
+
+  const keyIdOf = async (nodeId: string): Promise<string> => {
+    const known = keyIds.get(nodeId) ?? (await readDocument(nodeId), keyIds.get(nodeId));
+    if (known !== undefined) return known;
+    const keyId = await keyring.createKey(nodeId);
+    keyIds.set(nodeId, keyId);
+    return keyId;
+  };
+
+  const readDocument = async (nodeId: string): Promise<KeptFields | undefined> => {
+    const fields = (await collection.get(nodeId))?.fields;
+    const keyId = fields === undefined ? undefined : keyIdOfBytes(fields.sealed);
+    if (keyId !== undefined) keyIds.set(nodeId, keyId);
+    return fields;
+  };
+
+  const sealed = async (nodeId: string, push: SnapshotPush): Promise<{ id: string; fields: KeptFields }> => {
+    const bytes = await keyring.sealBytes(push.payload, context(nodeId, push.generation), await keyIdOf(nodeId));
+    // Another key when the one named had been shredded meanwhile.
+    const keyId = keyIdOfBytes(bytes);
+    if (keyId !== undefined) keyIds.set(nodeId, keyId);
+    return { id: nodeId, fields: { ...stampOf(push), sealed: bytes } };
+  };
+
+  const batch = createKeyedBatch<SnapshotPush>({
+    everyMs: limits.delivery.keptBatchMs,
+    batchEntries: limits.delivery.keptBatchEntries,
+    batchWeight: limits.delivery.keptBatchBytes,
+    maxEntries: limits.delivery.rememberedNodes,
+    maxWeight: limits.delivery.keptWaitingBytes,
+    weigh: (push) => push.payload.length,
+    write: async (entries) => {
+      await collection.set(await Promise.all(entries.map(([nodeId, push]) => sealed(nodeId, push))));
+    },
+    onError: (error) => logger.warn({ error: errorText(error) }, 'applied snapshots could not be kept yet'),
+    onDropped: (nodeId) => logger.warn({ node_id: nodeId }, 'no room to keep the applied snapshot of the node'),
+    retryMinMs: limits.projections.retryMinMs,
+    retryMaxMs: limits.projections.retryMaxMs,
+    closeWithinMs: limits.shutdownMs,
+  });
+
+  return {
+    async stamp(nodeId) {
+      const waiting = batch.get(nodeId);
+      if (waiting !== undefined) return stampOf(waiting);
+      const fields = await readDocument(nodeId);
+      return fields === undefined ? undefined : { generation: fields.generation, checksum: fields.checksum };
+    },
+    async load(nodeId, stamp) {
+      const waiting = batch.get(nodeId);
+      if (waiting !== undefined) return stampOf(waiting).checksum === stamp.checksum ? waiting : undefined;
+      const fields = await readDocument(nodeId);
+      if (fields?.generation !== stamp.generation || fields.checksum !== stamp.checksum) return undefined;
+      const opened = await keyring.openBytes(fields.sealed, context(nodeId, stamp.generation));
+      if (opened.kind === 'opened') {
+        return {
+          generation: stamp.generation,
+          checksum: Buffer.from(stamp.checksum, 'hex'),
+          payload: opened.plaintext,
+        };
+      }
+      const reason = opened.kind === 'refused' ? opened.reason : opened.kind;
+      logger.error({ node_id: nodeId, generation: stamp.generation, reason }, 'a kept snapshot can not be opened');
+      return undefined;
+    },
+    keep: (nodeId, push) => batch.put(nodeId, push),
+    async forget(nodeId) {
+      batch.delete(nodeId);
+      await readDocument(nodeId);
+      const keyId = keyIds.get(nodeId);
+      await collection.remove([nodeId]);
+      if (keyId !== undefined) await keyring.shred(keyId);
+      keyIds.delete(nodeId);
+    },
+    flush: batch.flush,
+    close: batch.close,
+  };
+}

@@ -1,0 +1,29 @@
+/**
+ * Field changes with both values, so that an update event alone says how to undo it (`domain.md`, Commands and events).
+ */
+import type { Json } from '../../kernel/json.js';
+import { jsonEqual } from '../../kernel/json.js';
+
+export interface FieldChange<T = Json> {
+  readonly from: T;
+  readonly to: T;
+}
+
+/** Changes by field name; a label is the field `labels.<key>`, a settings override `nodes.<id>`. */
+export type Changes = { readonly [field: string]: FieldChange };
+
+/** What a partial update changes: absent fields stay, equal values are no change. */
+export function changesOf<S extends object>(state: S, update: { readonly [K in keyof S]?: S[K] | undefined }): Changes {
+  const changes: Record<string, FieldChange> = {};
+  for (const [field, to] of Object.entries(update)) {
+    if (to === undefined) continue;
+    const from = (state as Record<string, unknown>)[field] ?? null;
+    if (!jsonEqual(from, to)) changes[field] = { from: from as Json, to: to as Json };
+  }
+  return changes;
+}
+
+/** The state with the new values of top-level fields in it. */
+export function withChanges<S extends object>(state: S, changes: Changes): S {
+  return Object.assign({ ...state }, Object.fromEntries(Object.entries(changes).map(([field, { to }]) => [field, to])));
+}

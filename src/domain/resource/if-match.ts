@@ -1,0 +1,18 @@
+/** `If-Match` against a version (`rest.md`, Consistency). */
+import type { IfMatch } from '../node/node.js';
+import type { Refusal } from './refusal.js';
+
+/** The refusal when the version does not match; version 0 is a resource that was never saved. */
+export function versionMismatch(version: number, ifMatch: IfMatch): Refusal | undefined {
+  if (ifMatch === undefined) return undefined;
+  if (ifMatch === '*') {
+    return version > 0
+      ? undefined
+      : { code: 'precondition_failed', message: 'If-Match: * was sent and nothing has been saved here yet' };
+  }
+  if (ifMatch.includes(version)) return undefined;
+  return {
+    code: 'precondition_failed',
+    message: `If-Match: expected the current version "${version}", got ${ifMatch.map((v) => `"${v}"`).join(', ') || 'none'}`,
+  };
+}

@@ -1,0 +1,16 @@
+/** Why a command is refused: one code of the catalogue and one sentence that names the field or the other resource. */
+import type { Result } from '../../kernel/result.js';
+import { err } from '../../kernel/result.js';
+
+export type RefusalCode = 'invalid_request' | 'not_found' | 'precondition_failed' | 'conflict';
+
+export interface Refusal {
+  readonly code: RefusalCode;
+  readonly message: string;
+}
+
+export type Decision<E> = Result<readonly E[], Refusal>;
+
+export function refuse(code: RefusalCode, message: string): { readonly ok: false; readonly error: Refusal } {
+  return err({ code, message });
+}

@@ -1,0 +1,83 @@
+/**
+ * Folds a batch of whole commands into writes: pure, one entity at a time, each write guarded by the log position that
+ * it reflects. Not the storage of them (`apply.ts`). Implements `architecture.md`, "Read models need no transactions".
+ */
+import { errorText } from '../../kernel/errors.js';
+import { lastEvent } from '../../kernel/event.js';
+import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
+import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-store.js';
+import type { ReadModel } from '../read-model.js';
+
+/** The part of one command that concerns one entity. */
+export interface Step {
+  readonly command: RecordedCommand;
+  readonly events: RecordedEvent[];
+}
+
+/** Entity id → its steps, in log order. */
+export type Work = ReadonlyMap<string, readonly Step[]>;
+
+/** What a read model has to do for some commands. */
+export function workOf(model: ReadModel, commands: readonly RecordedCommand[]): Work {
+  const work = new Map<string, Step[]>();
+  for (const command of commands) {
+    for (const event of command.events) {
+      for (const id of new Set(model.keys(event))) {
+        const steps = work.get(id) ?? [];
+        const last = steps.at(-1);
+        if (last?.command === command) last.events.push(event);
+        else steps.push({ command, events: [event] });
+        work.set(id, steps);
+      }
+    }
+  }
+  return work;
+}
+
+/** An entity that an event could not be applied to. */
+export interface Poisoned {
+  readonly position: number;
+  readonly error: string;
+}
+
+export interface Folded {
+  /** Undefined when nothing changed. */
+  readonly write: GuardedWrite | undefined;
+  readonly poisoned: Poisoned | undefined;
+}
+
+/** At most so much of an error is kept and shown. */
+export function shortError(error: unknown): string {
+  return errorText(error).slice(0, limits.projections.errorChars);
+}
+
+/**
+ * The entity after its steps. Those that its document already reflects are passed over: they are repeats, or another
+ * instance was faster. Where one fails, the entity stays as the command before left it.
+ */
+export function foldEntity(
+  model: ReadModel,
+  id: string,
+  document: StoredDocument | undefined,
+  steps: readonly Step[],
+): Folded {
+  const reflected = document?.position ?? -1;
+  let fields: Fields | undefined = document?.fields;
+  let write: GuardedWrite | undefined;
+  for (const { command, events } of steps) {
+    const { position } = lastEvent(command);
+    if (position <= reflected) continue;
+    let next = fields;
+    try {
+      for (const event of events) next = model.evolve(next, event, command, id);
+    } catch (error) {
+      return { write, poisoned: { position, error: shortError(error) } };
+    }
+    if (next === fields) continue;
+    // Gone again within one batch is a delete too: a slower instance may still put what was there in between.
+    write = next === undefined ? { kind: 'delete', id, position } : { kind: 'put', id, position, fields: next };
+    fields = next;
+  }
+  return { write, poisoned: undefined };
+}

@@ -1,0 +1,85 @@
+/**
+ * How far the read models are, and who waits for them: read-your-writes. Knows positions of the log and revisions per
+ * stream; bounded, and every wait ends. Implements `rest.md`, Consistency.
+ */
+import { lastEvent } from '../../kernel/event.js';
+import type { RecordedCommand } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
+
+export interface Progress {
+  /** Everything up to this log position that concerns read models is in them. */
+  position(): number;
+  /** The last applied revision of a stream, undefined while none was seen since the start. */
+  revision(stream: string): number | undefined;
+  applied(commands: readonly RecordedCommand[]): void;
+  /** Nothing that concerns read models lies up to here that is not in them. */
+  passed(position: number): void;
+  /** True once passed, at once if it is already; false after `timeoutMs`, or at once when too many wait. */
+  untilPosition(position: number, timeoutMs: number): Promise<boolean>;
+  untilRevision(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
+  /** True while somebody waits for a position. */
+  awaited(): boolean;
+  /** Answers false to all who wait. */
+  close(): void;
+}
+
+interface Waiter {
+  readonly forPosition: boolean;
+  readonly done: () => boolean;
+  readonly settle: (outcome: boolean) => void;
+}
+
+export function createProgress(start: number): Progress {
+  let position = start;
+  let closed = false;
+  const revisions = new Map<string, number>();
+  const waiters = new Set<Waiter>();
+
+  const look = (): void => {
+    for (const waiter of waiters) if (waiter.done()) waiter.settle(true);
+  };
+
+  const until = (forPosition: boolean, done: () => boolean, timeoutMs: number): Promise<boolean> => {
+    if (done()) return Promise.resolve(true);
+    if (closed || timeoutMs <= 0 || waiters.size >= limits.projections.waiters) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => waiter.settle(false), timeoutMs);
+      const waiter: Waiter = {
+        forPosition,
+        done,
+        settle(outcome) {
+          clearTimeout(timer);
+          waiters.delete(waiter);
+          resolve(outcome);
+        },
+      };
+      waiters.add(waiter);
+    });
+  };
+
+  return {
+    position: () => position,
+    revision: (stream) => revisions.get(stream),
+    applied(commands) {
+      for (const command of commands) {
+        const last = lastEvent(command);
+        revisions.set(command.stream, Math.max(last.revision, revisions.get(command.stream) ?? -1));
+        position = Math.max(position, last.position);
+      }
+      look();
+    },
+    passed(next) {
+      if (next <= position) return;
+      position = next;
+      look();
+    },
+    untilPosition: (wanted, timeoutMs) => until(true, () => position >= wanted, timeoutMs),
+    untilRevision: (stream, revision, timeoutMs) =>
+      until(false, () => (revisions.get(stream) ?? -1) >= revision, timeoutMs),
+    awaited: () => [...waiters].some((waiter) => waiter.forPosition),
+    close() {
+      closed = true;
+      for (const waiter of waiters) waiter.settle(false);
+    },
+  };
+}

@@ -1,0 +1,238 @@
+/**
+ * The runner: follows the log once for all read models, applies what comes in bounded batches, writes the checkpoint
+ * last, and says how far it is. Tries again for as long as a store is away; stops for good at an event that this release
+ * does not know. Implements `architecture.md` (projections) and `domain.md` ("it is never skipped").
+ */
+import { agentEvent, readCommand } from '../../domain/log/upcast.js';
+import type { AgentEvent } from '../../domain/agents/facts.js';
+import { UnknownEventError } from '../../domain/log/unknown-event.js';
+import { backoff, sleep } from '../../kernel/background.js';
+import { unreachable } from '../../kernel/errors.js';
+import { streams } from '../../kernel/event.js';
+import type { RecordedCommand } from '../../kernel/event.js';
+import { createKeyedBatch } from '../../kernel/keyed-batch.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { EventStore, ResumePoint } from '../../storage/event-store.js';
+import { followLog } from '../../storage/follow.js';
+import type { FollowItem } from '../../storage/follow.js';
+import type { ReadStore } from '../../storage/read-store.js';
+import { applyCommands } from './apply.js';
+import type { ApplyTarget } from './apply.js';
+import { createBacklog } from './backlog.js';
+import { shortError } from './fold.js';
+import type { Progress } from './progress.js';
+import { groupName } from '../read-models.js';
+import type { StatusBoard } from './status.js';
+import { ProjectionsStopped } from './stopped.js';
+import { createWriteBehind } from './write-behind.js';
+
+export interface RunnerDeps {
+  readonly eventStore: EventStore;
+  readonly readStore: ReadStore;
+  readonly logger: Logger;
+  readonly version: number;
+  readonly target: ApplyTarget;
+  readonly progress: Progress;
+  readonly status: StatusBoard;
+  /** Where the stored checkpoint says to go on. */
+  readonly after: ResumePoint | 'start';
+  /** All that the log held is in the read models, and the checkpoint says so. May come more than once. */
+  onCaughtUp(): Promise<void>;
+  onAgentFact(fact: AgentEvent, position: number): void;
+}
+
+export interface Runner {
+  /** Up to where everything has been handled. */
+  handled(): ResumePoint | 'start';
+  /** Resolves when it has stopped, by itself for a reason that is in the status, or because it was closed. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Parts of a batch whose events stay within the bound; a larger command is a part of its own. */
+function* parts(commands: readonly RecordedCommand[]): Generator<readonly RecordedCommand[], void, void> {
+  let part: RecordedCommand[] = [];
+  let events = 0;
+  for (const command of commands) {
+    if (part.length > 0 && events + command.events.length > limits.projections.batchEvents) {
+      yield part;
+      part = [];
+      events = 0;
+    }
+    part.push(command);
+    events += command.events.length;
+  }
+  if (part.length > 0) yield part;
+}
+
+export function startRunner(deps: RunnerDeps): Runner {
+  const { eventStore, readStore, logger, version, progress, status, target } = deps;
+  const stop = new AbortController();
+  let handled = deps.after;
+  /** The subscription stands and had delivered all there was. */
+  let live = false;
+  /** The read store was away, and events have piled up: only a new subscription tells when the last of them is applied. */
+  let behind = false;
+  let dropped = false;
+
+  const checkpoints = createKeyedBatch<ResumePoint>({
+    everyMs: limits.projections.checkpointEveryMs,
+    batchEntries: 1,
+    maxEntries: 1,
+    retryMinMs: limits.projections.retryMinMs,
+    retryMaxMs: limits.projections.retryMaxMs,
+    closeWithinMs: limits.projections.closeWithinMs,
+    async write(entries) {
+      for (const [, point] of entries) await readStore.saveCheckpoint(groupName, version, point);
+    },
+    onError: (error) => logger.warn({ error: shortError(error) }, 'the checkpoint of the read models is late'),
+  });
+
+  const handle = (point: ResumePoint): void => {
+    handled = point;
+    checkpoints.put('point', point);
+  };
+
+  /** Tries until it works or the runner is closed: nothing is ever skipped. */
+  async function persist(what: string, turn: () => Promise<void>): Promise<void> {
+    for (let tries = 0; !stop.signal.aborted; tries += 1) {
+      try {
+        await turn();
+        if (tries > 0) {
+          logger.info({ tries }, `${what}: works again`);
+          behind = true;
+        }
+        // Folding ahead says nothing of the writes that may fail meanwhile.
+        if (live || tries > 0) status.set({ caughtUp: live && !behind, lastError: null });
+        return;
+      } catch (error) {
+        if (error instanceof ProjectionsStopped) throw error;
+        // Once: the status holds the newest error.
+        if (tries === 0) logger.warn({ error: shortError(error) }, `${what}: failed and is tried until it works`);
+        status.set({ caughtUp: false, lastError: shortError(error) });
+        await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), stop.signal);
+      }
+    }
+  }
+
+  function applied(commands: readonly RecordedCommand[]): void {
+    const position = commands.at(-1)?.events.at(-1)?.position ?? 0;
+    handle({ commit: position, prepare: position });
+    progress.applied(commands);
+    tellFacts(commands);
+  }
+
+  async function applyPart(commands: readonly RecordedCommand[]): Promise<void> {
+    const known: RecordedCommand[] = [];
+    let unknown: unknown;
+    try {
+      for (const command of commands) known.push(readCommand(command));
+    } catch (error) {
+      unknown = error;
+    }
+    if (known.length > 0) await (live ? applyLive(known) : writeBehind.add(known));
+    if (unknown === undefined || stop.signal.aborted) return;
+    await writeBehind.flush();
+    throw unknown;
+  }
+
+  async function applyLive(commands: readonly RecordedCommand[]): Promise<void> {
+    await persist('applying events', () => applyCommands(target, commands));
+    if (!stop.signal.aborted) applied(commands);
+  }
+
+  const backlog = createBacklog(target);
+  const halted = new AbortController();
+  const writeBehind = createWriteBehind({
+    backlog,
+    signal: stop.signal,
+    persist,
+    onWritten: ({ commands }) => applied(commands),
+    onPassed(point) {
+      handle(point);
+      progress.passed(point.commit);
+    },
+    onFailure: () => halted.abort(),
+  });
+
+  function tellFacts(commands: readonly RecordedCommand[]): void {
+    for (const { stream, events } of commands) {
+      if (!stream.startsWith(streams.agentsPrefix)) continue;
+      for (const event of events) deps.onAgentFact(agentEvent(event), event.position);
+    }
+  }
+
+  async function take(item: FollowItem): Promise<void> {
+    switch (item.kind) {
+      case 'commands':
+        for (const part of parts(item.commands)) {
+          await applyPart(part);
+          if (stop.signal.aborted) return;
+        }
+        // The point is that of the last command.
+        return;
+      case 'checkpoint':
+        return writeBehind.passed(item.point);
+      case 'caught_up':
+        await writeBehind.flush();
+        if (stop.signal.aborted) return;
+        await persist('writing the checkpoint', async () => {
+          await checkpoints.flush();
+          await deps.onCaughtUp();
+        });
+        if (stop.signal.aborted || behind) return;
+        if (dropped) logger.info({}, 'the subscription of the read models stands again');
+        [live, dropped] = [true, false];
+        backlog.forget();
+        return status.set({ caughtUp: true, lastError: null });
+      case 'dropped':
+        // Once: what follows are failed tries to subscribe again.
+        if (!dropped) logger.warn({ error: shortError(item.cause) }, 'the subscription of the read models dropped');
+        [live, dropped] = [false, true];
+        return status.set({ caughtUp: false, lastError: shortError(item.cause) });
+      default:
+        return unreachable(item);
+    }
+  }
+
+  /** Until closed, or until the read models are behind and have to find out anew where the log ends. */
+  async function follow(): Promise<void> {
+    const enough = new AbortController();
+    const signal = AbortSignal.any([stop.signal, enough.signal, halted.signal]);
+    [behind, live] = [false, false];
+    try {
+      for await (const item of followLog(eventStore, { prefix: streams.prefix, after: handled, signal })) {
+        await take(item);
+        if (stop.signal.aborted || behind) break;
+      }
+      // What was folded ahead comes not again; and here a failure to write it is heard of.
+      if (!stop.signal.aborted) await writeBehind.flush();
+    } finally {
+      enough.abort();
+    }
+  }
+
+  async function run(): Promise<void> {
+    try {
+      while (!stop.signal.aborted) await follow();
+    } catch (error) {
+      const unknownEvent = error instanceof UnknownEventError ? error.eventType : null;
+      live = false;
+      logger.error({ error: shortError(error), unknownEvent }, 'the read models stopped and stay as they are');
+      status.set({ caughtUp: false, unknownEvent, lastError: shortError(error) });
+    }
+  }
+
+  const running = run();
+  return {
+    handled: () => handled,
+    ended: running,
+    async close() {
+      stop.abort();
+      await running;
+      await writeBehind.close();
+      await checkpoints.close();
+    },
+  };
+}

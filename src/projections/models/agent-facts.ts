@@ -1,0 +1,58 @@
+/**
+ * What a node's agent did, as the node's document holds it: a fold of the events of `svc-agents-*`. Not presence and not
+ * telemetry, which are no events. Implements `rest.md` (Nodes: `apply`, `duplicate_agent`, `version_conflict_at`).
+ */
+import type { AgentEvent } from '../../domain/agents/facts.js';
+import { unreachable } from '../../kernel/errors.js';
+import type { NodeAgentFacts } from '../port.js';
+
+/** A node whose agent has never been seen. */
+export const neverConnected: NodeAgentFacts = {
+  connected_once: false,
+  agent_version: null,
+  detected_addresses: [],
+  reported_multiplex: null,
+  reported_multiplex_port: null,
+  applied: null,
+  rejected: null,
+  duplicate_until: null,
+  version_conflict_at: null,
+};
+
+/** The facts after one more. @param at when it happened, RFC 3339 */
+export function evolveAgentFacts(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgentFacts {
+  switch (event.type) {
+    case 'AgentSessionOpened': {
+      const { agent_version, detected_addresses, multiplex, multiplex_port } = event.data;
+      return {
+        ...facts,
+        connected_once: true,
+        agent_version,
+        detected_addresses,
+        reported_multiplex: multiplex,
+        // 0 on the wire stands for none.
+        reported_multiplex_port: multiplex_port === 0 ? null : multiplex_port,
+      };
+    }
+    case 'AgentConfigApplied': {
+      const { generation, checksum } = event.data;
+      const outlived = facts.rejected !== null && facts.rejected.generation <= generation;
+      return {
+        ...facts,
+        applied: { generation, checksum, at },
+        rejected: outlived ? null : facts.rejected,
+        version_conflict_at: null,
+      };
+    }
+    case 'AgentConfigRejected': {
+      const { generation, checksum, errors } = event.data;
+      return { ...facts, rejected: { generation, checksum, at, errors } };
+    }
+    case 'AgentVersionConflict':
+      return { ...facts, version_conflict_at: at };
+    case 'AgentDuplicateSeen':
+      return { ...facts, duplicate_until: event.data.until };
+    default:
+      return unreachable(event);
+  }
+}

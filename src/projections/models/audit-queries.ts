@@ -1,0 +1,158 @@
+/**
+ * Queries of the audit: which entries, from the read model; what they say, from the log. Implements `rest.md`, Audit.
+ */
+import { describeCommand } from '../../domain/audit/describe.js';
+import type { Collection, Filter, StoredDocument } from '../../storage/read-store.js';
+import type { EventStore } from '../../storage/event-store.js';
+import { accountTypes, actorOf } from './audit.js';
+import type { AuditFields } from './audit.js';
+import { readCommands } from './log-commands.js';
+import { namesAt } from './names.js';
+import type { NameFields } from './names.js';
+import type { AuditEntry, AuditQuery, Projections } from '../port.js';
+import { pageOf } from './sorted-list.js';
+
+type Audit = Collection<AuditFields>;
+type Found = StoredDocument<AuditFields>;
+
+/** Which entries an audit query asks for; null when it can't be any. */
+function filtersOf(query: AuditQuery): readonly Filter[] | null {
+  const { resourceType, resourceId, actor, action, from, to, includeAccounts } = query;
+  const equal: readonly (readonly [string, string | undefined])[] = [
+    ['resource_id', resourceId],
+    ['actors', actor?.toLowerCase()],
+    ['action', action],
+    ['resource_type', resourceType],
+  ];
+  const where = equal.flatMap(([field, value]): Filter[] => (value === undefined ? [] : [{ field, op: 'eq', value }]));
+  if (from !== undefined) where.push({ field: 'order', op: 'gte', value: canonical(from) });
+  // Above every position of that millisecond.
+  if (to !== undefined) where.push({ field: 'order', op: 'lt', value: `${canonical(to)}0` });
+  // A type says by itself whether it is about accounts; only without one the flag is needed.
+  const type = resourceType ?? action?.slice(0, action.indexOf('.'));
+  if (!includeAccounts && type !== undefined) return accountTypes.has(type) ? null : [...where, ...bothOf(query)];
+  return includeAccounts ? [...where, ...bothOf(query)] : [...where, { field: 'accounts', op: 'eq', value: false }];
+}
+
+/** Excludes nothing, but binds `accounts` in the indexes that have it, where no other one serves. */
+function bothOf({ resourceType, resourceId, actor, action }: AuditQuery): readonly Filter[] {
+  const other = resourceId ?? action ?? resourceType;
+  return actor === undefined && other !== undefined ? [] : [{ field: 'accounts', op: 'in', value: [false, true] }];
+}
+
+/** RFC 3339 in UTC with milliseconds, so that times compare as text. */
+const canonical = (time: string): string => new Date(time).toISOString();
+
+/**
+ * For each of the entries the one that reverts it and stands, or null. A revert that was itself reverted counts no more,
+ * so each one's chain of reverts is followed to its end: an odd one stands.
+ */
+async function standingReverts(audit: Audit, entries: readonly Found[]): Promise<(entry: Found) => string | null> {
+  const known = new Map<string, string | null>(entries.map(({ id, fields }) => [id, fields.reverted_by]));
+  for (;;) {
+    const missing = [...new Set(known.values())].filter((id) => id !== null && !known.has(id)).map(String);
+    if (missing.length === 0) break;
+    for (const id of missing) known.set(id, null);
+    for (const { id, fields } of await audit.getMany(missing)) known.set(id, fields.reverted_by);
+  }
+  return (entry) => {
+    let stands = false;
+    for (let by = known.get(entry.id) ?? null; by !== null; by = known.get(by) ?? null) stands = !stands;
+    return stands ? entry.fields.reverted_by : null;
+  };
+}
+
+/** What is still known of an entry whose events have outlived their retention. */
+function withoutEvents({ id, fields }: Found, name: string | null): AuditEntry {
+  return {
+    id,
+    at: fields.at,
+    actor: { type: fields.actor_type, id: fields.actor_id, name: fields.actor_name },
+    action: fields.action,
+    resource: { type: fields.resource_type, id: fields.resource_id, name },
+    changes: [],
+    request_id: '',
+    position: positionOf(fields),
+    revertible: false,
+    not_revertible_because: 'its events are older than what is kept',
+    reverts: fields.reverts,
+    reverted_by: null,
+  };
+}
+
+const positionOf = ({ stream, revision, count }: AuditFields): string => `${stream}@${revision + count - 1}`;
+
+async function entriesOf(
+  eventStore: EventStore,
+  audit: Audit,
+  names: Collection<NameFields>,
+  found: readonly Found[],
+): Promise<readonly AuditEntry[]> {
+  const [commands, revertOf, nameOf] = await Promise.all([
+    readCommands(
+      eventStore,
+      found.map(({ fields }) => fields),
+    ),
+    standingReverts(audit, found),
+    namesAt(names, found.flatMap(namesAsked)),
+  ]);
+  return found.map((document, index) => {
+    const { id, fields } = document;
+    const nameThen = (type: string, of: string | null): string | null =>
+      of === null ? null : nameOf({ type, id: of, position: fields.position });
+    const command = commands[index];
+    const described = command === undefined ? null : describeCommand(command);
+    if (command === undefined || described === null) {
+      return withoutEvents(document, nameThen(fields.resource_type, fields.resource_id));
+    }
+    const { type, id: resourceId, name } = described.resource;
+    const actor = actorOf(command.events[0]);
+    const reverted_by = revertOf(document);
+    const because =
+      described.notRevertibleBecause ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
+    return {
+      id,
+      at: fields.at,
+      // An agent is known by its node.
+      actor: actor.type === 'agent' ? { ...actor, name: nameThen('node', actor.id) ?? actor.name } : actor,
+      action: described.action,
+      resource: { type, id: resourceId, name: name ?? nameThen(type, resourceId) },
+      changes: described.changes,
+      request_id: command.events[0].metadata.request_id,
+      position: positionOf(fields),
+      revertible: because === null,
+      not_revertible_because: because,
+      reverts: fields.reverts,
+      reverted_by,
+    };
+  });
+}
+
+function namesAsked({ fields }: Found): { type: string; id: string; position: number }[] {
+  const { resource_type: type, resource_id: id, position } = fields;
+  const agent = fields.actor_type === 'agent' && fields.actor_id !== null ? [fields.actor_id] : [];
+  return [...(id === null ? [] : [{ type, id, position }]), ...agent.map((of) => ({ type: 'node', id: of, position }))];
+}
+
+/** @param open give the collections, or throw `unavailable` while the read models can't be shown */
+export function auditQueries(
+  eventStore: EventStore,
+  open: () => { readonly audit: Audit; readonly names: Collection<NameFields> },
+): Projections['audit'] {
+  return {
+    async list(query) {
+      const { audit, names } = open();
+      const where = filtersOf(query);
+      if (where === null) return { items: [], total: 0 };
+      const found = await audit.find({ where, sort: [{ field: 'order', direction: 'desc' }], ...pageOf(query) });
+      return { items: await entriesOf(eventStore, audit, names, found.items), total: found.total };
+    },
+    async get(id) {
+      const { audit, names } = open();
+      const found = await audit.get(id);
+      if (found === undefined) return undefined;
+      const [entry] = await entriesOf(eventStore, audit, names, [found]);
+      return entry;
+    },
+  };
+}

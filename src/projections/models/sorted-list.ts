@@ -1,0 +1,66 @@
+/**
+ * What the lists of resources have in common: the fields to sort and search by, and how a list query becomes a query of
+ * the read store. Implements `rest.md` (list queries: by name, created_at or updated_at; names by lower-cased code points).
+ */
+import type { ResourceMeta } from '../../domain/resource/meta.js';
+import { nameKey } from '../../domain/resource/names.js';
+import { unreachable } from '../../kernel/errors.js';
+import type { Filter, IndexSpec, Query } from '../../storage/read-store.js';
+import type { ListQuery } from '../port.js';
+
+/** Fields of every document that is listed. */
+export type SortFields = {
+  /** NFC, lower-cased: what is sorted and searched by. */
+  readonly name_key: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+};
+
+export const sortIndexes: readonly IndexSpec[] = [
+  { fields: ['name_key'] },
+  { fields: ['created_at'] },
+  { fields: ['updated_at'] },
+];
+
+export function sortFields(resource: ResourceMeta & { readonly name: string }): SortFields {
+  return { name_key: nameKey(resource.name), created_at: resource.created_at, updated_at: resource.updated_at };
+}
+
+/** Case-insensitive substring of the name. */
+export function nameFilter(q: string | undefined): readonly Filter[] {
+  return q === undefined || q === '' ? [] : [{ field: 'name_key', op: 'contains', value: nameKey(q) }];
+}
+
+type Sort = NonNullable<Query['sort']>;
+
+export function sortOf(sort: ListQuery['sort']): Sort {
+  switch (sort) {
+    case 'name':
+      return [{ field: 'name_key', direction: 'asc' }];
+    case '-name':
+      return [{ field: 'name_key', direction: 'desc' }];
+    case 'created_at':
+      return [{ field: 'created_at', direction: 'asc' }];
+    case '-created_at':
+      return [{ field: 'created_at', direction: 'desc' }];
+    case 'updated_at':
+      return [{ field: 'updated_at', direction: 'asc' }];
+    case '-updated_at':
+      return [{ field: 'updated_at', direction: 'desc' }];
+    default:
+      return unreachable(sort);
+  }
+}
+
+/** One page of what matches, sorted, then by id. */
+export function listQuery(query: ListQuery, where: readonly Filter[] = []): Query {
+  return {
+    where: [...where, ...nameFilter(query.q)],
+    sort: sortOf(query.sort),
+    ...pageOf(query),
+  };
+}
+
+export function pageOf(query: { readonly page: number; readonly pageSize: number }): { skip: number; limit: number } {
+  return { skip: (query.page - 1) * query.pageSize, limit: query.pageSize };
+}

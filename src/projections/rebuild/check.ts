@@ -1,0 +1,279 @@
+/**
+ * Compares the read models that are shown with a fresh fold of the log into another read store, which the caller gives
+ * and throws away. Changes nothing that is shown. While a service runs on the same stores a document may be on its way:
+ * only what stays wrong although both sides have passed it counts as a difference.
+ */
+import { sleep } from '../../kernel/background.js';
+import { unreachable } from '../../kernel/errors.js';
+import type { Clock } from '../../kernel/clock.js';
+import { canonicalJson } from '../../kernel/json.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { EventStore } from '../../storage/event-store.js';
+import type {
+  Collection,
+  CollectionSpec,
+  FieldValue,
+  Fields,
+  GuardedWrite,
+  ReadStore,
+  StoredDocument,
+} from '../../storage/read-store.js';
+import { startGroup } from '../engine/group.js';
+import type { Group } from '../engine/group.js';
+import { placeOf, readLayout, versionIn } from './layout.js';
+import type { Layout } from './layout.js';
+import type { ReadModel } from '../read-model.js';
+import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';
+
+export interface CheckOptions {
+  readonly eventStore: EventStore;
+  /** What is shown. */
+  readonly readStore: ReadStore;
+  /** Empty: the fresh fold goes in here. */
+  readonly scratch: ReadStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly only?: string | undefined;
+  readonly version?: number;
+  readonly models?: readonly ReadModel[];
+  readonly signal: AbortSignal;
+  onProgress(phase: 'folding' | 'comparing', done: number, of: number): void;
+}
+
+export interface CheckReport {
+  readonly documents: number;
+  /** The first of them, one sentence each. */
+  readonly differences: readonly string[];
+  readonly differenceCount: number;
+  /** Documents that the shown read models have not reached yet: nobody projects, or it is still at it. */
+  readonly behind: number;
+}
+
+type Verdict =
+  | { readonly kind: 'equal' }
+  /** What is shown has not reached the document's last event. */
+  | { readonly kind: 'behind' }
+  | { readonly kind: 'different'; readonly how: string };
+
+/**
+ * @returns undefined when the signal ended it
+ * @throws Error with one sentence when the log can't be folded; ServiceError `unavailable`
+ */
+export async function checkReadModels(options: CheckOptions): Promise<CheckReport | undefined> {
+  const { readStore, scratch } = options;
+  const release = options.version ?? groupVersion;
+  const models = options.models ?? readModels;
+  const compared = models.filter(({ name }) => options.only === undefined || name === options.only);
+  if (compared.length === 0) {
+    const names = models.map(({ name }) => name).join(', ');
+    throw new Error(`there is no read model "${options.only}": expected one of ${names}`);
+  }
+  const deletes = new Map<string, number>();
+  const watched = watchDeletes(scratch, deletes);
+  const fresh = await startGroup({ ...options, readStore: watched, release, models, onAgentFact: () => undefined });
+  try {
+    if (!(await folded(fresh, options))) return undefined;
+    const layout = await readLayout(readStore, release);
+    const live = await openCollections(readStore, compared, (model) => versionIn(layout, release, model));
+    const copies = await openCollections(scratch, compared, release);
+    const findings = createFindings();
+    for (const { name } of compared) {
+      const [shown, copy] = [live.get(name), copies.get(name)];
+      if (shown === undefined || copy === undefined) continue;
+      const lastDelete = (): number => deletes.get(name) ?? 0;
+      const side = { name, shown, copy, fresh, options, release, layout, lastDelete };
+      const done = await compareCollections(side, findings);
+      if (!done) return undefined;
+    }
+    return findings.report();
+  } finally {
+    await fresh.close();
+  }
+}
+
+/** Waits until the fresh fold holds the log; false when the signal ended it. @throws Error when it never will */
+async function folded(fresh: Group, { eventStore, signal, onProgress }: CheckOptions): Promise<boolean> {
+  const head = await eventStore.headPosition();
+  for (;;) {
+    const { caughtUp, position, unknownEvent, lastError } = fresh.status();
+    onProgress('folding', Math.min(position, head), head);
+    if (caughtUp) return true;
+    if (signal.aborted) return false;
+    if (unknownEvent !== null || lastError?.startsWith('ProjectionsStopped') === true) {
+      throw new Error(`the log can not be folded: ${lastError ?? unknownEvent}`);
+    }
+    await sleep(limits.projections.probeEveryMs, signal);
+  }
+}
+
+interface Side {
+  readonly name: string;
+  readonly shown: Collection;
+  readonly copy: Collection;
+  readonly fresh: Group;
+  readonly options: CheckOptions;
+  readonly release: number;
+  readonly layout: Layout;
+  /** Position of the last delete that the fresh fold made. */
+  lastDelete(): number;
+}
+
+/** Notes the position of the last delete of each collection: a document that is gone does not tell since when. */
+function watchDeletes(store: ReadStore, deletes: Map<string, number>): ReadStore {
+  return {
+    ...store,
+    async collection<F extends Fields>(spec: CollectionSpec) {
+      const collection = await store.collection<F>(spec);
+      return {
+        ...collection,
+        write(writes: readonly GuardedWrite<F>[]) {
+          for (const { kind, position } of writes) {
+            if (kind === 'delete') deletes.set(spec.name, Math.max(position, deletes.get(spec.name) ?? 0));
+          }
+          return collection.write(writes);
+        },
+      };
+    },
+  };
+}
+
+interface Findings {
+  looked(count: number): void;
+  add(difference: string): void;
+  late(count: number): void;
+  behind(): number;
+  report(): CheckReport;
+}
+
+function createFindings(): Findings {
+  const differences: string[] = [];
+  let [documents, differenceCount, behind] = [0, 0, 0];
+  return {
+    looked(count) {
+      documents += count;
+    },
+    add(difference) {
+      differenceCount += 1;
+      if (differences.length < limits.projections.compareShown) differences.push(difference);
+    },
+    late(count) {
+      behind += count;
+    },
+    behind: () => behind,
+    report: () => ({ documents, differences, differenceCount, behind }),
+  };
+}
+
+/** Every document that either side has; false when the signal ended it. */
+async function compareCollections(side: Side, findings: Findings): Promise<boolean> {
+  const { options, name, shown, copy } = side;
+  // What is shown first, then what only the fresh fold has.
+  for (const [collection, other] of [
+    [shown, undefined],
+    [copy, shown],
+  ] as const) {
+    for (let skip = 0; ; skip += limits.projections.compareDocuments) {
+      if (options.signal.aborted) return false;
+      const { items, total } = await collection.find({ skip, limit: limits.projections.compareDocuments });
+      const ids = items.map(({ id }) => id);
+      const known = other === undefined ? [] : await other.getMany(ids);
+      const seen = new Set(known.map(({ id }) => id));
+      const mine = ids.filter((id) => !seen.has(id));
+      findings.looked(mine.length);
+      await compareIds(side, mine, findings);
+      options.onProgress('comparing', skip + items.length, total);
+      if (items.length < limits.projections.compareDocuments) break;
+    }
+  }
+  options.logger.debug({ read_model: name }, 'compared');
+  return true;
+}
+
+/** Looks again at those that are on their way, a few times; what is late then is late. */
+async function compareIds(side: Side, ids: readonly string[], findings: Findings): Promise<void> {
+  let waiting = ids;
+  for (let round = 1; waiting.length > 0; round += 1) {
+    const verdicts = await judge(side, waiting);
+    const late: string[] = [];
+    for (const [id, verdict] of verdicts) {
+      switch (verdict.kind) {
+        case 'equal':
+          break;
+        case 'behind':
+          late.push(id);
+          break;
+        case 'different':
+          findings.add(`${side.name} ${id}: ${verdict.how}`);
+          break;
+        default:
+          unreachable(verdict);
+      }
+    }
+    waiting = late;
+    if (waiting.length === 0) return;
+    // Where nobody projects, waiting for the first ones was enough.
+    const patient = findings.behind() === 0 && round < limits.projections.compareRounds;
+    if (!patient || side.options.signal.aborted) return findings.late(waiting.length);
+    await sleep(2 * limits.projections.checkpointEveryMs, side.options.signal);
+  }
+}
+
+/**
+ * The order of the reads is what makes it sure: the checkpoint of what is shown before its documents, and those before
+ * the fresh fold is brought to the end of the log.
+ */
+async function judge(side: Side, ids: readonly string[]): Promise<readonly (readonly [string, Verdict])[]> {
+  const { shown, copy, fresh, options, release, layout } = side;
+  const checkpoint = await options.readStore.loadCheckpoint(groupName, placeOf(release, layout.number));
+  const passed = checkpoint?.commit ?? 0;
+  const theirs = new Map((await shown.getMany(ids)).map((document) => [document.id, document]));
+  const head = await options.eventStore.headPosition();
+  const upToDate = await fresh.reached(head, limits.archive.giveUpMs);
+  if (!upToDate) throw new Error('the fresh fold does not follow the log any more');
+  const ours = new Map((await copy.getMany(ids)).map((document) => [document.id, document]));
+  return ids.map((id) => [id, compare(theirs.get(id), ours.get(id), passed, side.lastDelete())]);
+}
+
+/** @param passed position that the shown read models have passed @param lastDelete of the fresh fold */
+function compare(
+  live: StoredDocument | undefined,
+  fresh: StoredDocument | undefined,
+  passed: number,
+  lastDelete: number,
+): Verdict {
+  if (fresh === undefined) {
+    if (live === undefined) return { kind: 'equal' };
+    if (live.position < lastDelete && passed < lastDelete) return { kind: 'behind' };
+    return { kind: 'different', how: `shown at position ${live.position}, but the log has no such document` };
+  }
+  if (live === undefined) {
+    if (passed < fresh.position) return { kind: 'behind' };
+    return { kind: 'different', how: `missing; the log has it since position ${fresh.position}` };
+  }
+  if (live.position < fresh.position && passed < fresh.position) return { kind: 'behind' };
+  const fields = differingFields(live.fields, fresh.fields);
+  if (live.position === fresh.position && fields.length === 0) return { kind: 'equal' };
+  const positions =
+    live.position === fresh.position
+      ? `position ${live.position}`
+      : `position ${live.position} is shown, the log says ${fresh.position}`;
+  return { kind: 'different', how: [positions, ...fields].join('; ') };
+}
+
+function differingFields(live: Fields, fresh: Fields): readonly string[] {
+  const names = [...new Set([...Object.keys(live), ...Object.keys(fresh)])].sort();
+  return names.flatMap((name) => {
+    const [shown, expected] = [textOf(live[name]), textOf(fresh[name])];
+    return shown === expected ? [] : [`${name} is ${short(shown)}, the log says ${short(expected)}`];
+  });
+}
+
+const textOf = (value: FieldValue | undefined): string =>
+  value === undefined
+    ? 'missing'
+    : value instanceof Uint8Array
+      ? Buffer.from(value).toString('hex')
+      : canonicalJson(value);
+
+const short = (text: string): string => (text.length <= 160 ? text : `${text.slice(0, 160)}…`);

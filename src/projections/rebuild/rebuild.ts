@@ -1,0 +1,284 @@
+/**
+ * Makes read models anew, blue/green: folds the log from its start into collections beside those that are shown, points
+ * to them when they hold the whole log, drops the old ones when no instance reads them any more. A service may run on
+ * the same stores meanwhile; it goes over to the new place by itself (`projections.ts`). Cut off, it goes on where it
+ * stood. Implements `architecture.md` ("Rebuild is blue/green").
+ */
+import { randomUUID } from 'node:crypto';
+import { sleep, startLoop } from '../../kernel/background.js';
+import { errorText, ServiceError } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { EventStore, ResumePoint } from '../../storage/event-store.js';
+import type { ReadStore } from '../../storage/read-store.js';
+import { ofAnotherLog } from '../engine/another-log.js';
+import { othersRead, placeOf, readers, readLayoutRecord, versionIn, writeLayoutRecord } from './layout.js';
+import type { Filling, Layout, LayoutRecord, Leftover } from './layout.js';
+import { openParking, parkedCollection } from '../engine/parked.js';
+import { createProgress } from '../engine/progress.js';
+import type { ReadModel } from '../read-model.js';
+import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';
+import { startRunner } from '../engine/runner.js';
+import { createStatusBoard } from '../engine/status.js';
+
+export interface RebuildOptions {
+  readonly eventStore: EventStore;
+  readonly readStore: ReadStore;
+  readonly logger: Logger;
+  /** The one read model to make anew; all of them when absent. */
+  readonly only?: string | undefined;
+  readonly version?: number;
+  readonly models?: readonly ReadModel[];
+  readonly signal: AbortSignal;
+  /** Events folded by this run, how far in the log it is, where the log ended a moment ago. */
+  onProgress(events: number, position: number, head: number): void;
+  /** How long instances are given to leave the old place; for tests. */
+  readonly readersMs?: number;
+}
+
+export type RebuildOutcome =
+  | {
+      readonly kind: 'done';
+      readonly events: number;
+      readonly resumed: boolean;
+      /** False when an instance still reads the old collections: the next rebuild drops them. */
+      readonly dropped: boolean;
+    }
+  /** The signal ended it: run it again to go on. */
+  | { readonly kind: 'interrupted'; readonly events: number };
+
+/** It can't be done; the message is one sentence for the person who asked for it. */
+export class RebuildRefusedError extends Error {}
+
+/** Names the checkpoint of a place while it is filled. */
+const fillName = 'read_models_rebuild';
+const leaseKind = 'read_model_rebuilds';
+const progressMs = 100;
+
+/** @throws RebuildRefusedError, ServiceError `unavailable` */
+export async function rebuildReadModels(options: RebuildOptions): Promise<RebuildOutcome> {
+  const { eventStore, readStore, only } = options;
+  const release = options.version ?? groupVersion;
+  const models = options.models ?? readModels;
+  if (only !== undefined && !models.some(({ name }) => name === only)) {
+    throw new RebuildRefusedError(
+      `there is no read model "${only}": expected one of ${models.map(({ name }) => name).join(', ')}`,
+    );
+  }
+  const foreign = only === undefined ? undefined : await ofAnotherLog(eventStore, readStore, release);
+  if (foreign !== undefined) throw new RebuildRefusedError(`${foreign}: rebuild all of them, not one`);
+  const lease = await takeLease(options, release);
+  try {
+    const begun = await begin(options, release, models);
+    const filled = await fill(options, release, models, begun.filling);
+    if (filled.point === undefined) return { kind: 'interrupted', events: filled.events };
+    const shown = await show(options, release, models, begun, filled.point);
+    const dropped = await dropLeftovers(options, release, shown);
+    await readStore.deleteCheckpoint(fillName, placeOf(release, begun.filling.number));
+    return { kind: 'done', events: filled.events, resumed: begun.resumed, dropped };
+  } finally {
+    await lease.close();
+  }
+}
+
+/** One at a time. A run that was killed holds it for some seconds more: they are waited for. */
+async function takeLease(
+  { readStore, logger, signal }: RebuildOptions,
+  release: number,
+): Promise<{ close(): Promise<void> }> {
+  const name = `${groupName}@${release}`;
+  const claim = { name, holder: randomUUID(), ttlMs: limits.projections.rebuildLeaseMs, data: null };
+  const until = performance.now() + limits.projections.rebuildLeaseMs * 1.5;
+  while (!(await readStore.leases.acquire(leaseKind, claim))) {
+    if (performance.now() > until || signal.aborted) {
+      throw new RebuildRefusedError('another rebuild of these read models is running: wait until it has ended');
+    }
+    await sleep(limits.projections.probeEveryMs * 10, signal);
+  }
+  const loop = startLoop(
+    limits.projections.rebuildLeaseMs / 4,
+    async () => void (await readStore.leases.renew(leaseKind, [claim])),
+    (error) => logger.warn({ error: errorText(error) }, 'the lease of the rebuild was not renewed'),
+  );
+  return {
+    async close() {
+      await loop.close();
+      await readStore.leases.release(leaseKind, name, claim.holder).catch(() => undefined);
+    },
+  };
+}
+
+interface Begun {
+  readonly record: LayoutRecord;
+  readonly filling: Filling;
+  readonly resumed: boolean;
+}
+
+/** Notes what is to be filled before anything is; goes on with one that was cut off. */
+async function begin(options: RebuildOptions, release: number, models: readonly ReadModel[]): Promise<Begun> {
+  const { readStore } = options;
+  const record = await readLayoutRecord(readStore, release);
+  const only = options.only ?? null;
+  const unfinished = record.filling;
+  if (unfinished !== undefined && unfinished.only === only) return { record, filling: unfinished, resumed: true };
+  const taken = [record.layout.number, unfinished?.number ?? 0, ...record.leftovers.map(({ number }) => number)];
+  const filling: Filling = { number: Math.max(...taken) + 1, only };
+  // Another one that was cut off is given up: what it has filled goes with the other leftovers.
+  const leftovers =
+    unfinished === undefined ? record.leftovers : [...record.leftovers, madeBy(unfinished, release, models)];
+  const next = { ...record, filling, leftovers };
+  await writeLayoutRecord(readStore, release, next);
+  return { record: next, filling, resumed: false };
+}
+
+const inScope = (models: readonly ReadModel[], only: string | null): readonly ReadModel[] =>
+  only === null ? models : models.filter(({ name }) => name === only);
+
+/** What a rebuild that is given up has made. */
+function madeBy({ number, only }: Filling, release: number, models: readonly ReadModel[]): Leftover {
+  const version = placeOf(release, number);
+  return { number, collections: inScope(models, only).map(({ name }) => ({ name, version })) };
+}
+
+/** Folds the log into the new place until it has caught up. The point is undefined when the signal ended it. */
+async function fill(
+  options: RebuildOptions,
+  release: number,
+  models: readonly ReadModel[],
+  filling: Filling,
+): Promise<{ readonly events: number; readonly point: ResumePoint | undefined }> {
+  const { eventStore, readStore, logger, signal } = options;
+  const place = placeOf(release, filling.number);
+  const scope = inScope(models, filling.only);
+  const collections = await openCollections(readStore, scope, place);
+  const parking = await openParking(readStore, place);
+  const after = await readStore.loadCheckpoint(fillName, place);
+  const progress = createProgress(after?.commit ?? 0);
+  const status = createStatusBoard(progress.position, parking.list, logger);
+  const caughtUp = new AbortController();
+  let events = 0;
+  const runner = startRunner({
+    eventStore,
+    // The place gets the checkpoint of the group when it is shown, not before.
+    readStore: {
+      ...readStore,
+      saveCheckpoint: (_name, version, at) => readStore.saveCheckpoint(fillName, version, at),
+    },
+    logger,
+    version: place,
+    target: { models: scope, collections, parking, logger, rebuilding: () => true },
+    progress: {
+      ...progress,
+      applied(commands) {
+        for (const command of commands) events += command.events.length;
+        progress.applied(commands);
+      },
+    },
+    status,
+    after: after ?? 'start',
+    onCaughtUp: async () => caughtUp.abort(),
+    onAgentFact: () => undefined,
+  });
+  const stopped = new AbortController();
+  void runner.ended.then(() => stopped.abort());
+  const over = AbortSignal.any([signal, caughtUp.signal, stopped.signal]);
+  try {
+    let head = await eventStore.headPosition();
+    const position = (): number => {
+      const handled = runner.handled();
+      return handled === 'start' ? 0 : handled.commit;
+    };
+    while (!over.aborted) {
+      options.onProgress(events, position(), head);
+      await sleep(progressMs, over);
+      head = Math.max(head, position());
+    }
+    if (caughtUp.signal.aborted) options.onProgress(events, head, head);
+  } finally {
+    await runner.close();
+    progress.close();
+  }
+  if (!caughtUp.signal.aborted && stopped.signal.aborted && !signal.aborted) {
+    const { lastError } = status.current();
+    throw new RebuildRefusedError(`the log can not be folded: ${lastError ?? 'the reason is in the log output'}`);
+  }
+  if (!caughtUp.signal.aborted) return { events, point: undefined };
+  const point = await readStore.loadCheckpoint(fillName, place);
+  // A log without any event of ours leaves no checkpoint.
+  return { events, point: point ?? { commit: 0, prepare: 0 } };
+}
+
+const before = (a: ResumePoint, b: ResumePoint): boolean =>
+  a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
+
+/** Points to the new place. Nothing that is shown changes before the last write, and all of it with that one. */
+async function show(
+  { readStore, logger }: RebuildOptions,
+  release: number,
+  models: readonly ReadModel[],
+  { record, filling }: Begun,
+  point: ResumePoint,
+): Promise<LayoutRecord> {
+  const { layout } = record;
+  const place = placeOf(release, filling.number);
+  const scope = inScope(models, filling.only);
+  const old = placeOf(release, layout.number);
+  const oldPoint = await readStore.loadCheckpoint(groupName, old);
+  if (filling.only === null) {
+    if (point.commit > 0) await readStore.saveCheckpoint(groupName, place, point);
+  } else if (oldPoint !== undefined) {
+    // The other read models are as far as their own checkpoint says; what lies between is folded again, harmlessly.
+    await readStore.saveCheckpoint(groupName, place, before(oldPoint, point) ? oldPoint : point);
+    await copyParked(readStore, old, place, filling.only);
+  }
+  const next: Layout = {
+    number: filling.number,
+    places: new Map([...layout.places, ...scope.map(({ name }) => [name, place] as const)]),
+  };
+  const replaced: Leftover = {
+    number: layout.number,
+    collections: scope.map(({ name }) => ({ name, version: versionIn(layout, release, name) })),
+  };
+  const shown = { layout: next, filling: undefined, leftovers: [...record.leftovers, replaced] };
+  await writeLayoutRecord(readStore, release, shown);
+  logger.info({ layout: next.number, before: layout.number }, 'the rebuilt read models are the ones shown from now on');
+  return shown;
+}
+
+/** Entities of the read models that stay where they are go on being parked. */
+async function copyParked(readStore: ReadStore, from: number, to: number, except: string): Promise<void> {
+  const parked = (await openParking(readStore, from)).list().filter(({ projection }) => projection !== except);
+  if (parked.length > 0) await (await openParking(readStore, to)).add(parked);
+}
+
+/** Drops what is shown no more once every instance has left it. Answers whether it could. */
+async function dropLeftovers(options: RebuildOptions, release: number, record: LayoutRecord): Promise<boolean> {
+  const { readStore, logger, signal } = options;
+  const { number } = record.layout;
+  const { layoutPollMs } = limits.projections;
+  const readersMs = options.readersMs ?? limits.projections.rebuildReadersMs;
+  try {
+    const until = performance.now() + readersMs;
+    // One that is starting just now has looked where to read and not said so yet: it says so within two turns.
+    const anyone = await readStore.leases.list(readers);
+    if (anyone.length > 0) await sleep(Math.min(2 * layoutPollMs, readersMs), signal);
+    while (await othersRead(readStore, release, number)) {
+      if (performance.now() > until || signal.aborted) return false;
+      await sleep(Math.min(layoutPollMs / 4, readersMs), signal);
+    }
+    for (const leftover of record.leftovers) {
+      for (const { name, version } of leftover.collections) await readStore.drop(name, version);
+      const place = placeOf(release, leftover.number);
+      await readStore.drop(parkedCollection, place);
+      await readStore.deleteCheckpoint(groupName, place);
+      await readStore.deleteCheckpoint(fillName, place);
+    }
+    await writeLayoutRecord(readStore, release, { ...record, leftovers: [] });
+    return true;
+  } catch (error) {
+    // The rebuild itself is done: the next one drops what is left.
+    if (!(error instanceof ServiceError)) throw error;
+    logger.warn({ error: errorText(error) }, 'the replaced read models could not be dropped yet');
+    return false;
+  }
+}

@@ -1,0 +1,52 @@
+/** What `/metrics` shows of the parts that follow the log. The agent transport brings its own. Part of the wiring. */
+import type { DeliveryService } from '../delivery/delivery.js';
+import type { Projections } from '../projections/port.js';
+import type { MetricSource } from '../operations/metrics.js';
+
+export function followerMetrics(
+  delivery: Pick<DeliveryService, 'stats' | 'revision'>,
+  projections: Pick<Projections, 'status'>,
+): readonly MetricSource[] {
+  return [
+    {
+      name: 'svc_projection_position',
+      help: 'Log position that every read model holds.',
+      read: () => projections.status().position,
+    },
+    {
+      name: 'svc_projection_parked',
+      help: 'Entities taken out of a read model because an event could not be applied.',
+      read: () => projections.status().parked.length,
+    },
+    {
+      name: 'svc_delivery_revision',
+      help: 'Revision of svc-fleet that configurations are compiled from.',
+      read: () => delivery.revision(),
+    },
+    {
+      name: 'svc_delivery_rejecting_nodes',
+      help: 'Nodes with a session here that rejected their newest configuration and run an older one.',
+      read: () => delivery.stats().rejectingNodes,
+    },
+    {
+      name: 'svc_delivery_waiting_nodes',
+      help: 'Changed nodes with a session that were not offered their newest snapshot yet.',
+      read: () => delivery.stats().waitingNodes,
+    },
+    {
+      name: 'svc_delivery_offered_total',
+      help: 'Snapshots offered to sessions.',
+      read: () => delivery.stats().offered,
+    },
+    {
+      name: 'svc_delivery_ignored_reports_total',
+      help: 'Apply reports that fit neither the newest nor the kept snapshot.',
+      read: () => delivery.stats().ignoredReports,
+    },
+    {
+      name: 'svc_delivery_cache_bytes',
+      help: 'Encoded snapshots held in memory.',
+      read: () => delivery.stats().cacheBytes,
+    },
+  ];
+}

@@ -1,0 +1,82 @@
+/** Commands to agents are delivered at most once, whatever number of instances ask, and not after they have expired. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { limits } from '../../src/kernel/limits.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
+import { openCommandClaims } from '../../src/cluster/command-claims.js';
+import type { CommandClaims } from '../../src/cluster/command-claims.js';
+import { eventually } from '../support/eventually.js';
+import { createManualClock } from '../support/manual-clock.js';
+
+let folder: string;
+let stores: EmbeddedStores;
+let instances: CommandClaims[];
+const clock = createManualClock(Date.parse('2026-01-01T00:00:00.000Z'));
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'claims-'));
+  stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  const open = () => openCommandClaims({ readStore: stores.readStore, clock, logger: silentLogger });
+  instances = [await open(), await open()];
+});
+
+afterEach(async () => {
+  for (const instance of instances) await instance.close();
+  await stores.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const queue = (count: number, expiresInMs = limits.agent.commandExpiryMs) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `command-${index}`,
+    command: `c${index}`,
+    expires_at: new Date(clock.now() + expiresInMs).toISOString(),
+  }));
+
+test('two instances that ask at once share the queue out, each command to one of them', async () => {
+  const queued = queue(10);
+  const given = await Promise.all(instances.map((instance) => instance.claim('node', queued)));
+  expect(given.flat().sort()).toEqual(queued.map(({ command }) => command).sort());
+  expect(await instances[0]!.claim('node', queued)).toEqual([]);
+  expect(await instances[1]!.claim('node', queued)).toEqual([]);
+});
+
+test('at most sixteen go with one heartbeat, the oldest first, the rest with the next', async () => {
+  const queued = queue(20);
+  expect(await instances[0]!.claim('node', queued)).toEqual(queued.slice(0, 16).map(({ command }) => command));
+  expect(await instances[0]!.claim('node', queued)).toEqual(queued.slice(16).map(({ command }) => command));
+});
+
+test('a command that has expired is not sent', async () => {
+  expect(await instances[0]!.claim('node', queue(1, 0))).toEqual([]);
+});
+
+test('a store that hangs holds no heartbeat up, and what it claims in the end is sent with a later one, once', async () => {
+  let release = (): void => undefined;
+  const hanging = new Promise<void>((resolve) => (release = resolve));
+  const readStore: ReadStore = {
+    ...stores.readStore,
+    async collection<F extends Fields>(spec: CollectionSpec) {
+      const inner = await stores.readStore.collection<F>(spec);
+      return { ...inner, insert: async (id: string, fields: F) => (await hanging, inner.insert(id, fields)) };
+    },
+  };
+  const claims = await openCommandClaims({ readStore, clock, logger: silentLogger });
+  instances.push(claims);
+  const queued = queue(2);
+  expect(await claims.claim('n', queued)).toEqual([]);
+  expect(await claims.claim('n', queued)).toEqual([]);
+  release();
+  const sent: string[] = [];
+  await eventually(async () => {
+    sent.push(...(await claims.claim('n', queued)));
+    return [...sent].sort();
+  }).toEqual(['c0', 'c1']);
+  expect(await claims.claim('n', queued)).toEqual([]);
+  expect(await instances[0]!.claim('n', queued)).toEqual([]);
+});

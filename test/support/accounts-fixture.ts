@@ -1,0 +1,69 @@
+/** Accounts as one instance has them: gateway, view, sign-in and facts, on the stores of a command house. */
+import { randomBytes } from 'node:crypto';
+import type { AccountHandlerOptions } from '../../src/accounts/handlers.js';
+import { createAccountHandlers } from '../../src/accounts/handlers.js';
+import { followAccounts } from '../../src/accounts/view.js';
+import { accountsAggregate } from '../../src/commands/aggregate.js';
+import { openDataKeyStore } from '../../src/start/data-keys.js';
+import { createFactRecorder } from '../../src/commands/facts.js';
+import { ensureFirstAdmin } from '../../src/start/first-admin.js';
+import { createGateway } from '../../src/commands/gateway.js';
+import type { CommandHandlers } from '../../src/commands/handlers-port.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { Keyring } from '../../src/security/keyring.js';
+import { createKeyring } from '../../src/security/keyring.js';
+import { createLoginLimiter } from '../../src/security/login-limiter.js';
+import { createMasterKey } from '../../src/security/master-key.js';
+import { createPasswordHasher } from '../../src/security/passwords.js';
+import { createTokens } from '../../src/security/tokens.js';
+import type { CommandHouse } from './command-fixture.js';
+
+export interface AccountsInstance extends AccountHandlerOptions {
+  readonly handlers: CommandHandlers['accounts'];
+  /** `dataDir` is the instance's own; without a password it writes one there. */
+  firstAdmin(dataDir: string, password?: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A keyring whose data keys lie in the house's read store. */
+export async function openHouseKeyring(house: CommandHouse, masterKey = 7): Promise<Keyring> {
+  const store = await openDataKeyStore(house.stores.readStore);
+  return createKeyring({ masterKey: createMasterKey(new Uint8Array(32).fill(masterKey)), store });
+}
+
+const seed = randomBytes(32);
+
+export async function startAccounts(
+  house: CommandHouse,
+  overrides: Partial<AccountHandlerOptions> = {},
+): Promise<AccountsInstance> {
+  const { clock, store: eventStore } = house;
+  const keyring = await openHouseKeyring(house);
+  const view = followAccounts(eventStore, silentLogger);
+  await view.caughtUp();
+  const parts: AccountHandlerOptions = {
+    gateway: await createGateway(accountsAggregate(), { ...house.options, projections: view }),
+    view,
+    keyring,
+    hasher: createPasswordHasher(),
+    limiter: createLoginLimiter({ clock }),
+    tokens: createTokens({ seed, ttlSeconds: 43_200, clock }),
+    facts: createFactRecorder(house.options),
+    ...overrides,
+  };
+  return {
+    ...parts,
+    handlers: createAccountHandlers(parts),
+    firstAdmin: (dataDir, password) =>
+      ensureFirstAdmin({ ...parts, ids: randomIds, logger: silentLogger, password, dataDir }),
+    async close() {
+      await parts.facts.close();
+      await parts.gateway.close();
+      await view.close();
+      parts.hasher.close();
+      parts.limiter.close();
+      keyring.close();
+    },
+  };
+}

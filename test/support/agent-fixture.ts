@@ -1,0 +1,286 @@
+/**
+ * The real agent transport on a free port, between small stand-ins of delivery, telemetry and the fact recorder that
+ * remember what they were told. Time is the machine's plus what a test adds.
+ */
+import { randomBytes } from 'node:crypto';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
+import type { NodeState } from '../../src/domain/node/node.js';
+import { defaultSettings } from '../../src/domain/settings/settings.js';
+import type { SettingsState } from '../../src/domain/settings/settings.js';
+import type {
+  ApplyOutcome,
+  ConfigAnswer,
+  Delivery,
+  DeliveryState,
+  PushSlot,
+  SnapshotPush,
+} from '../../src/delivery/port.js';
+import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
+import { ConfigUpdate, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import type { Clock } from '../../src/kernel/clock.js';
+import type { AgentCommandName } from '../../src/delivery/port.js';
+import { streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { createKeyring } from '../../src/security/keyring.js';
+import { createMasterKey } from '../../src/security/master-key.js';
+import { issueControlPsk, sealVerifier } from '../../src/security/psk.js';
+import type { SealedValue } from '../../src/security/sealing.js';
+import { generateServiceIdentity } from '../../src/security/service-identity.js';
+import type { HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
+import { createAgentTransport } from '../../src/transport/agent/agent-transport.js';
+import type { AgentTransport, AgentTransportOptions } from '../../src/transport/agent/agent-transport.js';
+import { startListener } from '../../src/transport/listener/listener.js';
+import { createMemoryDataKeyStore } from './memory-data-key-store.js';
+
+export interface ShiftedClock extends Clock {
+  advance(milliseconds: number): void;
+}
+
+export function createShiftedClock(): ShiftedClock {
+  let offset = 0;
+  return {
+    now: () => Date.now() + offset,
+    monotonic: () => performance.now() + offset,
+    advance(milliseconds) {
+      offset += milliseconds;
+    },
+  };
+}
+
+export interface FakeAttachment {
+  readonly nodeId: string;
+  readonly sessionId: string;
+  readonly slot: PushSlot;
+  readonly requests: { readonly version: bigint; readonly checksum: Uint8Array }[];
+  readonly reports: ApplyOutcome[];
+  readonly sent: SnapshotPush[];
+  closed: boolean;
+}
+
+export interface FakeTelemetry extends Telemetry {
+  readonly opened: { readonly nodeId: string; readonly presence: PresenceFacts; readonly offlineAfterMs: number }[];
+  readonly alives: { readonly nodeId: string; readonly presence: PresenceFacts }[];
+  readonly heartbeats: HeartbeatFacts[];
+  readonly reports: object[];
+  readonly ended: string[];
+  failOpening: boolean;
+  lose(nodeId: string, sessionId: string): void;
+}
+
+export interface AgentHouse {
+  readonly transport: AgentTransport;
+  readonly host: string;
+  readonly port: number;
+  readonly clock: ShiftedClock;
+  readonly servicePublic: Uint8Array;
+  readonly servicePrivate: Uint8Array;
+  readonly telemetry: FakeTelemetry;
+  readonly facts: AgentEvent[];
+  readonly addresses: (readonly [string, string | null, string | null])[];
+  readonly commands: Map<string, AgentCommandName[]>;
+  readonly attachments: FakeAttachment[];
+  /** What the app says of the stores. */
+  storesAway: boolean;
+  /** The answer to the next ConfigRequests. */
+  answer: (version: bigint) => ConfigAnswer | Promise<ConfigAnswer>;
+  settings: SettingsState;
+  setState(state: DeliveryState): void;
+  /** Makes a node, or gives an existing one another PSK; answers the PSK's text. */
+  issue(nodeId: string, secret?: Uint8Array): Promise<string>;
+  /** As a PSK reset or a deletion does: the verifier is gone, listeners are told. */
+  revoke(nodeId: string): void;
+  close(): Promise<void>;
+}
+
+export const instanceId = 'instance-1';
+
+/** A snapshot whose payload is about so many bytes long. */
+export function snapshotPush(generation: number, bytes = 0): SnapshotPush {
+  const checksum = Buffer.alloc(32, generation);
+  const snapshot = RuntimeConfigSnapshot.fromPartial({ generation: BigInt(generation), checksum });
+  const update = ConfigUpdate.fromPartial({
+    update: { $case: 'snapshot', value: { ...snapshot, nodeId: 'x'.repeat(bytes) } },
+  });
+  const payload = ServicePayload.encode({ payload: { $case: 'configUpdate', value: update } }).finish();
+  return { generation, checksum, payload };
+}
+
+export async function startAgentHouse(options: Partial<AgentTransportOptions> = {}): Promise<AgentHouse> {
+  const clock = createShiftedClock();
+  const identity = generateServiceIdentity();
+  const keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: createMemoryDataKeyStore() });
+  const verifiers = new Map<string, SealedValue>();
+  const revokedListeners = new Set<(nodeId: string, replaced: SealedValue | undefined) => void>();
+  const stateListeners = new Set<(state: DeliveryState) => void>();
+  let deliveryState: DeliveryState = { kind: 'ready' };
+  const facts: AgentEvent[] = [];
+  const attachments: FakeAttachment[] = [];
+  const addresses: (readonly [string, string | null, string | null])[] = [];
+  const commands = new Map<string, AgentCommandName[]>();
+  const telemetry = createFakeTelemetry();
+
+  const unused = (): never => {
+    throw new Error('not part of these tests');
+  };
+  const delivery: Delivery = {
+    state: () => deliveryState,
+    onStateChange(listener) {
+      stateListeners.add(listener);
+      return () => stateListeners.delete(listener);
+    },
+    node: (nodeId) =>
+      verifiers.has(nodeId)
+        ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState)
+        : undefined,
+    chain: unused,
+    settings: () => house.settings,
+    verifier: (nodeId) => verifiers.get(nodeId),
+    generation: () => 1,
+    onRevoked(listener) {
+      revokedListeners.add(listener);
+      return () => revokedListeners.delete(listener);
+    },
+    attach(nodeId, sessionId, slot) {
+      const attachment: FakeAttachment = {
+        nodeId,
+        sessionId,
+        slot,
+        requests: [],
+        reports: [],
+        sent: [],
+        closed: false,
+      };
+      attachments.push(attachment);
+      return {
+        async request(version, checksum) {
+          attachment.requests.push({ version, checksum });
+          return house.answer(version);
+        },
+        async report(outcome) {
+          attachment.reports.push(outcome);
+        },
+        sent: (push) => attachment.sent.push(push),
+        close() {
+          attachment.closed = true;
+        },
+      };
+    },
+    pushed: unused,
+    plan: unused,
+    shownSnapshot: unused,
+    waitFor: unused,
+    close: async () => undefined,
+  };
+
+  const transport = await createAgentTransport(
+    {
+      delivery,
+      telemetry,
+      facts: {
+        async agent(_nodeId, event) {
+          facts.push(event);
+        },
+      },
+      keyring,
+      clock,
+      logger: silentLogger,
+      instanceId,
+      servicePrivate: identity.privateKey,
+      listen: startListener,
+      async reportAddress(nodeId, ipv4, ipv6) {
+        addresses.push([nodeId, ipv4, ipv6]);
+      },
+      async claimCommands(nodeId) {
+        const claimed = commands.get(nodeId) ?? [];
+        commands.delete(nodeId);
+        return claimed;
+      },
+      storesAway: () => house.storesAway,
+      random: () => 0.5,
+    },
+    {
+      listen: { host: '127.0.0.1', port: 0 },
+      rekeySeconds: 21_600,
+      failuresPerAddress: { perSecond: 5, burst: 50 },
+      pendingSessions: 8192,
+      handshakeCpuShare: 1,
+      maxConnections: 1000,
+      ...options,
+    },
+  );
+  const [host = '', port = ''] = transport.address.split(':');
+
+  const house: AgentHouse = {
+    transport,
+    host,
+    port: Number(port),
+    clock,
+    servicePublic: identity.publicKey,
+    servicePrivate: identity.privateKey,
+    telemetry,
+    facts,
+    addresses,
+    commands,
+    attachments,
+    storesAway: false,
+    answer: () => ({ kind: 'snapshot', push: snapshotPush(1) }),
+    settings: defaultSettings,
+    setState(state) {
+      deliveryState = state;
+      for (const listener of stateListeners) listener(state);
+    },
+    async issue(nodeId, secret) {
+      const issued = issueControlPsk(identity.publicKey, secret);
+      verifiers.set(
+        nodeId,
+        await sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId }),
+      );
+      return issued.controlPsk;
+    },
+    revoke(nodeId) {
+      const replaced = verifiers.get(nodeId);
+      verifiers.delete(nodeId);
+      for (const listener of revokedListeners) listener(nodeId, replaced);
+    },
+    close: () => transport.close(1000),
+  };
+  return house;
+}
+
+function createFakeTelemetry(): FakeTelemetry {
+  const lostListeners = new Set<(nodeId: string, sessionId: string) => void>();
+  const unused = (): never => {
+    throw new Error('not part of these tests');
+  };
+  const fake: FakeTelemetry = {
+    opened: [],
+    alives: [],
+    heartbeats: [],
+    reports: [],
+    ended: [],
+    failOpening: false,
+    lose(nodeId, sessionId) {
+      for (const listener of lostListeners) listener(nodeId, sessionId);
+    },
+    async sessionOpened(nodeId, presence, offlineAfterMs) {
+      if (fake.failOpening) throw new Error('the read store is out of reach');
+      fake.opened.push({ nodeId, presence, offlineAfterMs });
+    },
+    alive: (nodeId, presence) => fake.alives.push({ nodeId, presence }),
+    heartbeat: (_nodeId, facts) => fake.heartbeats.push(facts),
+    metrics: (_nodeId, report) => fake.reports.push(report),
+    async sessionEnded(_nodeId, sessionId) {
+      fake.ended.push(sessionId);
+    },
+    onLost(listener) {
+      lostListeners.add(listener);
+      return () => lostListeners.delete(listener);
+    },
+    presence: unused,
+    online: unused,
+    telemetry: unused,
+    flush: async () => undefined,
+    close: async () => undefined,
+  };
+  return fake;
+}

@@ -1,0 +1,162 @@
+/** Delivery on real embedded stores in a temporary folder, a log to write to, and sessions that note what they get. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createDelivery } from '../../src/delivery/delivery.js';
+import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
+import type { ConfigAnswer, NodeAttachment, SnapshotPush } from '../../src/delivery/port.js';
+import type { RecordedVerdicts, Stamp } from '../../src/delivery/target.js';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
+import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { createKeyring } from '../../src/security/keyring.js';
+import type { Keyring } from '../../src/security/keyring.js';
+import { createMasterKey } from '../../src/security/master-key.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import { createFleetLog } from './fleet-log.js';
+import type { FleetLog } from './fleet-log.js';
+import { createManualClock } from './manual-clock.js';
+import type { ManualClock } from './manual-clock.js';
+import { createMemoryDataKeyStore } from './memory-data-key-store.js';
+
+export interface DeliveryHouse {
+  readonly stores: EmbeddedStores;
+  readonly log: FleetLog;
+  readonly clock: ManualClock;
+  readonly keyring: Keyring;
+  /** Facts that were recorded, in order. */
+  readonly facts: AgentEvent[];
+  /** Starts delivery, and waits until it is ready. */
+  start(overrides?: Partial<DeliveryDeps>): Promise<DeliveryService>;
+  close(): Promise<void>;
+}
+
+export async function createDeliveryHouse(): Promise<DeliveryHouse> {
+  const folder = mkdtempSync(join(tmpdir(), 'delivery-'));
+  const clock = createManualClock();
+  const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  const log = await createFleetLog(stores.eventStore);
+  const keyring = createKeyring({
+    masterKey: createMasterKey(new Uint8Array(32).fill(7)),
+    store: createMemoryDataKeyStore(),
+  });
+  const facts: AgentEvent[] = [];
+  const started: DeliveryService[] = [];
+  return {
+    stores,
+    log,
+    clock,
+    keyring,
+    facts,
+    async start(overrides = {}) {
+      const delivery = await createDelivery({
+        eventStore: stores.eventStore,
+        readStore: stores.readStore,
+        keyring,
+        clock,
+        logger: silentLogger,
+        raiseGeneration: async (nodeId, reported) => {
+          await log.run({ type: 'RaiseNodeGeneration', id: nodeId, reported }, new Date(clock.now()).toISOString());
+        },
+        recordFact: async (_nodeId, event) => {
+          facts.push(event);
+        },
+        nodeFacts: async (nodeId) => verdictsOf(facts, nodeId),
+        ...overrides,
+      });
+      started.push(delivery);
+      await until(() => delivery.state().kind === 'ready' && delivery.generation('nobody') === undefined);
+      await delivery.waitFor(log.fleet.revision.value, 10_000);
+      return delivery;
+    },
+    async close() {
+      for (const delivery of started) await delivery.close();
+      await stores.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What the projection of the facts would say. */
+export function verdictsOf(facts: readonly AgentEvent[], nodeId: string): RecordedVerdicts {
+  let applied: Stamp | null = null;
+  let rejected: Stamp | null = null;
+  for (const { type, data } of facts) {
+    if (data.node_id !== nodeId) continue;
+    if (type === 'AgentConfigApplied') {
+      applied = { generation: data.generation, checksum: data.checksum };
+      if (rejected !== null && rejected.generation <= data.generation) rejected = null;
+    }
+    if (type === 'AgentConfigRejected') rejected = { generation: data.generation, checksum: data.checksum };
+  }
+  return { applied, rejected };
+}
+
+export interface TestSession {
+  readonly attachment: NodeAttachment;
+  /** Every offer, in order. */
+  readonly offers: SnapshotPush[];
+  /** The one slot: the newest offer that was not taken. */
+  take(): SnapshotPush | undefined;
+  /** Asks as a process without configuration. */
+  ask(): Promise<ConfigAnswer>;
+  apply(push: SnapshotPush): Promise<void>;
+  reject(push: SnapshotPush): Promise<void>;
+}
+
+export const noChecksum = Buffer.alloc(0);
+
+export function openSession(delivery: DeliveryService, nodeId: string, sessionId = `${nodeId}-session`): TestSession {
+  const offers: SnapshotPush[] = [];
+  let slot: SnapshotPush | undefined;
+  const attachment = delivery.attach(nodeId, sessionId, {
+    offer(push) {
+      offers.push(push);
+      slot = push;
+    },
+  });
+  const report = (push: SnapshotPush, status: 'applied' | 'rejected'): Promise<void> =>
+    attachment.report({
+      generation: BigInt(push.generation),
+      checksum: push.checksum,
+      status,
+      errors:
+        status === 'applied' ? [] : [{ resource_type: 'l4_chain', resource_id: 'c', path: 'hops[0]', message: 'no' }],
+      durationMs: 3,
+    });
+  return {
+    attachment,
+    offers,
+    take() {
+      const taken = slot;
+      slot = undefined;
+      return taken;
+    },
+    ask: () => attachment.request(0n, noChecksum),
+    apply: (push) => report(push, 'applied'),
+    reject: (push) => report(push, 'rejected'),
+  };
+}
+
+export function snapshotOf(answer: ConfigAnswer): SnapshotPush {
+  if (answer.kind !== 'snapshot') throw new Error(`expected a snapshot, got ${JSON.stringify(answer)}`);
+  return answer.push;
+}
+
+/** The snapshot in the bytes of a push. */
+export function decoded(push: Pick<SnapshotPush, 'payload'>): RuntimeConfigSnapshot {
+  const { payload } = ServicePayload.decode(push.payload);
+  if (payload?.$case !== 'configUpdate' || payload.value.update?.$case !== 'snapshot') throw new Error('no snapshot');
+  return payload.value.update.value;
+}
+
+/** Waits for a condition, turn by turn of the event loop. */
+export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`${what} did not come true`);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
