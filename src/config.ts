@@ -1,6 +1,6 @@
 /**
  * Environment → typed config, read once. Every problem is named with its variable and what was expected; a secret's
- * value never appears. Implements `configuration.md`.
+ * value never appears. Implements `docs/contract/configuration.md`.
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';

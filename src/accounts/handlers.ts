@@ -1,6 +1,6 @@
 /**
  * Signing in, tokens and the caller's own account: what needs hashing, sealing and budgets around the accounts. The
- * rules are in `domain/accounts`. Implements `rest.md`, Authentication and roles.
+ * rules are in `domain/accounts`. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { userByName } from '../domain/accounts/accounts.js';
 import type { Accounts } from '../domain/accounts/accounts.js';

@@ -1,6 +1,6 @@
 /**
  * The agent's environment as a typed value, read once. Not the node's configuration: that comes over the control
- * session and is never stored. Implements `service-specification.txt` 4.2 and `agent-protocol.md`, "The reference agent".
+ * session and is never stored. Implements `docs/contract/service-specification.txt` 4.2 and `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { z } from 'zod';
 import { limits } from '../kernel/limits.js';

@@ -1,7 +1,7 @@
 /**
  * The gRPC channel to the service and the handshake on it: gives sessions that are open but not attached. Not the
  * Control stream (`control-stream.ts`), nor the choice of when to connect (`session-loop.ts`).
- * Implements `agent-protocol.md`, OpenSession, the agent's side.
+ * Implements `docs/contract/agent-protocol.md#opensession`, the agent's side.
  */
 import { randomBytes } from 'node:crypto';
 import { Metadata, credentials } from '@grpc/grpc-js';

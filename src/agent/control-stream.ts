@@ -1,6 +1,6 @@
 /**
  * One attached Control stream: payloads in and out, as encrypted frames and fragments. Knows nothing of what payloads
- * mean, but for SessionClose, the only end that is believed. Implements `agent-protocol.md`, Control, the agent's side.
+ * mean, but for SessionClose, the only end that is believed. Implements `docs/contract/agent-protocol.md#control`, the agent's side.
  */
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import { AgentPayload, ServicePayload } from '../gen/svc/control/v1/session.js';

@@ -1,5 +1,5 @@
 /**
- * `host:port` as it stands in rules and settings, IPv6 in brackets (`wire.md`, end). Text only: names are not resolved.
+ * `host:port` as it stands in rules and settings, IPv6 in brackets (`docs/contract/wire.md`, end). Text only: names are not resolved.
  */
 import { isIP, isIPv6 } from 'node:net';
 

@@ -1,6 +1,6 @@
 /**
  * The sockets of the node: brings them from one target to the next as a whole, or leaves them as they were. Listeners
- * that stay are not touched, nor are their connections. Implements `agent-protocol.md`, Configuration ("as one target").
+ * that stay are not touched, nor are their connections. Implements `docs/contract/agent-protocol.md#configuration` ("as one target").
  */
 import type { ConfigApplyError } from '../gen/svc/control/v1/config.js';
 import { errorText } from '../kernel/errors.js';
@@ -100,7 +100,7 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
   };
 }
 
-/** Same transport and port, and one address covers the other (`domain.md`, Listeners and collisions). */
+/** Same transport and port, and one address covers the other (`docs/contract/domain.md#listeners-and-collisions`). */
 function overlaps(a: ListenerPlan, b: ListenerPlan): boolean {
   if (a.transport !== b.transport || a.port !== b.port) return false;
   const covers = (wide: string, narrow: string): boolean =>

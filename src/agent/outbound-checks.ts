@@ -1,6 +1,6 @@
 /**
  * The dialling half of a rule, checked: where to, and whether this agent can dial so. Pure.
- * Implements `wire.md`, Outbound.
+ * Implements `docs/contract/wire.md`, Outbound.
  */
 import { OuterTransport, SecurityLayer } from '../gen/svc/control/v1/transport.js';
 import type { Outbound } from '../gen/svc/control/v1/transport.js';

@@ -1,6 +1,6 @@
 /**
  * How long to wait before the next connection, from how the last one ended. Pure.
- * Implements `agent-protocol.md`: backoff of the reference agent, SUPERSEDED, `retry_after_ms`.
+ * Implements `docs/contract/agent-protocol.md`: backoff of the reference agent, SUPERSEDED, `retry_after_ms`.
  */
 import { SessionCloseReason } from '../gen/svc/control/v1/session.js';
 import { backoff } from '../kernel/background.js';

@@ -1,6 +1,6 @@
 /**
  * Each rule of a snapshot, of every kind, checked and brought to one shape. Kinds that this agent can't run are checked
- * all the same, and say why they are left out. Pure. Implements `wire.md`, Configuration.
+ * all the same, and say why they are left out. Pure. Implements `docs/contract/wire.md#configuration`.
  */
 import { isIP } from 'node:net';
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';

@@ -1,7 +1,7 @@
 /**
  * The data plane of the reference agent: applies a snapshot as one target and tells what runs. All state is in this
  * process; nothing is written to disk, and nothing here knows whether the service is connected.
- * Implements `agent-protocol.md`, Configuration and "The reference agent"; `service-specification.txt` 3.
+ * Implements `docs/contract/agent-protocol.md`, Configuration and "The reference agent"; `docs/contract/service-specification.txt` 3.
  */
 import { ConfigApplyStatus } from '../gen/svc/control/v1/config.js';
 import type { ConfigApplyError, ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';

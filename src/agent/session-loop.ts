@@ -1,7 +1,7 @@
 /**
  * Keeps one live session with the service for as long as the agent runs: connects, waits after a loss, replaces the
  * session before its keys are too old. A disconnect changes nothing on the node.
- * Implements `agent-protocol.md`, Control (ends), Rekey, and "The reference agent".
+ * Implements `docs/contract/agent-protocol.md#control` (ends), Rekey, and "The reference agent".
  */
 import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../gen/svc/control/v1/session.js';

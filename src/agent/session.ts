@@ -1,7 +1,7 @@
 /**
  * One attached session from its hello to its end: what is said first, heartbeats, metrics, and what the service says.
  * Not the choice to open, replace or retry sessions: that is `session-loop.ts`.
- * Implements `agent-protocol.md`, Control, Configuration and Heartbeats; `service-specification.txt` 3 and 4.2.
+ * Implements `docs/contract/agent-protocol.md#control`, Configuration and Heartbeats; `docs/contract/service-specification.txt` 3 and 4.2.
  */
 import { Command } from '../gen/svc/control/v1/command.js';
 import type { ConfigApplyReport, ConfigUpdate, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';

@@ -1,7 +1,7 @@
 /**
  * A snapshot as one target: which listeners, what each relays to, which clusters; or everything that is wrong with it.
- * Pure: no socket is touched before the whole target is known to be valid. Implements `agent-protocol.md`,
- * Configuration and "The reference agent"; the sharing of listeners follows `service-specification.txt` 3.
+ * Pure: no socket is touched before the whole target is known to be valid. Implements `docs/contract/agent-protocol.md`,
+ * Configuration and "The reference agent"; the sharing of listeners follows `docs/contract/service-specification.txt` 3.
  */
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import { limits } from '../kernel/limits.js';

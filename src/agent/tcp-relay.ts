@@ -1,6 +1,6 @@
 /**
  * One TCP listener of a RAW rule: accepts, dials the next hop, joins the two. Not the choice of the endpoint
- * (`upstreams.ts`). Implements `agent-protocol.md`, "The reference agent".
+ * (`upstreams.ts`). Implements `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';

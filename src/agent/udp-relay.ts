@@ -1,7 +1,7 @@
 /**
  * One UDP listener of a RAW rule. A session is a client's address and port with a socket of its own towards the next
  * hop; it ends when nothing has passed for a while. Datagrams are dropped, never queued without bound.
- * Implements `agent-protocol.md`, "The reference agent".
+ * Implements `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { createSocket } from 'node:dgram';
 import type { RemoteInfo, Socket } from 'node:dgram';

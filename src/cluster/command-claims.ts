@@ -1,7 +1,7 @@
 /**
  * Who sends a queued command to its agent: whoever first puts its claim into the read store, so each command is sent at
  * most once, whatever number of instances and sessions there are. Not the queue: that is the log.
- * Implements `agent-protocol.md`, Heartbeats, commands, metrics.
+ * Implements `docs/contract/agent-protocol.md`, Heartbeats, commands, metrics.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

@@ -1,7 +1,7 @@
 /**
  * The lease by which an instance says that it lives, how far it has projected, and which compiler it runs: what the
  * others wait for before they purge tombstones or call a node's sessions ended.
- * Implements `agent-protocol.md`, Several instances.
+ * Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

@@ -1,7 +1,7 @@
 /**
  * That no session of a revoked node is left on any instance: each instance says in its lease up to which revision of
  * `svc-fleet` it has cut what it had to cut, and whoever replaced a PSK waits for all of them.
- * Implements `agent-protocol.md`, Several instances.
+ * Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

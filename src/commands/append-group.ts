@@ -1,7 +1,7 @@
 /**
  * Appends a group of commands and finds out what became of it. Where the store does not say, the group's ids are looked
  * for first, then the very same append is tried again: whichever try arrives is written, the others are answered as it
- * was. Not deciding and not folding: the gateway does both. Implements `domain.md`, Commands and events.
+ * was. Not deciding and not folding: the gateway does both. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { backoff, sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

@@ -1,6 +1,6 @@
 /**
  * Records facts: what agents did, and sign-ins. Facts are not decided, so nothing is refused; they are appended in
- * batches per stream, tried again until they are durable, and bounded. Implements `domain.md`, table of streams.
+ * batches per stream, tried again until they are durable, and bounded. Implements `docs/contract/domain.md`, table of streams.
  *
  * Appends expect any revision: a repeat after an unknown outcome may write a fact twice on a store that forgets ids,
  * which every reader of facts takes as the same fact again.

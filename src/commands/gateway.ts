@@ -1,6 +1,6 @@
 /**
  * Runs the commands of one stream: one after the other on the deciding fold, those that wait appended together, rolled
- * back and decided again on a conflict. Knows nothing of what commands mean. Implements `domain.md`, Commands and events.
+ * back and decided again on a conflict. Knows nothing of what commands mean. Implements `docs/contract/domain.md#commands-and-events`.
  *
  * An answer that writes nothing (a refusal, a no-change, a repeat) is given only after a look at the log's tail: another
  * instance may have moved on. An answer that writes is guarded by the expected revision.

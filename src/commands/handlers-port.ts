@@ -2,7 +2,7 @@
  * What REST calls to change something or to sign someone in, and the state types that its answers are made of.
  * Types only: the handlers are in the files beside. Bodies come in validated and canonical; what needs other
  * resources to be judged (references, names, collisions, a PUT against what is stored) is decided behind this port.
- * Implements `rest.md`, the endpoints that write.
+ * Implements `docs/contract/rest.md`, the endpoints that write.
  */
 import type { ChainFields, ChainState, Hop, Payload, Target } from '../domain/chain/chain.js';
 import type { Role } from '../domain/accounts/user.js';

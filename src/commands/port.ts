@@ -1,6 +1,6 @@
 /**
  * What the transports see of the write side. Types only: the gateway and the handlers are in the files beside.
- * Implements `domain.md` (Commands and events) and `rest.md` (Consistency).
+ * Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/rest.md#consistency`.
  */
 import type { AgentEvent, SigninEvent } from '../domain/agents/facts.js';
 import type { Actor, IdempotencyMark, RecordedEvent } from '../kernel/event.js';

@@ -1,6 +1,6 @@
 /**
  * Answers ConfigRequests: raises the generation where the agent is ahead, takes what it confirms, and gives the target
- * or says that nothing is to be done. Implements `agent-protocol.md`, Configuration ("Request answered").
+ * or says that nothing is to be done. Implements `docs/contract/agent-protocol.md#configuration` ("Request answered").
  */
 import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';

@@ -1,7 +1,7 @@
 /**
  * What is known of each node that has a session here: which snapshot is kept of it and which it rejected. Loaded once
  * when its first session asks, from the recorded facts and the kept snapshots; verdicts outlive the session, for "once
- * more" is counted per instance. Implements `agent-protocol.md`, Configuration ("Target").
+ * more" is counted per instance. Implements `docs/contract/agent-protocol.md#configuration` ("Target").
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';

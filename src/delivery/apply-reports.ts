@@ -1,7 +1,7 @@
 /**
  * What agents say of the snapshots they were given: takes apply reports and the confirmations in ConfigRequests, keeps
  * what was applied, records facts once. A word about any snapshot but the newest and the kept one is counted and
- * ignored. Implements `agent-protocol.md`, Configuration (reports, confirmation).
+ * ignored. Implements `docs/contract/agent-protocol.md#configuration` (reports, confirmation).
  */
 import type { AgentEvent, ApplyError } from '../domain/agents/facts.js';
 import { limits } from '../kernel/limits.js';

@@ -1,8 +1,8 @@
 /**
  * The committed fold: the fleet as the log has it, from a checkpoint and the tail that follows. It only ever holds
  * whole commands, tells who was touched by each batch, and knows whether it is up to date. It decides nothing, and
- * never shares its tables with the gateway's fold. Implements `domain.md` ("A second, committed-only fold", Generation,
- * Fold checkpoint) and `agent-protocol.md` (an older compiler, behind the log).
+ * never shares its tables with the gateway's fold. Implements `docs/contract/domain.md` ("A second, committed-only fold", Generation,
+ * Fold checkpoint) and `docs/contract/agent-protocol.md` (an older compiler, behind the log).
  *
  * The number of the compiler in the log may rise and fall under a running instance: it serves only while the number is
  * its own, and never writes it. That is done once, at the start (`app.ts`), so that going back stays gone back.

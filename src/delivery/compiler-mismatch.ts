@@ -1,7 +1,7 @@
 /**
  * What an instance says when its compiler is not the one that the log is at: it serves no configuration and gets no
  * traffic, and the sentence tells an operator which instance has to change. Not how that is noticed: see
- * `committed-fold.ts`. Implements `domain.md` (Generation: an instance with a lower number than the log's, going back).
+ * `committed-fold.ts`. Implements `docs/contract/domain.md#generation`: an instance with a lower number than the log's, and going back.
  */
 import { unreachable } from '../kernel/errors.js';
 import type { DeliveryState } from './port.js';

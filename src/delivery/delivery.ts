@@ -1,7 +1,7 @@
 /**
  * Delivery: committed fold → compile → open secrets → encode and checksum once → target per node → one-slot queue per
- * session. This file only wires the parts to the port; each rule has its file. Implements `agent-protocol.md`,
- * Configuration, and the delivery row of `architecture.md`.
+ * session. This file only wires the parts to the port; each rule has its file. Implements `docs/contract/agent-protocol.md`,
+ * Configuration, and the delivery row of `docs/architecture.md`.
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
 import { compileNode } from '../domain/compile/compile-node.js';

@@ -2,7 +2,7 @@
  * Encodes a snapshot once, checksum included, as the bytes of a whole ServicePayload that every stream shares.
  * The checksum is SHA-256 over the deterministic encoding of the snapshot without its checksum. A change of what this
  * file or `wire.ts` gives for the same input is a change of compiler output: raise `compilerVersion` with it.
- * Implements `wire.md` (RuntimeConfigSnapshot) and `architecture.md` ("encode and checksum once").
+ * Implements `docs/contract/wire.md` (RuntimeConfigSnapshot) and `docs/architecture.md` ("encode and checksum once").
  */
 import { createHash } from 'node:crypto';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';

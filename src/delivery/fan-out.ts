@@ -2,7 +2,7 @@
  * Brings changed configuration to the sessions that are there: a set of changed nodes, worked off in slices that leave
  * the event loop free. A node that changes again while it waits keeps its place and is served once, with its state of
  * that moment; nothing is postponed, so a stream of edits starves nobody, and no queue can grow beyond one entry per
- * node. Implements `agent-protocol.md` ("Large fan-outs are sent in slices") and `domain.md` ("Nothing is pushed while
+ * node. Implements `docs/contract/agent-protocol.md` ("Large fan-outs are sent in slices") and `docs/contract/domain.md` ("Nothing is pushed while
  * an instance catches up").
  */
 import { backoff, yieldToEventLoop } from '../kernel/background.js';

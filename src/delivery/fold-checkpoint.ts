@@ -1,6 +1,6 @@
 /**
  * The committed fold at rest: loads and verifies the stored checkpoint, writes a new one off the hot path. A checkpoint
- * that does not verify is thrown away, never trusted in part. Implements `domain.md`, Fold checkpoint.
+ * that does not verify is thrown away, never trusted in part. Implements `docs/contract/domain.md`, Fold checkpoint.
  */
 import { createHash } from 'node:crypto';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';

@@ -1,7 +1,7 @@
 /**
  * Deletes what is kept of deleted nodes, one after the other, in the background, and only of nodes that are still gone
  * once the fold is up to date: while a log is replayed a node may be deleted and come back.
- * Implements `domain.md` ("Deleting a data key shreds the secret") for kept snapshots.
+ * Implements `docs/contract/domain.md` ("Deleting a data key shreds the secret") for kept snapshots.
  */
 import { sleep } from '../kernel/background.js';
 import { limits } from '../kernel/limits.js';

@@ -1,7 +1,7 @@
 /**
  * When an agent's version is above its node's (the store was restored) the node's generation is raised above it, at
  * most once a minute per node; a version that no log could have given is a conflict, recorded and refused.
- * Implements `domain.md`, `NodeGenerationRaised`.
+ * Implements `docs/contract/domain.md`, `NodeGenerationRaised`.
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';

@@ -1,7 +1,7 @@
 /**
  * The exact bytes of the last generation that each node applied, sealed, in the read store: what a node gets back when
  * it rejects a newer one, for the output of an earlier compiler can't be compiled again.
- * Implements `agent-protocol.md`, Configuration ("from the exact sealed bytes kept of it").
+ * Implements `docs/contract/agent-protocol.md#configuration` ("from the exact sealed bytes kept of it").
  */
 import { streams } from '../kernel/event.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';

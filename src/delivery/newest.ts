@@ -2,7 +2,7 @@
  * The newest snapshot of a node: compiled from the committed fold, secrets opened, encoded once, remembered. A node
  * whose configuration can't be made is withheld, loudly, and stops nobody else. Nothing is made of a fleet that is at
  * another compiler's number: it would go out under that one's generations.
- * Implements `architecture.md` ("compile → open secrets → encode and checksum once").
+ * Implements `docs/architecture.md` ("compile → open secrets → encode and checksum once").
  */
 import { compileNode } from '../domain/compile/compile-node.js';
 import { compilerVersion } from '../domain/compile/version.js';

@@ -1,7 +1,7 @@
 /**
  * A session's place at delivery: takes its requests and reports, and offers it what changed. Sees to it that an offer
  * never overtakes an answer, and that nothing is offered before the first one.
- * Implements `NodeAttachment` of the port; `agent-protocol.md`, Configuration.
+ * Implements `NodeAttachment` of the port; `docs/contract/agent-protocol.md#configuration`.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';

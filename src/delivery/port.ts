@@ -1,6 +1,6 @@
 /**
  * What the agent transport and REST see of delivery. Types only: the work is in the files beside.
- * Implements `agent-protocol.md`, Configuration.
+ * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { ChainState } from '../domain/chain/chain.js';
 import type { NodeState } from '../domain/node/node.js';
@@ -66,7 +66,7 @@ export type DeliveryState =
   /** An event type or shape that this release does not know. */
   | { readonly kind: 'unknown_event'; readonly eventType: string };
 
-/** How a node stands to its newest generation (`rest.md`, Nodes and L4 chains). */
+/** How a node stands to its newest generation (`docs/contract/rest.md`, Nodes and L4 chains). */
 export interface ApplyState {
   readonly state: 'none' | 'pushed' | 'applied' | 'rejected';
   readonly generation: number | null;

@@ -1,7 +1,7 @@
 /**
  * Opens the secrets of a compiled snapshot. The compiler leaves placeholders, so that what it makes can be compared,
  * stored and shown; only here do they become bytes, and only on their way to the agent.
- * Implements `architecture.md`: "turns a fleet into rules with placeholders where secrets go".
+ * Implements `docs/architecture.md`: "turns a fleet into rules with placeholders where secrets go".
  */
 import type { NodeSnapshot, SecretPlaceholder } from '../domain/snapshot/snapshot.js';
 import type { Keyring } from '../security/keyring.js';

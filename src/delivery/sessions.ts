@@ -1,7 +1,7 @@
 /**
  * The sessions that are attached, by node, and what each of them has been told so far. Holds no rule about what a node
  * should have (`target.ts`) and answers no request (`answer.ts`).
- * Implements `agent-protocol.md`: "Each stream holds at most one unsent snapshot"; nothing before the first request.
+ * Implements `docs/contract/agent-protocol.md`: "Each stream holds at most one unsent snapshot"; nothing before the first request.
  */
 import type { PushSlot, SnapshotPush } from './port.js';
 

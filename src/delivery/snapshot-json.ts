@@ -1,7 +1,7 @@
 /**
  * A node's snapshot as an operator may see it: proto3 JSON with the proto's field names and `"***"` for every secret.
  * An explicit mapper, so that a new field is shown only once somebody has decided whether it is secret.
- * Implements `rest.md`, `GET /api/nodes/{id}/config`.
+ * Implements `docs/contract/rest.md`, `GET /api/nodes/{id}/config`.
  */
 import type * as compiled from '../domain/snapshot/snapshot.js';
 

@@ -1,7 +1,7 @@
 /**
  * Which configuration a node should have, and what its requests and reports mean: pure rules, no bytes, no I/O.
- * Implements `agent-protocol.md`, Configuration ("Target", requests, reports) and the bounds of `NodeGenerationRaised`
- * (`domain.md`, Generation).
+ * Implements `docs/contract/agent-protocol.md#configuration` ("Target", requests, reports) and the bounds of `NodeGenerationRaised`
+ * (`docs/contract/domain.md#generation`).
  */
 import { limits } from '../kernel/limits.js';
 

@@ -1,7 +1,7 @@
 /**
  * A compiled snapshot as messages of the wire: names become numbers of enums, placeholders become bytes. Field by
  * field, so that a field that is added to one side and not to the other does not compile or is seen in review.
- * Implements `wire.md`, Configuration.
+ * Implements `docs/contract/wire.md#configuration`.
  */
 import type * as compiled from '../domain/snapshot/snapshot.js';
 import type { GatewayConfig, L3TunnelConfig, NodeConfig, UpstreamCluster } from '../gen/svc/control/v1/gateway.js';

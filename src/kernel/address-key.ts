@@ -1,6 +1,6 @@
 /**
  * The unit in which addresses are counted by budgets: an IPv4 address, or the /64 of an IPv6 address, since one host
- * commands a whole /64. Implements `agent-protocol.md`, "OpenSession", and serves the login limiter alike.
+ * commands a whole /64. Implements `docs/contract/agent-protocol.md#opensession`, and serves the login limiter alike.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 

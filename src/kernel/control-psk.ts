@@ -1,7 +1,7 @@
 /**
  * The control PSK as agents and service both know it: its text form, what is derived from its secret, its fingerprint.
  * Not where it is issued or stored (`src/security/psk.ts`), nor used (`src/noise/`).
- * Implements `agent-protocol.md`, "PSK, verifier, service identity".
+ * Implements `docs/contract/agent-protocol.md`, "PSK, verifier, service identity".
  */
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { sha256 } from '@noble/hashes/sha2.js';

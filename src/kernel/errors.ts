@@ -1,7 +1,7 @@
 /**
  * The one catalogue of errors that users and agents can meet: code, HTTP status, gRPC status.
  * Not a place for messages: whoever throws knows the field and says what was expected.
- * Implements `rest.md`, section Errors; gRPC statuses follow `agent-protocol.md`.
+ * Implements `docs/contract/rest.md`, section Errors; gRPC statuses follow `docs/contract/agent-protocol.md`.
  */
 
 /** Numeric gRPC status codes that this service answers with. */

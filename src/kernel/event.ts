@@ -1,10 +1,10 @@
 /**
  * The event as it lies in the log: who, why, when, and its place. Not what events mean: each resource of
- * `src/domain/` owns its own. Implements `domain.md`, "Commands and events" (metadata).
+ * `src/domain/` owns its own. Implements `docs/contract/domain.md#commands-and-events` (metadata).
  */
 import type { JsonObject } from './json.js';
 
-/** The streams of one installation (`domain.md`, table of streams). */
+/** The streams of one installation (`docs/contract/domain.md`, table of streams). */
 export const streams = {
   fleet: 'svc-fleet',
   accounts: 'svc-accounts',

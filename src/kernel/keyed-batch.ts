@@ -1,7 +1,7 @@
 /**
  * Writes that may be late but not lost lightly: the newest value of each key, written in batches, kept and tried again
  * while the store is away. What telemetry and kept snapshots go through; not a queue, for an older value of a key is
- * replaced, and nobody who puts one ever waits. Implements `agent-protocol.md`, "go to the read store in batches".
+ * replaced, and nobody who puts one ever waits. Implements `docs/contract/agent-protocol.md`, "go to the read store in batches".
  */
 import { backoff, timedOut, withDeadline } from './background.js';
 

@@ -1,7 +1,7 @@
 /**
  * Every fixed limit of the service, in one file. Not the settings: those are environment variables (`src/config.ts`)
- * or connectivity settings (`domain/settings`). Implements `configuration.md`, "Fixed limits", and the bounds that
- * `rest.md`, `domain.md` and `agent-protocol.md` state.
+ * or connectivity settings (`domain/settings`). Implements `docs/contract/configuration.md`, "Fixed limits", and the bounds that
+ * `docs/contract/rest.md`, `docs/contract/domain.md` and `docs/contract/agent-protocol.md` state.
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;

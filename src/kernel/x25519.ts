@@ -1,7 +1,7 @@
 /**
  * X25519 keys between their 32 raw bytes and node's key objects. Not a key agreement: that is `src/noise/`.
  * Here because both ends need it: the service makes identities and verifiers (`src/security/`), agents and service
- * shake hands (`src/noise/`). Public keys come in as JWK, which is four times faster than DER (`architecture.md`).
+ * shake hands (`src/noise/`). Public keys come in as JWK, which is four times faster than DER (`docs/architecture.md`).
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

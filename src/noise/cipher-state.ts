@@ -1,6 +1,6 @@
 /**
  * One direction of an established session: a key and the number of the next message. Not a handshake.
- * Implements `agent-protocol.md`, "Control": nonce = sequence, from 0, rising by exactly 1; empty associated data.
+ * Implements `docs/contract/agent-protocol.md#control`: nonce = sequence, from 0, rising by exactly 1; empty associated data.
  * The state keeps the counter itself, so that no caller can use a nonce twice.
  */
 import { err, ok } from '../kernel/result.js';

@@ -2,7 +2,7 @@
  * Payloads larger than one Noise message: cut into fragments by the sender, joined by the receiver within limits.
  * Pure: bytes in, bytes out. Encryption is the cipher state's, deadlines and the bound over all sessions are the
  * session's, which reads `heldBytes` and `unfinishedSince`.
- * Implements `agent-protocol.md`, "Control": plaintext = 1 byte (0x00 last, 0x01 more follow) + fragment.
+ * Implements `docs/contract/agent-protocol.md#control`: plaintext = 1 byte (0x00 last, 0x01 more follow) + fragment.
  */
 import { limits } from '../kernel/limits.js';
 import { maxPlaintextBytes } from './failure.js';

@@ -1,7 +1,7 @@
 /**
  * The two-message Noise handshake, both roles: `initiate` for agents, `respond` for the service. Pure but for the
  * ephemeral key. Not the session: clock skew, replay and admission are judged by `src/transport/agent/`.
- * Implements `agent-protocol.md`, "OpenSession", after Noise revision 34.
+ * Implements `docs/contract/agent-protocol.md#opensession`, after Noise revision 34.
  *
  * An unknown node is served with a dummy party: every failure of `respond` but the length comes after the same work.
  */

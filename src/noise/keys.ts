@@ -1,7 +1,7 @@
 /**
  * Key material of the control session: what an agent makes of its control PSK, and X25519 keys for both sides.
  * The derivations themselves are in `src/kernel/control-psk.ts`, shared with the service's issuing side.
- * Implements `agent-protocol.md`, "PSK, verifier, service identity".
+ * Implements `docs/contract/agent-protocol.md`, "PSK, verifier, service identity".
  */
 import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../kernel/control-psk.js';
 import { ok } from '../kernel/result.js';

@@ -12,7 +12,7 @@ export interface HandshakePattern {
   readonly messages: readonly [readonly Token[], readonly Token[]];
 }
 
-/** `agent-protocol.md`, "OpenSession". */
+/** `docs/contract/agent-protocol.md#opensession`. */
 export const kkPsk0: HandshakePattern = {
   protocolName: 'Noise_KKpsk0_25519_ChaChaPoly_SHA256',
   initiatorStaticKnown: true,

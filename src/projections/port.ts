@@ -1,6 +1,6 @@
 /**
  * What REST sees of the read side: a query per read model, and how far the projections are. Types only.
- * Implements `rest.md` (lists, audit) and `architecture.md` (projections).
+ * Implements `docs/contract/rest.md` (lists, audit) and `docs/architecture.md` (projections).
  */
 import type { AgentEvent, ApplyError } from '../domain/agents/facts.js';
 import type { ChainState } from '../domain/chain/chain.js';

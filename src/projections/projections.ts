@@ -1,7 +1,7 @@
 /**
  * The read side as others see it: the read models in the layout that is shown, and the change to another one while the
  * service runs: after a rebuild the new place is followed beside the old one, and shown once it is as far.
- * The only door into this folder, with the types of `port.ts`. Implements `architecture.md` (projections, blue/green).
+ * The only door into this folder, with the types of `port.ts`. Implements `docs/architecture.md` (projections, blue/green).
  */
 import { randomUUID } from 'node:crypto';
 import type { AgentEvent } from '../domain/agents/facts.js';

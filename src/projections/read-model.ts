@@ -1,7 +1,7 @@
 /**
  * The shape of a read model: a pure fold per entity, from an entity's document and one more event to its next document.
  * No clock, no randomness, no environment, no other read model: the same log gives the same documents, however often
- * and in however many parts it is read. Implements `architecture.md` (projections).
+ * and in however many parts it is read. Implements `docs/architecture.md` (projections).
  */
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import type { Json } from '../kernel/json.js';

@@ -1,6 +1,6 @@
 /**
  * All read models, as one group: one subscription, one position, one version, so that what is shown together is never
- * out of step. Opens their collections. Implements `architecture.md` ("(projection, version) names its collections").
+ * out of step. Opens their collections. Implements `docs/architecture.md` ("(projection, version) names its collections").
  */
 import type { Collection, ReadStore } from '../storage/read-store.js';
 import { audit } from './models/audit.js';

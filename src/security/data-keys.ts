@@ -1,6 +1,6 @@
 /**
  * Data keys: one or more per resource, each wrapped by the master key and bound to its id and its resource. Holds the
- * port to where wrapped keys are stored, not an adapter of it. Implements `domain.md`, "Secrets in events".
+ * port to where wrapped keys are stored, not an adapter of it. Implements `docs/contract/domain.md`, "Secrets in events".
  */
 import { randomBytes } from 'node:crypto';
 import { err, ok } from '../kernel/result.js';

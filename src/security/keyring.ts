@@ -1,7 +1,7 @@
 /**
  * Seals and opens with the data keys of resources: makes them, unwraps them, keeps a bounded number of them in memory,
  * shreds them. Not a store: wrapped keys go through the `DataKeyStore` port.
- * Implements `domain.md`, "Secrets in events"; deleting a data key shreds what was sealed with it.
+ * Implements `docs/contract/domain.md`, "Secrets in events"; deleting a data key shreds what was sealed with it.
  */
 import { limits } from '../kernel/limits.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';

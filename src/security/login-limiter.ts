@@ -1,7 +1,7 @@
 /**
  * How often sign-ins may fail: per (address, name), per address, and, only by slowing, per name. Asked before the
  * password is hashed. Not the hashing queue (`passwords.ts`), and not what a refusal looks like on the wire.
- * Implements `rest.md`, "Authentication and roles": at most 5 failures in 5 minutes per (address, user name) and 20
+ * Implements `docs/contract/rest.md#authentication-and-roles`: at most 5 failures in 5 minutes per (address, user name) and 20
  * per address; a name failing from many addresses is slowed, never locked; bounded tables.
  *
  * An attempt in flight might fail, so it holds a place in the budget. Where only places held stand in the way the

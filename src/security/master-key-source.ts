@@ -1,6 +1,6 @@
 /**
  * Where the master key comes from: `SVC_MASTER_KEY`, `SVC_MASTER_KEY_FILE`, or `<data>/master.key`, made at first
- * start. Reads no environment itself. Implements `configuration.md`, SVC_MASTER_KEY.
+ * start. Reads no environment itself. Implements `docs/contract/configuration.md`, SVC_MASTER_KEY.
  * Every refusal is one sentence with the name of the setting or file, never a character of the key.
  */
 import { randomBytes } from 'node:crypto';

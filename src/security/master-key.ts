@@ -1,7 +1,7 @@
 /**
  * The master key as a capability: it wraps and unwraps data keys and proves which key it is; its bytes stay inside,
  * so that no log, error or dump of an object can show them. Where it comes from is `master-key-source.ts`.
- * Implements `domain.md`, "Secrets in events" (a wrong master key is refused at start).
+ * Implements `docs/contract/domain.md`, "Secrets in events" (a wrong master key is refused at start).
  */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { err, ok } from '../kernel/result.js';

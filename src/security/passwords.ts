@@ -1,7 +1,7 @@
 /**
  * Password hashes: Argon2id in PHC strings, few at a time, because hashing shares the thread pool with fsync. Not the
  * rules for passwords (length: REST's schema) nor the count of failures (`login-limiter.ts`).
- * Implements `rest.md`, "Authentication and roles": 19 MiB, t=2, p=1; the same time for a name that does not exist.
+ * Implements `docs/contract/rest.md#authentication-and-roles`: 19 MiB, t=2, p=1; the same time for a name that does not exist.
  */
 import { randomBytes } from 'node:crypto';
 import { hash, parseOptions, verify } from '@node-rs/argon2';

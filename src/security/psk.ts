@@ -1,7 +1,7 @@
 /**
  * Control PSKs on the service's side: issuing one, and the verifier that is all the service keeps of it. Its text form
  * and derivations are in `src/kernel/control-psk.ts`; the handshake that uses the verifier is in `src/noise/`.
- * Implements `agent-protocol.md`, "PSK, verifier, service identity".
+ * Implements `docs/contract/agent-protocol.md`, "PSK, verifier, service identity".
  */
 import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';

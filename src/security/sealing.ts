@@ -1,7 +1,7 @@
 /**
  * The form of a sealed value and the sealing itself, given a data key. Which key, and whether it still exists, is the
  * keyring's business (`keyring.ts`). Pure but for the nonce.
- * Implements `domain.md`: XChaCha20-Poly1305, `key_id` in the value, associated data = stream, resource id, field.
+ * Implements `docs/contract/domain.md`: XChaCha20-Poly1305, `key_id` in the value, associated data = stream, resource id, field.
  */
 import { randomBytes } from 'node:crypto';
 import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';

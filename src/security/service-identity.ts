@@ -1,7 +1,7 @@
 /**
  * The keys the service has for its lifetime: the X25519 identity that agents pin, and the Ed25519 key that signs
  * tokens. Makes them and turns their sealed bytes back into keys; sealing them for `svc-service` is the caller's.
- * Implements `agent-protocol.md`, "PSK, verifier, service identity", and `rest.md`, "Authentication and roles".
+ * Implements `docs/contract/agent-protocol.md`, "PSK, verifier, service identity", and `docs/contract/rest.md#authentication-and-roles`.
  */
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';

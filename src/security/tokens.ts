@@ -1,7 +1,7 @@
 /**
  * Access tokens: JWT signed with Ed25519, verified with a bounded cache. Not the last word on a caller: whether `ver`
  * is still the user's (a password change raises it) is checked per request by whoever holds the accounts.
- * Implements `rest.md`, "Authentication and roles": claims `sub`, `role`, `ver`; 12 h by default.
+ * Implements `docs/contract/rest.md#authentication-and-roles`: claims `sub`, `role`, `ver`; 12 h by default.
  */
 import { createHash } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';

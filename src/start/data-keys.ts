@@ -1,6 +1,6 @@
 /**
  * Wrapped data keys in the read store: they must be deletable, which the log is not, so that deleting one shreds its
- * secret. No projection writes them and no rebuild touches them. Implements `domain.md`, "Deleting a data key".
+ * secret. No projection writes them and no rebuild touches them. Implements `docs/contract/domain.md`, "Deleting a data key".
  */
 import { limits } from '../kernel/limits.js';
 import type { DataKeyStore, WrappedKey } from '../security/data-keys.js';

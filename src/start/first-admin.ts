@@ -1,5 +1,5 @@
 /**
- * The first `admin`, made at the first start when there is no user. Implements `configuration.md`, SVC_ADMIN_PASSWORD.
+ * The first `admin`, made at the first start when there is no user. Implements `docs/contract/configuration.md`, SVC_ADMIN_PASSWORD.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, link, readFile, rename, rm, writeFile } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * The service's own keys: one X25519 pair that agents pin and one Ed25519 key that signs tokens, made at the first start
  * and shared by all instances through the stream `svc-service`. Its first append expects no stream, which settles two
- * instances' first start. Implements `agent-protocol.md`, PSK, verifier, service identity.
+ * instances' first start. Implements `docs/contract/agent-protocol.md`, PSK, verifier, service identity.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServiceEvent } from '../domain/service/identity.js';

@@ -1,7 +1,7 @@
 /**
  * Port: the log. Says what the service may rely on, which is no more than what EventStoreDB keeps, so that every
  * adapter (embedded LMDB, EventStoreDB) and the hostile wrapper of the tests pass one contract suite.
- * Not a place for rules about events. Implements `architecture.md` (storage) and `domain.md` (streams, retention).
+ * Not a place for rules about events. Implements `docs/architecture.md` (storage) and `docs/contract/domain.md` (streams, retention).
  *
  * What is promised:
  * - one append is atomic, durable before it is answered, and its events lie next to each other in the log;

@@ -1,6 +1,6 @@
 /**
  * Follows the log for ever: subscribes again after a drop, drops repeats, puts commands together, and says when it has
- * caught up. What projections and delivery read; not an adapter. Implements `domain.md` ("Folds, projections, pushes,
+ * caught up. What projections and delivery read; not an adapter. Implements `docs/contract/domain.md` ("Folds, projections, pushes,
  * time travel and audit only ever see whole commands").
  */
 import { backoff, sleep, yieldToEventLoop } from '../kernel/background.js';

@@ -1,7 +1,7 @@
 /**
  * Opens the two stores of an installation, whichever adapters its settings name: the one place that knows which there
  * are. Stores that are not there yet are waited for, both at once, and the log says for which. Not what is done with them.
- * Implements `configuration.md` (SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL).
+ * Implements `docs/contract/configuration.md` (SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL).
  */
 import { backoff, sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

@@ -3,7 +3,7 @@
  * No transactions: each projected document carries the log position it reflects and its writes are guarded by it, a
  * delete is a guarded tombstone, and the checkpoint is written last; so any number of instances may project the same
  * events. Not a query language: what the adapters on LMDB and MongoDB (and FerretDB) can all do, and no more.
- * Implements `architecture.md`, "Read models need no transactions".
+ * Implements `docs/architecture.md`, "Read models need no transactions".
  */
 import type { Json } from '../kernel/json.js';
 import type { ResumePoint } from './event-store.js';

@@ -1,7 +1,7 @@
 /**
  * The last that each node told: sign of life, heartbeat, runtime table, metrics. One small document each, written in
  * batches, the newest of a node only; a runtime table that has not changed is not written again.
- * Implements `agent-protocol.md`, Heartbeats ("an unchanged runtime table rewrites only its time").
+ * Implements `docs/contract/agent-protocol.md`, Heartbeats ("an unchanged runtime table rewrites only its time").
  */
 import { createHash } from 'node:crypto';
 import { errorText } from '../kernel/errors.js';

@@ -1,6 +1,6 @@
 /**
  * What the agent transport and REST see of telemetry: presence and the last heartbeat of each node. None of it is an
- * event. Implements `agent-protocol.md`, Heartbeats, commands, metrics.
+ * event. Implements `docs/contract/agent-protocol.md`, Heartbeats, commands, metrics.
  */
 export interface RuntimeRoute {
   readonly service: string;

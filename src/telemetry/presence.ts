@@ -1,7 +1,7 @@
 /**
  * Who is online: a lease per node, held by the session that is its live one, renewed in batches by the instance that
  * has the session and ended by the store's clock when it does not. Not a record of sessions: that is `svc-agents-*`.
- * Implements `agent-protocol.md`, Heartbeats ("Online: a presence lease").
+ * Implements `docs/contract/agent-protocol.md`, Heartbeats ("Online: a presence lease").
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';

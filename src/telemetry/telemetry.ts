@@ -1,6 +1,6 @@
 /**
  * Telemetry as the port has it: presence and what nodes told last, with one clock. Nothing here is an event, nothing
- * here makes a session wait but its opening. Implements `agent-protocol.md`, Heartbeats, commands, metrics.
+ * here makes a session wait but its opening. Implements `docs/contract/agent-protocol.md`, Heartbeats, commands, metrics.
  */
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';

@@ -1,4 +1,4 @@
-/** The table of ends of `agent-protocol.md`, row by row, over real sockets: what is said encrypted, and the status. */
+/** The table of ends of `docs/contract/agent-protocol.md`, row by row, over real sockets: what is said encrypted, and the status. */
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';

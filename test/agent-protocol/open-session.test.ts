@@ -1,4 +1,4 @@
-/** OpenSession as `agent-protocol.md` has it: the order of checks, the answers, the budgets, admission. */
+/** OpenSession as `docs/contract/agent-protocol.md` has it: the order of checks, the answers, the budgets, admission. */
 import { status } from '@grpc/grpc-js';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';

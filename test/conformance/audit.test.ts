@@ -1,4 +1,4 @@
-/** rest.md, "Audit", the list alone. */
+/** `docs/contract/rest.md#audit`, the list alone. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** rest.md, "Beside /api". */
+/** `docs/contract/rest.md#beside-api`. */
 import { describe, expect, it } from 'vitest';
 import { sharedService } from './support/running.js';
 

@@ -1,4 +1,4 @@
-/** rest.md, "L4 chains", and domain.md: definitions, their refusals, statuses, collisions. */
+/** `docs/contract/rest.md#l4-chains`, and `docs/contract/domain.md`: definitions, their refusals, statuses, collisions. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {

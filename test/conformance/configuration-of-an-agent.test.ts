@@ -1,4 +1,4 @@
-/** agent-protocol.md, "Configuration", with domain.md, "Generation", and what REST shows of it. */
+/** `docs/contract/agent-protocol.md#configuration`, with `docs/contract/domain.md#generation`, and what REST shows of it. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';

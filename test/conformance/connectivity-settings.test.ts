@@ -1,4 +1,4 @@
-/** rest.md, "Connectivity settings"; configuration.md, the bounds. */
+/** `docs/contract/rest.md#connectivity-settings`; `docs/contract/configuration.md`, the bounds. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createNode, hasExactly, settingsFields } from './support/resources.js';

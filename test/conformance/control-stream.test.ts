@@ -1,4 +1,4 @@
-/** agent-protocol.md, "Control": frames, fragments, the first payload, and how each fault ends the session, alone. */
+/** `docs/contract/agent-protocol.md#control`: frames, fragments, the first payload, and how each fault ends the session, alone. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';

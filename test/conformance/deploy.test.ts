@@ -1,4 +1,4 @@
-/** rest.md, "L4 chains": deploy, plan, deployments, `?wait=applied`, no agent connected; generations of domain.md. */
+/** `docs/contract/rest.md#l4-chains`: deploy, plan, deployments, `?wait=applied`, no agent connected; generations of `docs/contract/domain.md`. */
 import { describe, expect, it } from 'vitest';
 import {
   createChain,

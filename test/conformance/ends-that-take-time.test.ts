@@ -1,4 +1,4 @@
-/** agent-protocol.md, the ends of a session that need waiting for, side by side. */
+/** `docs/contract/agent-protocol.md`, the ends of a session that need waiting for, side by side. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { attach, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';

@@ -1,4 +1,4 @@
-/** rest.md, "Envelope" and "Errors": every answer's form, strict bodies, and the order in which a request is judged. */
+/** `docs/contract/rest.md#envelope` and "Errors": every answer's form, strict bodies, and the order in which a request is judged. */
 import { connect } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';

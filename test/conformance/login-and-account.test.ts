@@ -1,4 +1,4 @@
-/** rest.md, "Authentication and roles": login, the own account, tokens, the login budget. */
+/** `docs/contract/rest.md#authentication-and-roles`: login, the own account, tokens, the login budget. */
 import { describe, expect, it } from 'vitest';
 import { hasExactly, rfc3339, uuid } from './support/resources.js';
 import { refused } from './support/rest.js';

@@ -1,4 +1,4 @@
-/** rest.md, "Nodes", without links and commands, no agent connected. */
+/** `docs/contract/rest.md#nodes`, without links and commands, no agent connected. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { enrol, fingerprint } from './support/agent.js';

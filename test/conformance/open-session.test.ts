@@ -1,4 +1,4 @@
-/** agent-protocol.md, "The listener", "PSK, verifier, service identity" and "OpenSession". */
+/** `docs/contract/agent-protocol.md#the-listener`, "PSK, verifier, service identity" and "OpenSession". */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';

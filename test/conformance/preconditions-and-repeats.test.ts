@@ -1,4 +1,4 @@
-/** rest.md, "Consistency": versions, ETag and If-Match, positions, idempotency keys. */
+/** `docs/contract/rest.md#consistency`: versions, ETag and If-Match, positions, idempotency keys. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createChain, createNode, createUpstream, fresh, port, rawHop, rfc3339 } from './support/resources.js';

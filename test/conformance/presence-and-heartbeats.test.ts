@@ -1,4 +1,4 @@
-/** agent-protocol.md, "Heartbeats", presence, and what REST shows of both; a short heartbeat interval. */
+/** `docs/contract/agent-protocol.md`, "Heartbeats", presence, and what REST shows of both; a short heartbeat interval. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { attach, configRequest, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';

@@ -1,4 +1,4 @@
-/** agent-protocol.md, DRAINING; what a stop does to agents and to requests. */
+/** `docs/contract/agent-protocol.md`, DRAINING; what a stop does to agents and to requests. */
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';

@@ -1,4 +1,4 @@
-/** rest.md, "L4 upstreams". */
+/** `docs/contract/rest.md#l4-upstreams`. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {

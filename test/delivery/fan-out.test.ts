@@ -1,4 +1,4 @@
-/** Fan-outs: slices that leave the event loop free, nobody starved, nobody held up by another (control-planes.md). */
+/** Fan-outs: slices that leave the event loop free, nobody starved, nobody held up by another. */
 import { describe, expect, it } from 'vitest';
 import { createFanOut } from '../../src/delivery/fan-out.js';
 import { limits } from '../../src/kernel/limits.js';

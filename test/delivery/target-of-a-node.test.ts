@@ -1,4 +1,4 @@
-/** The rules of "Target" (agent-protocol.md, Configuration), one by one and as a property over histories of verdicts. */
+/** The rules of "Target" (`docs/contract/agent-protocol.md#configuration`), one by one and as a property over histories of verdicts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Stamp, Standing } from '../../src/delivery/target.js';

@@ -1,5 +1,5 @@
 /**
- * Property (domain.md, "A command is atomic"): whatever the history and however hostile the log's delivery, no session
+ * Property (`docs/contract/domain.md`, "A command is atomic"): whatever the history and however hostile the log's delivery, no session
  * is ever offered a state between two events of one command, offers never go back, and the last one is the newest.
  */
 import fc from 'fast-check';

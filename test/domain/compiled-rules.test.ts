@@ -1,4 +1,4 @@
-/** What a deployed chain becomes on each of its nodes (`domain.md`, L4 chain; `wire.md`, Configuration). */
+/** What a deployed chain becomes on each of its nodes (`docs/contract/domain.md#l4-chain`); `docs/contract/wire.md#configuration`. */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import * as f from '../support/fleet.js';

@@ -1,6 +1,6 @@
 /**
  * The compiler's output for recorded fleets. It may change only together with the compiler's number: every instance and
- * every agent would else hold another configuration under the same generation (`domain.md`, Generation).
+ * every agent would else hold another configuration under the same generation (`docs/contract/domain.md#generation`).
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

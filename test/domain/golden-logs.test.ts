@@ -1,4 +1,4 @@
-/** What earlier releases wrote must still be read: upcast, folded, and with the same meaning (`domain.md`). */
+/** What earlier releases wrote must still be read: upcast, folded, and with the same meaning (`docs/contract/domain.md`). */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

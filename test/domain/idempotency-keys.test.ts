@@ -1,4 +1,4 @@
-/** Keys of the last 24 hours, folded from the log (`rest.md`, `Idempotency-Key`). */
+/** Keys of the last 24 hours, folded from the log (`docs/contract/rest.md`, `Idempotency-Key`). */
 import { describe, expect, it } from 'vitest';
 import { acceptedKey } from '../../src/domain/aggregate/idempotency.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

@@ -1,6 +1,6 @@
 /**
  * One command costs what it touches, on a fleet of the size that the model is built for: counted in rows read and nodes
- * compiled, not in time (`domain.md`, Scale).
+ * compiled, not in time (`docs/contract/domain.md`, Scale).
  */
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Compiler from '../../src/domain/compile/compile-node.js';

@@ -1,4 +1,4 @@
-/** The port table: what current definitions of enabled chains want to listen on (`domain.md`, Listener intent). */
+/** The port table: what current definitions of enabled chains want to listen on (`docs/contract/domain.md`, Listener intent). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { intendedListeners } from '../../src/domain/listeners/intent.js';

@@ -1,4 +1,4 @@
-/** Which listeners share a key and which overlap, case by case (`domain.md`, Listeners and collisions). */
+/** Which listeners share a key and which overlap, case by case (`docs/contract/domain.md#listeners-and-collisions`). */
 import { describe, expect, it } from 'vitest';
 import { overlaps } from '../../src/domain/listeners/address.js';
 import type { Hop } from '../../src/domain/chain/chain.js';

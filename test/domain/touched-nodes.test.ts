@@ -1,4 +1,4 @@
-/** `affectedNodes` misses nothing, and generations follow it exactly (`domain.md`, Generation). */
+/** `affectedNodes` misses nothing, and generations follow it exactly (`docs/contract/domain.md#generation`). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { generationOf } from '../../src/domain/fleet/fleet.js';

@@ -1,6 +1,6 @@
 /**
  * What a deployed chain uses touches exactly the nodes whose content changes; only a deploy may touch more
- * (`domain.md`, Edit and deploy).
+ * (`docs/contract/domain.md`, Edit and deploy).
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** An event of a type or schema that this release does not know is never skipped, and named (`domain.md`). */
+/** An event of a type or schema that this release does not know is never skipped, and named (`docs/contract/domain.md`). */
 import { describe, expect, it } from 'vitest';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { UnknownEventError } from '../../src/domain/log/unknown-event.js';

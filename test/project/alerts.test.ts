@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { prepareService } from '../../scripts/stack/service.js';
 
-const read = (file: string): Promise<string> => readFile(new URL(`../../docs/${file}`, import.meta.url), 'utf8');
+const read = (file: string): Promise<string> => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
 
-test('every alert watches a metric of the service that operations.md explains', async () => {
-  const { groups } = parse(await read('alerts.yml')) as { groups: { rules: { expr: string }[] }[] };
+test('every alert watches a metric of the service that docs/operations.md explains', async () => {
+  const { groups } = parse(await read('docs/alerts.yml')) as { groups: { rules: { expr: string }[] }[] };
   const watched = new Set(
     groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => expr.match(/(svc|nodejs)_\w+/g) ?? [])),
   );
@@ -26,6 +26,6 @@ test('every alert watches a metric of the service that operations.md explains', 
     await service.stop();
     await rm(dataDir, { recursive: true });
   }
-  const table = await read('operations.md');
+  const table = await read('docs/operations.md');
   expect([...watched].filter((name) => !table.includes(`\`${name}`))).toEqual([]);
 }, 90_000);

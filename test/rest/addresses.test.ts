@@ -1,4 +1,4 @@
-/** `rest.md`, Envelope: addresses in any valid notation, answered in canonical form (IPv6 by RFC 5952). */
+/** `docs/contract/rest.md#envelope`: addresses in any valid notation, answered in canonical form (IPv6 by RFC 5952). */
 import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** `rest.md`, L4 chains: "applied: …; rejected: …; offline: …", and a node's `apply` by the same rule. */
+/** `docs/contract/rest.md#l4-chains`: "applied: …; rejected: …; offline: …", and a node's `apply` by the same rule. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { NodeAgentFacts } from '../../src/projections/port.js';

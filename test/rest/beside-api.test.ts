@@ -1,4 +1,4 @@
-/** `rest.md`, Beside /api, and CORS. */
+/** `docs/contract/rest.md#beside-api`, and CORS. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { startRest } from '../support/rest-client.js';
 import type { RestUnderTest } from '../support/rest-client.js';

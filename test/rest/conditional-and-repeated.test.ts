@@ -1,4 +1,4 @@
-/** `rest.md`, Consistency: ETag and If-Match, Idempotency-Key, positions, request ids. */
+/** `docs/contract/rest.md#consistency`: ETag and If-Match, Idempotency-Key, positions, request ids. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startRest } from '../support/rest-client.js';
 import type { RestUnderTest } from '../support/rest-client.js';

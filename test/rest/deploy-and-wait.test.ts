@@ -1,4 +1,4 @@
-/** `rest.md`, L4 chains and Nodes: deploy, `?wait=applied`, deployments, plan, snapshot, PSK. */
+/** `docs/contract/rest.md`, L4 chains and Nodes: deploy, `?wait=applied`, deployments, plan, snapshot, PSK. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startRest } from '../support/rest-client.js';
 import type { RestUnderTest } from '../support/rest-client.js';

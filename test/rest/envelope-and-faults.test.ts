@@ -1,4 +1,4 @@
-/** `rest.md`, Envelope and Errors: three keys on every answer under `/api`, whatever happens; faults are not described. */
+/** `docs/contract/rest.md`, Envelope and Errors: three keys on every answer under `/api`, whatever happens; faults are not described. */
 import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';

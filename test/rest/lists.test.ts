@@ -1,4 +1,4 @@
-/** `rest.md`, Envelope: paging, sorting and filters; out of range is a 400, never clamped. */
+/** `docs/contract/rest.md#envelope`: paging, sorting and filters; out of range is a 400, never clamped. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRest } from '../support/rest-client.js';
 import type { RestUnderTest } from '../support/rest-client.js';

@@ -1,4 +1,4 @@
-/** `rest.md`, Envelope: 401, 404 of the path, 405, 403, 415, 413, 400, 404 of the resource, 412, references, 409. */
+/** `docs/contract/rest.md#envelope`: 401, 404 of the path, 405, 403, 415, 413, 400, 404 of the resource, 412, references, 409. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRest } from '../support/rest-client.js';
 import type { RestUnderTest } from '../support/rest-client.js';

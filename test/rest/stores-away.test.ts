@@ -1,4 +1,4 @@
-/** `rest.md`, Errors: 503 while a store is out of reach, and what it says of the change. */
+/** `docs/contract/rest.md#errors`: 503 while a store is out of reach, and what it says of the change. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { startRest } from '../support/rest-client.js';

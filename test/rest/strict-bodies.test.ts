@@ -1,4 +1,4 @@
-/** `rest.md`: all bodies are strict, the sentence names the field by its JSON path, no sentence repeats a value. */
+/** `docs/contract/rest.md`: all bodies are strict, the sentence names the field by its JSON path, no sentence repeats a value. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRest } from '../support/rest-client.js';
 import type { RestUnderTest } from '../support/rest-client.js';

@@ -1,5 +1,5 @@
 /**
- * Listener collisions from the text of `domain.md` alone, every listener against every other one, without any of the
+ * Listener collisions from the text of `docs/contract/domain.md` alone, every listener against every other one, without any of the
  * code that the service decides with: its indexes, its address overlap, its effective multiplex.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Hostile wrappers of both ports: everything that the ports do not promise against, done on purpose and often. What
  * works over these works over a real cluster on a bad day. Deterministic by seed, for a given order of calls.
- * Implements `architecture.md` ("a hostile wrapper of the embedded ones").
+ * Implements `docs/architecture.md` ("a hostile wrapper of the embedded ones").
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../src/kernel/errors.js';

@@ -1,4 +1,4 @@
-/** Who is online: leases on the embedded store, taken over, renewed, ended by time (agent-protocol.md, Heartbeats). */
+/** Who is online: leases on the embedded store, taken over, renewed, ended by time (`docs/contract/agent-protocol.md`, Heartbeats). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * A user account: state, events, commands of the stream `svc-accounts`. Implements `rest.md`, Authentication and roles.
+ * A user account: state, events, commands of the stream `svc-accounts`. Implements `docs/contract/rest.md#authentication-and-roles`.
  * E-mail and display name are sealed under a key of the user, so that deleting the key forgets the person.
  */
 import type { FieldChange } from '../resource/change.js';

@@ -1,6 +1,6 @@
 /**
  * What agents did: the facts of the streams `svc-agents-*` and of `svc-signins`. Facts are recorded, never decided.
- * Implements `domain.md`, table of streams.
+ * Implements `docs/contract/domain.md`, table of streams.
  */
 export interface ApplyError {
   readonly resource_type: string;

@@ -1,6 +1,6 @@
 /**
  * State that can be rolled back: tables, cells and indexes write what they replaced into one journal, so taking back a
- * command costs what the command changed, not a copy of the fleet. Implements `domain.md`, "a journal, not a copy".
+ * command costs what the command changed, not a copy of the fleet. Implements `docs/contract/domain.md`, "a journal, not a copy".
  * Values are immutable; only the containers change.
  */
 

@@ -1,6 +1,6 @@
 /**
  * A command as an audit entry: what was done to which resource, and which fields changed, secrets masked.
- * Pure: the audit read model holds positions only and comes here with the events. Implements `rest.md`, Audit.
+ * Pure: the audit read model holds positions only and comes here with the events. Implements `docs/contract/rest.md#audit`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';

@@ -1,6 +1,6 @@
 /**
  * An L4 chain: traffic enters at `hops[0]` and leaves the last hop for the target. State, events, commands.
- * Snapshots come from the deployed definition, edits change the current one. Implements `domain.md`, L4 chain.
+ * Snapshots come from the deployed definition, edits change the current one. Implements `docs/contract/domain.md#l4-chain`.
  */
 import type { Changes, FieldChange } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';

@@ -1,4 +1,4 @@
-/** Decides commands about chains against the fleet; pure. Implements `domain.md`, Edit and deploy. */
+/** Decides commands about chains against the fleet; pure. Implements `docs/contract/domain.md`, Edit and deploy. */
 import { ok } from '../../kernel/result.js';
 import { unreachable } from '../../kernel/errors.js';
 import { changesOf, withChanges } from '../resource/change.js';
@@ -96,7 +96,7 @@ function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
     : { code: 'invalid_request', message: `${problem.path}: ${problem.message}` };
 }
 
-/** What a body refers to must exist and fit (`rest.md`, the last 400 before 409). */
+/** What a body refers to must exist and fit (`docs/contract/rest.md`, the last 400 before 409). */
 function referenceRefusal(fleet: Fleet, definition: ChainDefinition): Refusal | undefined {
   for (const [index, hop] of definition.hops.entries()) {
     if (!fleet.nodes.has(hop.node_id)) {

@@ -1,6 +1,6 @@
 /**
  * What a chain's definition may be, seen alone: the allowed combinations of payload, outer and security, and which
- * fields belong to which. Not whether what it names exists. Implements the table of `domain.md`, L4 chain, for the
+ * fields belong to which. Not whether what it names exists. Implements the table of `docs/contract/domain.md#l4-chain`, for the
  * transports of this release.
  */
 import type { ChainDefinition, Hop, Outer, Payload, Security } from './chain.js';

@@ -1,6 +1,6 @@
 /**
  * Which nodes' configuration an event touches, seen from the fleet before it. Kept beside the compiler because it must
- * name every node whose output changes, and a property test holds it to that (`domain.md`, Generation).
+ * name every node whose output changes, and a property test holds it to that (`docs/contract/domain.md#generation`).
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { ChainState } from '../chain/chain.js';

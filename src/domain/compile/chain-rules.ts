@@ -1,4 +1,4 @@
-/** The rules and the cluster that one deployed chain puts on one of its nodes (`domain.md`, L4 chain; `wire.md`). */
+/** The rules and the cluster that one deployed chain puts on one of its nodes (`docs/contract/domain.md#l4-chain`; `docs/contract/wire.md`). */
 import type { ChainState, DeployedDefinition, Hop, Payload } from '../chain/chain.js';
 import { upstreamOf } from '../chain/status.js';
 import type { Fleet } from '../fleet/fleet.js';

@@ -1,6 +1,6 @@
 /**
  * One node's whole configuration from the fleet: pure, deterministic, with placeholders where secrets go.
- * The order of rules is part of the contract (`wire.md`, Configuration).
+ * The order of rules is part of the contract (`docs/contract/wire.md#configuration`).
  */
 import { generationOf } from '../fleet/fleet.js';
 import type { Fleet } from '../fleet/fleet.js';

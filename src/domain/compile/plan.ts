@@ -1,4 +1,4 @@
-/** What a deploy would change, tried on the fold and taken back (`rest.md`, GET …/{id}/plan). */
+/** What a deploy would change, tried on the fold and taken back (`docs/contract/rest.md`, GET …/{id}/plan). */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';

@@ -1,6 +1,6 @@
 /**
  * How large a node's snapshot is. A bound that only adds up lengths answers for almost every node; the snapshot itself
- * is measured where the bound alone would refuse (`domain.md`, Scale: 8 MiB a snapshot).
+ * is measured where the bound alone would refuse (`docs/contract/domain.md`, Scale: 8 MiB a snapshot).
  */
 import { limits } from '../../kernel/limits.js';
 import type { ChainState, DeployedDefinition } from '../chain/chain.js';

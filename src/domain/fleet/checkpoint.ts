@@ -1,6 +1,6 @@
 /**
  * The fleet as bytes and back, so that a start need not replay a million events. Only what events wrote is kept;
- * indexes are derived again. Implements `domain.md`, Fold checkpoint.
+ * indexes are derived again. Implements `docs/contract/domain.md`, Fold checkpoint.
  */
 import { canonicalJson } from '../../kernel/json.js';
 import type { ChainState } from '../chain/chain.js';

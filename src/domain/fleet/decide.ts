@@ -56,7 +56,7 @@ function lowerCompiler(from: number, to: number): Decision<FleetEvent> {
   return ok([{ type: 'CompilerVersionLowered', data: { version: { from, to } } }]);
 }
 
-/** The refusal of a command, already applied, that made a touched node's snapshot too large (`domain.md`, Scale). */
+/** The refusal of a command, already applied, that made a touched node's snapshot too large (`docs/contract/domain.md`, Scale). */
 export function oversizedSnapshot(fleet: Fleet, touched: ReadonlySet<string>): Refusal | undefined {
   for (const nodeId of touched) {
     const bytes = snapshotSize(fleet, nodeId);

@@ -1,6 +1,6 @@
 /**
  * The fleet: all intent of one installation as one consistency boundary, in tables that can be rolled back.
- * Holds state and indexes, decides nothing. Implements `domain.md`, "One consistency boundary" and "Generation".
+ * Holds state and indexes, decides nothing. Implements `docs/contract/domain.md`, "One consistency boundary" and "Generation".
  */
 import type { ChainState } from '../chain/chain.js';
 import type { Cell, Index, Journal, Table } from '../aggregate/journal.js';

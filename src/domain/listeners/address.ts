@@ -1,4 +1,4 @@
-/** Overlap of canonical IP literals (`domain.md`, Listeners and collisions). Not a parser: the edge has canonicalised. */
+/** Overlap of canonical IP literals (`docs/contract/domain.md#listeners-and-collisions`). Not a parser: the edge has canonicalised. */
 
 export function isIpv6(address: string): boolean {
   return address.includes(':');

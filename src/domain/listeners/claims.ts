@@ -1,6 +1,6 @@
 /**
  * What a chain claims on a node's listeners, and the index of all claims, so that a collision is found in O(1) however
- * many routes share a port. Implements `domain.md`, Listeners and collisions.
+ * many routes share a port. Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
 import type { ChainState, Hop, Payload } from '../chain/chain.js';
 import { definitionsOf } from '../chain/status.js';

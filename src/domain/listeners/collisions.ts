@@ -1,5 +1,5 @@
 /**
- * Whether a claim may live beside the claims of others (`domain.md`, "On one key may live together").
+ * Whether a claim may live beside the claims of others (`docs/contract/domain.md`, "On one key may live together").
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { effectiveMultiplex } from '../settings/settings.js';

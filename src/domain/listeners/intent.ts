@@ -1,6 +1,6 @@
 /**
  * What the control plane wants to listen on each node: the port table, derived from the current definitions of enabled
- * chains. A route that does not stand so in the deployed definition has `deployed: false`. Implements `domain.md`,
+ * chains. A route that does not stand so in the deployed definition has `deployed: false`. Implements `docs/contract/domain.md`,
  * Listener intent. Not what agents report.
  */
 import type { ChainDefinition, ChainState, Hop } from '../chain/chain.js';

@@ -1,6 +1,6 @@
 /**
  * Which event types this release knows, in which shape, and how older shapes become today's. Everything that reads the
- * log passes through here first. Implements `domain.md`, "Old shapes are upcast before anything sees them".
+ * log passes through here first. Implements `docs/contract/domain.md`, "Old shapes are upcast before anything sees them".
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';

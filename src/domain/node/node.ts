@@ -1,6 +1,6 @@
 /**
  * A gateway node as operators describe it: state, events, commands. Not its telemetry and not what its agent did
- * (streams `svc-agents-*`). Implements `rest.md` (Nodes) and `domain.md` (Generation).
+ * (streams `svc-agents-*`). Implements `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
  */
 import type { Changes, FieldChange } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';

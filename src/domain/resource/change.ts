@@ -1,5 +1,5 @@
 /**
- * Field changes with both values, so that an update event alone says how to undo it (`domain.md`, Commands and events).
+ * Field changes with both values, so that an update event alone says how to undo it (`docs/contract/domain.md#commands-and-events`).
  */
 import type { Json } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';

@@ -1,4 +1,4 @@
-/** `If-Match` against a version (`rest.md`, Consistency). */
+/** `If-Match` against a version (`docs/contract/rest.md#consistency`). */
 import type { IfMatch } from '../node/node.js';
 import type { Refusal } from './refusal.js';
 

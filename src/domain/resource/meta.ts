@@ -1,4 +1,4 @@
-/** What every resource has beside its fields (`rest.md`, Consistency). */
+/** What every resource has beside its fields (`docs/contract/rest.md#consistency`). */
 export interface ResourceMeta {
   readonly id: string;
   /** Grows by one with each event of the resource. */

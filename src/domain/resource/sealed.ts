@@ -1,4 +1,4 @@
-/** A secret as it lies in an event: sealed under a data key (`domain.md`, "Secrets in events are sealed"). */
+/** A secret as it lies in an event: sealed under a data key (`docs/contract/domain.md`, "Secrets in events are sealed"). */
 export interface SealedSecret {
   readonly alg: 'xc20p';
   readonly key_id: string;

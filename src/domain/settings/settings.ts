@@ -1,6 +1,6 @@
 /**
  * Connectivity settings: multiplexing of nodes and the intervals told to agents. One per installation.
- * Implements `configuration.md` ("Settable over REST") and `rest.md`, Connectivity settings.
+ * Implements `docs/contract/configuration.md` ("Settable over REST") and `docs/contract/rest.md#connectivity-settings`.
  */
 import type { Changes } from '../resource/change.js';
 import type { IfMatch, MultiplexOverride } from '../node/node.js';

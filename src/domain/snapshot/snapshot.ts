@@ -1,6 +1,6 @@
 /**
  * The output of the compiler: one node's whole configuration as plain data, with a placeholder wherever a secret goes.
- * Not the wire: delivery opens the placeholders and encodes. Field meanings are those of `wire.md`, Configuration.
+ * Not the wire: delivery opens the placeholders and encodes. Field meanings are those of `docs/contract/wire.md#configuration`.
  */
 import type { SealedSecret } from '../resource/sealed.js';
 

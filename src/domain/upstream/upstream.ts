@@ -1,5 +1,5 @@
 /**
- * An L4 upstream: where chains end. State, events, commands. Implements `rest.md`, L4 upstreams.
+ * An L4 upstream: where chains end. State, events, commands. Implements `docs/contract/rest.md#l4-upstreams`.
  */
 import type { Changes } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';

@@ -2,7 +2,7 @@
  * Whether the read models come from another log than the one that is there: an older log was restored beside them. Their
  * documents carry positions that this log has not reached, so what it says now would be taken for old and left out.
  * A guard for the first start after a restore: once the log has grown past the checkpoint nothing tells them apart.
- * Implements `architecture.md` (projections: a write applies only above the position that a document carries).
+ * Implements `docs/architecture.md` (projections: a write applies only above the position that a document carries).
  */
 import type { EventStore } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';

@@ -2,7 +2,7 @@
  * What is folded and not written yet while there is much to catch up with: commands are folded on top of it, so that
  * reading and folding go on while what came before is being written, and a document that changes often is written once.
  * Not used once the log's end is reached: then every command is written at once (`apply.ts`).
- * Part of `architecture.md`, projections.
+ * Part of `docs/architecture.md`, projections.
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { RecordedCommand } from '../../kernel/event.js';

@@ -1,6 +1,6 @@
 /**
  * Folds a batch of whole commands into writes: pure, one entity at a time, each write guarded by the log position that
- * it reflects. Not the storage of them (`apply.ts`). Implements `architecture.md`, "Read models need no transactions".
+ * it reflects. Not the storage of them (`apply.ts`). Implements `docs/architecture.md`, "Read models need no transactions".
  */
 import { errorText } from '../../kernel/errors.js';
 import { lastEvent } from '../../kernel/event.js';

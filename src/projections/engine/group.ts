@@ -1,7 +1,7 @@
 /**
  * The read models in one layout: opens them, runs their runner, answers those who wait. Tries until the store is there.
  * Which layout is shown, and the change to another one, is the concern of `projections.ts`.
- * Implements `architecture.md` (projections, blue/green) and `rest.md`, Consistency.
+ * Implements `docs/architecture.md` (projections, blue/green) and `docs/contract/rest.md#consistency`.
  */
 import type { AgentEvent } from '../../domain/agents/facts.js';
 import { backoff, sleep, timedOut, withDeadline } from '../../kernel/background.js';

@@ -1,6 +1,6 @@
 /**
  * Tells the progress when the log's head is passed although nothing came: a subscription may stay silent about events
- * of streams that no read model uses, for ever. Only while somebody waits for a position. Implements `rest.md`
+ * of streams that no read model uses, for ever. Only while somebody waits for a position. Implements `docs/contract/rest.md`
  * (`x-min-position`), on what `event-store.ts` promises of `caught_up`.
  */
 import { sleep } from '../../kernel/background.js';

@@ -1,7 +1,7 @@
 /**
  * Entities that an event could not be applied to: taken out, loudly, while all others go on. Kept in the read store,
  * guarded like every document, so that a restart or another instance does not go on with an entity that lacks an event.
- * A version raise, with a fold that can take the event, begins without them. Part of `architecture.md`, projections.
+ * A version raise, with a fold that can take the event, begins without them. Part of `docs/architecture.md`, projections.
  */
 import { limits } from '../../kernel/limits.js';
 import type { Collection, GuardedWrite, ReadStore } from '../../storage/read-store.js';

@@ -1,6 +1,6 @@
 /**
  * How far the read models are, and who waits for them: read-your-writes. Knows positions of the log and revisions per
- * stream; bounded, and every wait ends. Implements `rest.md`, Consistency.
+ * stream; bounded, and every wait ends. Implements `docs/contract/rest.md#consistency`.
  */
 import { lastEvent } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';

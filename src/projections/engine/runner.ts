@@ -1,7 +1,7 @@
 /**
  * The runner: follows the log once for all read models, applies what comes in bounded batches, writes the checkpoint
  * last, and says how far it is. Tries again for as long as a store is away; stops for good at an event that this release
- * does not know. Implements `architecture.md` (projections) and `domain.md` ("it is never skipped").
+ * does not know. Implements `docs/architecture.md` (projections) and `docs/contract/domain.md` ("it is never skipped").
  */
 import { agentEvent, readCommand } from '../../domain/log/upcast.js';
 import type { AgentEvent } from '../../domain/agents/facts.js';

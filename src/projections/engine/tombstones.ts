@@ -1,6 +1,6 @@
 /**
  * Removes tombstones that nobody needs any more: those that every live instance has passed, and every restart would
- * begin behind. Implements `architecture.md` ("purged once every live instance has passed it").
+ * begin behind. Implements `docs/architecture.md` ("purged once every live instance has passed it").
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';

@@ -1,6 +1,6 @@
 /**
  * What a node's agent did, as the node's document holds it: a fold of the events of `svc-agents-*`. Not presence and not
- * telemetry, which are no events. Implements `rest.md` (Nodes: `apply`, `duplicate_agent`, `version_conflict_at`).
+ * telemetry, which are no events. Implements `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
  */
 import type { AgentEvent } from '../../domain/agents/facts.js';
 import { unreachable } from '../../kernel/errors.js';

@@ -1,5 +1,5 @@
 /**
- * Queries of the audit: which entries, from the read model; what they say, from the log. Implements `rest.md`, Audit.
+ * Queries of the audit: which entries, from the read model; what they say, from the log. Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand } from '../../domain/audit/describe.js';
 import type { Collection, Filter, StoredDocument } from '../../storage/read-store.js';

@@ -1,6 +1,6 @@
 /**
  * Read model of the audit: per command its place in the log and what is filtered on, not the entry itself, which is read
- * from the log and described when it is shown (`audit-queries.ts`). Implements `rest.md`, Audit, and `architecture.md`
+ * from the log and described when it is shown (`audit-queries.ts`). Implements `docs/contract/rest.md#audit`, and `docs/architecture.md`
  * ("Audit read model holds positions and what is filtered on, not the documents").
  */
 import { describeCommand } from '../../domain/audit/describe.js';

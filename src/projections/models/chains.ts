@@ -1,4 +1,4 @@
-/** Read model of L4 chains, with its queries. Implements `rest.md`, L4 chains. */
+/** Read model of L4 chains, with its queries. Implements `docs/contract/rest.md#l4-chains`. */
 import type { ChainEvent, ChainState } from '../../domain/chain/chain.js';
 import { evolveChain } from '../../domain/chain/evolve.js';
 import type { FleetEvent } from '../../domain/fleet/events.js';

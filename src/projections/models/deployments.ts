@@ -1,7 +1,7 @@
 /**
  * Read model of deployments: each deploy of a chain, by the id of its command, with the generation that it gave each
- * node. How far the nodes are is not in it: that follows from the nodes' facts. Implements `rest.md`, L4 chains (deploy,
- * deployments) and `domain.md`, Generation.
+ * node. How far the nodes are is not in it: that follows from the nodes' facts. Implements `docs/contract/rest.md#l4-chains` (deploy,
+ * deployments) and `docs/contract/domain.md#generation`.
  */
 import { fleetEvent } from '../../domain/log/upcast.js';
 import { lastEvent, streams } from '../../kernel/event.js';

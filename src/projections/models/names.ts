@@ -1,7 +1,7 @@
 /**
  * Read model of names: what each resource was called from which log position on, kept after its delete. The audit shows
  * an entry with the name that its resource had at that time, which most events do not tell.
- * Implements `rest.md`, Audit (`resource.name` is the name at that time).
+ * Implements `docs/contract/rest.md#audit` (`resource.name` is the name at that time).
  */
 import { accountEvent, fleetEvent } from '../../domain/log/upcast.js';
 import { lastEvent, streams } from '../../kernel/event.js';

@@ -1,6 +1,6 @@
 /**
  * Read model of nodes: what operators described and what the agent did, on one document, so that the two are never out
- * of step. Its queries are in `node-queries.ts`. Implements `rest.md`, Nodes.
+ * of step. Its queries are in `node-queries.ts`. Implements `docs/contract/rest.md#nodes`.
  */
 import type { FleetEvent } from '../../domain/fleet/events.js';
 import { resourceOf } from '../../domain/fleet/resource.js';

@@ -1,6 +1,6 @@
 /**
  * What the lists of resources have in common: the fields to sort and search by, and how a list query becomes a query of
- * the read store. Implements `rest.md` (list queries: by name, created_at or updated_at; names by lower-cased code points).
+ * the read store. Implements `docs/contract/rest.md` (list queries: by name, created_at or updated_at; names by lower-cased code points).
  */
 import type { ResourceMeta } from '../../domain/resource/meta.js';
 import { nameKey } from '../../domain/resource/names.js';

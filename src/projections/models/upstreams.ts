@@ -1,4 +1,4 @@
-/** Read model of L4 upstreams, with its queries. Implements `rest.md`, L4 upstreams. */
+/** Read model of L4 upstreams, with its queries. Implements `docs/contract/rest.md#l4-upstreams`. */
 import type { FleetEvent } from '../../domain/fleet/events.js';
 import { resourceOf } from '../../domain/fleet/resource.js';
 import { fleetEvent } from '../../domain/log/upcast.js';

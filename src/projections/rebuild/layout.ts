@@ -2,7 +2,7 @@
  * Where the documents of the read models lie: which version of its collection each model of a release is read from. A
  * rebuild fills other collections beside and then points here to them; this one document is the pointer. Not the pointer
  * of releases (`ReadStore.activate`), which says which release's read models have held the whole log.
- * Implements `architecture.md` (rebuild is blue/green).
+ * Implements `docs/architecture.md` (rebuild is blue/green).
  */
 import type { Json } from '../../kernel/json.js';
 import type { Collection, CollectionSpec, ReadStore } from '../../storage/read-store.js';

@@ -2,7 +2,7 @@
  * Makes read models anew, blue/green: folds the log from its start into collections beside those that are shown, points
  * to them when they hold the whole log, drops the old ones when no instance reads them any more. A service may run on
  * the same stores meanwhile; it goes over to the new place by itself (`projections.ts`). Cut off, it goes on where it
- * stood. Implements `architecture.md` ("Rebuild is blue/green").
+ * stood. Implements `docs/architecture.md` ("Rebuild is blue/green").
  */
 import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';

@@ -1,6 +1,6 @@
 /**
  * The data folder: created private, marked with the version of its format, locked against a second process.
- * Not the stores in it. Implements `configuration.md` (SVC_DATA_DIR: "locked: a second process is refused").
+ * Not the stores in it. Implements `docs/contract/configuration.md` (SVC_DATA_DIR: "locked: a second process is refused").
  */
 import { open, mkdir, readFile, rename, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

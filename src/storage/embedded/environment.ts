@@ -1,7 +1,7 @@
 /**
  * One LMDB environment: short synchronous reads, and durable transactions written and flushed on a library thread, so
  * the event loop never waits for the disk. Not a place for what keys and values mean, nor for deciding: `group-writer`
- * does that. Implements `architecture.md` ("Durable before acknowledged").
+ * does that. Implements `docs/architecture.md` ("Durable before acknowledged").
  *
  * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so
  * what resolved is on disk, and a reader never sees what is not. With overlapping sync a commit is visible before it is

@@ -1,6 +1,6 @@
 /**
  * Opens the embedded stores of one data folder: the only door into this folder from outside.
- * Implements `architecture.md` ("Embedded default").
+ * Implements `docs/architecture.md` ("Embedded default").
  */
 import { join } from 'node:path';
 import type { Clock } from '../../kernel/clock.js';

@@ -2,7 +2,7 @@
  * Fold checkpoints in a stream of their own per name: chunks of bytes, then a manifest that names them. What is kept is
  * bounded by `$maxCount`, set wide enough for the old set and the new one before the new one is written, so that a crash
  * in between leaves the old. Outside of the prefix of the service's streams: no subscription delivers them.
- * Implements `event-store.ts` (fold checkpoints), `domain.md` ("Fold checkpoint").
+ * Implements `event-store.ts` (fold checkpoints), `docs/contract/domain.md` ("Fold checkpoint").
  */
 import { createHash } from 'node:crypto';
 import { BACKWARDS, binaryEvent, END, jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';

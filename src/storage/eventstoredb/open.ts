@@ -1,6 +1,6 @@
 /**
  * Opens the EventStoreDB adapter: the only door into this folder from outside. Puts the parts together and waits for the
- * store at the start. Implements `architecture.md` (storage, "Larger installations").
+ * store at the start. Implements `docs/architecture.md` (storage, "Larger installations").
  */
 import { jsonEvent, type EventData } from '@eventstore/db-client';
 import { backoff, sleep } from '../../kernel/background.js';

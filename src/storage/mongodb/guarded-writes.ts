@@ -1,7 +1,7 @@
 /**
  * Guarded puts and deletes of one collection, in batches, by any number of instances at once. Not a transaction: each
  * write stands for itself, and because the highest position wins they may land in any order.
- * Implements `read-store.ts` (Collection.write); `architecture.md`, "Read models need no transactions".
+ * Implements `read-store.ts` (Collection.write); `docs/architecture.md`, "Read models need no transactions".
  *
  * One round: see which positions stand; drop the writes that they are past; insert the documents that are missing;
  * replace those that are lower. Both are atomic for themselves: an insert fails on a document that came in between

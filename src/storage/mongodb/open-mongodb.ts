@@ -1,6 +1,6 @@
 /**
  * The read store on MongoDB: a replica set, a standalone server or one that speaks its protocol. The only door into this
- * folder. Implements `architecture.md` ("No home-made engine", "Read models need no transactions").
+ * folder. Implements `docs/architecture.md` ("No home-made engine", "Read models need no transactions").
  *
  * Every write is acknowledged by a majority, with its journal, and every read is of what a majority has, from the
  * primary: what was answered survives an election. Used of the server: documents changed one at a time, unique ids,

@@ -1,7 +1,7 @@
 /**
  * Public addresses that hellos report, passed on when they differ from what is known, at most once a minute per node;
  * what came too soon is passed on when the minute is over. Decides nothing: the command does.
- * Implements `domain.md`, Generation (`NodeReportedAddressChanged`).
+ * Implements `docs/contract/domain.md#generation` (`NodeReportedAddressChanged`).
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Delivery } from '../../delivery/port.js';

@@ -1,7 +1,7 @@
 /**
  * An `AgentPayload` from its bytes, within every limit on size, count and text, or the reason why not. Pure. The order
- * of payloads is the session's. Implements `agent-protocol.md` (table of ends: "any fixed size or count outside its
- * limit", "foreign node_id") and the limits of `configuration.md`.
+ * of payloads is the session's. Implements `docs/contract/agent-protocol.md` (table of ends: "any fixed size or count outside its
+ * limit", "foreign node_id") and the limits of `docs/contract/configuration.md`.
  */
 import { AgentPayload } from '../../gen/svc/control/v1/session.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';

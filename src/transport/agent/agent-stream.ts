@@ -1,6 +1,6 @@
 /**
  * The Control stream as a session sees it, whatever carries it. Not gRPC: `grpc-server.ts` makes these. Types only.
- * Implements `architecture.md`: `AgentStream {send(bytes, done), pause, close(status), kill, connection}`.
+ * Implements `docs/architecture.md`: `AgentStream {send(bytes, done), pause, close(status), kill, connection}`.
  */
 import type { Duplex } from 'node:stream';
 import type { GrpcStatusCode } from '../../kernel/errors.js';

@@ -1,6 +1,6 @@
 /**
  * How a session or a stream can end, as data: what is said under the session's keys, and the bare gRPC status. The
- * choice of the row is the session's. Implements the table of ends of `agent-protocol.md`.
+ * choice of the row is the session's. Implements the table of ends of `docs/contract/agent-protocol.md`.
  */
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { SessionClose } from '../../gen/svc/control/v1/session.js';

@@ -1,6 +1,6 @@
 /**
  * Control streams before they are sessions: waits for the first frame, finds the pending session that it names, and
- * hands over. Implements `agent-protocol.md`, Control ("A session attaches once, on the HTTP/2 connection that opened
+ * hands over. Implements `docs/contract/agent-protocol.md#control` ("A session attaches once, on the HTTP/2 connection that opened
  * it") and the rows of the table of ends that come before a session.
  */
 import type { Clock } from '../../kernel/clock.js';

@@ -1,7 +1,7 @@
 /**
  * What a handshake for a node that does not exist is checked against, so that it costs the same work and gets the same
  * answer: a verifier that no PSK matches, sealed under a key that exists nowhere else and opened each time.
- * Implements `agent-protocol.md`, OpenSession ("get the same answer after the same work").
+ * Implements `docs/contract/agent-protocol.md#opensession` ("get the same answer after the same work").
  */
 import { randomBytes } from 'node:crypto';
 import { createDummyVerifier } from '../../security/psk.js';

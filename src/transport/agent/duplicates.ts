@@ -1,6 +1,6 @@
 /**
  * When two agents share one PSK: at the second SUPERSEDED of a node within 5 minutes. Pure.
- * Implements `agent-protocol.md`, Control ("the node shows `duplicate_agent: true` for an hour").
+ * Implements `docs/contract/agent-protocol.md#control` ("the node shows `duplicate_agent: true` for an hour").
  */
 import { limits } from '../../kernel/limits.js';
 

@@ -1,6 +1,6 @@
 /**
  * `SecureFrame` by hand, in both directions: it is the hottest message, and the reader has to be strict. A test holds it
- * against the generated code. Implements `wire.md`, Session.
+ * against the generated code. Implements `docs/contract/wire.md#session`.
  */
 import { scanMessage } from './wire-scan.js';
 

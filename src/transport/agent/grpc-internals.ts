@@ -2,7 +2,7 @@
  * The one file that reaches into @grpc/grpc-js: from a call to the HTTP/2 stream and the connection beneath it, which
  * the library does not tell (its `getPeer()` is `unknown` for a stream that is not a TCP socket). The path
  * `call.call.stream.session.socket` is private, so the version is pinned and `checkGrpcInternals` proves the path at
- * start. Implements the notes on grpc-js of `architecture.md`.
+ * start. Implements the notes on grpc-js of `docs/architecture.md`.
  */
 import { once } from 'node:events';
 import { connect } from 'node:http2';

@@ -2,7 +2,7 @@
  * The gRPC server of the agent protocol: limits, the two RPCs of SecureAgentService, and AgentService, which is not
  * served. Knows bytes and statuses, nothing of sessions. All connections go through one injector: one per connection
  * leaks. Messages are passed as bytes, so that one that does not parse gets the status of the contract.
- * Implements `agent-protocol.md` (table of ends) and the notes on grpc-js of `architecture.md`.
+ * Implements `docs/contract/agent-protocol.md` (table of ends) and the notes on grpc-js of `docs/architecture.md`.
  */
 import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
 import type { ServerDuplexStream, ServerUnaryCall, handleBidiStreamingCall, handleUnaryCall } from '@grpc/grpc-js';

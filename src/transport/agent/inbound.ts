@@ -1,6 +1,6 @@
 /**
  * From the frames of one session to its messages: session id, size, sequence, tag, fragments. What a message means is
- * the session's (`session.ts`). Implements `agent-protocol.md`, Control (frames and fragments).
+ * the session's (`session.ts`). Implements `docs/contract/agent-protocol.md#control` (frames and fragments).
  */
 import { limits } from '../../kernel/limits.js';
 import type { CipherState } from '../../noise/cipher-state.js';

@@ -1,7 +1,7 @@
 /**
  * One attached session at work: feeds the pure machine (`session.ts`) with what comes and carries out what it says,
  * with delivery, telemetry and the stream. Decides nothing of its own but when to stop reading.
- * Implements `agent-protocol.md`, Control, and Heartbeats.
+ * Implements `docs/contract/agent-protocol.md#control`, and Heartbeats.
  */
 import type { AgentCommandName, ApplyOutcome, Delivery, NodeAttachment } from '../../delivery/port.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';

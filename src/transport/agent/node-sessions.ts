@@ -1,7 +1,7 @@
 /**
  * Which sessions each node has on this instance, and which of them is live. Takes a newer hello over, tells a rekey
  * from a reconnect, sees duplicates, and ends sessions that lost their node elsewhere. Not the session itself.
- * Implements `agent-protocol.md`, Control (SUPERSEDED), Rekey, and Several instances.
+ * Implements `docs/contract/agent-protocol.md#control` (SUPERSEDED), Rekey, and Several instances.
  */
 import type { FactRecorder } from '../../commands/port.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';

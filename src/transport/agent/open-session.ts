@@ -1,7 +1,7 @@
 /**
  * OpenSession: admission, the handshake, and what an authenticated offer still has to pass (clock, replay, the node's
  * budget). Gives a pending session; attaching it is `service.ts`. Says the same after the same work to an unknown node,
- * a wrong PSK and a deleted node. Implements `agent-protocol.md`, OpenSession, row by row.
+ * a wrong PSK and a deleted node. Implements `docs/contract/agent-protocol.md#opensession`, row by row.
  */
 import type { Delivery } from '../../delivery/port.js';
 import {

@@ -2,7 +2,7 @@
  * What waits to be written to one agent: small answers in a bounded queue and one slot for a snapshot. One fragment is
  * on its way at a time; the next one is encrypted when the peer's window has taken it, so a peer that does not read
  * costs one snapshot and a few answers, however long it sleeps.
- * Implements `agent-protocol.md`, Configuration ("Each stream holds at most one unsent snapshot").
+ * Implements `docs/contract/agent-protocol.md#configuration` ("Each stream holds at most one unsent snapshot").
  */
 import type { PushSlot, SnapshotPush } from '../../delivery/port.js';
 import type { CipherState } from '../../noise/cipher-state.js';

@@ -2,7 +2,7 @@
  * One attached session as a pure machine: (state, input) → (state, outputs). What may come when, how long what may
  * take, and how the session ends. No socket, no cipher, no clock, no store: bytes come in joined and decrypted, time
  * comes in with each input, effects go out as data and are carried out by `live-session.ts`.
- * Implements `agent-protocol.md`, Control, its table of ends, and Heartbeats ("Any valid payload counts").
+ * Implements `docs/contract/agent-protocol.md#control`, its table of ends, and Heartbeats ("Any valid payload counts").
  */
 import type { ConfigAnswer, ApplyOutcome, SnapshotPush } from '../../delivery/port.js';
 import { ConfigApplyStatus } from '../../gen/svc/control/v1/config.js';

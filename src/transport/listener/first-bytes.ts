@@ -1,6 +1,6 @@
 /**
  * What a connection speaks, judged by its first bytes. Pure. Today there are two kinds; REALITY becomes a third verdict
- * here and a branch in `listener.ts`. Implements `agent-protocol.md`, "The listener".
+ * here and a branch in `listener.ts`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 
 /** The preface of HTTP/2 with prior knowledge (RFC 9113, section 3.4). */

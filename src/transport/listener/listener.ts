@@ -1,6 +1,6 @@
 /**
  * The agent listener: one TCP socket that the service owns. Accepts, sniffs, hands HTTP/2 with prior knowledge over and
- * closes everything else. Not gRPC: that is `transport/agent`. Implements `agent-protocol.md`, "The listener".
+ * closes everything else. Not gRPC: that is `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import { createServer, isIPv6 } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /**
  * How far a node is with a generation: the one rule behind a node's `apply` and a deployment's states. Pure.
- * Implements `rest.md`, L4 chains ("applied: …; rejected: …; offline: …").
+ * Implements `docs/contract/rest.md#l4-chains` ("applied: …; rejected: …; offline: …").
  */
 import type { ApplyState } from '../../delivery/port.js';
 import type { NodeAgentFacts } from '../../projections/port.js';

@@ -1,4 +1,4 @@
-/** The audit list. Reverting an entry is not offered yet. Implements `rest.md`, Audit. */
+/** The audit list. Reverting an entry is not offered yet. Implements `docs/contract/rest.md#audit`. */
 import { z } from 'zod';
 import { timestamp } from '../../kernel/clock.js';
 import type { AuditEntry } from '../../projections/port.js';

@@ -1,6 +1,6 @@
 /**
  * Sign-in and the caller's own account. Budgets, passwords and tokens are behind `CommandHandlers.accounts`.
- * Implements `rest.md`, Authentication and roles.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
 import rateLimit from '@fastify/rate-limit';

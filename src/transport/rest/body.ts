@@ -1,6 +1,6 @@
 /**
  * Reads bodies: at most 256 KiB, then strict JSON or, where a route takes none, nothing. Not their validation.
- * Implements `rest.md`: 413, malformed JSON, "No body".
+ * Implements `docs/contract/rest.md`: 413, malformed JSON, "No body".
  */
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';

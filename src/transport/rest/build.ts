@@ -1,6 +1,6 @@
 /**
  * The REST transport as one fastify instance: hooks in the order of the checks, then one file of routes per resource.
- * It does not listen. Implements `rest.md`, `configuration.md` (SVC_HTTP_*) and section 4.1 of the source specification.
+ * It does not listen. Implements `docs/contract/rest.md`, `docs/contract/configuration.md` (SVC_HTTP_*) and section 4.1 of the source specification.
  */
 import helmet from '@fastify/helmet';
 import { serializerCompiler } from '@fastify/type-provider-zod';

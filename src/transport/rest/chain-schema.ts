@@ -1,7 +1,7 @@
 /**
  * Bodies of L4 chains: hops, target, and which combinations of payload, outer and security this release takes. What
  * depends on other resources or, for a PUT, on the stored payload is decided behind the commands port.
- * Implements `domain.md`, L4 chain.
+ * Implements `docs/contract/domain.md#l4-chain`.
  */
 import { z } from 'zod';
 import type { Hop, Outer, Payload, Security, Target } from '../../commands/handlers-port.js';

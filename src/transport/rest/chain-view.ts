@@ -1,4 +1,4 @@
-/** An L4 chain as it is shown. Not the routes (`chains.ts`). Implements `rest.md`, L4 chains. */
+/** An L4 chain as it is shown. Not the routes (`chains.ts`). Implements `docs/contract/rest.md#l4-chains`. */
 import { z } from 'zod';
 import type { ChainState, Hop, Target } from '../../commands/handlers-port.js';
 import { chainStatus } from '../../projections/derived.js';

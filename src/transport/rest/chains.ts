@@ -1,6 +1,6 @@
 /**
  * L4 chains: list, create, get, update, delete, plan. Deploying is in `deployments.ts`, what a body may hold in
- * `chain-schema.ts`. Implements `rest.md`, L4 chains.
+ * `chain-schema.ts`. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import { commandContext, found, settle } from './consistency.js';

@@ -1,6 +1,6 @@
 /**
  * Read your writes: the context of a command, the headers that its answer carries, the wait of a GET with
- * `x-min-position`, and commands while a store is away. Implements `rest.md`, Consistency, and `unavailable` of Errors.
+ * `x-min-position`, and commands while a store is away. Implements `docs/contract/rest.md#consistency`, and `unavailable` of Errors.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext, CommandOutcome } from '../../commands/port.js';

@@ -1,6 +1,6 @@
 /**
  * `x-request-id`, taken from the caller when it is sane, else made, and the URL as hooks need it. It is the correlation
- * id of the events that a command writes. Implements `rest.md`, Consistency.
+ * id of the events that a command writes. Implements `docs/contract/rest.md#consistency`.
  */
 import type { IncomingMessage } from 'node:http';
 import { limits } from '../../kernel/limits.js';

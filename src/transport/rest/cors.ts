@@ -1,6 +1,6 @@
 /**
  * CORS for the configured origins. A preflight of one of them is answered before any other check; every other OPTIONS
- * goes its way to 401, 404 or 405. Implements `rest.md` (Envelope, last paragraph) and SVC_HTTP_CORS_ORIGINS.
+ * goes its way to 401, 404 or 405. Implements `docs/contract/rest.md#envelope`, last paragraph) and SVC_HTTP_CORS_ORIGINS.
  */
 import cors from '@fastify/cors';
 import type { FastifyRequest } from 'fastify';

@@ -1,6 +1,6 @@
 /**
  * Deploying a chain, waiting until its nodes have applied, and its deployments. The states of nodes follow
- * `apply-state.ts`. Implements `rest.md`, L4 chains (deploy, deployments).
+ * `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains` (deploy, deployments).
  */
 import { z } from 'zod';
 import type { DeployResult } from '../../commands/handlers-port.js';

@@ -1,4 +1,4 @@
-/** `/docs`: the OpenAPI document as one HTML page without scripts. Pure. Implements `rest.md`, Beside /api. */
+/** `/docs`: the OpenAPI document as one HTML page without scripts. Pure. Implements `docs/contract/rest.md#beside-api`. */
 import { createHash } from 'node:crypto';
 
 const style = `

@@ -1,6 +1,6 @@
 /**
  * Turns everything that is thrown, and every request that no route takes, into the envelope. Not the catalogue
- * (`kernel/errors.ts`). Implements `rest.md`, Errors.
+ * (`kernel/errors.ts`). Implements `docs/contract/rest.md#errors`.
  */
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';

@@ -1,7 +1,7 @@
 /**
  * The building blocks of request schemas: bounded strings, integers, hosts, endpoints, names. Each says in its error
  * what was expected, canonicalises, and shows its bounds in the OpenAPI document. Not the resources' schemas: they stand
- * beside their handlers. Implements `rest.md`, Envelope (bounds, canonical addresses).
+ * beside their handlers. Implements `docs/contract/rest.md#envelope` (bounds, canonical addresses).
  */
 import { z } from 'zod';
 import {

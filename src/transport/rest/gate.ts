@@ -1,6 +1,6 @@
 /**
  * What is checked before a body is read: shutting down, token, path, method, role, media type. Not the body, the query
- * and the resource, which come after. Implements `rest.md`, the order of checks: 401, 404 of the path, 405, 403, 415.
+ * and the resource, which come after. Implements `docs/contract/rest.md`, the order of checks: 401, 404 of the path, 405, 403, 415.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller, Role } from '../../commands/handlers-port.js';

@@ -1,6 +1,6 @@
 /**
  * Request headers that carry meaning beyond transport: If-Match, Idempotency-Key, x-min-position; and the ETag.
- * Not the ones of authentication and CORS. Implements `rest.md`, Consistency.
+ * Not the ones of authentication and CORS. Implements `docs/contract/rest.md#consistency`.
  */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';

@@ -1,4 +1,4 @@
-/** The `{id}` of a path: malformed is the same 404 as unknown, and comes after every 400. Implements `rest.md`, the order of checks. */
+/** The `{id}` of a path: malformed is the same 404 as unknown, and comes after every 400. Implements `docs/contract/rest.md`, the order of checks. */
 import { z } from 'zod';
 import { ServiceError } from '../../kernel/errors.js';
 import { isUuid } from '../../kernel/ids.js';

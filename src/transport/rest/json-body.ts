@@ -1,6 +1,6 @@
 /**
  * Strict reading of a JSON text: UTF-8, RFC 8259, no duplicate key in any object. Not validation: the route's schema
- * does that. Implements `rest.md`, Envelope ("A duplicate key in JSON is a 400") and Errors (malformed JSON).
+ * does that. Implements `docs/contract/rest.md#envelope` ("A duplicate key in JSON is a 400") and Errors (malformed JSON).
  */
 import { ServiceError } from '../../kernel/errors.js';
 import { propertyPath, shown } from './json-path.js';

@@ -1,4 +1,4 @@
-/** The JSON path that a sentence names a field by: `hops[0].listen_port`, `labels.region`. Implements `rest.md`, Errors. */
+/** The JSON path that a sentence names a field by: `hops[0].listen_port`, `labels.region`. Implements `docs/contract/rest.md#errors`. */
 
 const keyChars = 64;
 

@@ -1,4 +1,4 @@
-/** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `rest.md`, Nodes (`/commands`). */
+/** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `docs/contract/rest.md#nodes` (`/commands`). */
 import { z } from 'zod';
 import type { AgentCommand } from '../../commands/handlers-port.js';
 import { commandContext, found, settle } from './consistency.js';

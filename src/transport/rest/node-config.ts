@@ -1,7 +1,7 @@
 /**
  * A node's snapshot over REST: refresh it, look at it. Only the newest generation can be shown by this release: an
  * earlier one would have to be compiled from an earlier fleet, so a `?generation=` below the newest is a 404.
- * Implements `rest.md`, Nodes (`/config`).
+ * Implements `docs/contract/rest.md#nodes` (`/config`).
  */
 import { z } from 'zod';
 import { sleep } from '../../kernel/background.js';

@@ -1,6 +1,6 @@
 /**
  * A node as it is shown: intent, agent's facts, telemetry, presence and generation in one. Not the routes (`nodes.ts`).
- * Implements `rest.md`, Nodes.
+ * Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import type { NodeState } from '../../commands/handlers-port.js';

@@ -1,6 +1,6 @@
 /**
  * Nodes: list, create, get, update, delete, PSK. The snapshot of a node is in `node-config.ts`, its view in
- * `node-view.ts`. Implements `rest.md`, Nodes.
+ * `node-view.ts`. Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import type { NodeState } from '../../commands/handlers-port.js';

@@ -1,5 +1,5 @@
 /**
- * Query strings and their schemas: strict, never clamped. Implements `rest.md`, Envelope (list queries).
+ * Query strings and their schemas: strict, never clamped. Implements `docs/contract/rest.md#envelope` (list queries).
  */
 import { z } from 'zod';
 import { limits } from '../../kernel/limits.js';

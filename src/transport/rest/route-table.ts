@@ -1,6 +1,6 @@
 /**
  * Which paths and methods there are, so that a 404 of the path and a 405 can be told before anything else is looked at.
- * Pure; fastify's router finds the handler. A static segment beats a parameter. Implements `rest.md`, the order of checks.
+ * Pure; fastify's router finds the handler. A static segment beats a parameter. Implements `docs/contract/rest.md`, the order of checks.
  */
 import type { Access, BodyRule } from './request-state.js';
 

@@ -1,4 +1,4 @@
-/** Connectivity settings: one per installation. Implements `rest.md`, Connectivity settings, and `configuration.md`. */
+/** Connectivity settings: one per installation. Implements `docs/contract/rest.md#connectivity-settings`, and `docs/contract/configuration.md`. */
 import { z } from 'zod';
 import type { SettingsState } from '../../commands/handlers-port.js';
 import { limits } from '../../kernel/limits.js';

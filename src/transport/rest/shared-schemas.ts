@@ -1,4 +1,4 @@
-/** Response schemas that several resources share. Implements `rest.md`, Consistency (what every resource has). */
+/** Response schemas that several resources share. Implements `docs/contract/rest.md#consistency` (what every resource has). */
 import { z } from 'zod';
 
 export const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds' });

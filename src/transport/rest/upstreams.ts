@@ -1,4 +1,4 @@
-/** L4 upstreams: where chains end. Implements `rest.md`, L4 upstreams. */
+/** L4 upstreams: where chains end. Implements `docs/contract/rest.md#l4-upstreams`. */
 import { z } from 'zod';
 import type { UpstreamState } from '../../commands/handlers-port.js';
 import { limits } from '../../kernel/limits.js';

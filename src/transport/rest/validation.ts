@@ -1,7 +1,7 @@
 /**
  * Runs the zod schemas of a route and turns the first thing wrong into one sentence that names the field. Not the
  * schemas: they stand beside the handlers, made of `fields.ts`. No sentence ever repeats a value.
- * Implements `rest.md`, Errors (`invalid_request`).
+ * Implements `docs/contract/rest.md#errors` (`invalid_request`).
  */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';

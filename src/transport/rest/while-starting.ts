@@ -1,7 +1,7 @@
 /**
  * What the REST port answers until the service is up: it lives, it is not ready, come back. A start may wait for stores
  * for long, or read a long log, and must not look dead meanwhile. Not the service: it gives the port over to `build.ts`.
- * Implements `rest.md`, Beside /api, for that time.
+ * Implements `docs/contract/rest.md#beside-api`, for that time.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -76,7 +76,7 @@ function whyNoAnswer(error: unknown): string {
   return typeof code === 'string' ? code : message;
 }
 
-/** `rest.md`, Errors: a 503 has written nothing, or says that it may have. */
+/** `docs/contract/rest.md#errors`: a 503 has written nothing, or says that it may have. */
 function judged({ status, headers, body }: Answer): Omit<Attempt, 'command' | 'instance' | 'requestId'> {
   const said = `${status} ${body.error ?? ''}`.trim();
   if (status >= 500) {

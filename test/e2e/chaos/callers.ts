@@ -193,7 +193,7 @@ function toldBy({ command, resourceId, data = {} }: Attempt): Told | undefined {
 }
 
 /**
- * `rest.md`, Consistency: a GET at the same instance shows the change unless the answer said that it lags; at any
+ * `docs/contract/rest.md#consistency`: a GET at the same instance shows the change unless the answer said that it lags; at any
  * instance with `x-min-position` it does, or is a 503. Others may change the resource meanwhile, or delete it.
  */
 async function readBack(options: CallersOptions, attempt: Attempt, elsewhere: boolean): Promise<void> {

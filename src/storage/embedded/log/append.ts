@@ -1,6 +1,6 @@
 /**
  * Decides one append inside a group commit: expected revision, repeats, places of the new events. Not the commit.
- * Implements `event-store.ts` (append) with EventStoreDB's rules for repeats (`eventstoredb-measured.md`, 2.3).
+ * Implements `event-store.ts` (append) with EventStoreDB's rules for repeats.
  */
 import { limits } from '../../../kernel/limits.js';
 import type { AppendOutcome, ExpectedRevision } from '../../event-store.js';

@@ -1,6 +1,6 @@
 /**
  * The embedded event log: the port `EventStore` on one LMDB environment. Puts the parts of this folder together and
- * turns their failures into the port's answers. Implements `architecture.md` (storage, "Embedded default").
+ * turns their failures into the port's answers. Implements `docs/architecture.md` (storage, "Embedded default").
  */
 import { startLoop } from '../../../kernel/background.js';
 import type { Clock } from '../../../kernel/clock.js';

@@ -1,7 +1,7 @@
 /**
  * Fold checkpoints in chunks, so that a large one holds no append up: chunks first, then the manifest that names them,
  * which replaces the old one. A crash in between leaves the old one and orphans that the next save removes.
- * Implements `domain.md` ("Fold checkpoint").
+ * Implements `docs/contract/domain.md` ("Fold checkpoint").
  */
 import { limits } from '../../../kernel/limits.js';
 import type { FoldCheckpoint } from '../../event-store.js';

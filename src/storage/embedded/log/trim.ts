@@ -1,7 +1,7 @@
 /**
  * Removes what retention has taken out of sight, whole appends at a time and never a stream's last one, so that the
  * disk is bounded and a subscription never meets half an append. Not what hides events: `read-stream` does that at once.
- * Implements `domain.md` (streams with `$maxAge`).
+ * Implements `docs/contract/domain.md` (streams with `$maxAge`).
  */
 import { limits } from '../../../kernel/limits.js';
 import { decodeHead } from './event-codec.js';

@@ -1,6 +1,6 @@
 /**
  * The embedded read store: the port `ReadStore` on one LMDB environment of its own, so that a flush of the log never
- * waits for one of the read models. Implements `architecture.md` (storage, "Embedded default").
+ * waits for one of the read models. Implements `docs/architecture.md` (storage, "Embedded default").
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';

@@ -1,7 +1,7 @@
 /**
  * What one source address may fail: a token is taken before the handshake and given back when it succeeds, so only
  * failures cost. An address over its budget waits in a line of its own, served at the refill rate.
- * Implements `agent-protocol.md`, OpenSession ("Budgets are charged for failures").
+ * Implements `docs/contract/agent-protocol.md#opensession` ("Budgets are charged for failures").
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';

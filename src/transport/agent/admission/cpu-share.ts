@@ -1,7 +1,7 @@
 /**
  * How much of one processor handshakes may use: a budget in milliseconds that refills with time. Each handshake is
  * charged what handshakes have cost so far, and corrected when its own cost is known.
- * Implements `configuration.md`, SVC_HANDSHAKE_CPU_SHARE.
+ * Implements `docs/contract/configuration.md`, SVC_HANDSHAKE_CPU_SHARE.
  */
 import { limits } from '../../../kernel/limits.js';
 

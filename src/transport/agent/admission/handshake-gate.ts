@@ -1,6 +1,6 @@
 /**
  * The bound over all handshakes of the instance: sessions that are pending or handshaking, and the processor time that
- * handshakes use. Who finds it shut waits in one line. Implements `agent-protocol.md`, OpenSession ("admission is
+ * handshakes use. Who finds it shut waits in one line. Implements `docs/contract/agent-protocol.md#opensession` ("admission is
  * delayed up to 2 s, then refused"; "A global CPU budget for handshakes bounds the rest").
  */
 import type { Clock } from '../../../kernel/clock.js';

@@ -1,6 +1,6 @@
 /**
  * What one node may offer: 1 per second, burst 10, charged by offers that authenticated and refunded by the first valid
- * frame. Nobody without the PSK can use it up. Implements `agent-protocol.md`, OpenSession.
+ * frame. Nobody without the PSK can use it up. Implements `docs/contract/agent-protocol.md#opensession`.
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';

@@ -1,6 +1,6 @@
 /**
  * Sessions that were opened but not attached: 10 s each, at most two per node (the oldest goes), found only from the
- * connection that opened them, taken once. Implements `agent-protocol.md`, OpenSession and Control.
+ * connection that opened them, taken once. Implements `docs/contract/agent-protocol.md`, OpenSession and Control.
  */
 import { limits } from '../../../kernel/limits.js';
 import type { NoiseSession } from '../../../noise/handshake.js';

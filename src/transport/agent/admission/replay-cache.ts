@@ -1,6 +1,6 @@
 /**
  * Every message 1 that authenticated, until its own timestamp + 120 s has passed: then the clock skew refuses it anyway.
- * Per instance. Implements `agent-protocol.md`, OpenSession ("A message 1 already seen is refused").
+ * Per instance. Implements `docs/contract/agent-protocol.md#opensession` ("A message 1 already seen is refused").
  */
 import { limits } from '../../../kernel/limits.js';
 
