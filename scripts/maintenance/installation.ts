@@ -7,7 +7,7 @@ import { dataKeyCollection } from '../../src/start/data-keys.js';
 import { factRetentions } from '../../src/commands/facts.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
-import { keptSnapshots } from '../../src/delivery/last-good.js';
+import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -29,7 +29,7 @@ import { CommandError, isReadable, plainLogger } from './command-line.js';
 export const archiveScope: ArchiveScope = {
   prefix: streams.prefix,
   retentions: factRetentions,
-  collections: [dataKeyCollection, keptSnapshots, commandClaims, telemetryCollections.seen],
+  collections: [dataKeyCollection, lastGoodSnapshots, commandClaims, telemetryCollections.seen],
 };
 
 /** Read models that must not have begun where an archive is imported. */

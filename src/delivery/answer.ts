@@ -5,21 +5,21 @@
 import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { KeptSnapshots } from './last-good.js';
+import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
 import type { ConfigAnswer } from './port.js';
 import type { GenerationRaises } from './generation-raise.js';
-import type { Session } from './sessions.js';
-import type { StandingRecord, Standings } from './apply-history.js';
+import type { SessionState } from './session-registry.js';
+import type { ApplyHistoryRecord, ApplyHistories } from './apply-history.js';
 import type { Stamp } from './target.js';
 import { sameStamp, snapshotNamed, targetOf, versionClaim } from './target.js';
-import type { Verdicts } from './apply-reports.js';
+import type { ApplyReports } from './apply-reports.js';
 
 export interface AnswerDeps {
   readonly newest: NewestSnapshots;
-  readonly kept: Pick<KeptSnapshots, 'load'>;
-  readonly standings: Pick<Standings, 'load'>;
-  readonly verdicts: Pick<Verdicts, 'applied'>;
+  readonly lastGood: Pick<LastGoodSnapshots, 'load'>;
+  readonly histories: Pick<ApplyHistories, 'load'>;
+  readonly applyReports: Pick<ApplyReports, 'applied'>;
   readonly raises: Pick<GenerationRaises, 'raise' | 'conflict'>;
   readonly logger: Logger;
   generation(nodeId: string): number | undefined;
@@ -35,16 +35,16 @@ interface Claim {
 }
 
 /** One answer to a session. Never throws: what can't be answered now is drained. */
-export type Answerer = (session: Session, configVersion: bigint, checksum: Uint8Array) => Promise<ConfigAnswer>;
+export type Answerer = (session: SessionState, configVersion: bigint, checksum: Uint8Array) => Promise<ConfigAnswer>;
 
 export function createAnswerer(deps: AnswerDeps): Answerer {
   const draining = (): ConfigAnswer => ({ kind: 'draining', retryAfterMs: deps.drainRetryMs() });
 
-  const answer = async (session: Session, claim: Claim, mayRaise: boolean): Promise<ConfigAnswer> => {
+  const answer = async (session: SessionState, claim: Claim, mayRaise: boolean): Promise<ConfigAnswer> => {
     const { nodeId } = session;
     const generation = deps.generation(nodeId);
     if (generation === undefined) return draining();
-    const record = await deps.standings.load(nodeId);
+    const record = await deps.histories.load(nodeId);
     if (versionClaim(claim.version, generation) === 'absurd') {
       deps.raises.conflict(nodeId, claim.version);
       // The next apply that is confirmed ends the conflict, one that was recorded before included.
@@ -72,7 +72,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     return ofTarget(session, record, claim, newest.stamp);
   };
 
-  const raised = async (session: Session, claim: Claim): Promise<ConfigAnswer> => {
+  const raised = async (session: SessionState, claim: Claim): Promise<ConfigAnswer> => {
     const outcome = await deps.raises.raise(session.nodeId, Number(claim.version));
     switch (outcome.kind) {
       case 'raised':
@@ -86,26 +86,26 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     }
   };
 
-  const confirm = (record: StandingRecord, claim: Claim, newest: Stamp): void => {
+  const confirm = (record: ApplyHistoryRecord, claim: Claim, newest: Stamp): void => {
     if (claim.stamp === undefined) return;
-    const named = snapshotNamed(claim.stamp, newest, record.standing.kept);
+    const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
     if (named === undefined) return;
     // The answer does not wait for the fact. Of the kept one the standing changes at once; the newest is looked at below.
-    deps.verdicts.applied(record, claim.stamp, named, 0).catch((error: unknown) => {
+    deps.applyReports.applied(record, claim.stamp, named, 0).catch((error: unknown) => {
       deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
     });
   };
 
   const ofTarget = async (
-    session: Session,
-    record: StandingRecord,
+    session: SessionState,
+    record: ApplyHistoryRecord,
     claim: Claim,
     newest: Stamp,
   ): Promise<ConfigAnswer> => {
     useUpRetry(session, record);
     // What the agent has just confirmed runs, whether or not that is in the standing yet.
     if (sameStamp(claim.stamp, newest)) return { kind: 'unchanged', generation: newest.generation };
-    const target = targetOf(newest, record.standing);
+    const target = targetOf(newest, record.history);
     switch (target) {
       case 'newest':
       case 'newest_again': {
@@ -115,7 +115,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
         session.considered = Math.max(session.considered, made.stamp.generation);
         return { kind: 'snapshot', push: made.value };
       }
-      case 'kept':
+      case 'last_good':
         return keptOr(session, record, claim, () => ofTarget(session, record, claim, newest));
       case 'nothing':
         return { kind: 'unchanged', generation: 0 };
@@ -125,22 +125,23 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
   };
 
   const keptOr = async (
-    session: Session,
-    record: StandingRecord,
+    session: SessionState,
+    record: ApplyHistoryRecord,
     claim: Claim,
     otherwise: () => Promise<ConfigAnswer>,
   ): Promise<ConfigAnswer> => {
-    const { kept } = record.standing;
-    if (kept !== undefined && sameStamp(claim.stamp, kept)) return { kind: 'unchanged', generation: kept.generation };
-    const push = kept === undefined ? undefined : await deps.kept.load(session.nodeId, kept);
+    const { lastGood } = record.history;
+    if (lastGood !== undefined && sameStamp(claim.stamp, lastGood))
+      return { kind: 'unchanged', generation: lastGood.generation };
+    const push = lastGood === undefined ? undefined : await deps.lastGood.load(session.nodeId, lastGood);
     if (push !== undefined) return { kind: 'snapshot', push };
     // Gone, or not to be opened: as if the node had never applied any.
-    record.standing = { ...record.standing, kept: undefined };
+    record.history = { ...record.history, lastGood: undefined };
     return otherwise();
   };
 
   /** The newest can't be made: what the node ran last, if it is kept, else it keeps what it has. */
-  const withoutNewest = (session: Session, record: StandingRecord, claim: Claim): Promise<ConfigAnswer> =>
+  const withoutNewest = (session: SessionState, record: ApplyHistoryRecord, claim: Claim): Promise<ConfigAnswer> =>
     keptOr(session, record, claim, () => Promise.resolve({ kind: 'unchanged', generation: 0 }));
 
   return async (session, configVersion, checksum) => {
@@ -160,8 +161,8 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
 }
 
 /** "Once more" is used up when it was sent, or when the agent asks again on the same session. */
-export function useUpRetry(session: Session, record: StandingRecord): void {
+export function useUpRetry(session: SessionState, record: ApplyHistoryRecord): void {
   if (session.again === undefined) return;
-  record.standing = { ...record.standing, retried: session.again };
+  record.history = { ...record.history, retried: session.again };
   session.again = undefined;
 }

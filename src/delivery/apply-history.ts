@@ -7,23 +7,23 @@ import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';
-import type { KeptSnapshots } from './last-good.js';
-import type { RecordedVerdicts, Standing } from './target.js';
-import { standingOf } from './target.js';
+import type { LastGoodSnapshots } from './last-good.js';
+import type { RecordedApplyReports, ApplyHistory } from './target.js';
+import { applyHistoryOf } from './target.js';
 
 /** One node's standing, shared by its sessions. */
-export interface StandingRecord {
+export interface ApplyHistoryRecord {
   readonly nodeId: string;
-  standing: Standing;
+  history: ApplyHistory;
   /** False when its next verdict is a fact even as a repeat: the last was not recorded, or it ends a version conflict. */
   recorded: boolean;
 }
 
-export interface Standings {
+export interface ApplyHistories {
   /** @throws ServiceError `unavailable` when the read store does not answer in time */
-  load(nodeId: string): Promise<StandingRecord>;
+  load(nodeId: string): Promise<ApplyHistoryRecord>;
   /** The record if it is loaded. */
-  peek(nodeId: string): StandingRecord | undefined;
+  peek(nodeId: string): ApplyHistoryRecord | undefined;
   /** The node's last session has gone: only its verdicts are remembered. */
   rest(nodeId: string): void;
   forget(nodeId: string): void;
@@ -31,36 +31,36 @@ export interface Standings {
   rejecting(newest: (nodeId: string) => number | undefined): number;
 }
 
-export interface StandingsDeps {
-  readonly kept: Pick<KeptSnapshots, 'stamp'>;
-  nodeFacts(nodeId: string): Promise<RecordedVerdicts | undefined>;
+export interface ApplyHistoriesDeps {
+  readonly lastGood: Pick<LastGoodSnapshots, 'stamp'>;
+  nodeFacts(nodeId: string): Promise<RecordedApplyReports | undefined>;
 }
 
 interface Active {
-  record: StandingRecord | undefined;
-  readonly loading: Promise<StandingRecord>;
+  record: ApplyHistoryRecord | undefined;
+  readonly loading: Promise<ApplyHistoryRecord>;
 }
 
-export function createStandings(deps: StandingsDeps): Standings {
+export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   const active = new Map<string, Active>();
-  const rested = createBoundedMap<string, Pick<StandingRecord, 'standing' | 'recorded'>>(
+  const rested = createBoundedMap<string, Pick<ApplyHistoryRecord, 'history' | 'recorded'>>(
     limits.delivery.rememberedNodes,
   );
 
-  const read = async (nodeId: string): Promise<StandingRecord> => {
-    const reading = Promise.all([deps.nodeFacts(nodeId), deps.kept.stamp(nodeId)]);
+  const read = async (nodeId: string): Promise<ApplyHistoryRecord> => {
+    const reading = Promise.all([deps.nodeFacts(nodeId), deps.lastGood.stamp(nodeId)]);
     const answer = await withDeadline(reading, limits.delivery.requestWaitMs);
     if (answer === timedOut) throw new ServiceError('unavailable', 'the read store does not answer');
-    const [facts, kept] = answer;
+    const [facts, lastGood] = answer;
     const remembered = rested.get(nodeId);
     rested.delete(nodeId);
     // What was recorded a moment ago may not be in the facts yet: what is remembered counts as well.
     const conflict = (facts?.version_conflict_at ?? null) !== null;
     const recorded = !conflict && remembered?.recorded !== false;
-    return { nodeId, standing: standingOf(remembered?.standing, facts, kept), recorded };
+    return { nodeId, history: applyHistoryOf(remembered?.history, facts, lastGood), recorded };
   };
 
-  const load = (nodeId: string): Promise<StandingRecord> => {
+  const load = (nodeId: string): Promise<ApplyHistoryRecord> => {
     const known = active.get(nodeId);
     if (known !== undefined) return known.loading;
     const loading = read(nodeId).then(
@@ -85,8 +85,8 @@ export function createStandings(deps: StandingsDeps): Standings {
       const record = active.get(nodeId)?.record;
       active.delete(nodeId);
       if (record === undefined) return;
-      const { standing, recorded } = record;
-      if (standing.rejected.length > 0 || !recorded) rested.set(nodeId, { standing, recorded });
+      const { history, recorded } = record;
+      if (history.rejected.length > 0 || !recorded) rested.set(nodeId, { history, recorded });
     },
     forget(nodeId) {
       active.delete(nodeId);
@@ -96,7 +96,7 @@ export function createStandings(deps: StandingsDeps): Standings {
       let count = 0;
       for (const [nodeId, { record }] of active) {
         const generation = newest(nodeId);
-        if (record?.standing.rejected.some((stamp) => stamp.generation === generation)) count += 1;
+        if (record?.history.rejected.some((stamp) => stamp.generation === generation)) count += 1;
       }
       return count;
     },

@@ -5,23 +5,23 @@
  */
 import type { AgentEvent, ApplyError } from '../domain/agents/facts.js';
 import { limits } from '../kernel/limits.js';
-import type { KeptSnapshots } from './last-good.js';
+import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
-import type { ApplyOutcome } from './port.js';
-import type { StandingRecord } from './apply-history.js';
+import type { ApplyReport } from './port.js';
+import type { ApplyHistoryRecord } from './apply-history.js';
 import type { Stamp } from './target.js';
 import { afterApply, afterReject, hasRejected, sameStamp, snapshotNamed } from './target.js';
 
-export interface Verdicts {
+export interface ApplyReports {
   /** Takes a report. Resolves once its fact is durable. @throws ServiceError `unavailable` */
-  report(record: StandingRecord, outcome: ApplyOutcome): Promise<void>;
+  report(record: ApplyHistoryRecord, outcome: ApplyReport): Promise<void>;
   /** The node runs the snapshot. Known at once; resolves once the fact is durable. */
-  applied(record: StandingRecord, stamp: Stamp, named: 'newest' | 'kept', durationMs: number): Promise<void>;
+  applied(record: ApplyHistoryRecord, stamp: Stamp, named: 'newest' | 'last_good', durationMs: number): Promise<void>;
 }
 
-export interface VerdictsDeps {
+export interface ApplyReportsDeps {
   readonly newest: NewestSnapshots;
-  readonly kept: Pick<KeptSnapshots, 'keep'>;
+  readonly lastGood: Pick<LastGoodSnapshots, 'keep'>;
   /** The newest generation of a node. */
   generation(nodeId: string): number | undefined;
   recordFact(nodeId: string, event: AgentEvent): Promise<void>;
@@ -29,8 +29,8 @@ export interface VerdictsDeps {
   onIgnored(nodeId: string): void;
 }
 
-export function createVerdicts(deps: VerdictsDeps): Verdicts {
-  const record = async (entry: StandingRecord, event: AgentEvent): Promise<void> => {
+export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
+  const record = async (entry: ApplyHistoryRecord, event: AgentEvent): Promise<void> => {
     entry.recorded = true;
     try {
       await deps.recordFact(entry.nodeId, event);
@@ -42,16 +42,16 @@ export function createVerdicts(deps: VerdictsDeps): Verdicts {
   };
 
   const applied = async (
-    entry: StandingRecord,
+    entry: ApplyHistoryRecord,
     stamp: Stamp,
-    named: 'newest' | 'kept',
+    named: 'newest' | 'last_good',
     durationMs: number,
   ): Promise<void> => {
-    const { standing } = entry;
-    const kept = named === 'newest' ? await keepNewest(entry, stamp) : stamp;
+    const { history } = entry;
+    const lastGood = named === 'newest' ? await keepNewest(entry, stamp) : stamp;
     const known =
-      sameStamp(standing.applied, stamp) && standing.rejected.every((entry) => entry.generation > stamp.generation);
-    entry.standing = afterApply(entry.standing, stamp, kept);
+      sameStamp(history.applied, stamp) && history.rejected.every((entry) => entry.generation > stamp.generation);
+    entry.history = afterApply(entry.history, stamp, lastGood);
     if (known && entry.recorded) return;
     await record(entry, {
       type: 'AgentConfigApplied',
@@ -59,18 +59,18 @@ export function createVerdicts(deps: VerdictsDeps): Verdicts {
     });
   };
 
-  const keepNewest = async (entry: StandingRecord, stamp: Stamp): Promise<Stamp | undefined> => {
-    if (sameStamp(entry.standing.kept, stamp)) return stamp;
+  const keepNewest = async (entry: ApplyHistoryRecord, stamp: Stamp): Promise<Stamp | undefined> => {
+    if (sameStamp(entry.history.lastGood, stamp)) return stamp;
     const made = await deps.newest.get(entry.nodeId);
     // A newer one came between: what is kept stays.
-    if (made.kind !== 'made' || !sameStamp(made.stamp, stamp)) return entry.standing.kept;
-    deps.kept.keep(entry.nodeId, made.value);
+    if (made.kind !== 'made' || !sameStamp(made.stamp, stamp)) return entry.history.lastGood;
+    deps.lastGood.keep(entry.nodeId, made.value);
     return stamp;
   };
 
-  const rejected = async (entry: StandingRecord, stamp: Stamp, errors: readonly ApplyError[]): Promise<void> => {
-    const known = hasRejected(entry.standing, stamp);
-    entry.standing = afterReject(entry.standing, stamp);
+  const rejected = async (entry: ApplyHistoryRecord, stamp: Stamp, errors: readonly ApplyError[]): Promise<void> => {
+    const known = hasRejected(entry.history, stamp);
+    entry.history = afterReject(entry.history, stamp);
     if (known && entry.recorded) return;
     await record(entry, {
       type: 'AgentConfigRejected',
@@ -89,7 +89,7 @@ export function createVerdicts(deps: VerdictsDeps): Verdicts {
       };
       const newest = stamp.generation === generation ? await deps.newest.stamp(entry.nodeId) : undefined;
       const newestStamp = newest?.kind === 'made' ? newest.stamp : undefined;
-      const named = snapshotNamed(stamp, newestStamp, entry.standing.kept);
+      const named = snapshotNamed(stamp, newestStamp, entry.history.lastGood);
       if (named === undefined) return deps.onIgnored(entry.nodeId);
       if (outcome.status === 'rejected') return rejected(entry, stamp, outcome.errors);
       return applied(entry, stamp, named, outcome.durationMs);

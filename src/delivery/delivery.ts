@@ -17,22 +17,22 @@ import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { createAnswerer } from './answer.js';
-import { createAttachments } from './node-session.js';
+import { createNodeSessions } from './node-session.js';
 import { createSnapshotCache } from './cache.js';
 import { openCommittedFold } from './committed-fold.js';
 import type { FoldBatch, Revoked } from './committed-fold.js';
 import { createFanOut } from './fan-out.js';
 import { createForgetting } from './forgetting.js';
-import { openKeptSnapshots } from './last-good.js';
+import { openLastGoodSnapshots } from './last-good.js';
 import { createNewestSnapshots } from './newest.js';
-import type { Delivery, DeliveryState, ShownSnapshot } from './port.js';
+import type { Delivery, DeliveryState, SnapshotJson } from './port.js';
 import { createGenerationRaises } from './generation-raise.js';
 import { openerOf } from './secrets.js';
-import { createSessions } from './sessions.js';
-import { shownSnapshotJson } from './snapshot-json.js';
-import { createStandings } from './apply-history.js';
-import type { RecordedVerdicts } from './target.js';
-import { createVerdicts } from './apply-reports.js';
+import { createSessionRegistry } from './session-registry.js';
+import { snapshotToJson } from './snapshot-json.js';
+import { createApplyHistories } from './apply-history.js';
+import type { RecordedApplyReports } from './target.js';
+import { createApplyReports } from './apply-reports.js';
 
 export interface DeliveryDeps {
   readonly eventStore: EventStore;
@@ -45,7 +45,7 @@ export interface DeliveryDeps {
   /** Records a fact of the node's agent; resolves once it is durable. */
   readonly recordFact: (nodeId: string, event: AgentEvent) => Promise<void>;
   /** What the log says that the node applied and rejected last; undefined for a node without facts. */
-  readonly nodeFacts: (nodeId: string) => Promise<RecordedVerdicts | undefined>;
+  readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;
   /** 0..1, spreads the retries of drained agents. */
   readonly random?: () => number;
   /** Fleet events between two fold checkpoints. */
@@ -88,7 +88,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const own = deps.compilerVersion === undefined ? {} : { compilerVersion: deps.compilerVersion };
   let ignoredReports = 0;
 
-  const kept = await openKeptSnapshots({ readStore, keyring, logger });
+  const lastGood = await openLastGoodSnapshots({ readStore, keyring, logger });
   const fold = await openCommittedFold({
     eventStore: deps.eventStore,
     logger,
@@ -112,15 +112,15 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     ...(deps.compile === undefined ? {} : { compile: deps.compile }),
     ...own,
   });
-  const standings = createStandings({ kept, nodeFacts: deps.nodeFacts });
-  const verdicts = createVerdicts({
+  const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
+  const applyReports = createApplyReports({
     newest,
-    kept,
+    lastGood,
     generation,
     recordFact: deps.recordFact,
     onIgnored: (nodeId) => {
       ignoredReports += 1;
-      logger.debug({ node_id: nodeId }, 'an apply report fits neither the newest nor the kept snapshot');
+      logger.debug({ node_id: nodeId }, 'an apply report fits neither the newest nor the last-good snapshot');
     },
   });
   const raises = createGenerationRaises({
@@ -133,9 +133,9 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   });
   const answer = createAnswerer({
     newest,
-    kept,
-    standings,
-    verdicts,
+    lastGood,
+    histories,
+    applyReports,
     raises,
     logger,
     generation,
@@ -143,11 +143,11 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', limits.delivery.requestWaitMs),
     drainRetryMs: () => Math.round(limits.delivery.drainRetryMs * (0.5 + random())),
   });
-  const sessions = createSessions();
-  const attachments = createAttachments({
+  const sessions = createSessionRegistry();
+  const nodeSessions = createNodeSessions({
     sessions,
-    standings,
-    verdicts,
+    histories,
+    applyReports,
     newest,
     clock,
     answer,
@@ -158,15 +158,18 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const fanOut = createFanOut({
     mayPush: fold.upToDate,
     hasSession: sessions.has,
-    serve: attachments.serve,
+    serve: nodeSessions.serve,
     onError: (nodeId, error) => logger.warn({ node_id: nodeId, error: errorText(error) }, 'a node was not served yet'),
   });
   const forgetting = createForgetting({
     mayForget: fold.upToDate,
     isGone: (nodeId) => !fold.fleet().nodes.has(nodeId),
-    forget: kept.forget,
+    forget: lastGood.forget,
     onError: (nodeId, error) =>
-      logger.warn({ node_id: nodeId, error: errorText(error) }, 'what is kept of a deleted node was not deleted'),
+      logger.warn(
+        { node_id: nodeId, error: errorText(error) },
+        'the last-good snapshot of a deleted node was not removed',
+      ),
   });
 
   function onBatch(batch: FoldBatch): void {
@@ -174,14 +177,14 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     for (const nodeId of batch.deleted) {
       if (fold.fleet().nodes.has(nodeId)) continue;
       cache.delete(nodeId);
-      standings.forget(nodeId);
+      histories.forget(nodeId);
       forgetting.add(nodeId);
     }
     for (const revoked of batch.revoked) revokedListeners.tell(revoked);
     fanOut.touch(batch.touched);
   }
 
-  const shownSnapshot = async (nodeId: string): Promise<ShownSnapshot | undefined> => {
+  const snapshotJson = async (nodeId: string): Promise<SnapshotJson | undefined> => {
     for (;;) {
       const made = await newest.stamp(nodeId);
       if (made.kind === 'unknown_node') return undefined;
@@ -194,7 +197,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       const { generation: shown, checksum } = made.stamp;
       // The same fold that the checksum was made from, unless a command came between.
       if (generation(nodeId) !== shown) continue;
-      const snapshot = shownSnapshotJson(compileNode(fold.fleet(), nodeId), Buffer.from(checksum, 'hex'));
+      const snapshot = snapshotToJson(compileNode(fold.fleet(), nodeId), Buffer.from(checksum, 'hex'));
       return { generation: shown, checksum, snapshot };
     }
   };
@@ -209,18 +212,18 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     verifier: (nodeId) => fold.fleet().nodes.get(nodeId)?.psk?.verifier,
     generation,
     onRevoked: (listener) => revokedListeners.add(({ nodeId, replaced }) => listener(nodeId, replaced)),
-    attach: attachments.attach,
+    openNodeSession: nodeSessions.open,
     pushed: sessions.pushed,
     plan: (chainId) => planDeploy(fold.fleet(), chainId),
-    shownSnapshot,
+    snapshotJson,
     waitFor: (revision, timeoutMs) => fold.until(() => fold.fleet().revision.value >= revision, timeoutMs),
     captureCommitted: fold.capture,
     revision: () => fold.fleet().revision.value,
     stats: () => ({
       sessions: sessions.size,
       waitingNodes: fanOut.waiting,
-      rejectingNodes: standings.rejecting(generation),
-      offered: attachments.offered(),
+      rejectingNodes: histories.rejecting(generation),
+      offered: nodeSessions.offered(),
       ignoredReports,
       cacheBytes: cache.bytes,
     }),
@@ -228,7 +231,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       await fold.close();
       await fanOut.close();
       await forgetting.close();
-      await kept.close();
+      await lastGood.close();
     },
   };
 }

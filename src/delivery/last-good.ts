@@ -17,16 +17,16 @@ import { stampOf } from './cache.js';
 import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';
 
-export const keptSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1, indexes: [] };
+export const lastGoodSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1, indexes: [] };
 
-type KeptFields = {
+type LastGoodFields = {
   readonly generation: number;
   /** Lower-case hex. */
   readonly checksum: string;
   readonly sealed: Uint8Array;
 };
 
-export interface KeptSnapshots {
+export interface LastGoodSnapshots {
   /** Which snapshot is kept of a node, or undefined for none. @throws ServiceError `unavailable` */
   stamp(nodeId: string): Promise<Stamp | undefined>;
   /** The snapshot itself; undefined when it is not that one any more or can't be opened. */
@@ -39,15 +39,15 @@ export interface KeptSnapshots {
   close(): Promise<void>;
 }
 
-export interface KeptSnapshotsDeps {
+export interface LastGoodSnapshotsDeps {
   readonly readStore: ReadStore;
   readonly keyring: Pick<Keyring, 'createKey' | 'sealBytes' | 'openBytes' | 'shred'>;
   readonly logger: Logger;
 }
 
-export async function openKeptSnapshots(deps: KeptSnapshotsDeps): Promise<KeptSnapshots> {
+export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promise<LastGoodSnapshots> {
   const { keyring, logger } = deps;
-  const collection: Collection<KeptFields> = await deps.readStore.collection<KeptFields>(keptSnapshots);
+  const collection: Collection<LastGoodFields> = await deps.readStore.collection<LastGoodFields>(lastGoodSnapshots);
   const keyIds = createBoundedMap<string, string>(limits.delivery.rememberedNodes);
 
   /** The generation is part of the context, so an older snapshot can't be put in the place of a newer one. */
@@ -65,14 +65,14 @@ export async function openKeptSnapshots(deps: KeptSnapshotsDeps): Promise<KeptSn
     return keyId;
   };
 
-  const readDocument = async (nodeId: string): Promise<KeptFields | undefined> => {
+  const readDocument = async (nodeId: string): Promise<LastGoodFields | undefined> => {
     const fields = (await collection.get(nodeId))?.fields;
     const keyId = fields === undefined ? undefined : keyIdOfBytes(fields.sealed);
     if (keyId !== undefined) keyIds.set(nodeId, keyId);
     return fields;
   };
 
-  const sealed = async (nodeId: string, push: SnapshotPush): Promise<{ id: string; fields: KeptFields }> => {
+  const sealed = async (nodeId: string, push: SnapshotPush): Promise<{ id: string; fields: LastGoodFields }> => {
     const bytes = await keyring.sealBytes(push.payload, context(nodeId, push.generation), await keyIdOf(nodeId));
     // Another key when the one named had been shredded meanwhile.
     const keyId = keyIdOfBytes(bytes);

@@ -1,23 +1,23 @@
 /**
  * A session's place at delivery: takes its requests and reports, and offers it what changed. Sees to it that an offer
  * never overtakes an answer, and that nothing is offered before the first one.
- * Implements `NodeAttachment` of the port; `docs/contract/agent-protocol.md#configuration`.
+ * Implements `NodeSession` of the port; `docs/contract/agent-protocol.md#configuration`.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
 import { useUpRetry } from './answer.js';
 import type { NewestSnapshots } from './newest.js';
-import type { ConfigAnswer, NodeAttachment, PushSlot } from './port.js';
-import { noteSent } from './sessions.js';
-import type { Session, Sessions } from './sessions.js';
-import type { Standings } from './apply-history.js';
+import type { ConfigAnswer, NodeSession, PushSlot } from './port.js';
+import { noteSent } from './session-registry.js';
+import type { SessionState, SessionRegistry } from './session-registry.js';
+import type { ApplyHistories } from './apply-history.js';
 import { targetOf } from './target.js';
-import type { Verdicts } from './apply-reports.js';
+import type { ApplyReports } from './apply-reports.js';
 
-export interface AttachmentsDeps {
-  readonly sessions: Sessions;
-  readonly standings: Standings;
-  readonly verdicts: Pick<Verdicts, 'report'>;
+export interface NodeSessionsDeps {
+  readonly sessions: SessionRegistry;
+  readonly histories: ApplyHistories;
+  readonly applyReports: Pick<ApplyReports, 'report'>;
   readonly newest: NewestSnapshots;
   readonly clock: Clock;
   readonly answer: Answerer;
@@ -27,19 +27,19 @@ export interface AttachmentsDeps {
   touch(nodeId: string): void;
 }
 
-export interface Attachments {
-  attach(nodeId: string, sessionId: string, slot: PushSlot): NodeAttachment;
+export interface NodeSessions {
+  open(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** Offers the node's newest snapshot to those of its sessions that lack it; answers the bytes made for it. */
   serve(nodeId: string): Promise<number>;
   /** Offers made since the start. */
   offered(): number;
 }
 
-export function createAttachments(deps: AttachmentsDeps): Attachments {
-  const { sessions, standings } = deps;
+export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
+  const { sessions, histories } = deps;
   let offered = 0;
 
-  const request = async (session: Session, configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer> => {
+  const request = async (session: SessionState, configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer> => {
     session.answering += 1;
     try {
       const answer = await deps.answer(session, configVersion, checksum);
@@ -57,31 +57,31 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
   };
 
   /** The session may have ended while its standing was being loaded: nobody else would let go of it. */
-  const restWhenLeft = (session: Session): void => {
-    if (session.closed && !sessions.has(session.nodeId)) standings.rest(session.nodeId);
+  const restWhenLeft = (session: SessionState): void => {
+    if (session.closed && !sessions.has(session.nodeId)) histories.rest(session.nodeId);
   };
 
   return {
-    attach(nodeId, sessionId, slot) {
+    open(nodeId, sessionId, slot) {
       const session = sessions.add(nodeId, sessionId, slot);
       return {
         request: (configVersion, checksum) => request(session, configVersion, checksum),
         async report(outcome) {
           try {
-            const record = await standings.load(nodeId);
+            const record = await histories.load(nodeId);
             useUpRetry(session, record);
-            await deps.verdicts.report(record, outcome);
+            await deps.applyReports.report(record, outcome);
           } finally {
             restWhenLeft(session);
           }
         },
         sent(push) {
           noteSent(session, push, deps.clock.now());
-          const record = standings.peek(nodeId);
+          const record = histories.peek(nodeId);
           if (record !== undefined && session.again === push.generation) useUpRetry(session, record);
         },
         close() {
-          if (sessions.remove(session)) standings.rest(nodeId);
+          if (sessions.remove(session)) histories.rest(nodeId);
         },
       };
     },
@@ -89,14 +89,14 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
       const generation = deps.generation(nodeId);
       if (generation === undefined || sessions.waitingFor(nodeId, generation).length === 0) return 0;
       const newest = await deps.newest.get(nodeId);
-      const record = standings.peek(nodeId);
+      const record = histories.peek(nodeId);
       if (newest.kind !== 'made' || record === undefined) return 0;
       if (!deps.mayPush()) {
         deps.touch(nodeId);
         return 0;
       }
       const push = newest.value;
-      const target = targetOf(newest.stamp, record.standing);
+      const target = targetOf(newest.stamp, record.history);
       for (const session of sessions.waitingFor(nodeId, push.generation)) {
         session.considered = push.generation;
         // Any other target is the agent's own doing and waits for its next request.

@@ -35,7 +35,7 @@ export type ConfigAnswer =
   /** Catching up, stores out of reach, an older compiler: DRAINING. */
   | { readonly kind: 'draining'; readonly retryAfterMs: number };
 
-export interface ApplyOutcome {
+export interface ApplyReport {
   readonly generation: bigint;
   readonly checksum: Uint8Array;
   readonly status: 'applied' | 'rejected';
@@ -44,11 +44,11 @@ export interface ApplyOutcome {
 }
 
 /** A session's place at delivery, from its hello to its end. */
-export interface NodeAttachment {
+export interface NodeSession {
   /** Answers a ConfigRequest. Until the first one nothing is offered to the slot. */
   request(configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
   /** Takes an apply report. One that fits neither the newest nor the kept generation is counted and ignored. */
-  report(outcome: ApplyOutcome): Promise<void>;
+  report(outcome: ApplyReport): Promise<void>;
   /** Tells that a push was handed to the network as a whole, for the `pushed` state. */
   sent(push: SnapshotPush): void;
   close(): void;
@@ -85,7 +85,7 @@ export interface ChainPlan {
 }
 
 /** What an operator may see of a node's snapshot: secrets are `"***"`. */
-export interface ShownSnapshot {
+export interface SnapshotJson {
   readonly generation: number;
   /** Lower-case hex. */
   readonly checksum: string;
@@ -114,12 +114,12 @@ export interface Delivery {
    */
   onRevoked(listener: (nodeId: string, replaced: SealedSecret | undefined) => void): () => void;
 
-  attach(nodeId: string, sessionId: string, slot: PushSlot): NodeAttachment;
+  openNodeSession(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** Newest generation pushed as a whole to a live session of this instance. */
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
 
   plan(chainId: string): ChainPlan | undefined;
-  shownSnapshot(nodeId: string): Promise<ShownSnapshot | undefined>;
+  snapshotJson(nodeId: string): Promise<SnapshotJson | undefined>;
   /** Resolves true once the committed fold has passed the revision of `svc-fleet`, false after `timeoutMs`. */
   waitFor(revision: number, timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;

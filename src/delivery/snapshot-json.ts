@@ -8,7 +8,7 @@ import type * as compiled from '../domain/snapshot/snapshot.js';
 const masked = '***';
 
 /** Scalars and lists are always there, also with their default; a message that is not set is left out. */
-export function shownSnapshotJson(snapshot: compiled.NodeSnapshot, checksum: Uint8Array): object {
+export function snapshotToJson(snapshot: compiled.NodeSnapshot, checksum: Uint8Array): object {
   return {
     node_id: snapshot.node_id,
     // proto3 JSON: 64-bit integers are strings.

@@ -13,9 +13,9 @@ export interface Stamp {
 }
 
 /** What is known of a node beside its newest configuration. */
-export interface Standing {
+export interface ApplyHistory {
   /** The last generation it applied, whose exact bytes were kept. */
-  readonly kept: Stamp | undefined;
+  readonly lastGood: Stamp | undefined;
   /** Snapshots that it rejected and has not outgrown since: its newest and the kept one at most matter. */
   readonly rejected: readonly Stamp[];
   /** The rejected newest generation that this instance has already sent once more. */
@@ -24,14 +24,19 @@ export interface Standing {
   readonly applied: Stamp | undefined;
 }
 
-export const noStanding: Standing = { kept: undefined, rejected: [], retried: undefined, applied: undefined };
+export const emptyApplyHistory: ApplyHistory = {
+  lastGood: undefined,
+  rejected: [],
+  retried: undefined,
+  applied: undefined,
+};
 
-/** Verdicts remembered of one node. */
+/** ApplyReports remembered of one node. */
 const maxRejected = 4;
 
 export type Target =
   | 'newest'
-  | 'kept'
+  | 'last_good'
   /** The newest although rejected: once more, as an answer only. */
   | 'newest_again'
   /** Nothing that it has not rejected: it keeps what runs. */
@@ -40,37 +45,37 @@ export type Target =
 export const sameStamp = (a: Stamp | undefined, b: Stamp | undefined): boolean =>
   a !== undefined && b !== undefined && a.generation === b.generation && a.checksum === b.checksum;
 
-export const hasRejected = (standing: Standing, stamp: Stamp): boolean =>
-  standing.rejected.some((entry) => sameStamp(entry, stamp));
+export const hasRejected = (history: ApplyHistory, stamp: Stamp): boolean =>
+  history.rejected.some((entry) => sameStamp(entry, stamp));
 
 /** The target of a node whose newest configuration is `newest`. */
-export function targetOf(newest: Stamp, standing: Standing): Target {
-  if (!hasRejected(standing, newest)) return 'newest';
-  if (standing.kept !== undefined && !hasRejected(standing, standing.kept)) return 'kept';
-  return standing.retried === newest.generation ? 'nothing' : 'newest_again';
+export function targetOf(newest: Stamp, history: ApplyHistory): Target {
+  if (!hasRejected(history, newest)) return 'newest';
+  if (history.lastGood !== undefined && !hasRejected(history, history.lastGood)) return 'last_good';
+  return history.retried === newest.generation ? 'nothing' : 'newest_again';
 }
 
 /**
  * The node runs the snapshot: verdicts on it and on earlier ones are outgrown.
  * @param kept what is kept of the node from now on; it stays as it was when the bytes applied could not be had
  */
-export function afterApply(standing: Standing, stamp: Stamp, kept: Stamp | undefined): Standing {
+export function afterApply(history: ApplyHistory, stamp: Stamp, lastGood: Stamp | undefined): ApplyHistory {
   return {
-    ...standing,
-    kept,
+    ...history,
+    lastGood,
     applied: stamp,
-    rejected: standing.rejected.filter((entry) => entry.generation > stamp.generation),
+    rejected: history.rejected.filter((entry) => entry.generation > stamp.generation),
   };
 }
 
 /** The node refused the snapshot and goes on with what ran before. */
-export function afterReject(standing: Standing, stamp: Stamp): Standing {
-  if (hasRejected(standing, stamp)) return standing;
-  return { ...standing, rejected: [...standing.rejected, stamp].slice(-maxRejected) };
+export function afterReject(history: ApplyHistory, stamp: Stamp): ApplyHistory {
+  if (hasRejected(history, stamp)) return history;
+  return { ...history, rejected: [...history.rejected, stamp].slice(-maxRejected) };
 }
 
 /** What the log says that a node's agent did last. */
-export interface RecordedVerdicts {
+export interface RecordedApplyReports {
   readonly applied: Stamp | null;
   /** Kept until an apply of its generation or a later one. */
   readonly rejected: Stamp | null;
@@ -79,22 +84,22 @@ export interface RecordedVerdicts {
 }
 
 /** What is known of a node when its session begins: what this instance remembers, what was recorded, what is kept. */
-export function standingOf(
-  remembered: Standing | undefined,
-  recorded: RecordedVerdicts | undefined,
-  kept: Stamp | undefined,
-): Standing {
-  const before = remembered ?? noStanding;
+export function applyHistoryOf(
+  remembered: ApplyHistory | undefined,
+  recorded: RecordedApplyReports | undefined,
+  lastGood: Stamp | undefined,
+): ApplyHistory {
+  const before = remembered ?? emptyApplyHistory;
   const applied = recorded?.applied ?? undefined;
   // The node may have been elsewhere, or the record may lag behind what this instance saw itself.
   const newer = applied !== undefined && applied.generation > (before.applied?.generation ?? 0);
-  const standing: Standing = {
-    kept,
+  const history: ApplyHistory = {
+    lastGood,
     retried: before.retried,
     applied: newer ? applied : before.applied,
     rejected: newer ? before.rejected.filter((entry) => entry.generation > applied.generation) : before.rejected,
   };
-  return recorded?.rejected ? afterReject(standing, recorded.rejected) : standing;
+  return recorded?.rejected ? afterReject(history, recorded.rejected) : history;
 }
 
 /** What a ConfigRequest says of the version that it names, before the target is looked at. */
@@ -120,8 +125,8 @@ export function versionClaim(configVersion: bigint, newestGeneration: number): V
 export function snapshotNamed(
   claimed: Stamp,
   newest: Stamp | undefined,
-  kept: Stamp | undefined,
-): 'newest' | 'kept' | undefined {
+  lastGood: Stamp | undefined,
+): 'newest' | 'last_good' | undefined {
   if (sameStamp(claimed, newest)) return 'newest';
-  return sameStamp(claimed, kept) ? 'kept' : undefined;
+  return sameStamp(claimed, lastGood) ? 'last_good' : undefined;
 }

@@ -40,7 +40,7 @@ export function followerMetrics(
     },
     {
       name: 'svc_delivery_ignored_reports_total',
-      help: 'Apply reports that fit neither the newest nor the kept snapshot.',
+      help: 'Apply reports that fit neither the newest nor the last-good snapshot.',
       read: () => delivery.stats().ignoredReports,
     },
     {

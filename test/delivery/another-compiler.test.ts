@@ -9,8 +9,8 @@ import type { DeliveryState } from '../../src/delivery/port.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { streams } from '../../src/kernel/event.js';
-import { createDeliveryHouse, decoded, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
-import type { DeliveryHouse } from '../support/delivery-fixture.js';
+import { createDeliveryFixture, decoded, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import type { DeliveryFixture } from '../support/delivery-fixture.js';
 
 const newer = compilerVersion + 1;
 /** The compiler of the newer release: the same fleet gives another output. */
@@ -19,20 +19,21 @@ const newerCompiler: typeof compileNode = (fleet, nodeId) => ({
   node: { multiplex: false, multiplex_port: 4242 },
 });
 
-let house: DeliveryHouse;
+let fixture: DeliveryFixture;
 beforeEach(async () => {
-  house = await createDeliveryHouse();
-  await house.log.createNode('n1');
+  fixture = await createDeliveryFixture();
+  await fixture.log.createNode('n1');
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
-const raise = (version = newer): Promise<number> => house.log.run({ type: 'RaiseCompilerVersion', version });
-const lower = (version = compilerVersion): Promise<number> => house.log.run({ type: 'LowerCompilerVersion', version });
-const startOlder = (): Promise<DeliveryService> => house.start();
+const raise = (version = newer): Promise<number> => fixture.log.run({ type: 'RaiseCompilerVersion', version });
+const lower = (version = compilerVersion): Promise<number> =>
+  fixture.log.run({ type: 'LowerCompilerVersion', version });
+const startOlder = (): Promise<DeliveryService> => fixture.start();
 /** As at the start of the newer release: the number is raised first. */
 async function startNewer(): Promise<DeliveryService> {
   await raise();
-  return house.start({ compilerVersion: newer, compile: newerCompiler });
+  return fixture.start({ compilerVersion: newer, compile: newerCompiler });
 }
 const becomes = (delivery: DeliveryService, kind: DeliveryState['kind']): Promise<void> =>
   until(() => delivery.state().kind === kind, `the state ${kind}`);
@@ -48,15 +49,15 @@ describe('a running instance whose compiler is newer than the log has become', (
     await until(() => states.length === 1);
     expect(states).toEqual([{ kind: 'newer_compiler', logVersion: compilerVersion, ownVersion: newer }]);
     expect(session.offers).toEqual([]);
-    await expect(delivery.shownSnapshot('n1')).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(delivery.snapshotJson('n1')).rejects.toMatchObject({ code: 'unavailable' });
     // A change that comes later is folded, and still not served by this one.
-    await house.log.run({ type: 'RefreshNodeConfig', id: 'n1' });
+    await fixture.log.run({ type: 'RefreshNodeConfig', id: 'n1' });
     await until(() => delivery.generation('n1') === revision + 2);
     expect(delivery.generation('n1')).toBeGreaterThan(before.generation);
     expect(delivery.state().kind).toBe('newer_compiler');
     expect(session.offers).toEqual([]);
     const written: string[] = [];
-    for await (const event of house.stores.eventStore.read(streams.fleet, {
+    for await (const event of fixture.stores.eventStore.read(streams.fleet, {
       direction: 'forward',
       from: revision,
       maxCount: 10,
@@ -100,7 +101,7 @@ describe('an instance of the older release', () => {
     const raised = await raise();
     await becomes(delivery, 'older_compiler');
     expect(delivery.generation('n1')).toBe(1 + raised);
-    await expect(delivery.shownSnapshot('n1')).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(delivery.snapshotJson('n1')).rejects.toMatchObject({ code: 'unavailable' });
     const lowered = await lower();
     await becomes(delivery, 'ready');
     expect(states).toEqual(['older_compiler', 'ready']);
@@ -114,7 +115,7 @@ describe('an instance of the older release', () => {
     let release: (() => void) | undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     let asking = false;
-    const delivery = await house.start({
+    const delivery = await fixture.start({
       // The answer waits here, between being begun and reading the fleet.
       nodeFacts: async () => {
         asking = true;

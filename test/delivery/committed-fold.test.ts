@@ -7,17 +7,17 @@ import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { EventStore, FoldCheckpoint, SubscribeOptions } from '../../src/storage/event-store.js';
-import { createDeliveryHouse, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
-import type { DeliveryHouse } from '../support/delivery-fixture.js';
+import { createDeliveryFixture, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import type { DeliveryFixture } from '../support/delivery-fixture.js';
 
-let house: DeliveryHouse;
+let fixture: DeliveryFixture;
 beforeEach(async () => {
-  house = await createDeliveryHouse();
-  await house.log.createNode('n1');
+  fixture = await createDeliveryFixture();
+  await fixture.log.createNode('n1');
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
-const refresh = (id = 'n1'): Promise<number> => house.log.run({ type: 'RefreshNodeConfig', id });
+const refresh = (id = 'n1'): Promise<number> => fixture.log.run({ type: 'RefreshNodeConfig', id });
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 const bytesOf = (capture: FleetCapture): Buffer => Buffer.concat([...encodeFleet(capture)]);
 
@@ -37,13 +37,13 @@ function noting(store: EventStore): { readonly store: EventStore; readonly from:
 }
 
 async function checkpointed(): Promise<FoldCheckpoint> {
-  const delivery = await house.start({ checkpointEvery: 5 });
+  const delivery = await fixture.start({ checkpointEvery: 5 });
   for (let round = 0; round < 6; round += 1) await refresh();
-  await delivery.waitFor(house.log.fleet.revision.value, 5000);
+  await delivery.waitFor(fixture.log.fleet.revision.value, 5000);
   let stored: FoldCheckpoint | undefined;
   for (let round = 0; round < 500 && stored === undefined; round += 1) {
     await settled();
-    stored = await house.stores.eventStore.loadFoldCheckpoint('svc-fleet');
+    stored = await fixture.stores.eventStore.loadFoldCheckpoint('svc-fleet');
   }
   await delivery.close();
   if (stored === undefined) throw new Error('no checkpoint was written');
@@ -54,10 +54,10 @@ describe('the checkpoint', () => {
   it('and the tail give the fold of the whole log, without reading it', async () => {
     const stored = await checkpointed();
     await refresh();
-    const noted = noting(house.stores.eventStore);
-    const delivery = await house.start({ eventStore: noted.store });
+    const noted = noting(fixture.stores.eventStore);
+    const delivery = await fixture.start({ eventStore: noted.store });
     expect(noted.from).toEqual([{ commit: stored.position, prepare: stored.position }]);
-    const expected = restoreFleet(bytesOf(captureFleet(house.log.fleet)));
+    const expected = restoreFleet(bytesOf(captureFleet(fixture.log.fleet)));
     expected.position.set(restoreFleet(bytesOf(delivery.captureCommitted())).position.value);
     expect(bytesOf(delivery.captureCommitted()).equals(bytesOf(captureFleet(expected)))).toBe(true);
   });
@@ -71,22 +71,22 @@ describe('the checkpoint', () => {
     ['that names another revision', (stored: FoldCheckpoint) => ({ ...stored, revision: stored.revision - 1 })],
   ])('%s is not used: the log is replayed', async (_name, spoil) => {
     const stored = await checkpointed();
-    await house.stores.eventStore.saveFoldCheckpoint('svc-fleet', spoil(stored));
-    const noted = noting(house.stores.eventStore);
-    const delivery = await house.start({ eventStore: noted.store });
+    await fixture.stores.eventStore.saveFoldCheckpoint('svc-fleet', spoil(stored));
+    const noted = noting(fixture.stores.eventStore);
+    const delivery = await fixture.start({ eventStore: noted.store });
     expect(noted.from).toEqual(['start']);
-    expect(delivery.generation('n1')).toBe(1 + house.log.fleet.revision.value);
+    expect(delivery.generation('n1')).toBe(1 + fixture.log.fleet.revision.value);
   });
 });
 
 describe('an instance is not ready', () => {
   it('when the log was written by a higher compiler, also when that comes while it runs', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const states: DeliveryState[] = [];
     delivery.onStateChange((state) => states.push(state));
     const session = openSession(delivery, 'n1');
     await session.ask();
-    await house.log.run({ type: 'RaiseCompilerVersion', version: 99 });
+    await fixture.log.run({ type: 'RaiseCompilerVersion', version: 99 });
     await until(() => states.length === 1);
     expect(states[0]).toEqual({ kind: 'older_compiler', logVersion: 99, ownVersion: expect.any(Number) });
     await settled();
@@ -94,8 +94,8 @@ describe('an instance is not ready', () => {
   });
 
   it('when it meets an event that it does not know, and says which', async () => {
-    const delivery = await house.start();
-    await house.stores.eventStore.append('svc-fleet', house.log.fleet.revision.value, [
+    const delivery = await fixture.start();
+    await fixture.stores.eventStore.append('svc-fleet', fixture.log.fleet.revision.value, [
       {
         id: randomUUID(),
         type: 'MoonPhaseChanged',
@@ -115,11 +115,11 @@ describe('an instance is not ready', () => {
   });
 
   it('when events of the log are missing: it never goes on as if nothing were', async () => {
-    const delivery = await house.start({
+    const delivery = await fixture.start({
       eventStore: {
-        ...house.stores.eventStore,
+        ...fixture.stores.eventStore,
         async *subscribe(options) {
-          for await (const item of house.stores.eventStore.subscribe(options)) {
+          for await (const item of fixture.stores.eventStore.subscribe(options)) {
             if (item.kind !== 'events') yield item;
             else yield { kind: 'events', events: item.events.filter(({ revision }) => revision !== 2) };
           }
@@ -136,7 +136,7 @@ describe('an instance is not ready', () => {
 describe('a log that is out of reach', () => {
   /** A log that can be away, or be there without ever coming to its end. */
   function switched() {
-    const inner = house.stores.eventStore;
+    const inner = fixture.stores.eventStore;
     let dropped = new AbortController();
     const log = {
       mode: 'works' as 'works' | 'away' | 'endless',
@@ -159,7 +159,7 @@ describe('a log that is out of reach', () => {
 
   it('cuts the instance off, which is not being behind, and it is ready when the log is back', async () => {
     const log = switched();
-    const delivery = await house.start({ eventStore: log.store, dropGraceMs: 50 });
+    const delivery = await fixture.start({ eventStore: log.store, dropGraceMs: 50 });
     const states: string[] = [];
     delivery.onStateChange(({ kind }) => states.push(kind));
     log.mode = 'away';
@@ -174,7 +174,7 @@ describe('a log that is out of reach', () => {
 
   it('and comes back with more than can be read soon leaves the instance behind', async () => {
     const log = switched();
-    const delivery = await house.start({ eventStore: log.store, dropGraceMs: 50 });
+    const delivery = await fixture.start({ eventStore: log.store, dropGraceMs: 50 });
     const states: string[] = [];
     delivery.onStateChange(({ kind }) => states.push(kind));
     log.mode = 'away';
@@ -194,11 +194,11 @@ describe('while the instance catches up', () => {
   it('nothing is pushed, and afterwards only the newest state', async () => {
     let held: (() => void) | undefined;
     let appended: Promise<unknown> | undefined;
-    const delivery = await house.start({
+    const delivery = await fixture.start({
       eventStore: {
-        ...house.stores.eventStore,
+        ...fixture.stores.eventStore,
         async *subscribe(options) {
-          for await (const item of house.stores.eventStore.subscribe(options)) {
+          for await (const item of fixture.stores.eventStore.subscribe(options)) {
             if (appended !== undefined && item.kind === 'events' && held === undefined) {
               await appended;
               appended = undefined;
@@ -218,7 +218,7 @@ describe('while the instance catches up', () => {
       for (let round = 0; round < 3; round += 1) await refresh();
     })();
     await appended;
-    const newest = 1 + house.log.fleet.revision.value;
+    const newest = 1 + fixture.log.fleet.revision.value;
     await until(() => held !== undefined && delivery.generation('n1') === newest);
     await settled();
     expect(session.offers).toEqual([]);
@@ -234,7 +234,7 @@ describe('while the instance catches up', () => {
     await until(() => release !== undefined);
     expect(delivery.state().kind).toBe('catching_up');
     release?.();
-    expect(snapshotOf(await asked).generation).toBe(1 + house.log.fleet.revision.value);
+    expect(snapshotOf(await asked).generation).toBe(1 + fixture.log.fleet.revision.value);
     await delivery.close();
   });
 });
@@ -244,17 +244,17 @@ async function createDelivering(caughtUp: () => Promise<void>) {
   const { createDelivery } = await import('../../src/delivery/delivery.js');
   return createDelivery({
     eventStore: {
-      ...house.stores.eventStore,
+      ...fixture.stores.eventStore,
       async *subscribe(options) {
-        for await (const item of house.stores.eventStore.subscribe(options)) {
+        for await (const item of fixture.stores.eventStore.subscribe(options)) {
           if (item.kind === 'caught_up') await caughtUp();
           yield item;
         }
       },
     },
-    readStore: house.stores.readStore,
-    keyring: house.keyring,
-    clock: house.clock,
+    readStore: fixture.stores.readStore,
+    keyring: fixture.keyring,
+    clock: fixture.clock,
     logger: silentLogger,
     raiseGeneration: () => Promise.resolve(),
     recordFact: () => Promise.resolve(),
@@ -265,15 +265,15 @@ async function createDelivering(caughtUp: () => Promise<void>) {
 describe('a revoked PSK', () => {
   const verifier = (ct: string) => ({ alg: 'xc20p' as const, key_id: 'k', nonce: 'n', ct });
   const issue = (ct: string) =>
-    house.log.run({ type: 'IssueNodePsk', id: 'n1', fingerprint: 'SHA256:x', verifier: verifier(ct) });
+    fixture.log.run({ type: 'IssueNodePsk', id: 'n1', fingerprint: 'SHA256:x', verifier: verifier(ct) });
 
   it('is told with the verifier that no longer counts, once the new one is in place', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const told: unknown[] = [];
     delivery.onRevoked((nodeId, replaced) => told.push([nodeId, replaced, delivery.verifier(nodeId)]));
     await delivery.waitFor(await issue('one'), 5000);
     await delivery.waitFor(await issue('two'), 5000);
-    await delivery.waitFor(await house.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined }), 5000);
+    await delivery.waitFor(await fixture.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined }), 5000);
     expect(told).toEqual([
       ['n1', undefined, verifier('one')],
       ['n1', verifier('one'), verifier('two')],
@@ -282,10 +282,10 @@ describe('a revoked PSK', () => {
   });
 
   it('is told before whoever waits for the command goes on', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const order: string[] = [];
     delivery.onRevoked(() => order.push('revoked'));
-    const revision = house.log.fleet.revision.value + 1;
+    const revision = fixture.log.fleet.revision.value + 1;
     const waited = delivery.waitFor(revision, 5000).then(() => order.push('answered'));
     await issue('one');
     await waited;
@@ -295,7 +295,7 @@ describe('a revoked PSK', () => {
 
 describe('waiting for a revision', () => {
   it('ends with false after its time, and at the end', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     expect(await delivery.waitFor(1000, 5)).toBe(false);
     const waiting = delivery.waitFor(1000, 60_000);
     await delivery.close();

@@ -2,31 +2,31 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { keptSnapshots } from '../../src/delivery/last-good.js';
+import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import {
   decoded,
-  createDeliveryHouse,
+  createDeliveryFixture,
   noChecksum,
   openSession,
   snapshotOf,
   until,
 } from '../support/delivery-fixture.js';
-import type { DeliveryHouse } from '../support/delivery-fixture.js';
+import type { DeliveryFixture } from '../support/delivery-fixture.js';
 
-let house: DeliveryHouse;
+let fixture: DeliveryFixture;
 beforeEach(async () => {
-  house = await createDeliveryHouse();
-  await house.log.createNode('n1');
+  fixture = await createDeliveryFixture();
+  await fixture.log.createNode('n1');
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
-const refresh = (id = 'n1'): Promise<number> => house.log.run({ type: 'RefreshNodeConfig', id });
+const refresh = (id = 'n1'): Promise<number> => fixture.log.run({ type: 'RefreshNodeConfig', id });
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
 /** The sealed bytes kept of a node, once they are written. */
 async function kept(nodeId: string): Promise<Uint8Array> {
-  const collection = await house.stores.readStore.collection(keptSnapshots);
+  const collection = await fixture.stores.readStore.collection(lastGoodSnapshots);
   for (let round = 0; round < 500; round += 1) {
     const sealed = (await collection.get(nodeId))?.fields['sealed'];
     if (sealed instanceof Uint8Array) return sealed;
@@ -37,26 +37,26 @@ async function kept(nodeId: string): Promise<Uint8Array> {
 
 describe('a request', () => {
   it('without a configuration is answered with the full newest snapshot', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const push = snapshotOf(await openSession(delivery, 'n1').ask());
     expect(push.generation).toBe(delivery.generation('n1'));
     expect(decoded(push)).toMatchObject({ nodeId: 'n1', generation: BigInt(push.generation) });
   });
 
   it('with the newest generation and checksum is unchanged, and counts as applied, once', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const push = snapshotOf(await session.ask());
     const again = (): Promise<unknown> => session.attachment.request(BigInt(push.generation), push.checksum);
     expect(await again()).toEqual({ kind: 'unchanged', generation: push.generation });
-    await until(() => house.facts.length === 1);
+    await until(() => fixture.facts.length === 1);
     await again();
     await settled();
-    expect(house.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied']);
+    expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied']);
   });
 
   it('with an older generation is answered with the full snapshot', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const old = snapshotOf(await session.ask());
     await delivery.waitFor(await refresh(), 5000);
@@ -65,13 +65,13 @@ describe('a request', () => {
   });
 
   it('of a node that is gone is drained', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     expect(await openSession(delivery, 'nobody').ask()).toMatchObject({ kind: 'draining' });
   });
 
   it('is drained while the read store is away, and answered when it is back', async () => {
     let away = true;
-    const delivery = await house.start({
+    const delivery = await fixture.start({
       nodeFacts: async () => {
         if (away) throw new ServiceError('unavailable', 'away');
         return undefined;
@@ -88,7 +88,7 @@ describe('a request', () => {
 
 describe('a push', () => {
   it('is not offered before the first request', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await delivery.waitFor(await refresh(), 5000);
     await settled();
@@ -99,27 +99,27 @@ describe('a push', () => {
   });
 
   it('follows a change, and carries the newest state only', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
-    await house.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
+    await fixture.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
     await until(() => session.offers.length === 1);
     expect(decoded(session.offers[0]!).node).toEqual({ multiplex: true, multiplexPort: 9443 });
   });
 
   it('in a slow slot is replaced by the newest', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
     for (let round = 0; round < 5; round += 1) await refresh();
-    const newest = 1 + house.log.fleet.revision.value;
+    const newest = 1 + fixture.log.fleet.revision.value;
     await until(() => session.offers.at(-1)?.generation === newest);
     expect(session.take()?.generation).toBe(newest);
     expect(session.take()).toBeUndefined();
   });
 
   it('reaches nobody after the session is closed', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
     session.attachment.close();
@@ -130,8 +130,8 @@ describe('a push', () => {
   });
 
   it('does not reach nodes that the command did not touch', async () => {
-    await house.log.createNode('n2');
-    const delivery = await house.start();
+    await fixture.log.createNode('n2');
+    const delivery = await fixture.start();
     const [one, two] = [openSession(delivery, 'n1'), openSession(delivery, 'n2')];
     await one.ask();
     await two.ask();
@@ -142,7 +142,7 @@ describe('a push', () => {
   });
 
   it('is offered to both sessions of a node during a rekey', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const [old, next] = [openSession(delivery, 'n1', 's1'), openSession(delivery, 'n1', 's2')];
     await old.ask();
     await next.ask();
@@ -152,18 +152,18 @@ describe('a push', () => {
   });
 
   it('counts as pushed once it was handed to the network as a whole', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const push = snapshotOf(await session.ask());
     expect(delivery.pushed('n1')).toBeUndefined();
     session.attachment.sent(push);
-    expect(delivery.pushed('n1')).toEqual({ generation: push.generation, at: house.clock.now() });
+    expect(delivery.pushed('n1')).toEqual({ generation: push.generation, at: fixture.clock.now() });
     session.attachment.close();
     expect(delivery.pushed('n1')).toBeUndefined();
   });
 
   it('that an answer carries is not offered as well', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
     const raised = snapshotOf(await session.attachment.request(5000n, Buffer.alloc(32, 1)));
@@ -176,9 +176,9 @@ describe('a push', () => {
     let hold = false;
     let release: (() => void) | undefined;
     const readStore: ReadStore = {
-      ...house.stores.readStore,
+      ...fixture.stores.readStore,
       async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
-        const collection = await house.stores.readStore.collection<F>(spec);
+        const collection = await fixture.stores.readStore.collection<F>(spec);
         return {
           ...collection,
           async get(id) {
@@ -188,7 +188,7 @@ describe('a push', () => {
         };
       },
     };
-    const delivery = await house.start({ readStore });
+    const delivery = await fixture.start({ readStore });
     const session = openSession(delivery, 'n1');
     const good = snapshotOf(await session.ask());
     await session.apply(good);
@@ -210,13 +210,13 @@ describe('a push', () => {
     expect(snapshotOf(await asked).generation).toBe(good.generation);
     expect(session.offers).toHaveLength(1);
     await until(() => session.offers.length === 2);
-    expect(session.offers[1]!.generation).toBe(1 + house.log.fleet.revision.value);
+    expect(session.offers[1]!.generation).toBe(1 + fixture.log.fleet.revision.value);
   });
 });
 
 describe('a reject', () => {
   it('makes the kept generation the target, pushes nothing, and ends with a new generation', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const good = snapshotOf(await session.ask());
     await session.apply(good);
@@ -237,13 +237,13 @@ describe('a reject', () => {
     });
 
     await refresh();
-    const newest = 1 + house.log.fleet.revision.value;
+    const newest = 1 + fixture.log.fleet.revision.value;
     await until(() => later.offers.at(-1)?.generation === newest && session.offers.at(-1)?.generation === newest);
-    expect(house.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied', 'AgentConfigRejected']);
+    expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied', 'AgentConfigRejected']);
   });
 
   it('is counted while it is the node’s newest generation and the node has a session', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.apply(snapshotOf(await session.ask()));
     await refresh();
@@ -261,7 +261,7 @@ describe('a reject', () => {
   });
 
   it('of the first generation gives it once more, then nothing until there is a new one', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const bad = snapshotOf(await session.ask());
     await session.reject(bad);
@@ -277,7 +277,7 @@ describe('a reject', () => {
   });
 
   it('whose second chance was never delivered is not used up', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const first = openSession(delivery, 'n1', 's1');
     await first.reject(snapshotOf(await first.ask()));
     await first.ask();
@@ -290,7 +290,7 @@ describe('a reject', () => {
   });
 
   it('of the kept one as well gives the newest once more, then nothing', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const good = snapshotOf(await session.ask());
     await session.apply(good);
@@ -304,7 +304,7 @@ describe('a reject', () => {
   });
 
   it('is believed by the next instance, which serves the kept bytes', async () => {
-    const first = await house.start();
+    const first = await fixture.start();
     const session = openSession(first, 'n1');
     const good = snapshotOf(await session.ask());
     await session.apply(good);
@@ -313,7 +313,7 @@ describe('a reject', () => {
     await session.reject(session.take()!);
     await first.close();
 
-    const second = await house.start();
+    const second = await fixture.start();
     const kept = snapshotOf(await openSession(second, 'n1').ask());
     expect(kept.generation).toBe(good.generation);
     expect(Buffer.from(kept.payload).equals(Buffer.from(good.payload))).toBe(true);
@@ -321,14 +321,14 @@ describe('a reject', () => {
   });
 
   it('lies sealed in the read store, and is gone with its node', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const good = snapshotOf(await session.ask());
     await session.apply(good);
-    const collection = await house.stores.readStore.collection(keptSnapshots);
+    const collection = await fixture.stores.readStore.collection(lastGoodSnapshots);
     const stored = await kept('n1');
     expect(Buffer.from(stored).includes(Buffer.from(good.payload.subarray(8, 40)))).toBe(false);
-    await house.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined });
+    await fixture.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined });
     for (let round = 0; round < 200 && (await collection.get('n1')) !== undefined; round += 1) await settled();
     expect(await collection.get('n1')).toBeUndefined();
   });
@@ -336,7 +336,7 @@ describe('a reject', () => {
 
 describe('a report', () => {
   it('above the node, or of a foreign checksum, is counted and ignored', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const push = snapshotOf(await session.ask());
     await session.apply({ ...push, generation: push.generation + 1 });
@@ -349,19 +349,19 @@ describe('a report', () => {
       errors: [],
       durationMs: 0,
     });
-    expect(house.facts).toEqual([]);
+    expect(fixture.facts).toEqual([]);
     expect(delivery.stats().ignoredReports).toBe(4);
   });
 
   it('that is repeated on the next session is no second fact', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const push = snapshotOf(await session.ask());
     await session.apply(push);
     session.attachment.close();
     await openSession(delivery, 'n1', 's2').apply(push);
-    expect(house.facts).toHaveLength(1);
-    expect(house.facts[0]).toEqual({
+    expect(fixture.facts).toHaveLength(1);
+    expect(fixture.facts[0]).toEqual({
       type: 'AgentConfigApplied',
       data: {
         node_id: 'n1',
@@ -374,10 +374,10 @@ describe('a report', () => {
 
   it('whose fact was not recorded counts when it is repeated', async () => {
     let failing = true;
-    const delivery = await house.start({
+    const delivery = await fixture.start({
       recordFact: async (_nodeId, event) => {
         if (failing) throw new ServiceError('unavailable', 'away');
-        house.facts.push(event);
+        fixture.facts.push(event);
       },
     });
     const session = openSession(delivery, 'n1');
@@ -385,13 +385,13 @@ describe('a report', () => {
     await expect(session.apply(push)).rejects.toThrow('away');
     failing = false;
     await session.apply(push);
-    expect(house.facts).toHaveLength(1);
+    expect(fixture.facts).toHaveLength(1);
   });
 });
 
 describe('a version that the service does not have', () => {
   it('above the newest raises the generation first, at most once a minute', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const raised = snapshotOf(await session.attachment.request(5000n, Buffer.alloc(32, 1)));
     expect(raised.generation).toBeGreaterThan(5000);
@@ -399,23 +399,23 @@ describe('a version that the service does not have', () => {
       kind: 'overloaded',
       retryAfterMs: 60_000,
     });
-    house.clock.advance(60_000);
+    fixture.clock.advance(60_000);
     expect(snapshotOf(await session.attachment.request(9000n, Buffer.alloc(32, 1))).generation).toBeGreaterThan(9000);
   });
 
   it('of the same generation with another checksum raises it too', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const generation = delivery.generation('n1')!;
     const answer = await openSession(delivery, 'n1').attachment.request(BigInt(generation), Buffer.alloc(32, 1));
     expect(snapshotOf(answer).generation).toBeGreaterThan(generation);
   });
 
   it('raised by another instance a moment ago is too soon here as well', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     await delivery.waitFor(
-      await house.log.run(
+      await fixture.log.run(
         { type: 'RaiseNodeGeneration', id: 'n1', reported: 700 },
-        new Date(house.clock.now()).toISOString(),
+        new Date(fixture.clock.now()).toISOString(),
       ),
       5000,
     );
@@ -423,22 +423,24 @@ describe('a version that the service does not have', () => {
   });
 
   it.each([2n ** 53n, 2n ** 64n - 1n, 2n ** 32n + 1000n])('%s is absurd, and a fact once a minute', async (version) => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     expect(await session.attachment.request(version, noChecksum)).toEqual({ kind: 'absurd_version' });
     await session.attachment.request(version, noChecksum);
-    expect(house.facts).toEqual([{ type: 'AgentVersionConflict', data: { node_id: 'n1', reported: String(version) } }]);
-    expect(house.log.fleet.nodes.get('n1')?.generation_offset).toBe(0);
+    expect(fixture.facts).toEqual([
+      { type: 'AgentVersionConflict', data: { node_id: 'n1', reported: String(version) } },
+    ]);
+    expect(fixture.log.fleet.nodes.get('n1')?.generation_offset).toBe(0);
   });
 });
 
 describe('a restart', () => {
   it('keeps generation, checksum and bytes', async () => {
-    await house.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
-    const first = await house.start();
+    await fixture.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
+    const first = await fixture.start();
     const before = snapshotOf(await openSession(first, 'n1').ask());
     await first.close();
-    const second = await house.start();
+    const second = await fixture.start();
     const after = snapshotOf(await openSession(second, 'n1').ask());
     expect(after.generation).toBe(before.generation);
     expect(Buffer.from(after.payload).equals(Buffer.from(before.payload))).toBe(true);
@@ -453,9 +455,9 @@ describe('a restart', () => {
 
 describe('a node that can not be compiled', () => {
   it('is withheld, and the others are served', async () => {
-    await house.log.createNode('n2');
+    await fixture.log.createNode('n2');
     let broken = false;
-    const delivery = await house.start({
+    const delivery = await fixture.start({
       compile: (fleet, nodeId) => {
         if (broken && nodeId === 'n1') throw new Error('broken');
         return compileNode(fleet, nodeId);
@@ -466,7 +468,7 @@ describe('a node that can not be compiled', () => {
     await one.apply(good);
     await two.ask();
     broken = true;
-    await house.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
+    await fixture.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
     await until(() => two.offers.length === 1);
     expect(one.offers).toEqual([]);
     expect(snapshotOf(await openSession(delivery, 'n1', 's2').ask()).generation).toBe(good.generation);
@@ -478,13 +480,13 @@ describe('a node that can not be compiled', () => {
 
 describe('what operators see', () => {
   it('is the newest snapshot with its checksum in hex', async () => {
-    const delivery = await house.start();
+    const delivery = await fixture.start();
     const push = snapshotOf(await openSession(delivery, 'n1').ask());
-    expect(await delivery.shownSnapshot('n1')).toMatchObject({
+    expect(await delivery.snapshotJson('n1')).toMatchObject({
       generation: push.generation,
       checksum: Buffer.from(push.checksum).toString('hex'),
       snapshot: { node_id: 'n1', generation: String(push.generation) },
     });
-    expect(await delivery.shownSnapshot('nobody')).toBeUndefined();
+    expect(await delivery.snapshotJson('nobody')).toBeUndefined();
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createSnapshotCache } from '../../src/delivery/cache.js';
 import { encodeSnapshot } from '../../src/delivery/encode.js';
 import { openSecrets, openerOf } from '../../src/delivery/secrets.js';
-import { shownSnapshotJson } from '../../src/delivery/snapshot-json.js';
+import { snapshotToJson } from '../../src/delivery/snapshot-json.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
@@ -164,7 +164,7 @@ describe('a secret', () => {
 
   it('is masked in what operators see, whose names and numbers are those of proto3 JSON', async () => {
     const { snapshot, key } = await withSecret();
-    const shown = JSON.parse(JSON.stringify(shownSnapshotJson(snapshot, Buffer.alloc(32, 1))));
+    const shown = JSON.parse(JSON.stringify(snapshotToJson(snapshot, Buffer.alloc(32, 1))));
     expect(shown).toMatchObject({
       node_id: 'node-1',
       generation: '42',

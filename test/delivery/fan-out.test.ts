@@ -2,17 +2,17 @@
 import { describe, expect, it } from 'vitest';
 import { createFanOut } from '../../src/delivery/fan-out.js';
 import { limits } from '../../src/kernel/limits.js';
-import { createDeliveryHouse, openSession, until } from '../support/delivery-fixture.js';
+import { createDeliveryFixture, openSession, until } from '../support/delivery-fixture.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a fan-out', () => {
   it('to 2,000 nodes leaves the event loop a turn after every slice', async () => {
-    const house = await createDeliveryHouse();
+    const fixture = await createDeliveryFixture();
     try {
       const count = 2000;
       for (let from = 0; from < count; from += 100) {
-        await house.log.append(
+        await fixture.log.append(
           Array.from({ length: 100 }, (_, index) => ({
             type: 'NodeCreated',
             data: {
@@ -25,14 +25,14 @@ describe('a fan-out', () => {
           })),
         );
       }
-      const delivery = await house.start();
+      const delivery = await fixture.start();
       const sessions = Array.from({ length: count }, (_, index) => openSession(delivery, `n${index}`));
       await Promise.all(sessions.map((session) => session.ask()));
       await turn();
       /** Offers made between two turns of the event loop. */
       const perTurn: number[] = [];
       let before = delivery.stats().offered;
-      await house.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
+      await fixture.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
       while (delivery.stats().offered < count) {
         await turn();
         perTurn.push(delivery.stats().offered - before);
@@ -42,7 +42,7 @@ describe('a fan-out', () => {
       expect(Math.max(...perTurn)).toBeLessThanOrEqual(limits.delivery.sliceNodes);
       expect(perTurn.filter((offers) => offers > 0).length).toBeGreaterThanOrEqual(count / limits.delivery.sliceNodes);
     } finally {
-      await house.close();
+      await fixture.close();
     }
   }, 60_000);
 

@@ -1,70 +1,70 @@
 /** The rules of "Target" (`docs/contract/agent-protocol.md#configuration`), one by one and as a property over histories of verdicts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Stamp, Standing } from '../../src/delivery/target.js';
+import type { Stamp, ApplyHistory } from '../../src/delivery/target.js';
 import {
   afterApply,
   afterReject,
-  noStanding,
+  emptyApplyHistory,
   snapshotNamed,
-  standingOf,
+  applyHistoryOf,
   targetOf,
   versionClaim,
 } from '../../src/delivery/target.js';
 
 const stamp = (generation: number, checksum = `c${generation}`): Stamp => ({ generation, checksum });
-const applied = (standing: Standing, of: Stamp): Standing => afterApply(standing, of, of);
+const applied = (history: ApplyHistory, of: Stamp): ApplyHistory => afterApply(history, of, of);
 
 describe('the target', () => {
   it('is the newest generation', () => {
-    expect(targetOf(stamp(5), noStanding)).toBe('newest');
-    expect(targetOf(stamp(9), applied(noStanding, stamp(5)))).toBe('newest');
+    expect(targetOf(stamp(5), emptyApplyHistory)).toBe('newest');
+    expect(targetOf(stamp(9), applied(emptyApplyHistory, stamp(5)))).toBe('newest');
   });
 
   it('is the last applied one once the newest was rejected', () => {
-    expect(targetOf(stamp(9), afterReject(applied(noStanding, stamp(5)), stamp(9)))).toBe('kept');
+    expect(targetOf(stamp(9), afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)))).toBe('last_good');
   });
 
   it('is the newest again after a reject of an earlier one', () => {
-    expect(targetOf(stamp(12), afterReject(applied(noStanding, stamp(5)), stamp(9)))).toBe('newest');
+    expect(targetOf(stamp(12), afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)))).toBe('newest');
   });
 
   it('is the newest once more when nothing was ever applied, then nothing', () => {
-    const rejected = afterReject(noStanding, stamp(9));
+    const rejected = afterReject(emptyApplyHistory, stamp(9));
     expect(targetOf(stamp(9), rejected)).toBe('newest_again');
     expect(targetOf(stamp(9), { ...rejected, retried: 9 })).toBe('nothing');
     expect(targetOf(stamp(10), { ...rejected, retried: 9 })).toBe('newest');
   });
 
   it('is the newest once more when the kept one is rejected too, then nothing', () => {
-    const both = afterReject(afterReject(applied(noStanding, stamp(5)), stamp(9)), stamp(5));
+    const both = afterReject(afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)), stamp(5));
     expect(targetOf(stamp(9), both)).toBe('newest_again');
     expect(targetOf(stamp(9), { ...both, retried: 9 })).toBe('nothing');
   });
 
   it('a reject holds until its generation or a later one is applied', () => {
-    const rejected = afterReject(applied(noStanding, stamp(5)), stamp(9));
-    expect(targetOf(stamp(9), applied(rejected, stamp(5)))).toBe('kept');
+    const rejected = afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9));
+    expect(targetOf(stamp(9), applied(rejected, stamp(5)))).toBe('last_good');
     expect(targetOf(stamp(9), applied(rejected, stamp(9)))).toBe('newest');
   });
 
   it('another checksum under the same generation was not rejected', () => {
-    expect(targetOf(stamp(9, 'other'), afterReject(noStanding, stamp(9)))).toBe('newest');
+    expect(targetOf(stamp(9, 'other'), afterReject(emptyApplyHistory, stamp(9)))).toBe('newest');
   });
 
   it('is never something that the node rejected last, unless once more', () => {
     const step = fc.record({ of: fc.integer({ min: 1, max: 4 }), ok: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), fc.integer({ min: 1, max: 4 }), (steps, newest) => {
-        let standing = noStanding;
+        let history = emptyApplyHistory;
         let last: { of: number; ok: boolean } | undefined;
         for (const next of steps) {
-          standing = next.ok ? applied(standing, stamp(next.of)) : afterReject(standing, stamp(next.of));
+          history = next.ok ? applied(history, stamp(next.of)) : afterReject(history, stamp(next.of));
           last = next;
         }
-        const target = targetOf(stamp(newest), standing);
-        const generation = target === 'kept' ? standing.kept?.generation : newest;
-        if (last !== undefined && !last.ok && (target === 'newest' || target === 'kept')) {
+        const target = targetOf(stamp(newest), history);
+        const generation = target === 'last_good' ? history.lastGood?.generation : newest;
+        if (last !== undefined && !last.ok && (target === 'newest' || target === 'last_good')) {
           expect(generation).not.toBe(last.of);
         }
         if (last?.ok === true && last.of === newest) expect(target).toBe('newest');
@@ -75,20 +75,22 @@ describe('the target', () => {
 
 describe('what is known when a session begins', () => {
   it('comes from the record when this instance remembers nothing', () => {
-    const standing = standingOf(undefined, { applied: stamp(5), rejected: stamp(9) }, stamp(5));
-    expect(targetOf(stamp(9), standing)).toBe('kept');
+    const history = applyHistoryOf(undefined, { applied: stamp(5), rejected: stamp(9) }, stamp(5));
+    expect(targetOf(stamp(9), history)).toBe('last_good');
   });
 
   it('is what this instance remembers where the record lags', () => {
-    const remembered = { ...afterReject(applied(noStanding, stamp(5)), stamp(9)), retried: 9 };
-    expect(targetOf(stamp(9), standingOf(remembered, { applied: stamp(5), rejected: null }, undefined))).toBe(
+    const remembered = { ...afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)), retried: 9 };
+    expect(targetOf(stamp(9), applyHistoryOf(remembered, { applied: stamp(5), rejected: null }, undefined))).toBe(
       'nothing',
     );
   });
 
   it('is what the record says where the node applied a later one elsewhere', () => {
-    const remembered = afterReject(applied(noStanding, stamp(5)), stamp(9));
-    expect(targetOf(stamp(9), standingOf(remembered, { applied: stamp(9), rejected: null }, stamp(9)))).toBe('newest');
+    const remembered = afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9));
+    expect(targetOf(stamp(9), applyHistoryOf(remembered, { applied: stamp(9), rejected: null }, stamp(9)))).toBe(
+      'newest',
+    );
   });
 });
 
@@ -113,7 +115,7 @@ describe('a version that an agent claims', () => {
 
   it('names a snapshot only by generation and checksum together', () => {
     expect(snapshotNamed(stamp(9), stamp(9), stamp(5))).toBe('newest');
-    expect(snapshotNamed(stamp(5), stamp(9), stamp(5))).toBe('kept');
+    expect(snapshotNamed(stamp(5), stamp(9), stamp(5))).toBe('last_good');
     expect(snapshotNamed(stamp(9, 'c5'), stamp(9), stamp(5))).toBeUndefined();
     expect(snapshotNamed(stamp(7), stamp(9), stamp(5))).toBeUndefined();
   });

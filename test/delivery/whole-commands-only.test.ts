@@ -10,8 +10,8 @@ import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
-import { createDeliveryHouse, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
-import type { DeliveryHouse, TestSession } from '../support/delivery-fixture.js';
+import { createDeliveryFixture, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import type { DeliveryFixture, TestSession } from '../support/delivery-fixture.js';
 
 const nodes = ['n1', 'n2', 'n3'] as const;
 
@@ -57,9 +57,9 @@ function hostile(store: EventStore, every: number): EventStore {
 }
 
 /** The events of a step as one command; several change the same value, so a cut command is a state nobody wrote. */
-function eventsOf(house: DeliveryHouse, of: Step): { type: string; data: JsonObject }[] {
+function eventsOf(fixture: DeliveryFixture, of: Step): { type: string; data: JsonObject }[] {
   const ports = (list: readonly number[]): { type: string; data: JsonObject }[] => {
-    let from = house.log.fleet.settings.value.multiplex_port;
+    let from = fixture.log.fleet.settings.value.multiplex_port;
     return list.map((to) => {
       const change = {
         type: 'ConnectivityUpdated',
@@ -86,19 +86,19 @@ describe('a session', () => {
   it('is only ever offered states after whole commands, the newest at last', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), dropEvery, async (steps, every) => {
-        const house = await createDeliveryHouse();
+        const fixture = await createDeliveryFixture();
         try {
-          for (const id of nodes) await house.log.createNode(id);
+          for (const id of nodes) await fixture.log.createNode(id);
           /** Checksums by node and generation, as of each command's end. */
           const whole = new Map<string, string>();
           const note = (): void => {
             for (const id of nodes) {
-              const push = encodeSnapshot(compileNode(house.log.fleet, id), new Map());
+              const push = encodeSnapshot(compileNode(fixture.log.fleet, id), new Map());
               whole.set(`${id}@${push.generation}`, Buffer.from(push.checksum).toString('hex'));
             }
           };
           note();
-          const delivery = await house.start({ eventStore: hostile(house.stores.eventStore, every) });
+          const delivery = await fixture.start({ eventStore: hostile(fixture.stores.eventStore, every) });
           const sessions = new Map<string, TestSession>();
           const seen = new Map<string, number[]>();
           for (const id of nodes) {
@@ -107,13 +107,13 @@ describe('a session', () => {
             seen.set(id, [snapshotOf(await session.ask()).generation]);
           }
           for (const each of steps) {
-            const events = eventsOf(house, each);
+            const events = eventsOf(fixture, each);
             if (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
-            else await house.log.append(events);
+            else await fixture.log.append(events);
             note();
           }
           for (const id of nodes) {
-            const newest = generationOf(house.log.fleet, id)!;
+            const newest = generationOf(fixture.log.fleet, id)!;
             const first = seen.get(id)![0]!;
             const offers = sessions.get(id)!.offers;
             await until(() => (offers.at(-1)?.generation ?? first) === newest, `${id} at ${newest}`);
@@ -124,7 +124,7 @@ describe('a session', () => {
             }
           }
         } finally {
-          await house.close();
+          await fixture.close();
         }
       }),
       { numRuns: 25 },

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-marker.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
-import { keptSnapshots } from '../../src/delivery/last-good.js';
+import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import { factRetentions } from '../../src/commands/facts.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
 import { hostileEventStore } from '../support/hostile.js';
@@ -53,7 +53,7 @@ describe('a log that is exported and imported', () => {
     for (const seed of [1, 2, 3]) {
       source = await bench.installation();
       await fill(source, seed, 60);
-      const kept = await source.readStore.collection(keptSnapshots);
+      const kept = await source.readStore.collection(lastGoodSnapshots);
       await kept.set([
         { id: 'n', fields: { generation: 3, checksum: 'ab', sealed: new Uint8Array([0, 255, 10, 13]) } },
       ]);

@@ -8,7 +8,7 @@ import type { NodeState } from '../../src/domain/node/node.js';
 import { defaultSettings } from '../../src/domain/settings/settings.js';
 import type { SettingsState } from '../../src/domain/settings/settings.js';
 import type {
-  ApplyOutcome,
+  ApplyReport,
   ConfigAnswer,
   Delivery,
   DeliveryState,
@@ -52,7 +52,7 @@ export interface FakeAttachment {
   readonly sessionId: string;
   readonly slot: PushSlot;
   readonly requests: { readonly version: bigint; readonly checksum: Uint8Array }[];
-  readonly reports: ApplyOutcome[];
+  readonly reports: ApplyReport[];
   readonly sent: SnapshotPush[];
   closed: boolean;
 }
@@ -140,7 +140,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
       revokedListeners.add(listener);
       return () => revokedListeners.delete(listener);
     },
-    attach(nodeId, sessionId, slot) {
+    openNodeSession(nodeId, sessionId, slot) {
       const attachment: FakeAttachment = {
         nodeId,
         sessionId,
@@ -167,7 +167,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
     },
     pushed: unused,
     plan: unused,
-    shownSnapshot: unused,
+    snapshotJson: unused,
     waitFor: unused,
     close: async () => undefined,
   };

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDelivery } from '../../src/delivery/delivery.js';
 import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
-import type { ConfigAnswer, NodeAttachment, SnapshotPush } from '../../src/delivery/port.js';
-import type { RecordedVerdicts, Stamp } from '../../src/delivery/target.js';
+import type { ConfigAnswer, NodeSession, SnapshotPush } from '../../src/delivery/port.js';
+import type { RecordedApplyReports, Stamp } from '../../src/delivery/target.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
@@ -21,7 +21,7 @@ import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
 import { createMemoryDataKeyStore } from './memory-data-key-store.js';
 
-export interface DeliveryHouse {
+export interface DeliveryFixture {
   readonly stores: EmbeddedStores;
   readonly log: FleetLog;
   readonly clock: ManualClock;
@@ -33,7 +33,7 @@ export interface DeliveryHouse {
   close(): Promise<void>;
 }
 
-export async function createDeliveryHouse(): Promise<DeliveryHouse> {
+export async function createDeliveryFixture(): Promise<DeliveryFixture> {
   const folder = mkdtempSync(join(tmpdir(), 'delivery-'));
   const clock = createManualClock();
   const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
@@ -63,7 +63,7 @@ export async function createDeliveryHouse(): Promise<DeliveryHouse> {
         recordFact: async (_nodeId, event) => {
           facts.push(event);
         },
-        nodeFacts: async (nodeId) => verdictsOf(facts, nodeId),
+        nodeFacts: async (nodeId) => recordedReportsOf(facts, nodeId),
         ...overrides,
       });
       started.push(delivery);
@@ -80,7 +80,7 @@ export async function createDeliveryHouse(): Promise<DeliveryHouse> {
 }
 
 /** What the projection of the facts would say. */
-export function verdictsOf(facts: readonly AgentEvent[], nodeId: string): RecordedVerdicts {
+export function recordedReportsOf(facts: readonly AgentEvent[], nodeId: string): RecordedApplyReports {
   let applied: Stamp | null = null;
   let rejected: Stamp | null = null;
   for (const { type, data } of facts) {
@@ -95,7 +95,7 @@ export function verdictsOf(facts: readonly AgentEvent[], nodeId: string): Record
 }
 
 export interface TestSession {
-  readonly attachment: NodeAttachment;
+  readonly attachment: NodeSession;
   /** Every offer, in order. */
   readonly offers: SnapshotPush[];
   /** The one slot: the newest offer that was not taken. */
@@ -111,7 +111,7 @@ export const noChecksum = Buffer.alloc(0);
 export function openSession(delivery: DeliveryService, nodeId: string, sessionId = `${nodeId}-session`): TestSession {
   const offers: SnapshotPush[] = [];
   let slot: SnapshotPush | undefined;
-  const attachment = delivery.attach(nodeId, sessionId, {
+  const attachment = delivery.openNodeSession(nodeId, sessionId, {
     offer(push) {
       offers.push(push);
       slot = push;

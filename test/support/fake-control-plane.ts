@@ -548,7 +548,7 @@ export function createFakeControlPlane(options: { readonly clock?: Clock } = {})
           collisions: [],
         };
       },
-      shownSnapshot: async (id) => {
+      snapshotJson: async (id) => {
         const generation = generations.get(id);
         return generation === undefined
           ? undefined

@@ -3,7 +3,7 @@
  * with delivery, telemetry and the stream. Decides nothing of its own but when to stop reading.
  * Implements `docs/contract/agent-protocol.md#control`, and Heartbeats.
  */
-import type { AgentCommandName, ApplyOutcome, Delivery, NodeAttachment } from '../../delivery/port.js';
+import type { AgentCommandName, ApplyReport, Delivery, NodeSession } from '../../delivery/port.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
@@ -33,7 +33,7 @@ import { toldBy } from './agent-intervals.js';
 import type { Told } from './agent-intervals.js';
 
 export interface LiveSessionDeps {
-  readonly delivery: Pick<Delivery, 'attach' | 'settings'>;
+  readonly delivery: Pick<Delivery, 'openNodeSession' | 'settings'>;
   readonly telemetry: Pick<Telemetry, 'alive' | 'heartbeat' | 'metrics' | 'sessionEnded'>;
   /** At most 16, oldest first; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
@@ -94,7 +94,7 @@ export function startLiveSession(
     rekeyAfterSecs: deps.rekeySeconds,
     told,
   });
-  let attachment: NodeAttachment | undefined;
+  let attachment: NodeSession | undefined;
   let pushed: { readonly generation: number; readonly at: string } | undefined;
   let proven = false;
   let held = false;
@@ -164,12 +164,12 @@ export function startLiveSession(
     run({ kind: 'told', told: now });
   };
 
-  const report = async (outcome: ApplyOutcome): Promise<void> => attachment?.report(outcome);
+  const report = async (outcome: ApplyReport): Promise<void> => attachment?.report(outcome);
 
   const perform = (output: SessionOutput): void => {
     switch (output.kind) {
       case 'hello': {
-        attachment = delivery.attach(nodeId, id, outbox);
+        attachment = delivery.openNodeSession(nodeId, id, outbox);
         const { hello } = output;
         deps.onHello(session, hello).catch((error: unknown) => {
           drainFor(error, 'an agent is drained: its session can not be recorded');

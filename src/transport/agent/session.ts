@@ -4,7 +4,7 @@
  * comes in with each input, effects go out as data and are carried out by `live-session.ts`.
  * Implements `docs/contract/agent-protocol.md#control`, its table of ends, and Heartbeats ("Any valid payload counts").
  */
-import type { ConfigAnswer, ApplyOutcome, SnapshotPush } from '../../delivery/port.js';
+import type { ConfigAnswer, ApplyReport, SnapshotPush } from '../../delivery/port.js';
 import { ConfigApplyStatus } from '../../gen/svc/control/v1/config.js';
 import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
@@ -63,7 +63,7 @@ export type SessionOutput =
   | { readonly kind: 'alive' }
   | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest }
   | { readonly kind: 'config_request'; readonly version: bigint; readonly checksum: Uint8Array }
-  | { readonly kind: 'apply_report'; readonly outcome: ApplyOutcome }
+  | { readonly kind: 'apply_report'; readonly outcome: ApplyReport }
   /** A report whose status this release does not know. */
   | { readonly kind: 'ignored_report' }
   | { readonly kind: 'metrics'; readonly metrics: MetricsReport }
@@ -231,7 +231,7 @@ function reportOf(report: ConfigApplyReport): SessionOutput {
   };
 }
 
-function statusOf(report: ConfigApplyReport): ApplyOutcome['status'] | undefined {
+function statusOf(report: ConfigApplyReport): ApplyReport['status'] | undefined {
   switch (report.status) {
     case ConfigApplyStatus.APPLIED:
       return 'applied';

@@ -29,7 +29,7 @@ export interface RestDeps {
   >;
   readonly delivery: Pick<
     Delivery,
-    'state' | 'chain' | 'settings' | 'generation' | 'pushed' | 'plan' | 'shownSnapshot' | 'waitFor'
+    'state' | 'chain' | 'settings' | 'generation' | 'pushed' | 'plan' | 'snapshotJson' | 'waitFor'
   >;
   readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'telemetry'>;
   readonly clock: Clock;

@@ -62,7 +62,7 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request) => {
       const id = pathId(request.params, 'node');
       // From memory, also while the read store is away; it is asked about nodes that are not known there.
-      const shown = await deps.delivery.shownSnapshot(id);
+      const shown = await deps.delivery.snapshotJson(id);
       if (shown === undefined) {
         found(await deps.projections.nodes.get(id), 'node');
         throw new ServiceError('unavailable', "the node's configuration is not compiled yet");

@@ -5,7 +5,7 @@
  */
 import type { PushSlot, SnapshotPush } from './port.js';
 
-export interface Session {
+export interface SessionState {
   readonly nodeId: string;
   readonly sessionId: string;
   readonly slot: PushSlot;
@@ -21,24 +21,24 @@ export interface Session {
   closed: boolean;
 }
 
-export interface Sessions {
-  add(nodeId: string, sessionId: string, slot: PushSlot): Session;
+export interface SessionRegistry {
+  add(nodeId: string, sessionId: string, slot: PushSlot): SessionState;
   /** Answers true when it was the node's last one. */
-  remove(session: Session): boolean;
+  remove(session: SessionState): boolean;
   has(nodeId: string): boolean;
   /** Those that a push of this generation may be offered to. */
-  waitingFor(nodeId: string, generation: number): readonly Session[];
+  waitingFor(nodeId: string, generation: number): readonly SessionState[];
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
   nodes(): IterableIterator<string>;
   readonly size: number;
 }
 
-export function createSessions(): Sessions {
-  const byNode = new Map<string, Set<Session>>();
+export function createSessionRegistry(): SessionRegistry {
+  const byNode = new Map<string, Set<SessionState>>();
   let size = 0;
   return {
     add(nodeId, sessionId, slot) {
-      const session: Session = {
+      const session: SessionState = {
         nodeId,
         sessionId,
         slot,
@@ -82,6 +82,6 @@ export function createSessions(): Sessions {
 }
 
 /** Notes that a push has left as a whole. An older one than the newest pushed changes nothing. */
-export function noteSent(session: Session, push: SnapshotPush, at: number): void {
+export function noteSent(session: SessionState, push: SnapshotPush, at: number): void {
   if ((session.pushed?.generation ?? 0) < push.generation) session.pushed = { generation: push.generation, at };
 }
