@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { placeOf, readLayoutRecord } from '../../src/projections/rebuild/layout.js';
+import { placeOf, readLayoutRecord } from '../../src/projections/engine/layout.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import type { RebuildOptions } from '../../src/projections/rebuild/rebuild.js';

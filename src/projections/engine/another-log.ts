@@ -6,7 +6,7 @@
  */
 import type { EventStore } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
-import { placeOf, readLayout } from '../rebuild/layout.js';
+import { placeOf, readLayout } from './layout.js';
 import { groupName, groupVersion } from '../read-models.js';
 
 /**

@@ -21,8 +21,8 @@ import type {
 } from '../../storage/read-store.js';
 import { startGroup } from '../engine/group.js';
 import type { Group } from '../engine/group.js';
-import { placeOf, readLayout, versionIn } from './layout.js';
-import type { Layout } from './layout.js';
+import { placeOf, readLayout, versionIn } from '../engine/layout.js';
+import type { Layout } from '../engine/layout.js';
 import type { ReadModel } from '../read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';
 
