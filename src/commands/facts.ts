@@ -17,7 +17,7 @@ import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import { eventBytes } from '../storage/append-limits.js';
+import { eventBytes } from '../storage/event-json.js';
 import type { EventStore, Retention } from '../storage/event-store.js';
 import type { FactRecorder } from './port.js';
 

@@ -7,6 +7,7 @@ import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } fro
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
+import { serialise, wholeEventBytes } from '../storage/event-json.js';
 import type { CommandContext } from './port.js';
 
 export interface Proposal {
@@ -33,7 +34,8 @@ export function propose(decided: Decided, context: CommandContext, clock: Clock,
       ...(context.idempotency === undefined ? {} : { idempotency: context.idempotency }),
     };
     const event = { id: ids.next(), type, data: data as JsonObject, metadata };
-    const size = Buffer.byteLength(JSON.stringify(event));
+    serialise(event);
+    const size = wholeEventBytes(event);
     if (size > limits.events.eventBytes) {
       throw new ServiceError(
         'payload_too_large',

@@ -2,13 +2,7 @@
  * The bounds of one append, the same for every adapter, so that what the embedded log takes EventStoreDB takes too.
  * Not the bounds of a group of commands: the gateway keeps to those. Implements `event-store.ts` (append: RangeError).
  */
-import type { ProposedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
-
-/** JSON bytes of data and metadata: what counts against the limits. */
-export function eventBytes(event: ProposedEvent): number {
-  return Buffer.byteLength(JSON.stringify(event.data)) + Buffer.byteLength(JSON.stringify(event.metadata));
-}
 
 /** @throws RangeError unless there are 1 to `commandEvents` events and each, and their sum, is small enough. */
 export function assertAppendable(sizes: readonly number[]): void {

@@ -5,7 +5,7 @@ import { createFactRecorder, setFactRetention } from '../../src/commands/facts.j
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import { agentShards, agentsStream, streams } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
-import { eventBytes } from '../../src/storage/append-limits.js';
+import { eventBytes } from '../../src/storage/event-json.js';
 import type { CommandHouse } from '../support/command-fixture.js';
 import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';

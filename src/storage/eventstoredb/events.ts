@@ -2,15 +2,18 @@
 import { jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';
 import type { EventMetadata, ProposedEvent, RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
+import { metadataJson } from '../event-json.js';
 import { toNumber } from './positions.js';
 
 /** The revision of a tombstone, 2^63 - 1: an event of the server in a stream of ours. */
 const tombstoneRevision = 9_223_372_036_854_775_807n;
 
+const utf8 = new TextEncoder();
+
+/** The client writes metadata that is bytes as it is, but makes the JSON of the data itself and takes no other. */
 export function toEventData(event: ProposedEvent): EventData {
-  const { id, type, data, metadata } = event;
-  // The client's types want its own JSON type; any object of ours is one.
-  return jsonEvent({ id, type, data, metadata: metadata as unknown as JsonObject }) as EventData;
+  const { id, type, data } = event;
+  return jsonEvent({ id, type, data, metadata: utf8.encode(metadataJson(event)) }) as EventData;
 }
 
 /**

@@ -8,7 +8,7 @@
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
-import { eventBytes } from '../append-limits.js';
+import { eventBytes } from '../event-json.js';
 import type { EventStore } from '../event-store.js';
 import { firstFrom, lastRevision } from '../event-store.js';
 import type { CollectionSpec, ReadStore } from '../read-store.js';

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/kernel/limits.js';
 import type { ProposedEvent, RecordedEvent } from '../../../src/kernel/event.js';
-import { eventBytes } from '../../../src/storage/append-limits.js';
+import { eventBytes } from '../../../src/storage/event-json.js';
 import {
   lastRevision,
   type EventStore,

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/kernel/limits.js';
 import type { RecordedEvent } from '../../../src/kernel/event.js';
-import { eventBytes } from '../../../src/storage/append-limits.js';
+import { eventBytes } from '../../../src/storage/event-json.js';
 import type { LogItem, ResumePoint } from '../../../src/storage/event-store.js';
 import { followLog } from '../../../src/storage/follow.js';
 import { subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';

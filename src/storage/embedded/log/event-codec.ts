@@ -6,6 +6,7 @@
  */
 import type { Actor, EventMetadata, ProposedEvent, RecordedEvent } from '../../../kernel/event.js';
 import type { JsonObject } from '../../../kernel/json.js';
+import { dataJson } from '../../event-json.js';
 
 type MetadataRest = Omit<EventMetadata, 'command' | 'actor' | 'request_id' | 'occurred_at' | 'schema_version'>;
 
@@ -36,7 +37,7 @@ export interface EncodedEvent {
 
 export function encodeEvent(event: ProposedEvent): EncodedEvent {
   const { command, actor, request_id, occurred_at, schema_version, ...rest } = event.metadata;
-  const tail = JSON.stringify([
+  const envelope = JSON.stringify([
     event.id,
     event.type,
     command.id,
@@ -49,8 +50,8 @@ export function encodeEvent(event: ProposedEvent): EncodedEvent {
     occurred_at,
     schema_version,
     Object.keys(rest).length === 0 ? 0 : rest,
-    event.data,
-  ]).slice(1);
+  ]);
+  const tail = `${envelope.slice(1, -1)},${dataJson(event)}]`;
   return { id: event.id, tail, bytes: Buffer.byteLength(tail) };
 }
 

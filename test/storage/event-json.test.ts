@@ -1,0 +1,85 @@
+/** How often the JSON of an event is made on its way from a decision into a store, and that its size stays the same. */
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import * as fc from 'fast-check';
+import { propose } from '../../src/commands/proposal.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import type { ProposedEvent } from '../../src/kernel/event.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import type { JsonObject } from '../../src/kernel/json.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import { eventBytes, serialise, wholeEventBytes } from '../../src/storage/event-json.js';
+import type { EventStore } from '../../src/storage/event-store.js';
+import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
+import { startEventStoreDb } from '../servers/eventstoredb/server.js';
+import { commandOf, readAll } from './contract/appending.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+
+const context = {
+  actor: { type: 'user', id: 'u-1', name: 'an administrator' },
+  requestId: 'the request',
+} as const;
+const proposed = (data: JsonObject): readonly ProposedEvent[] =>
+  propose([{ type: 'ThingHappened', data }], context, systemClock, randomIds).events;
+
+describe('the size of an event', () => {
+  it.each(['kept with its JSON', 'kept alone'])('is that of its JSON, %s', (how) => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string({ unit: 'binary' }), (data, type) => {
+        const [event] = commandOf(1, data as JsonObject).map((one) => ({ ...one, type }));
+        if (how === 'kept with its JSON') serialise(event!);
+        const parts = [event!.data, event!.metadata].map((part) => Buffer.byteLength(JSON.stringify(part)));
+        for (let repeat = 0; repeat < 2; repeat += 1) {
+          expect(eventBytes(event!)).toBe(parts[0]! + parts[1]!);
+          expect(wholeEventBytes(event!)).toBe(Buffer.byteLength(JSON.stringify(event)));
+        }
+      }),
+    );
+  });
+});
+
+describe('the JSON of an event', () => {
+  const text = 'x'.repeat(100_000);
+  let close: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    for (const one of close.reverse()) await one();
+    close = [];
+  });
+
+  /** How often the data and the metadata of one event become text while it is decided and appended. */
+  async function counted(store: EventStore): Promise<{ data: number; metadata: number }> {
+    // A client asks what the server can before its first append.
+    await store.append('svc-a', 'no_stream', proposed({}));
+    const stringify = vi.spyOn(JSON, 'stringify');
+    const events = proposed({ text });
+    expect(await store.append('svc-a', 0, events)).toMatchObject({ kind: 'appended', revision: 1 });
+    const made = stringify.mock.results.map(({ value }) => String(value));
+    stringify.mockRestore();
+    expect((await readAll(store, 'svc-a'))[1]).toMatchObject({ data: events[0]!.data, metadata: events[0]!.metadata });
+    return {
+      data: made.filter((json) => json.includes(text)).length,
+      metadata: made.filter((json) => json.includes(context.requestId)).length,
+    };
+  }
+
+  it('is made once for its size and all that this service writes; the client of EventStoreDB makes the data again', async () => {
+    const server = await startEventStoreDb();
+    close.push(() => server.close());
+    const store = await openEventStoreDb({ url: server.url, logger: silentLogger, waitMs: 5000 });
+    close.push(() => store.close());
+    expect(await counted(store)).toEqual({ data: 2, metadata: 1 });
+  });
+
+  it('is made once for the embedded log, but for the metadata, which it writes in its own form', async () => {
+    const folder = await temporaryFolder();
+    close.push(() => folder.remove());
+    const { eventStore, close: end } = await openEmbedded({
+      dataDir: folder.path,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+    close.push(end);
+    expect(await counted(eventStore)).toEqual({ data: 1, metadata: 2 });
+  });
+});
