@@ -21,7 +21,7 @@ import type { Config, ListenAddress } from './config.js';
 import { readTls } from './config.js';
 import { createDelivery } from './delivery/delivery.js';
 import { compilerVersion } from './domain/compile/version.js';
-import { encodeFleet, restoreFleet } from './domain/fleet/checkpoint.js';
+import { fleetOf } from './domain/fleet/checkpoint.js';
 import type { FleetCommand } from './domain/fleet/events.js';
 import type { Fleet } from './domain/fleet/fleet.js';
 import { followerMetrics } from './start/follower-metrics.js';
@@ -201,8 +201,7 @@ async function wire(
     return (await Promise.all(folded)).every(Boolean);
   };
   const gatewayOptions = { eventStore, projections: { applied }, clock, ids, logger, readOnly };
-  const fleet = restoreFleet(Buffer.concat([...encodeFleet(delivery.captureCommitted())]));
-  const gateway = await createGateway(fleetAggregate(fleet), gatewayOptions);
+  const gateway = await createGateway(fleetAggregate(fleetOf(delivery.captureCommitted())), gatewayOptions);
   late.gateway = gateway;
   closers.add('fleet gateway', () => gateway.close());
   const accounts = await createGateway(accountsAggregate(), gatewayOptions);

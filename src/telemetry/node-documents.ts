@@ -1,9 +1,8 @@
 /**
- * The last that each node told: sign of life, heartbeat, runtime table, metrics. One small document each, written in
- * batches, the newest of a node only; a runtime table that has not changed is not written again.
- * Implements `docs/contract/agent-protocol.md`, Heartbeats ("an unchanged runtime table rewrites only its time").
+ * The newest report of each node: sign of life, heartbeat, runtime table, links, metrics. One document each, so that a
+ * reader loads only what it shows; written in batches, the newest of a node only.
+ * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import { createHash } from 'node:crypto';
 import { errorText } from '../kernel/errors.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
@@ -11,13 +10,15 @@ import type { KeyedBatch } from '../kernel/keyed-batch.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
-import type { HeartbeatFacts, LinkSample, NodeTelemetry, RuntimeListener } from './port.js';
+import { createChangedDocuments } from './changed-documents.js';
+import type { HeartbeatFacts, NodeVitals } from './port.js';
 
 const spec = (name: string): CollectionSpec => ({ name, version: 1, indexes: [] });
 export const telemetryCollections = {
   seen: spec('node_seen'),
   heartbeats: spec('node_heartbeats'),
   runtime: spec('node_runtime'),
+  links: spec('node_links'),
   metrics: spec('node_metrics'),
 } as const;
 
@@ -27,15 +28,16 @@ type HeartbeatFields = {
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
-  readonly link_metrics: Json;
 };
 type RuntimeFields = { readonly listeners: Json };
+type LinkFields = { readonly links: Json };
 type MetricsFields = { readonly received_at: string; readonly report: JsonObject };
 
 interface Heartbeat {
   readonly fields: HeartbeatFields;
-  /** JSON text of the runtime table. */
+  /** JSON texts. */
   readonly runtime: string;
+  readonly links: string;
 }
 
 export interface NodeDocuments {
@@ -43,24 +45,14 @@ export interface NodeDocuments {
   seen(nodeId: string, at: string): void;
   heartbeat(nodeId: string, facts: HeartbeatFacts, at: string): void;
   metrics(nodeId: string, report: object, at: string): void;
-  /** The node may have told another instance something else meanwhile: its next runtime table is written. */
-  anew(nodeId: string): void;
-  read(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeTelemetry>>;
+  /** Another instance may have written the node's tables meanwhile: its next ones are written in any case. */
+  rewrite(nodeId: string): void;
+  vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
   /** Deletes everything about nodes that are gone. */
   forget(nodeIds: readonly string[]): Promise<void>;
   flush(): Promise<void>;
   close(): Promise<void>;
 }
-
-const nothing: NodeTelemetry = {
-  last_seen_at: null,
-  reported_at: null,
-  cpu_usage: null,
-  memory_usage: null,
-  uptime_seconds: null,
-  runtime_listeners: [],
-  link_metrics: [],
-};
 
 /** @throws ServiceError `unavailable` */
 export async function openNodeDocuments(readStore: ReadStore, logger: Logger): Promise<NodeDocuments> {
@@ -68,10 +60,12 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     seen: await readStore.collection<SeenFields>(telemetryCollections.seen),
     heartbeats: await readStore.collection<HeartbeatFields>(telemetryCollections.heartbeats),
     runtime: await readStore.collection<RuntimeFields>(telemetryCollections.runtime),
+    links: await readStore.collection<LinkFields>(telemetryCollections.links),
     metrics: await readStore.collection<MetricsFields>(telemetryCollections.metrics),
   };
-  /** Hash of the runtime table that this instance wrote last, per node. */
-  const written = new Map<string, string>();
+  const { waitingNodes } = limits.telemetry;
+  const runtime = createChangedDocuments(collections.runtime, (listeners) => ({ listeners }), waitingNodes);
+  const links = createChangedDocuments(collections.links, (samples) => ({ links: samples }), waitingNodes);
 
   const batchOf = <V>(
     weigh: (value: V) => number,
@@ -81,7 +75,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       everyMs: limits.telemetry.batchMs,
       batchEntries: limits.telemetry.batchDocuments,
       batchWeight: limits.telemetry.batchBytes,
-      maxEntries: limits.telemetry.waitingNodes,
+      maxEntries: waitingNodes,
       maxWeight: limits.telemetry.waitingBytes,
       weigh,
       write,
@@ -92,37 +86,10 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       closeWithinMs: limits.shutdownMs,
     });
 
-  const put = <F extends Fields>(
-    collection: Collection<F>,
-    entries: readonly (readonly [string, F])[],
-  ): Promise<void> => collection.set(entries.map(([id, fields]) => ({ id, fields })));
-
-  const remember = (nodeId: string, hash: string): void => {
-    written.delete(nodeId);
-    written.set(nodeId, hash);
-    if (written.size <= limits.telemetry.waitingNodes) return;
-    for (const oldest of written.keys()) {
-      written.delete(oldest);
-      break;
-    }
-  };
-
   const writeHeartbeats = async (entries: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
-    const changed = entries
-      .map(([nodeId, { runtime }]) => ({
-        nodeId,
-        runtime,
-        hash: createHash('sha256').update(runtime).digest('base64'),
-      }))
-      .filter(({ nodeId, hash }) => written.get(nodeId) !== hash);
-    if (changed.length > 0) {
-      const tables = changed.map(
-        ({ nodeId, runtime }) => [nodeId, { listeners: JSON.parse(runtime) as Json }] as const,
-      );
-      await put(collections.runtime, tables);
-      for (const { nodeId, hash } of changed) remember(nodeId, hash);
-    }
-    // After the table: a time that is newer than its table would claim too much.
+    await runtime.write(entries.map(([nodeId, heartbeat]) => [nodeId, heartbeat.runtime] as const));
+    await links.write(entries.map(([nodeId, heartbeat]) => [nodeId, heartbeat.links] as const));
+    // Last: a time that is newer than its tables would be wrong.
     await put(
       collections.heartbeats,
       entries.map(([nodeId, { fields }]) => [nodeId, fields] as const),
@@ -134,57 +101,57 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       () => 0,
       (entries) => put(collections.seen, entries),
     ),
-    heartbeats: batchOf<Heartbeat>(({ runtime }) => runtime.length, writeHeartbeats),
+    heartbeats: batchOf<Heartbeat>((heartbeat) => heartbeat.runtime.length + heartbeat.links.length, writeHeartbeats),
     metrics: batchOf<MetricsFields>(
       () => 0,
       (entries) => put(collections.metrics, entries),
     ),
   };
   const everyBatch = [batches.seen, batches.heartbeats, batches.metrics];
+  const rewrite = (nodeId: string): void => {
+    runtime.forget(nodeId);
+    links.forget(nodeId);
+  };
 
   return {
     seen: (nodeId, at) => batches.seen.put(nodeId, { last_seen_at: at }),
-    heartbeat(nodeId, facts, at) {
-      const { cpu_usage, memory_usage, uptime_seconds, link_metrics, runtime_listeners } = facts;
-      const fields = {
-        reported_at: at,
-        cpu_usage,
-        memory_usage,
-        uptime_seconds,
-        link_metrics: plainJson(link_metrics),
-      };
-      batches.heartbeats.put(nodeId, { fields, runtime: JSON.stringify(runtime_listeners, withoutBigInt) });
+    heartbeat(nodeId, { cpu_usage, memory_usage, uptime_seconds, link_metrics, runtime_listeners }, at) {
+      batches.heartbeats.put(nodeId, {
+        fields: { reported_at: at, cpu_usage, memory_usage, uptime_seconds },
+        runtime: JSON.stringify(runtime_listeners, withoutBigInt),
+        links: JSON.stringify(link_metrics, withoutBigInt),
+      });
     },
     metrics: (nodeId, report, at) =>
-      batches.metrics.put(nodeId, { received_at: at, report: plainJson(report) as JsonObject }),
-    anew(nodeId) {
-      written.delete(nodeId);
-    },
-    async read(nodeIds) {
-      const [seen, heartbeats, runtime] = await Promise.all([
+      batches.metrics.put(nodeId, {
+        received_at: at,
+        report: JSON.parse(JSON.stringify(report, withoutBigInt)) as JsonObject,
+      }),
+    rewrite,
+    async vitals(nodeIds) {
+      const [seen, heartbeats] = await Promise.all([
         byId(collections.seen, nodeIds),
         byId(collections.heartbeats, nodeIds),
-        byId(collections.runtime, nodeIds),
       ]);
-      const told = nodeIds.map((nodeId): [string, NodeTelemetry] => {
-        const { link_metrics, ...heartbeat } = heartbeats.get(nodeId) ?? {};
-        return [
-          nodeId,
-          {
-            ...nothing,
-            ...heartbeat,
-            last_seen_at: seen.get(nodeId)?.last_seen_at ?? null,
-            runtime_listeners: (runtime.get(nodeId)?.listeners ?? []) as unknown as readonly RuntimeListener[],
-            link_metrics: (link_metrics ?? []) as unknown as readonly LinkSample[],
-          },
-        ];
-      });
-      return new Map(told);
+      return new Map(
+        nodeIds.map((nodeId): [string, NodeVitals] => {
+          const heartbeat = heartbeats.get(nodeId);
+          return [
+            nodeId,
+            {
+              last_seen_at: seen.get(nodeId)?.last_seen_at ?? null,
+              cpu_usage: heartbeat?.cpu_usage ?? null,
+              memory_usage: heartbeat?.memory_usage ?? null,
+              uptime_seconds: heartbeat?.uptime_seconds ?? null,
+            },
+          ];
+        }),
+      );
     },
     async forget(nodeIds) {
       for (const nodeId of nodeIds) {
         for (const batch of everyBatch) batch.delete(nodeId);
-        written.delete(nodeId);
+        rewrite(nodeId);
       }
       await Promise.all(Object.values(collections).map((collection) => collection.remove(nodeIds)));
     },
@@ -197,6 +164,10 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
   };
 }
 
+function put<F extends Fields>(collection: Collection<F>, entries: readonly (readonly [string, F])[]): Promise<void> {
+  return collection.set(entries.map(([id, fields]) => ({ id, fields })));
+}
+
 async function byId<F extends Fields>(
   collection: Collection<F>,
   nodeIds: readonly string[],
@@ -205,9 +176,5 @@ async function byId<F extends Fields>(
   return new Map(documents.map(({ id, fields }) => [id, fields]));
 }
 
-/** Counters of the wire are 64 bits; beyond 2^53 they lose their last digits, which no chart shows. */
+/** Counters on the wire have 64 bits; beyond 2^53 they lose their last digits, which no chart shows. */
 const withoutBigInt = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? Number(value) : value);
-
-function plainJson(value: unknown): Json {
-  return JSON.parse(JSON.stringify(value, withoutBigInt)) as Json;
-}

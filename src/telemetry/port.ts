@@ -1,6 +1,6 @@
 /**
- * What the agent transport and REST see of telemetry: presence and the last heartbeat of each node. None of it is an
- * event. Implements `docs/contract/agent-protocol.md`, Heartbeats, commands, metrics.
+ * What the agent transport and REST see of telemetry: presence and the newest reports of each node. None of it is an
+ * event. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 export interface RuntimeRoute {
   readonly service: string;
@@ -48,43 +48,41 @@ export interface HeartbeatFacts {
   readonly runtime_listeners: readonly RuntimeListener[];
 }
 
-/** What a node's record holds beside its presence. Times are RFC 3339. */
-export interface NodeTelemetry {
+/** The part of the newest reports that the view of a node shows. */
+export interface NodeVitals {
+  /** RFC 3339. */
   readonly last_seen_at: string | null;
-  readonly reported_at: string | null;
   readonly cpu_usage: number | null;
   readonly memory_usage: number | null;
   readonly uptime_seconds: number | null;
-  readonly runtime_listeners: readonly RuntimeListener[];
-  readonly link_metrics: readonly LinkSample[];
 }
 
 export interface PresenceFacts {
   readonly session_id: string;
   readonly instance_id: string;
-  /** Newest generation handed to the session, 0 for none. */
+  /** Newest generation pushed to the session, 0 for none. */
   readonly pushed_generation: number;
   /** RFC 3339, null for none. */
   readonly pushed_at: string | null;
 }
 
 export interface Telemetry {
-  /** Makes the session the node's live one, whatever instance held it before. Durable when it returns. */
+  /** Makes the session the node's live one, whichever instance held it before. Durable when it returns. */
   sessionOpened(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): Promise<void>;
-  /** Any valid payload is a sign of life: batched, never waits for the store. */
+  /** Notes a sign of life: any valid payload is one. Batched; never waits for the store. */
   alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): void;
-  /** Batched; the newest of a node wins. */
+  /** Batched; the newest of a node replaces the others. */
   heartbeat(nodeId: string, facts: HeartbeatFacts): void;
   metrics(nodeId: string, report: object): void;
   sessionEnded(nodeId: string, sessionId: string): Promise<void>;
-  /** Calls back with sessions that another instance or session has taken over, seen when a renewal failed. */
+  /** Calls back with each session whose node another session has taken over; noticed when its lease is renewed. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
 
   presence(nodeId: string): Promise<PresenceFacts | undefined>;
-  /** Every node that is online now. */
+  /** Every node that is online. */
   online(): Promise<ReadonlyMap<string, PresenceFacts>>;
-  telemetry(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeTelemetry>>;
-  /** Writes what is batched. */
+  vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
+  /** Writes the batches. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }

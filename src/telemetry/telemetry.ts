@@ -1,6 +1,6 @@
 /**
- * Telemetry as the port has it: presence and what nodes told last, with one clock. Nothing here is an event, nothing
- * here makes a session wait but its opening. Implements `docs/contract/agent-protocol.md`, Heartbeats, commands, metrics.
+ * Implements the port with presence and node documents, on one clock. Only the opening of a session waits for the store.
+ * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
@@ -17,7 +17,7 @@ export interface TelemetryDeps {
 }
 
 export interface TelemetryService extends Telemetry {
-  /** Deletes what nodes told that are gone. @throws ServiceError `unavailable` */
+  /** Deletes the reports of nodes that are gone. @throws ServiceError `unavailable` */
   forget(nodeIds: readonly string[]): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
   const now = (): string => timestamp(clock.now());
   return {
     async sessionOpened(nodeId, facts, offlineAfterMs) {
-      documents.anew(nodeId);
+      documents.rewrite(nodeId);
       await presence.opened(nodeId, facts, offlineAfterMs);
       documents.seen(nodeId, now());
     },
@@ -42,7 +42,7 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
     onLost: presence.onLost,
     presence: presence.of,
     online: presence.all,
-    telemetry: documents.read,
+    vitals: documents.vitals,
     forget: documents.forget,
     async flush() {
       await presence.flush();

@@ -278,7 +278,7 @@ function createFakeTelemetry(): FakeTelemetry {
     },
     presence: unused,
     online: unused,
-    telemetry: unused,
+    vitals: unused,
     flush: async () => undefined,
     close: async () => undefined,
   };

@@ -32,7 +32,7 @@ import type {
   NodeRecord,
   Projections,
 } from '../../src/projections/port.js';
-import type { NodeTelemetry, PresenceFacts } from '../../src/telemetry/port.js';
+import type { NodeVitals, PresenceFacts } from '../../src/telemetry/port.js';
 import type { RestDeps } from '../../src/transport/rest/build.js';
 
 type AgentFact = Parameters<Parameters<Projections['onAgentFact']>[0]>[0];
@@ -554,20 +554,16 @@ export function createFakeControlPlane(options: { readonly clock?: Clock } = {})
           ? undefined
           : { generation, checksum: 'ab'.repeat(32), snapshot: { generation: String(generation) } };
       },
-      waitFor: async () => true,
     },
     telemetry: {
       presence: async (id) => presence.get(id),
       online: async () => new Map(presence),
-      telemetry: async (ids) => {
-        const seen: NodeTelemetry = {
+      vitals: async (ids) => {
+        const seen: NodeVitals = {
           last_seen_at: now(),
-          reported_at: now(),
           cpu_usage: 0.25,
           memory_usage: 0.5,
           uptime_seconds: 60,
-          runtime_listeners: [],
-          link_metrics: [],
         };
         return new Map(ids.filter((id) => presence.has(id)).map((id) => [id, seen]));
       },

@@ -74,7 +74,7 @@ describe('a node', () => {
     await telemetry.flush();
     clock.advance(20_000);
     expect(await telemetry.presence('n1')).toEqual(facts('s1', 7));
-    expect((await telemetry.telemetry(['n1'])).get('n1')?.last_seen_at).toBe('2025-01-01T00:00:20.000Z');
+    expect((await telemetry.vitals(['n1'])).get('n1')?.last_seen_at).toBe('2025-01-01T00:00:20.000Z');
   });
 
   it('is not put offline by the end of a session that was not its live one any more', async () => {

@@ -79,15 +79,24 @@ export function* encodeFleet(capture: FleetCapture): Generator<Uint8Array> {
 
 /** The fleet of a checkpoint. @throws Error when the bytes are not a checkpoint of this fold version */
 export function restoreFleet(bytes: Uint8Array): Fleet {
+  return fleetOf({ lines: parseLines(bytes) });
+}
+
+/** A fleet with the values of a capture and tables of its own: it shares nothing that changes. */
+export function fleetOf({ lines }: { readonly lines: Iterable<Line> }): Fleet {
   const fleet = emptyFleet();
+  for (const line of lines) restoreLine(fleet, line);
+  fleet.journal.commit();
+  return fleet;
+}
+
+function* parseLines(bytes: Uint8Array): Generator<Line> {
   const text = new TextDecoder().decode(bytes);
   for (let from = 0; from < text.length;) {
     const end = text.indexOf('\n', from);
-    restoreLine(fleet, JSON.parse(text.slice(from, end === -1 ? undefined : end)) as Line);
+    yield JSON.parse(text.slice(from, end === -1 ? undefined : end)) as Line;
     from = end === -1 ? text.length : end + 1;
   }
-  fleet.journal.commit();
-  return fleet;
 }
 
 function restoreLine(fleet: Fleet, line: Line): void {

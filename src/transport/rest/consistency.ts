@@ -6,7 +6,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext, CommandOutcome } from '../../commands/port.js';
 import type { Caller } from '../../commands/handlers-port.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { streams } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { idempotencyMark } from './headers.js';
@@ -26,18 +25,10 @@ export function commandContext(request: FastifyRequest): CommandContext {
   };
 }
 
-/**
- * Tells where the command lies in the log, once this instance's committed fold shows it too: generations and settings
- * are read from there.
- */
-export async function settle(reply: FastifyReply, deps: RestDeps, outcome: CommandOutcome<unknown>): Promise<void> {
-  let lagging = outcome.lagging;
-  const last = outcome.kind === 'done' ? outcome.events[outcome.events.length - 1] : undefined;
-  if (last?.stream === streams.fleet) {
-    lagging = !(await deps.delivery.waitFor(last.revision, limits.rest.projectionWaitMs)) || lagging;
-  }
+/** Sets the headers of a command's answer. The command has already waited, once, for everything that a GET reads. */
+export function settle(reply: FastifyReply, _deps: RestDeps, outcome: CommandOutcome<unknown>): void {
   void reply.header('x-position', String(outcome.position));
-  if (lagging) void reply.header('x-projection-lag', 'true');
+  if (outcome.lagging) void reply.header('x-projection-lag', 'true');
 }
 
 /** Makes a GET with `x-min-position` wait; after validation, before the resource is looked for. */

@@ -27,11 +27,8 @@ export interface RestDeps {
     Projections,
     'nodes' | 'upstreams' | 'chains' | 'deployments' | 'audit' | 'reached' | 'onAgentFact'
   >;
-  readonly delivery: Pick<
-    Delivery,
-    'state' | 'chain' | 'settings' | 'generation' | 'pushed' | 'plan' | 'snapshotJson' | 'waitFor'
-  >;
-  readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'telemetry'>;
+  readonly delivery: Pick<Delivery, 'state' | 'chain' | 'settings' | 'generation' | 'pushed' | 'plan' | 'snapshotJson'>;
+  readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;

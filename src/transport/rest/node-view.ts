@@ -7,7 +7,7 @@ import type { NodeState } from '../../commands/handlers-port.js';
 import { timestamp } from '../../kernel/clock.js';
 import { effectiveMultiplex } from '../../projections/derived.js';
 import type { NodeAgentFacts, NodeRecord } from '../../projections/port.js';
-import type { NodeTelemetry, PresenceFacts } from '../../telemetry/port.js';
+import type { NodeVitals, PresenceFacts } from '../../telemetry/port.js';
 import { applyState, newestPush } from './apply-state.js';
 import type { PushFacts } from './apply-state.js';
 import type { RestDeps } from './deps.js';
@@ -63,14 +63,14 @@ const noFacts: NodeAgentFacts = {
   version_conflict_at: null,
 };
 
-/** Views of several nodes, with one look at telemetry and presence for all of them. */
+/** Views of several nodes, with one read of their vitals for all of them. */
 export async function nodeViews(
   deps: RestDeps,
   records: readonly NodeRecord[],
   online: ReadonlyMap<string, PresenceFacts>,
 ): Promise<NodeView[]> {
-  const telemetry = await deps.telemetry.telemetry(records.map((record) => record.node.id));
-  return records.map(({ node, agent }) => nodeView(deps, node, agent, telemetry.get(node.id), online.get(node.id)));
+  const vitals = await deps.telemetry.vitals(records.map((record) => record.node.id));
+  return records.map(({ node, agent }) => nodeView(deps, node, agent, vitals.get(node.id), online.get(node.id)));
 }
 
 /** The view of one node, with what its agent did where the read models know it. */
@@ -79,11 +79,8 @@ export async function oneNodeView(
   node: NodeState,
   agent: NodeAgentFacts | undefined,
 ): Promise<NodeView> {
-  const [presence, telemetry] = await Promise.all([
-    deps.telemetry.presence(node.id),
-    deps.telemetry.telemetry([node.id]),
-  ]);
-  return nodeView(deps, node, agent ?? noFacts, telemetry.get(node.id), presence);
+  const [presence, vitals] = await Promise.all([deps.telemetry.presence(node.id), deps.telemetry.vitals([node.id])]);
+  return nodeView(deps, node, agent ?? noFacts, vitals.get(node.id), presence);
 }
 
 /** The view of a node that was made just now: no agent can have been seen yet, so no store is asked. */
@@ -106,7 +103,7 @@ function nodeView(
   deps: RestDeps,
   node: NodeState,
   agent: NodeAgentFacts,
-  telemetry: NodeTelemetry | undefined,
+  vitals: NodeVitals | undefined,
   presence: PresenceFacts | undefined,
 ): NodeView {
   const generation = deps.delivery.generation(node.id) ?? null;
@@ -129,10 +126,10 @@ function nodeView(
     public_ipv4: node.public_ipv4,
     public_ipv6: node.public_ipv6,
     detected_addresses: [...agent.detected_addresses],
-    cpu_usage: telemetry?.cpu_usage ?? null,
-    memory_usage: telemetry?.memory_usage ?? null,
-    uptime_seconds: telemetry?.uptime_seconds ?? null,
-    last_seen_at: telemetry?.last_seen_at ?? null,
+    cpu_usage: vitals?.cpu_usage ?? null,
+    memory_usage: vitals?.memory_usage ?? null,
+    uptime_seconds: vitals?.uptime_seconds ?? null,
+    last_seen_at: vitals?.last_seen_at ?? null,
     generation,
     applied_generation: agent.applied?.generation ?? null,
     apply: { ...apply, errors: [...apply.errors] },

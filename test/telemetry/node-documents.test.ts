@@ -1,0 +1,241 @@
+/** The newest report of each node in the read store: batched, and changed tables only. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceError } from '../../src/kernel/errors.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
+import type { HeartbeatFacts, LinkSample } from '../../src/telemetry/port.js';
+import { createTelemetry } from '../../src/telemetry/telemetry.js';
+import { createManualClock } from '../support/manual-clock.js';
+import type { ManualClock } from '../support/manual-clock.js';
+
+let folder: string;
+let clock: ManualClock;
+let stores: EmbeddedStores;
+/** Documents written and read, by collection. */
+let writes: Map<string, number>;
+let reads: Map<string, number>;
+let away: boolean;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'telemetry-'));
+  clock = createManualClock();
+  stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  writes = new Map();
+  reads = new Map();
+  away = false;
+});
+afterEach(async () => {
+  await stores.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const count = (counts: Map<string, number>, name: string, documents: number): void =>
+  void counts.set(name, (counts.get(name) ?? 0) + documents);
+
+const counting = (): ReadStore => ({
+  ...stores.readStore,
+  async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
+    const collection = await stores.readStore.collection<F>(spec);
+    return {
+      ...collection,
+      async set(documents) {
+        if (away) throw new ServiceError('unavailable', 'away');
+        count(writes, spec.name, documents.length);
+        await collection.set(documents);
+      },
+      async get(id) {
+        count(reads, spec.name, 1);
+        return collection.get(id);
+      },
+      async getMany(ids) {
+        const documents = await collection.getMany(ids);
+        count(reads, spec.name, documents.length);
+        return documents;
+      },
+      find: () => Promise.reject(new Error(`${spec.name} is searched`)),
+    };
+  },
+});
+const start = () => createTelemetry({ readStore: counting(), clock, logger: silentLogger });
+const stored = async (name: string, nodeId: string): Promise<Fields | undefined> =>
+  (await (await stores.readStore.collection({ name, version: 1, indexes: [] })).get(nodeId))?.fields;
+
+const heartbeat = (cpu_usage: number, state = 'listening'): HeartbeatFacts => ({
+  cpu_usage,
+  memory_usage: 0.5,
+  uptime_seconds: 10,
+  link_metrics: [],
+  runtime_listeners: [{ transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state, routes: [], bytes_in: 7 }],
+});
+const link: LinkSample = {
+  resource_type: 'l4_chain',
+  resource_id: 'c1',
+  peer_node_id: 'n2',
+  peer_endpoint: '192.0.2.2:443',
+  outer: 'tcp',
+  rtt_ms: 3,
+  jitter_ms: null,
+  loss_ratio: null,
+  bytes_in: 1,
+  bytes_out: 2,
+  active_sessions: 3,
+};
+
+describe('a heartbeat', () => {
+  it('shows its figures in the vitals of its node', async () => {
+    const telemetry = await start();
+    telemetry.heartbeat('n1', heartbeat(0.25));
+    await telemetry.flush();
+    expect(await telemetry.vitals(['n1', 'n2'])).toEqual(
+      new Map([
+        ['n1', { last_seen_at: null, cpu_usage: 0.25, memory_usage: 0.5, uptime_seconds: 10 }],
+        ['n2', { last_seen_at: null, cpu_usage: null, memory_usage: null, uptime_seconds: null }],
+      ]),
+    );
+    await telemetry.close();
+  });
+
+  it('is stored with its time of receipt, its runtime table and its links', async () => {
+    const telemetry = await start();
+    telemetry.heartbeat('n1', { ...heartbeat(0.25), link_metrics: [link] });
+    await telemetry.flush();
+    expect(await stored('node_heartbeats', 'n1')).toMatchObject({ reported_at: '2025-01-01T00:00:00.000Z' });
+    expect(await stored('node_runtime', 'n1')).toEqual({ listeners: heartbeat(0.25).runtime_listeners });
+    expect(await stored('node_links', 'n1')).toEqual({ links: [link] });
+    await telemetry.close();
+  });
+
+  it('rewrites only its figures and time when runtime table and links have not changed', async () => {
+    const telemetry = await start();
+    for (let round = 0; round < 3; round += 1) {
+      telemetry.heartbeat('n1', { ...heartbeat(round / 10), link_metrics: [link] });
+      await telemetry.flush();
+      clock.advance(10_000);
+    }
+    expect(Object.fromEntries(writes)).toEqual({ node_runtime: 1, node_links: 1, node_heartbeats: 3 });
+    expect(await stored('node_heartbeats', 'n1')).toMatchObject({ reported_at: '2025-01-01T00:00:20.000Z' });
+    telemetry.heartbeat('n1', { ...heartbeat(0.3, 'failed'), link_metrics: [link] });
+    await telemetry.flush();
+    telemetry.heartbeat('n1', { ...heartbeat(0.3, 'failed'), link_metrics: [{ ...link, rtt_ms: 4 }] });
+    await telemetry.flush();
+    expect(Object.fromEntries(writes)).toEqual({ node_runtime: 2, node_links: 2, node_heartbeats: 5 });
+    expect(await stored('node_runtime', 'n1')).toEqual({ listeners: heartbeat(0.3, 'failed').runtime_listeners });
+    expect(await stored('node_links', 'n1')).toEqual({ links: [{ ...link, rtt_ms: 4 }] });
+    await telemetry.close();
+  });
+
+  it('with an empty table means that nothing listens', async () => {
+    const telemetry = await start();
+    telemetry.heartbeat('n1', heartbeat(0.1));
+    await telemetry.flush();
+    telemetry.heartbeat('n1', { ...heartbeat(0.1), runtime_listeners: [] });
+    await telemetry.flush();
+    expect(await stored('node_runtime', 'n1')).toEqual({ listeners: [] });
+    await telemetry.close();
+  });
+
+  it('writes an unchanged table again after the node was at another instance', async () => {
+    const [one, two] = [await start(), await start()];
+    const facts = { session_id: 's1', instance_id: 'i1', pushed_generation: 0, pushed_at: null };
+    one.heartbeat('n1', { ...heartbeat(0.1), link_metrics: [link] });
+    await one.flush();
+    two.heartbeat('n1', heartbeat(0.1, 'failed'));
+    await two.flush();
+    await one.sessionOpened('n1', facts, 30_000);
+    one.heartbeat('n1', { ...heartbeat(0.1), link_metrics: [link] });
+    await one.flush();
+    expect(await stored('node_runtime', 'n1')).toEqual({ listeners: heartbeat(0.1).runtime_listeners });
+    expect(await stored('node_links', 'n1')).toEqual({ links: [link] });
+    await one.close();
+    await two.close();
+  });
+
+  it('replaces an older one of its node that waits to be written', async () => {
+    const telemetry = await start();
+    for (let round = 0; round < 100; round += 1) telemetry.heartbeat('n1', heartbeat(round / 100));
+    await telemetry.flush();
+    expect(writes.get('node_heartbeats')).toBe(1);
+    expect((await telemetry.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.99);
+    await telemetry.close();
+  });
+
+  it('waits while the read store is away, the newest of each node only', async () => {
+    const telemetry = await start();
+    away = true;
+    telemetry.heartbeat('n1', heartbeat(0.1));
+    await expect(telemetry.flush()).rejects.toThrow('away');
+    telemetry.heartbeat('n1', heartbeat(0.2));
+    away = false;
+    await telemetry.flush();
+    expect((await telemetry.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.2);
+    expect(writes.get('node_heartbeats')).toBe(1);
+    await telemetry.close();
+  });
+
+  it('is durable once telemetry has closed', async () => {
+    const telemetry = await start();
+    telemetry.heartbeat('n1', heartbeat(0.1));
+    await telemetry.close();
+    const reopened = await start();
+    expect((await reopened.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.1);
+    await reopened.close();
+  });
+});
+
+describe('the vitals of a list of nodes', () => {
+  it('cost two small documents per node, whatever the agents report beside', async () => {
+    const telemetry = await start();
+    const nodeIds = Array.from({ length: 50 }, (_, at) => `n${at}`);
+    for (const nodeId of nodeIds) {
+      telemetry.alive(nodeId, { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null }, 30_000);
+      telemetry.heartbeat(nodeId, { ...heartbeat(0.1), link_metrics: [link] });
+      telemetry.metrics(nodeId, { sequence: 1 });
+    }
+    await telemetry.flush();
+    expect((await telemetry.vitals(nodeIds)).size).toBe(50);
+    expect(Object.fromEntries(reads)).toEqual({ node_seen: 50, node_heartbeats: 50 });
+    expect(Object.keys((await stored('node_heartbeats', 'n1')) ?? {}).sort()).toEqual([
+      'cpu_usage',
+      'memory_usage',
+      'reported_at',
+      'uptime_seconds',
+    ]);
+    await telemetry.close();
+  });
+});
+
+describe('metrics', () => {
+  it('are the last report, with 64-bit counters as numbers', async () => {
+    const telemetry = await start();
+    telemetry.metrics('n1', { sequence: 3n, connections: { active: 5n } });
+    await telemetry.flush();
+    expect(await stored('node_metrics', 'n1')).toEqual({
+      received_at: '2025-01-01T00:00:00.000Z',
+      report: { sequence: 3, connections: { active: 5 } },
+    });
+    await telemetry.close();
+  });
+});
+
+describe('a deleted node', () => {
+  it('is forgotten in every collection, with what waited to be written', async () => {
+    const telemetry = await start();
+    const facts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
+    telemetry.alive('n1', facts, 30_000);
+    telemetry.heartbeat('n1', { ...heartbeat(0.1), link_metrics: [link] });
+    telemetry.metrics('n1', { sequence: 1 });
+    await telemetry.flush();
+    telemetry.heartbeat('n1', heartbeat(0.2));
+    await telemetry.forget(['n1']);
+    await telemetry.flush();
+    for (const name of ['node_seen', 'node_heartbeats', 'node_runtime', 'node_links', 'node_metrics']) {
+      expect([name, await stored(name, 'n1')]).toEqual([name, undefined]);
+    }
+    await telemetry.close();
+  });
+});
