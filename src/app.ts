@@ -25,15 +25,15 @@ import { fleetOf } from './domain/fleet/checkpoint.js';
 import type { FleetCommand } from './domain/fleet/events.js';
 import type { Fleet } from './domain/fleet/fleet.js';
 import { followerMetrics } from './start/follower-metrics.js';
-import { backoff, sleep } from './kernel/background.js';
+import { sleep } from './kernel/background.js';
 import { systemClock } from './kernel/clock.js';
-import { createClosers } from './kernel/closers.js';
+import { createClosers, shutdownMs } from './kernel/closers.js';
 import type { Closers } from './kernel/closers.js';
 import { errorText, ServiceError } from './kernel/errors.js';
 import { streams } from './kernel/event.js';
 import { randomIds } from './kernel/ids.js';
-import { limits } from './kernel/limits.js';
 import type { Logger } from './kernel/logger.js';
+import { backoff, storeRetry } from './kernel/retry.js';
 import { ofAnotherLog } from './projections/engine/another-log.js';
 import { startProjections } from './projections/projections.js';
 import { notReady, readOnlyReason } from './start/readiness.js';
@@ -116,7 +116,7 @@ async function startAgain(
       }
       if (!external || !(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
       logger.warn({ error: errorText(error) }, 'a store went away during the start, which begins again');
-      await sleep(backoff(tries, limits.storage.openRetryMinMs, limits.storage.openRetryMaxMs));
+      await sleep(backoff(storeRetry, tries));
     }
   }
 }
@@ -258,7 +258,7 @@ async function wire(
     },
     config.agents,
   );
-  closers.add('agent transport', () => agents.close(limits.shutdownMs));
+  closers.add('agent transport', () => agents.close(shutdownMs));
   projections.onAgentFact((fact) => {
     if (fact.type !== 'AgentSessionOpened') return;
     const { node_id, session_id, instance_id } = fact.data;

@@ -1,8 +1,8 @@
 /** The least that documents cost in MongoDB: unordered bulk writes of new ones, one after the other, without indexes. */
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
-import { limits } from '../../src/kernel/limits.js';
 import { answerParent } from '../child.js';
+import { tuning } from '../../src/storage/mongodb/tuning.js';
 
 const [url = ''] = process.argv.slice(2);
 const client = new MongoClient(url);
@@ -13,7 +13,7 @@ async function write({ count, sample }: { readonly count: number; readonly sampl
   const collection = client.db().collection<{ _id: string }>(`bare_${randomUUID().slice(0, 8)}`);
   const began = performance.now();
   for (let written = 0; written < count;) {
-    const size = Math.min(limits.storage.mongo.batchDocuments, count - written);
+    const size = Math.min(tuning.batchDocuments, count - written);
     const operations = Array.from({ length: size }, () => ({
       insertOne: { document: { ...fields, _id: randomUUID() } },
     }));

@@ -10,6 +10,7 @@ import { controlPrologue, initiate } from '../../src/noise/handshake.js';
 import { agentKeysFrom } from '../../src/noise/keys.js';
 import { answerParent } from '../child.js';
 import { bareService } from '../floors/bare-grpc.js';
+import { tuning } from '../../src/agent/tuning.js';
 
 export interface Calls {
   /** `host:port` */
@@ -27,7 +28,7 @@ type Call = (client: Client, done: (error: Error | null) => void) => void;
 async function time(target: string, calls: readonly Call[]): Promise<number> {
   const options = { 'grpc.use_local_subchannel_pool': 1, 'grpc.enable_http_proxy': 0, 'grpc.enable_retries': 0 };
   const clients = Array.from({ length: connections }, () => new Client(target, channel.createInsecure(), options));
-  const deadline = Date.now() + limits.agentControl.openTimeoutMs;
+  const deadline = Date.now() + tuning.openTimeoutMs;
   await Promise.all(
     clients.map(
       (client) =>

@@ -21,6 +21,7 @@ import { attachStream } from './control-stream.js';
 import type { ControlStream, StreamHandlers } from './control-stream.js';
 import { formatHostPort } from './host-port.js';
 import type { HostPort } from './host-port.js';
+import { tuning } from './tuning.js';
 
 /** Service time minus own time; outlives connections, so that a skewed clock costs one refusal and not one each. */
 export interface ClockOffset {
@@ -67,8 +68,8 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     // A repeated message 1 is a replay and would be refused.
     'grpc.enable_retries': 0,
     'grpc.max_receive_message_length': limits.agent.grpcMessageBytes,
-    'grpc.keepalive_time_ms': limits.agentControl.keepaliveMs,
-    'grpc.keepalive_timeout_ms': limits.agentControl.keepaliveTimeoutMs,
+    'grpc.keepalive_time_ms': tuning.keepaliveMs,
+    'grpc.keepalive_timeout_ms': tuning.keepaliveTimeoutMs,
   });
   const party = {
     prologue: controlPrologue(options.nodeId),
@@ -79,7 +80,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
 
   const call = (request: OpenSessionRequest, signal: AbortSignal): Promise<OpenSessionResponse | GrpcError> =>
     new Promise((resolve) => {
-      const deadline = Date.now() + limits.agentControl.openTimeoutMs;
+      const deadline = Date.now() + tuning.openTimeoutMs;
       const running = client.openSession(request, new Metadata(), { deadline }, (error, response) => {
         signal.removeEventListener('abort', cancel);
         resolve(error ?? response);

@@ -10,6 +10,7 @@ import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { createJoiner, splitPayload } from '../noise/fragmenter.js';
 import type { NoiseSession } from '../noise/handshake.js';
+import { tuning } from './tuning.js';
 
 export type ServiceMessage = Exclude<NonNullable<ServicePayload['payload']>, { readonly $case: 'close' }>;
 export type AgentMessage = NonNullable<AgentPayload['payload']>;
@@ -108,10 +109,7 @@ export function attachStream(
 
   const enqueue = (message: AgentMessage): void => {
     const bytes = AgentPayload.encode({ payload: message }).finish();
-    if (
-      queue.length >= limits.agentControl.sendQueuePayloads ||
-      queuedBytes + bytes.length > limits.agentControl.sendQueueBytes
-    ) {
+    if (queue.length >= tuning.sendQueuePayloads || queuedBytes + bytes.length > tuning.sendQueueBytes) {
       lose('the service does not read');
       return;
     }

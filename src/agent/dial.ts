@@ -2,11 +2,11 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import type { Clock } from '../kernel/clock.js';
-import { limits } from '../kernel/limits.js';
 import type { HostPort } from './host-port.js';
 import type { Links } from './links.js';
 import type { RelayRoute } from './plan.js';
 import type { Link } from './links.js';
+import { tuning } from './tuning.js';
 
 export interface Dialled {
   readonly socket: Socket;
@@ -44,7 +44,7 @@ export async function dialFirst(
 function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
-    const timer = setTimeout(() => socket.destroy(), limits.relay.connectTimeoutMs);
+    const timer = setTimeout(() => socket.destroy(), tuning.connectTimeoutMs);
     const abort = (): void => void socket.destroy();
     const settle = (connected: boolean): void => {
       clearTimeout(timer);
@@ -55,7 +55,7 @@ function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | u
     // Stays: a later error must never be without a listener.
     socket.on('error', () => undefined);
     socket.once('connect', () => {
-      socket.setKeepAlive(true, limits.relay.tcpKeepaliveMs);
+      socket.setKeepAlive(true, tuning.tcpKeepaliveMs);
       socket.pause();
       settle(true);
     });

@@ -5,12 +5,12 @@
 import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { RuleOrigin } from '../gen/svc/control/v1/transport.js';
-import { limits } from '../kernel/limits.js';
 import { createMeter } from './counters.js';
 import type { Meter } from './counters.js';
 import { formatHostPort } from './host-port.js';
 import type { HostPort } from './host-port.js';
 import type { Transport } from './plan.js';
+import { tuning } from './tuning.js';
 
 export interface Link {
   readonly meter: Meter;
@@ -46,7 +46,7 @@ export function createLinks(): Links {
       const known = entries.get(key);
       if (known !== undefined) return known;
       const entry = createEntry(origin, peer, transport);
-      if (entries.size < limits.relay.links) entries.set(key, entry);
+      if (entries.size < tuning.links) entries.set(key, entry);
       return entry;
     },
     keep(resourceIds) {

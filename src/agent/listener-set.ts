@@ -12,6 +12,7 @@ import type { RelayDependencies, RelayListener } from './relay.js';
 import { applyError } from './rule-checks.js';
 import { openTcpListener } from './tcp-relay.js';
 import { openUdpListener } from './udp-relay.js';
+import { tuning } from './tuning.js';
 
 export interface ListenerSet {
   get(key: string): RelayListener | undefined;
@@ -87,7 +88,7 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
           running = next;
           for (const { listener } of gone) {
             draining.add(listener);
-            void listener.close(limits.relay.drainMs).finally(() => draining.delete(listener));
+            void listener.close(tuning.drainMs).finally(() => draining.delete(listener));
           }
         },
       });

@@ -5,12 +5,12 @@
 import { pino, stdTimeFunctions } from 'pino';
 import { withDeadline, timedOut } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
-import { limits } from '../kernel/limits.js';
 import { startAgent } from './agent.js';
 import { AgentConfigError, readAgentConfig } from './config.js';
 import type { AgentConfig } from './config.js';
 import { formatHostPort } from './host-port.js';
 import { agentVersion } from './version.js';
+import { shutdownMs } from '../kernel/closers.js';
 
 async function run(config: AgentConfig): Promise<number> {
   const logger = pino({
@@ -31,7 +31,7 @@ async function run(config: AgentConfig): Promise<number> {
     process.once('SIGINT', () => resolve('SIGINT'));
   });
   logger.info({ signal }, 'agent stopping');
-  const closed = await withDeadline(agent.close(), limits.shutdownMs);
+  const closed = await withDeadline(agent.close(), shutdownMs);
   clearInterval(alive);
   if (closed === timedOut) {
     logger.error({}, 'the agent did not stop in time');

@@ -3,9 +3,10 @@
  * Implements `docs/contract/agent-protocol.md`: backoff of the reference agent, SUPERSEDED, `retry_after_ms`.
  */
 import { SessionCloseReason } from '../gen/svc/control/v1/session.js';
-import { backoff } from '../kernel/background.js';
 import { limits } from '../kernel/limits.js';
+import { backoff } from '../kernel/retry.js';
 import type { StreamEnd } from './control-stream.js';
+import { tuning } from './tuning.js';
 
 /**
  * @param end how the stream ended; a refused OpenSession counts as lost
@@ -13,16 +14,16 @@ import type { StreamEnd } from './control-stream.js';
  * @returns milliseconds: the backoff, 0.5 to 30 s, or longer where an encrypted close asks for it
  */
 export function reconnectDelay(end: StreamEnd, attempt: number, random: () => number): number {
-  const own = backoff(attempt, limits.agentControl.backoffMinMs, limits.agentControl.backoffMaxMs, random);
+  const own = backoff(limits.agentControl.reconnect, attempt, random);
   if (end.kind === 'lost') return own;
-  const asked = Math.min(end.close.retryAfterMs, limits.agentControl.retryAfterMaxMs);
+  const asked = Math.min(end.close.retryAfterMs, tuning.retryAfterMaxMs);
   switch (end.close.reason) {
     // Another process has this node's PSK and a newer session: coming back at once would be a fight.
     case SessionCloseReason.SUPERSEDED:
       return Math.max(own, asked, limits.agentControl.supersededWaitMs);
     // The PSK is void; a restored store may yet know it again, so this goes on, at the slowest pace.
     case SessionCloseReason.REVOKED:
-      return Math.max(own, asked, limits.agentControl.backoffMaxMs);
+      return Math.max(own, asked, limits.agentControl.reconnect.maxMs);
     default:
       return Math.max(own, asked);
   }

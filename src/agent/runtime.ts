@@ -18,6 +18,7 @@ import type { ListenerPlan, Target } from './plan.js';
 import { createSamples } from './samples.js';
 import { planTarget } from './target.js';
 import { createUpstreams } from './upstreams.js';
+import { tuning } from './tuning.js';
 
 export interface RuntimeOptions {
   /** A snapshot with a listener kind that can't be run is rejected as a whole. */
@@ -28,7 +29,7 @@ export interface RuntimeOptions {
 
 export function createRuntime(options: RuntimeOptions): Gateway {
   const { logger, clock } = options;
-  const latency = createSamples(limits.relay.latencySamples);
+  const latency = createSamples(tuning.latencySamples);
   const upstreams = createUpstreams(latency);
   const links = createLinks();
   const totals = createMeter();

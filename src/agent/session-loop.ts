@@ -6,11 +6,12 @@
 import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../gen/svc/control/v1/session.js';
 import type { AgentHello } from '../gen/svc/control/v1/session.js';
-import { backoff, sleep } from '../kernel/background.js';
+import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { backoff } from '../kernel/retry.js';
 import { createApplier } from './applier.js';
 import type { AgentConfig } from './config.js';
 import { createControlClient } from './control-client.js';
@@ -138,8 +139,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
           { status: replacement.error.status, detail: replacement.error.detail },
           'rekey refused, trying again',
         );
-        const { backoffMinMs, backoffMaxMs } = limits.agentControl;
-        await sleep(backoff(failures, backoffMinMs, backoffMaxMs, random), over.signal);
+        await sleep(backoff(limits.agentControl.reconnect, failures, random), over.signal);
       }
       return end === undefined ? { kind: 'stop' } : { kind: 'ended', end };
     } finally {

@@ -14,6 +14,7 @@ import type { OpenedSession } from './control-client.js';
 import type { ControlStream, ServiceMessage, StreamEnd } from './control-stream.js';
 import type { Gateway } from './gateway.js';
 import type { HostUsage } from './host.js';
+import { tuning } from './tuning.js';
 
 export interface SessionDependencies {
   readonly nodeId: string;
@@ -172,7 +173,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   if (last !== undefined) stream.send({ $case: 'applyReport', value: last });
   requestConfig(false);
   // Spread out, so that a fleet that comes back together does not beat together.
-  heartbeats.start(dependencies.random() * Math.min(intervals.heartbeat, limits.agentControl.firstHeartbeatWithinMs));
+  heartbeats.start(dependencies.random() * Math.min(intervals.heartbeat, tuning.firstHeartbeatWithinMs));
   metrics.start(intervals.metrics);
 
   return {

@@ -3,7 +3,7 @@
  * reset, so that neither side takes a cut for an end.
  */
 import type { Socket } from 'node:net';
-import { limits } from '../kernel/limits.js';
+import { tuning } from './tuning.js';
 
 export interface SpliceCounts {
   /** Bytes from `client` to `upstream`. */
@@ -30,7 +30,7 @@ export function splice(client: Socket, upstream: Socket, counts: SpliceCounts): 
         halfClosed = true;
         // One side has finished and the other may never do so: silence ends it.
         for (const socket of [from, to]) {
-          socket.setTimeout(limits.relay.tcpHalfClosedIdleMs, () => reset(socket));
+          socket.setTimeout(tuning.tcpHalfClosedIdleMs, () => reset(socket));
         }
       });
       from.on('error', () => {

@@ -4,13 +4,13 @@
  * Configuration and "The reference agent"; the sharing of listeners follows `docs/contract/service-specification.txt` 3.
  */
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
-import { limits } from '../kernel/limits.js';
 import { err, ok } from '../kernel/result.js';
 import type { Result } from '../kernel/result.js';
 import { applyError, checkRules } from './rule-checks.js';
 import type { CheckedRule } from './rule-checks.js';
 import { parseHostPort } from './host-port.js';
 import type { Cluster, ListenerPlan, Target, Transport } from './plan.js';
+import { tuning } from './tuning.js';
 
 export function listenerKey(transport: Transport, addr: string, port: number): string {
   return `${transport} ${addr} ${port}`;
@@ -28,8 +28,8 @@ export function planTarget(
   const errors: ConfigApplyError[] = [];
   const clusters = readClusters(snapshot, errors);
   const rules = checkRules(snapshot, clusters, errors);
-  if (rules.length > limits.relay.rules) {
-    errors.push({ resourceType: '', resourceId: '', path: '', message: `more than ${limits.relay.rules} rules` });
+  if (rules.length > tuning.rules) {
+    errors.push({ resourceType: '', resourceId: '', path: '', message: `more than ${tuning.rules} rules` });
   }
   const listeners = joinListeners(rules, errors);
   const unsupported = rules.filter(({ unsupported }) => unsupported !== undefined);

@@ -6,12 +6,12 @@ import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { sleep } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
-import { limits } from '../kernel/limits.js';
 import { createMeter } from './counters.js';
 import { dialFirst } from './dial.js';
 import type { RelayRoute } from './plan.js';
 import type { RelayDependencies, RelayListener } from './relay.js';
 import { reset, splice } from './splice.js';
+import { tuning } from './tuning.js';
 
 /** Opens the listener; rejects with the system's error when address and port can't be had. */
 export async function openTcpListener(
@@ -73,11 +73,11 @@ export async function openTcpListener(
 
   const accept = (client: Socket): void => {
     client.on('error', () => undefined);
-    if (closing.signal.aborted || sessions.size + waiting.length >= limits.relay.tcpSessionsPerListener) {
+    if (closing.signal.aborted || sessions.size + waiting.length >= tuning.tcpSessionsPerListener) {
       meter.refused();
       return reset(client);
     }
-    client.setKeepAlive(true, limits.relay.tcpKeepaliveMs);
+    client.setKeepAlive(true, tuning.tcpKeepaliveMs);
     if (current === undefined) waiting.push(client);
     else start(client, current);
   };

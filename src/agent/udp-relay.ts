@@ -9,11 +9,11 @@ import { isIPv6 } from 'node:net';
 import { lookup } from 'node:dns/promises';
 import { withDeadline, timedOut } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
-import { limits } from '../kernel/limits.js';
 import { createMeter } from './counters.js';
 import type { HostPort } from './host-port.js';
 import type { RelayRoute } from './plan.js';
 import type { RelayDependencies, RelayListener } from './relay.js';
+import { tuning } from './tuning.js';
 
 export interface UdpRelayOptions {
   /** Silence after which a session ends, milliseconds. */
@@ -35,7 +35,7 @@ export async function openUdpListener(
   options: UdpRelayOptions = {},
 ): Promise<RelayListener> {
   const { upstreams, links, clock, logger } = dependencies;
-  const idleMs = options.idleMs ?? limits.relay.udpIdleMs;
+  const idleMs = options.idleMs ?? tuning.udpIdleMs;
   const meter = createMeter(dependencies.totals);
   const sessions = new Map<string, Session>();
   let current: RelayRoute | undefined;
@@ -43,7 +43,7 @@ export async function openUdpListener(
   let bound = false;
 
   const reply = (datagram: Buffer, client: RemoteInfo): boolean => {
-    if (!bound || listening.getSendQueueSize() > limits.relay.udpSendQueueBytes) return false;
+    if (!bound || listening.getSendQueueSize() > tuning.udpSendQueueBytes) return false;
     listening.send(datagram, client.port, client.address, () => undefined);
     return true;
   };
@@ -51,7 +51,7 @@ export async function openUdpListener(
   const open = (key: string, client: RemoteInfo, route: RelayRoute): Session | undefined => {
     const picked = upstreams.pick(route);
     const [endpoint] = picked.kind === 'endpoints' ? picked.endpoints : [];
-    if (picked.kind === 'refused' || endpoint === undefined || sessions.size >= limits.relay.udpSessionsPerListener) {
+    if (picked.kind === 'refused' || endpoint === undefined || sessions.size >= tuning.udpSessionsPerListener) {
       meter.refused();
       return undefined;
     }
@@ -68,8 +68,8 @@ export async function openUdpListener(
       forward(datagram) {
         meter.received(datagram.length);
         if (socket === undefined) {
-          if (pending.length < limits.relay.udpPendingDatagrams) pending.push(datagram);
-        } else if (socket.getSendQueueSize() <= limits.relay.udpSendQueueBytes) {
+          if (pending.length < tuning.udpPendingDatagrams) pending.push(datagram);
+        } else if (socket.getSendQueueSize() <= tuning.udpSendQueueBytes) {
           link.meter.sent(datagram.length);
           socket.send(datagram, () => undefined);
         }
@@ -183,7 +183,7 @@ export async function openUdpListener(
 async function connectUdp({ host, port }: HostPort): Promise<Socket | undefined> {
   const found = await withDeadline(
     lookup(host).catch(() => undefined),
-    limits.relay.connectTimeoutMs,
+    tuning.connectTimeoutMs,
   );
   if (found === undefined || found === timedOut) return undefined;
   const socket = createSocket({ type: found.family === 6 ? 'udp6' : 'udp4' });

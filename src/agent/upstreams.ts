@@ -3,16 +3,16 @@
  * Keeps per-cluster figures for metrics. Opens nothing itself.
  */
 import type { UpstreamMetrics } from '../gen/svc/control/v1/metrics.js';
-import { limits } from '../kernel/limits.js';
 import type { HostPort } from './host-port.js';
 import type { Cluster, RelayRoute } from './plan.js';
 import { createSamples } from './samples.js';
 import type { Samples } from './samples.js';
+import { tuning } from './tuning.js';
 
 export type Pick =
   | {
       readonly kind: 'endpoints';
-      /** Not empty; at most `limits.relay.connectAttempts`. */
+      /** Not empty; at most `tuning.connectAttempts`. */
       readonly endpoints: readonly HostPort[];
       /** Tells how it went: milliseconds of the connect, or undefined for a failure of all endpoints. */
       settled(connectMs: number | undefined): void;
@@ -50,7 +50,7 @@ export function createUpstreams(latency: Samples): Upstreams {
     const inTurn = [...endpoints.slice(start), ...endpoints.slice(0, start)];
     return {
       kind: 'endpoints',
-      endpoints: inTurn.slice(0, limits.relay.connectAttempts),
+      endpoints: inTurn.slice(0, tuning.connectAttempts),
       settled(connectMs) {
         entry.healthy = connectMs !== undefined;
         if (connectMs === undefined) entry.errors += 1;
@@ -97,6 +97,6 @@ export function createUpstreams(latency: Samples): Upstreams {
 }
 
 function createEntry(cluster: Cluster): Entry {
-  const latency = createSamples(limits.relay.latencySamples);
+  const latency = createSamples(tuning.latencySamples);
   return { cluster, turn: 0, requests: 0, errors: 0, healthy: true, latency };
 }

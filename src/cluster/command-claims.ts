@@ -10,6 +10,7 @@ import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
+import { tuning } from './tuning.js';
 
 export const commandClaims: CollectionSpec = {
   name: 'command_claims',
@@ -91,7 +92,7 @@ export async function openCommandClaims({ readStore, clock, logger }: CommandCla
     for (const [nodeId, queued] of late) if (queued.every(({ expires_at }) => expires_at <= now)) late.delete(nodeId);
     const old = await claims.find({
       where: [{ field: 'expires_at', op: 'lte', value: timestamp(clock.now() - limits.agent.commandExpiryMs) }],
-      limit: limits.telemetry.batchDocuments,
+      limit: tuning.claimDocuments,
     });
     if (old.items.length > 0) await claims.remove(old.items.map(({ id }) => id));
   }
@@ -107,7 +108,7 @@ export async function openCommandClaims({ readStore, clock, logger }: CommandCla
       const room = limits.agent.commandsPerHeartbeat - before.length;
       if (open.length === 0 || room <= 0 || underWay.has(nodeId)) return before.map(({ command }) => command);
       const claiming = claimAll(nodeId, open.slice(0, room));
-      const claimed = await withDeadline(claiming, limits.telemetry.claimWaitMs);
+      const claimed = await withDeadline(claiming, tuning.claimWaitMs);
       if (claimed === timedOut) {
         void claiming.then((mine) => {
           if (mine.length > 0) late.set(nodeId, [...(late.get(nodeId) ?? []), ...mine]);

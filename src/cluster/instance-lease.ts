@@ -8,9 +8,9 @@ import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Json } from '../kernel/json.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
+import { tuning } from './tuning.js';
 
 export const instanceKind = 'instances';
 
@@ -50,7 +50,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   const claim = (): LeaseClaim => ({
     name: instanceId,
     holder: instanceId,
-    ttlMs: limits.telemetry.instanceLeaseMs,
+    ttlMs: tuning.instanceLeaseMs,
     data: { position: deps.position(), cut: deps.cut(), compiler_version: deps.compilerVersion, started_at: startedAt },
   });
   // The id is this process's alone, so taking is always right, also after the lease was purged.
@@ -59,10 +59,10 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'the lease of this instance was not renewed');
   const loop = startLoop(
-    limits.telemetry.instanceLeaseRenewMs,
+    tuning.instanceLeaseRenewMs,
     async () => {
       await take();
-      await leases.purge(instanceKind, limits.telemetry.presencePurgeAfterMs);
+      await leases.purge(instanceKind, tuning.instancePurgeAfterMs);
     },
     complain,
   );

@@ -9,6 +9,7 @@ import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LiveInstance } from './instance-lease.js';
+import { tuning } from './tuning.js';
 
 export interface SessionCutsDeps {
   readonly instanceId: string;
@@ -77,7 +78,7 @@ export function createSessionCuts(deps: SessionCutsDeps): SessionCuts {
           logger.warn({ error: errorText(error) }, 'the other instances can not be asked');
         }
         if (clock.monotonic() >= until) return false;
-        await sleep(limits.telemetry.cutsPollMs);
+        await sleep(tuning.cutsPollMs);
       }
     },
   };

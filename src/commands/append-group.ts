@@ -3,13 +3,14 @@
  * for first, then the very same append is tried again: whichever try arrives is written, the others are answered as it
  * was. Not deciding and not folding: the gateway does both. Implements `docs/contract/domain.md#commands-and-events`.
  */
-import { backoff, sleep } from '../kernel/background.js';
+import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText, unreachable } from '../kernel/errors.js';
 import type { ProposedEvent } from '../kernel/event.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { backoff } from '../kernel/retry.js';
 import type { EventStore } from '../storage/event-store.js';
+import { tuning } from './tuning.js';
 
 export type GroupOutcome =
   /** The events stand right behind the expected revision; `position` is not below that of the last one. */
@@ -65,10 +66,10 @@ export async function appendGroup(
     const found = await lookFor(options, stream, expected, events);
     if (found.kind !== 'nothing') return found;
     const waited = clock.monotonic() - started;
-    if (signal.aborted || tries >= limits.events.gatewayAttempts || waited >= limits.events.outcomeWaitMs) {
+    if (signal.aborted || tries >= tuning.gatewayAttempts || waited >= tuning.outcomeWaitMs) {
       return { kind: 'unknown' };
     }
-    await sleep(backoff(tries, 20, 2_000), signal);
+    await sleep(backoff(tuning.outcomeRetry, tries), signal);
   }
 }
 

@@ -7,19 +7,21 @@
  */
 import type { AgentEvent, SigninEvent } from '../domain/agents/facts.js';
 import { schemaVersions } from '../domain/log/upcast.js';
-import { backoff, sleep } from '../kernel/background.js';
+import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import type { Actor, ProposedEvent } from '../kernel/event.js';
-import { agentShards, agentsStream, streams } from '../kernel/event.js';
+import { agentShards, agentsStream, streams, eventBytesMax } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { backoff } from '../kernel/retry.js';
 import { eventBytes } from '../storage/event-json.js';
 import type { EventStore, Retention } from '../storage/event-store.js';
 import type { FactRecorder } from './port.js';
+import { tuning } from './tuning.js';
 
 export interface FactRecorderOptions {
   readonly eventStore: EventStore;
@@ -68,15 +70,11 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
   });
   return {
     async agent(nodeId, event: AgentEvent, requestId) {
-      const batch = batchOf(
-        agentsStream(nodeId),
-        limits.events.agentFactsBatchMs,
-        limits.events.agentFactsQueue / agentShards,
-      );
+      const batch = batchOf(agentsStream(nodeId), tuning.agentFactsBatchMs, tuning.agentFactsQueue / agentShards);
       await batch.add(propose(event, { type: 'agent', id: nodeId, name: nodeId }, requestId));
     },
     signin(event: SigninEvent, actor, requestId) {
-      const batch = batchOf(streams.signins, limits.events.signinsBatchMs, limits.events.signinsQueue);
+      const batch = batchOf(streams.signins, tuning.signinsBatchMs, tuning.signinsQueue);
       batch.add(propose(event, actor, requestId)).catch((error: unknown) => {
         logger.error({ error: errorText(error), type: event.type }, 'a sign-in could not be recorded');
       });
@@ -134,7 +132,7 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
         logger.warn({ stream, outcome: outcome.kind, waiting: queue.length }, 'facts could not be appended yet');
       }
       if (stop.signal.aborted) return rejectAll('the service shut down before the event store took the fact');
-      await sleep(backoff(tries, 50, 5_000), stop.signal);
+      await sleep(backoff(tuning.factRetry, tries), stop.signal);
     }
   }
 
@@ -161,7 +159,7 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
         return Promise.reject(new ServiceError('unavailable', `too many facts wait for the stream ${stream}`));
       }
       const bytes = eventBytes(event);
-      if (bytes > limits.events.eventBytes) {
+      if (bytes > eventBytesMax) {
         return Promise.reject(
           new ServiceError('payload_too_large', `a fact of ${bytes} bytes is too large to be recorded`),
         );

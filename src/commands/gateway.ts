@@ -23,6 +23,7 @@ import { appendGroup } from './append-group.js';
 import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
 import type { Proposal } from './proposal.js';
 import { asRecorded, propose } from './proposal.js';
+import { tuning } from './tuning.js';
 
 export interface GatewayOptions {
   readonly eventStore: EventStore;
@@ -176,7 +177,7 @@ export async function createGateway<State extends DecidingState, Command>(
     };
     const movedOn = async (): Promise<'settled' | 'again'> => {
       state.journal.rollback(0);
-      if (attempt >= limits.events.gatewayAttempts) {
+      if (attempt >= tuning.gatewayAttempts) {
         return failAll('the log moved on at every try; nothing was written');
       }
       await catchUp();
@@ -260,7 +261,7 @@ export async function createGateway<State extends DecidingState, Command>(
             : 'the event store does not answer; nothing was written',
         );
         resolve({ kind: 'refused', error });
-      }, limits.events.commandAnswerMs);
+      }, tuning.commandAnswerMs);
       enqueue(waiting);
     });
   }
@@ -278,7 +279,7 @@ export async function createGateway<State extends DecidingState, Command>(
       if (stop.signal.aborted || readOnly !== undefined) {
         throw new ServiceError('unavailable', readOnly ?? 'the service is shutting down');
       }
-      if (queue.length >= limits.events.gatewayQueue) {
+      if (queue.length >= tuning.gatewayQueue) {
         throw new ServiceError('unavailable', 'too many commands are waiting; nothing was written');
       }
       const verdict = await verdictOn({ command, context, select });

@@ -6,9 +6,9 @@ import { ServiceError } from '../kernel/errors.js';
 import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
-import { limits } from '../kernel/limits.js';
 import { serialise, wholeEventBytes } from '../storage/event-json.js';
 import type { CommandContext } from './port.js';
+import { eventBytesMax } from '../kernel/event.js';
 
 export interface Proposal {
   readonly commandId: string;
@@ -36,10 +36,10 @@ export function propose(decided: Decided, context: CommandContext, clock: Clock,
     const event = { id: ids.next(), type, data: data as JsonObject, metadata };
     serialise(event);
     const size = wholeEventBytes(event);
-    if (size > limits.events.eventBytes) {
+    if (size > eventBytesMax) {
       throw new ServiceError(
         'payload_too_large',
-        `the change would be an event of ${size} bytes, more than the ${limits.events.eventBytes} that one may have`,
+        `the change would be an event of ${size} bytes, more than the ${eventBytesMax} that one may have`,
       );
     }
     bytes += size;

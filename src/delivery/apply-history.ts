@@ -5,11 +5,11 @@
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import { limits } from '../kernel/limits.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { RecordedApplyReports, ApplyHistory } from './target.js';
 import { applyHistoryOf } from './target.js';
+import { tuning } from './tuning.js';
 
 /** One node's standing, shared by its sessions. */
 export interface ApplyHistoryRecord {
@@ -43,13 +43,11 @@ interface Active {
 
 export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   const active = new Map<string, Active>();
-  const rested = createBoundedMap<string, Pick<ApplyHistoryRecord, 'history' | 'recorded'>>(
-    limits.delivery.rememberedNodes,
-  );
+  const rested = createBoundedMap<string, Pick<ApplyHistoryRecord, 'history' | 'recorded'>>(tuning.rememberedNodes);
 
   const read = async (nodeId: string): Promise<ApplyHistoryRecord> => {
     const reading = Promise.all([deps.nodeFacts(nodeId), deps.lastGood.stamp(nodeId)]);
-    const answer = await withDeadline(reading, limits.delivery.requestWaitMs);
+    const answer = await withDeadline(reading, tuning.requestWaitMs);
     if (answer === timedOut) throw new ServiceError('unavailable', 'the read store does not answer');
     const [facts, lastGood] = answer;
     const remembered = rested.get(nodeId);

@@ -28,6 +28,7 @@ import { isMismatch, mismatchText } from './compiler-mismatch.js';
 import { loadFleet, saveFleet } from './fold-checkpoint.js';
 import type { DeliveryState } from './port.js';
 import { createWaiters } from './waiters.js';
+import { tuning } from './tuning.js';
 
 export interface Revoked {
   readonly nodeId: string;
@@ -145,7 +146,7 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
       grace = undefined;
       cutOff = !heard;
       settle();
-    }, deps.dropGraceMs ?? limits.delivery.dropGraceMs);
+    }, deps.dropGraceMs ?? tuning.dropGraceMs);
     grace.unref();
   };
 
@@ -266,7 +267,7 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
         }
         logger.error({ error: errorText(error) }, 'the committed fold failed; the log is replayed from its start');
         settle();
-        await sleep(limits.delivery.replayRetryMs, stop.signal);
+        await sleep(tuning.replayRetryMs, stop.signal);
         fleet = emptyFleet();
         checkpointed = -1;
       }

@@ -10,7 +10,6 @@ import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { generationOf } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
-import { limits } from '../kernel/limits.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
@@ -33,6 +32,7 @@ import { snapshotToJson } from './snapshot-json.js';
 import { createApplyHistories } from './apply-history.js';
 import type { RecordedApplyReports } from './target.js';
 import { createApplyReports } from './apply-reports.js';
+import { tuning } from './tuning.js';
 
 export interface DeliveryDeps {
   readonly eventStore: EventStore;
@@ -103,7 +103,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     ...(deps.dropGraceMs === undefined ? {} : { dropGraceMs: deps.dropGraceMs }),
   });
   const generation = (nodeId: string): number | undefined => generationOf(fold.fleet(), nodeId);
-  const cache = createSnapshotCache(limits.delivery.cacheBytes, limits.delivery.rememberedNodes);
+  const cache = createSnapshotCache(tuning.cacheBytes, tuning.rememberedNodes);
   const newest = createNewestSnapshots({
     fleet: fold.fleet,
     cache,
@@ -127,7 +127,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     clock,
     raiseGeneration: deps.raiseGeneration,
     recordFact: deps.recordFact,
-    passed: (nodeId, reported) => fold.until(() => (generation(nodeId) ?? 0) > reported, limits.delivery.requestWaitMs),
+    passed: (nodeId, reported) => fold.until(() => (generation(nodeId) ?? 0) > reported, tuning.requestWaitMs),
     onError: (nodeId, error) =>
       logger.warn({ node_id: nodeId, error: errorText(error) }, 'a generation was not raised'),
   });
@@ -140,8 +140,8 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     logger,
     generation,
     // Cut off from the log, the newest that is known is the newest there is: better than to end a session that stands.
-    upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', limits.delivery.requestWaitMs),
-    drainRetryMs: () => Math.round(limits.delivery.drainRetryMs * (0.5 + random())),
+    upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', tuning.requestWaitMs),
+    drainRetryMs: () => Math.round(tuning.drainRetryMs * (0.5 + random())),
   });
   const sessions = createSessionRegistry();
   const nodeSessions = createNodeSessions({

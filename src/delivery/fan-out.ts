@@ -5,8 +5,9 @@
  * node. Implements `docs/contract/agent-protocol.md` ("Large fan-outs are sent in slices") and `docs/contract/domain.md` ("Nothing is pushed while
  * an instance catches up").
  */
-import { backoff, yieldToEventLoop } from '../kernel/background.js';
-import { limits } from '../kernel/limits.js';
+import { yieldToEventLoop } from '../kernel/background.js';
+import { backoff, storeRetry } from '../kernel/retry.js';
+import { tuning } from './tuning.js';
 
 export interface FanOutDeps {
   /** False while nothing may be pushed: what is changed waits. */
@@ -48,7 +49,7 @@ export function createFanOut(deps: FanOutDeps): FanOut {
         failed.clear();
         touch(again);
       },
-      backoff(failures, limits.projections.retryMinMs, limits.projections.retryMaxMs),
+      backoff(storeRetry, failures),
     );
     retry.unref();
   };
@@ -57,7 +58,7 @@ export function createFanOut(deps: FanOutDeps): FanOut {
     let nodes = 0;
     let bytes = 0;
     for (const nodeId of changed) {
-      if (nodes >= limits.delivery.sliceNodes || bytes >= limits.delivery.sliceBytes) return;
+      if (nodes >= tuning.sliceNodes || bytes >= tuning.sliceBytes) return;
       if (!deps.mayPush() || stop.signal.aborted) return;
       changed.delete(nodeId);
       nodes += 1;

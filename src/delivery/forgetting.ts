@@ -4,7 +4,7 @@
  * Implements `docs/contract/domain.md` ("Deleting a data key shreds the secret") for kept snapshots.
  */
 import { sleep } from '../kernel/background.js';
-import { limits } from '../kernel/limits.js';
+import { storeRetry } from '../kernel/retry.js';
 
 export interface ForgettingDeps {
   mayForget(): boolean;
@@ -33,7 +33,7 @@ export function createForgetting(deps: ForgettingDeps): Forgetting {
         waiting.delete(nodeId);
       } catch (error) {
         deps.onError(nodeId, error);
-        await sleep(limits.projections.retryMaxMs, stop.signal);
+        await sleep(storeRetry.maxMs, stop.signal);
       }
     }
   };

@@ -7,6 +7,7 @@ import type { AgentEvent } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';
+import { tuning } from './tuning.js';
 
 export type RaiseOutcome =
   | { readonly kind: 'raised' }
@@ -34,8 +35,8 @@ export interface GenerationRaisesDeps {
 
 export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRaises {
   const { clock } = deps;
-  const raisedAt = createBoundedMap<string, number>(limits.delivery.rememberedNodes);
-  const conflictAt = createBoundedMap<string, number>(limits.delivery.rememberedNodes);
+  const raisedAt = createBoundedMap<string, number>(tuning.rememberedNodes);
+  const conflictAt = createBoundedMap<string, number>(tuning.rememberedNodes);
 
   const remainingMs = (last: number | undefined, everyMs: number): number =>
     last === undefined ? 0 : Math.min(everyMs, Math.max(0, last + everyMs - clock.now()));
@@ -61,7 +62,7 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       if (remainingMs(time, limits.fleet.generationRaiseEveryMs) > 0) raisedAt.set(nodeId, time);
     },
     conflict(nodeId, reported) {
-      if (remainingMs(conflictAt.get(nodeId), limits.delivery.versionConflictEveryMs) > 0) return;
+      if (remainingMs(conflictAt.get(nodeId), tuning.versionConflictEveryMs) > 0) return;
       conflictAt.set(nodeId, clock.now());
       const event: AgentEvent = {
         type: 'AgentVersionConflict',

@@ -5,7 +5,6 @@
  */
 import { streams } from '../kernel/event.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { errorText } from '../kernel/errors.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';
@@ -16,6 +15,9 @@ import type { Collection, CollectionSpec, ReadStore } from '../storage/read-stor
 import { stampOf } from './cache.js';
 import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';
+import { tuning } from './tuning.js';
+import { shutdownMs } from '../kernel/closers.js';
+import { storeRetry } from '../kernel/retry.js';
 
 export const lastGoodSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1, indexes: [] };
 
@@ -48,7 +50,7 @@ export interface LastGoodSnapshotsDeps {
 export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promise<LastGoodSnapshots> {
   const { keyring, logger } = deps;
   const collection: Collection<LastGoodFields> = await deps.readStore.collection<LastGoodFields>(lastGoodSnapshots);
-  const keyIds = createBoundedMap<string, string>(limits.delivery.rememberedNodes);
+  const keyIds = createBoundedMap<string, string>(tuning.rememberedNodes);
 
   /** The generation is part of the context, so an older snapshot can't be put in the place of a newer one. */
   const context = (nodeId: string, generation: number): SealContext => ({
@@ -81,20 +83,19 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
   };
 
   const batch = createKeyedBatch<SnapshotPush>({
-    everyMs: limits.delivery.keptBatchMs,
-    batchEntries: limits.delivery.keptBatchEntries,
-    batchWeight: limits.delivery.keptBatchBytes,
-    maxEntries: limits.delivery.rememberedNodes,
-    maxWeight: limits.delivery.keptWaitingBytes,
+    everyMs: tuning.lastGoodBatchMs,
+    batchEntries: tuning.lastGoodBatchEntries,
+    batchWeight: tuning.lastGoodBatchBytes,
+    maxEntries: tuning.rememberedNodes,
+    maxWeight: tuning.lastGoodWaitingBytes,
     weigh: (push) => push.payload.length,
     write: async (entries) => {
       await collection.set(await Promise.all(entries.map(([nodeId, push]) => sealed(nodeId, push))));
     },
     onError: (error) => logger.warn({ error: errorText(error) }, 'applied snapshots could not be kept yet'),
     onDropped: (nodeId) => logger.warn({ node_id: nodeId }, 'no room to keep the applied snapshot of the node'),
-    retryMinMs: limits.projections.retryMinMs,
-    retryMaxMs: limits.projections.retryMaxMs,
-    closeWithinMs: limits.shutdownMs,
+    retry: storeRetry,
+    closeWithinMs: shutdownMs,
   });
 
   return {

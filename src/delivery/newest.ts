@@ -9,7 +9,6 @@ import { compilerVersion } from '../domain/compile/version.js';
 import { generationOf } from '../domain/fleet/fleet.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';
 import type { SnapshotCache } from './cache.js';
@@ -19,6 +18,7 @@ import type { SnapshotPush } from './port.js';
 import type { SecretOpener } from './secrets.js';
 import { openSecrets } from './secrets.js';
 import type { Stamp } from './target.js';
+import { tuning } from './tuning.js';
 
 export type Newest<T> =
   | { readonly kind: 'made'; readonly stamp: Stamp; readonly value: T }
@@ -48,7 +48,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   const compile = deps.compile ?? compileNode;
   const ownVersion = deps.compilerVersion ?? compilerVersion;
   /** The generation of each node last complained of: said once, not at every request. */
-  const complained = createBoundedMap<string, number>(limits.delivery.rememberedNodes);
+  const complained = createBoundedMap<string, number>(tuning.rememberedNodes);
 
   const make = async (nodeId: string, generation: number): Promise<SnapshotPush> => {
     // Nothing is awaited before the compiler has read the fleet: it sees one state of it.

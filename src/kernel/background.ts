@@ -28,12 +28,6 @@ export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<
   }
 }
 
-/** Full-jitter exponential backoff: between half and the whole of `min * 2^attempt`, at most `max` milliseconds. */
-export function backoff(attempt: number, min: number, max: number, random: () => number = Math.random): number {
-  const ceiling = Math.min(max, min * 2 ** Math.min(attempt, 30));
-  return ceiling / 2 + (ceiling / 2) * random();
-}
-
 /** Gives every other waiting callback of the event loop a turn. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

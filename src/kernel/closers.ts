@@ -2,6 +2,9 @@
 import { errorText } from './errors.js';
 import type { Logger } from './logger.js';
 
+/** How long one part of a process may take to close in order. */
+export const shutdownMs = 10_000;
+
 export interface Closers {
   /** `name` is for the log, should `close` fail. */
   add(name: string, close: () => unknown): void;

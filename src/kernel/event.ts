@@ -48,6 +48,9 @@ export interface IdempotencyMark {
   readonly body_hash: string;
 }
 
+/** JSON bytes of one event, data and metadata together. */
+export const eventBytesMax = 256 * 1024;
+
 /** An event before it has a place in the log. */
 export interface ProposedEvent {
   /** UUID; appending the same id at the same revision again is answered as the first time. */

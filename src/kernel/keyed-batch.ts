@@ -3,7 +3,9 @@
  * while the store is away. What telemetry and kept snapshots go through; not a queue, for an older value of a key is
  * replaced, and nobody who puts one ever waits. Implements `docs/contract/agent-protocol.md`, "go to the read store in batches".
  */
-import { backoff, timedOut, withDeadline } from './background.js';
+import { timedOut, withDeadline } from './background.js';
+import { backoff } from './retry.js';
+import type { RetryPolicy } from './retry.js';
 
 export interface KeyedBatchOptions<V> {
   /** Milliseconds that a value may wait for others. */
@@ -20,8 +22,7 @@ export interface KeyedBatchOptions<V> {
   onError(error: unknown): void;
   /** There was no room for it. */
   onDropped?(key: string): void;
-  readonly retryMinMs: number;
-  readonly retryMaxMs: number;
+  readonly retry: RetryPolicy;
   /** How long `close` tries before it gives up. */
   readonly closeWithinMs: number;
 }
@@ -58,7 +59,7 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
 
   const schedule = (): void => {
     if (closed || timer !== undefined || waiting.size === 0) return;
-    const ms = failures === 0 ? options.everyMs : backoff(failures, options.retryMinMs, options.retryMaxMs);
+    const ms = failures === 0 ? options.everyMs : backoff(options.retry, failures);
     timer = setTimeout(() => {
       timer = undefined;
       drain().catch((error: unknown) => {

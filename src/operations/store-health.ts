@@ -1,10 +1,13 @@
 /** Whether the two stores answer, asked every second in the background. Judges nothing else: readiness is the app's. */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
+
+const pingEveryMs = 1_000;
+/** A store that takes longer counts as out of reach. */
+const pingTimeoutMs = 5_000;
 
 export interface StoreHealth {
   /** Sentences without the cause, which is in the log; empty while both answer. */
@@ -25,8 +28,8 @@ export async function watchStores(
   async function ask(name: string, store: Pinged): Promise<void> {
     let problem: string | undefined;
     try {
-      const answer = await withDeadline(store.ping(), limits.telemetry.pingTimeoutMs);
-      if (answer === timedOut) problem = `no answer within ${limits.telemetry.pingTimeoutMs} ms`;
+      const answer = await withDeadline(store.ping(), pingTimeoutMs);
+      if (answer === timedOut) problem = `no answer within ${pingTimeoutMs} ms`;
     } catch (error) {
       problem = errorText(error instanceof ServiceError && error.cause !== undefined ? error.cause : error);
     }
@@ -45,7 +48,7 @@ export async function watchStores(
     await Promise.all(Object.entries(stores).map(([name, store]) => ask(name, store)));
   };
   await askAll();
-  const loop = startLoop(limits.telemetry.pingEveryMs, askAll, (error) =>
+  const loop = startLoop(pingEveryMs, askAll, (error) =>
     logger.error({ error: errorText(error) }, 'asking the stores failed'),
   );
   return { problems: () => [...away.keys()].map((name) => `the ${name} is out of reach`), close: () => loop.close() };

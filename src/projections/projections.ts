@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto';
 import type { AgentEvent } from '../domain/agents/facts.js';
 import { sleep, startLoop, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
-import { limits } from '../kernel/limits.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
@@ -25,6 +24,7 @@ import type { Projections, ProjectionStatus } from './port.js';
 import type { ReadModel } from './read-model.js';
 import { groupVersion, readModels } from './read-models.js';
 import { upstreamQueries } from './models/upstreams.js';
+import { tuning } from './tuning.js';
 
 export interface ProjectionsOptions {
   readonly eventStore: EventStore;
@@ -78,13 +78,13 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   /** So that a rebuild does not drop what is still read here. */
   async function tellWhatIsRead(): Promise<void> {
     const numbers = [current, next, ...retiring.keys()].flatMap((group) => group?.number() ?? []);
-    await tellReading(readStore, reader, release, [...new Set(numbers)], limits.projections.layoutLeaseMs);
+    await tellReading(readStore, reader, release, [...new Set(numbers)], tuning.layoutLeaseMs);
   }
 
   /** The old one goes on for a while, for those who wait on it. */
   function retire(group: Group): void {
     const ending = (async () => {
-      await sleep(limits.projections.layoutLingerMs, stop.signal);
+      await sleep(tuning.layoutLingerMs, stop.signal);
       await group.close();
       retiring.delete(group);
     })();
@@ -113,12 +113,12 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   const complain = (error: unknown): void =>
     logger.warn({ error: shortError(error) }, 'where the read models are could not be asked');
   // Before it is looked where they are: a rebuild then waits for what is found.
-  await withDeadline(tellWhatIsRead().catch(complain), limits.projections.probeTimeoutMs);
+  await withDeadline(tellWhatIsRead().catch(complain), tuning.probeTimeoutMs);
   const first = await start();
   current = first;
   const shown = (): Group => current ?? first;
-  await withDeadline(tellWhatIsRead().catch(complain), limits.projections.probeTimeoutMs);
-  const loop = startLoop(options.layoutPollMs ?? limits.projections.layoutPollMs, look, complain);
+  await withDeadline(tellWhatIsRead().catch(complain), tuning.probeTimeoutMs);
+  const loop = startLoop(options.layoutPollMs ?? tuning.layoutPollMs, look, complain);
 
   return {
     nodes: nodeQueries(() => shown().queries().nodes),
@@ -140,7 +140,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
       // Its last turn may have opened one, or put one in the place of another, meanwhile.
       if (!groups.includes(next)) await next?.close();
       await Promise.all(retiring.values());
-      await withDeadline(stopReading(readStore, reader).catch(complain), limits.projections.probeTimeoutMs);
+      await withDeadline(stopReading(readStore, reader).catch(complain), tuning.probeTimeoutMs);
     },
   };
 }

@@ -3,13 +3,15 @@
  * shreds them. Not a store: wrapped keys go through the `DataKeyStore` port.
  * Implements `docs/contract/domain.md`, "Secrets in events"; deleting a data key shreds what was sealed with it.
  */
-import { limits } from '../kernel/limits.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';
 import { newDataKey, newKeyId, unwrapDataKey, wrapDataKey } from './data-keys.js';
 import type { DataKeyStore } from './data-keys.js';
 import type { MasterKey } from './master-key.js';
 import { isSealedValue, keyIdOfBytes, openBytesWith, openWith, sealBytesWith, sealWith } from './sealing.js';
 import type { OpenResult, SealContext, SealedValue } from './sealing.js';
+
+/** Unwrapped data keys held in memory. */
+const cachedKeys = 65_536;
 
 export type SyncOpenResult = OpenResult | { readonly kind: 'not_cached' };
 
@@ -54,7 +56,7 @@ const malformed: OpenResult = { kind: 'refused', reason: 'malformed' };
 
 export function createKeyring(options: KeyringOptions): Keyring {
   const { masterKey, store } = options;
-  const cache = createBoundedMap<string, DataKey>(options.maxCachedKeys ?? limits.security.dataKeys);
+  const cache = createBoundedMap<string, DataKey>(options.maxCachedKeys ?? cachedKeys);
   // A lookup that began before a shred must not put the key back afterwards.
   let drops = 0;
 

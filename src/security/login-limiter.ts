@@ -14,6 +14,16 @@ import { addressKey } from '../kernel/address-key.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';
 import type { BoundedMap } from '../kernel/bounded-map.js';
 
+/** Addresses, and pairs of address and name, whose failures are remembered. */
+const entriesMax = 100_000;
+/** Sign-ins that wait because those in flight could use the budget up, and how long; more are refused. */
+const waitingMax = 256;
+const waitMsDefault = 5_000;
+/** Failures of one name, from all addresses, after which its sign-ins are slowed, and by how much. */
+const slowNameAfter = 5;
+const slowNameStepMs = 100;
+const slowNameMaxMs = 2_000;
+
 export type LoginOutcome = 'failed' | 'succeeded' | 'abandoned';
 
 export type LoginAdmission =
@@ -55,7 +65,7 @@ const longestPlainName = 64;
 
 export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
   const { clock } = options;
-  const maxEntries = options.maxEntries ?? limits.logins.entries;
+  const maxEntries = options.maxEntries ?? entriesMax;
   const pairs = createBoundedMap<string, Budget>(maxEntries);
   const addresses = createBoundedMap<string, Budget>(maxEntries);
   const names = createBoundedMap<string, number[]>(maxEntries);
@@ -108,7 +118,7 @@ export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
       const name = nameKey(rawName);
       const result = attempt(source, name);
       if (result !== undefined) return result;
-      if (waiters.size >= limits.logins.waiting) return refusal(1000);
+      if (waiters.size >= waitingMax) return refusal(1000);
       return new Promise<LoginAdmission>((resolve) => {
         const waiter: Waiter = {
           attempt: () => attempt(source, name),
@@ -118,7 +128,7 @@ export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
             resolve(admission);
           },
         };
-        const timer = setTimeout(() => waiter.done(refusal(1000)), options.waitMs ?? limits.logins.waitMs);
+        const timer = setTimeout(() => waiter.done(refusal(1000)), options.waitMs ?? waitMsDefault);
         waiters.add(waiter);
       });
     },
@@ -148,9 +158,9 @@ function untilAllowed(budget: Budget, limit: number, now: number): number {
 
 /** Doubles with each failure past what one address alone can cause. */
 function delayOf(failures: readonly number[] | undefined, now: number): number {
-  const extra = recent(failures ?? [], now).length - limits.logins.slowNameAfter;
+  const extra = recent(failures ?? [], now).length - slowNameAfter;
   if (extra <= 0) return 0;
-  return Math.min(limits.logins.slowNameMaxMs, limits.logins.slowNameStepMs * 2 ** (extra - 1));
+  return Math.min(slowNameMaxMs, slowNameStepMs * 2 ** (extra - 1));
 }
 
 function refusal(waitMs: number): LoginAdmission {

@@ -8,6 +8,10 @@ import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { limits } from '../kernel/limits.js';
 import { createGate } from '../kernel/gate.js';
 
+/** Hashes that wait for one in flight to end, and how long; more are refused. */
+const hashQueue = 64;
+const hashWaitMs = 5_000;
+
 export type HashResult = { readonly kind: 'hashed'; readonly phc: string } | { readonly kind: 'busy' };
 
 export interface PasswordHasher {
@@ -33,8 +37,8 @@ const argon2id = 2;
 export function createPasswordHasher(options: PasswordHasherOptions = {}): PasswordHasher {
   const gate = createGate({
     places: options.inFlight ?? limits.logins.hashesInFlight,
-    waiting: options.queue ?? limits.logins.hashQueue,
-    waitMs: options.waitMs ?? limits.logins.hashWaitMs,
+    waiting: options.queue ?? hashQueue,
+    waitMs: options.waitMs ?? hashWaitMs,
   });
   const nobody = unmatchablePhc();
 

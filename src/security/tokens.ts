@@ -6,9 +6,13 @@
 import { createHash } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';
 import type { Clock } from '../kernel/clock.js';
-import { limits } from '../kernel/limits.js';
 import { createBoundedMap } from '../kernel/bounded-map.js';
 import { tokenKeysFrom } from './service-identity.js';
+
+/** Verified tokens held in memory. */
+const cachedTokens = 10_000;
+/** Far above a token of this service, which has a few hundred characters. */
+const tokenChars = 4096;
 
 export interface TokenSubject {
   /** User id. */
@@ -71,7 +75,7 @@ export function createTokens(options: TokensOptions): Tokens {
     checkTyp: 'JWT',
     ignoreExpiration: true,
   });
-  const cache = createBoundedMap<string, TokenClaims>(options.maxCachedTokens ?? limits.security.tokens);
+  const cache = createBoundedMap<string, TokenClaims>(options.maxCachedTokens ?? cachedTokens);
   const nowSeconds = (): number => Math.floor(clock.now() / 1000);
 
   const claimsOf = (token: string): TokenClaims | undefined => {
@@ -96,7 +100,7 @@ export function createTokens(options: TokensOptions): Tokens {
       return { token: sign({ ...claims }), expiresIn: ttlSeconds };
     },
     verify(token) {
-      if (token.length === 0 || token.length > limits.security.tokenChars) return refused;
+      if (token.length === 0 || token.length > tokenChars) return refused;
       // The hash as key keeps tokens themselves out of long-lived memory.
       const cacheKey = createHash('sha256').update(token).digest('base64');
       let claims = cache.get(cacheKey);

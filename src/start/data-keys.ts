@@ -2,13 +2,13 @@
  * Wrapped data keys in the read store: they must be deletable, which the log is not, so that deleting one shreds its
  * secret. No projection writes them and no rebuild touches them. Implements `docs/contract/domain.md`, "Deleting a data key".
  */
-import { limits } from '../kernel/limits.js';
 import type { DataKeyStore, WrappedKey } from '../security/data-keys.js';
 import { answeredWithin } from '../storage/answer-unavailable.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
 const pageSize = 500;
-const { dataKeyMs } = limits.events;
+/** A data key is unavailable when the read store takes longer than this to take or to give it. */
+const dataKeyMs = 8_000;
 
 export const dataKeyCollection: CollectionSpec = { name: 'data_keys', version: 1, indexes: [] };
 

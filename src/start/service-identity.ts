@@ -6,18 +6,20 @@
 import { randomUUID } from 'node:crypto';
 import type { ServiceEvent } from '../domain/service/identity.js';
 import { readEvent } from '../domain/log/upcast.js';
-import { backoff, sleep } from '../kernel/background.js';
+import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import { limits } from '../kernel/limits.js';
+import { backoff } from '../kernel/retry.js';
+import type { RetryPolicy } from '../kernel/retry.js';
 import type { Keyring } from '../security/keyring.js';
 import type { SealContext, SealedValue } from '../security/sealing.js';
 import { generateServiceIdentity, generateTokenSeed, tokenKeysFrom } from '../security/service-identity.js';
 import type { EventStore } from '../storage/event-store.js';
 import { propose } from '../commands/proposal.js';
 import { systemContext } from '../commands/system.js';
+import { tuning } from '../commands/tuning.js';
 
 export interface ServiceIdentity {
   readonly installationId: string;
@@ -35,6 +37,9 @@ export interface ServiceIdentityOptions {
   readonly ids: Ids;
 }
 
+/** Instances that start at the same time may all try to write the first identity. */
+const conflictRetry: RetryPolicy = { firstMs: 50, maxMs: 2_000 };
+
 /** Raised at start when the stored secrets can't be opened with the given master key. */
 export class WrongMasterKeyError extends Error {}
 
@@ -47,11 +52,11 @@ const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('ba
 
 /** The identity of this installation, made if there is none. @throws WrongMasterKeyError, ServiceError `unavailable` */
 export async function ensureServiceIdentity(options: ServiceIdentityOptions): Promise<ServiceIdentity> {
-  for (let tries = 0; tries < limits.events.gatewayAttempts; tries += 1) {
+  for (let tries = 0; tries < tuning.gatewayAttempts; tries += 1) {
     const stored = await readIdentity(options);
     if (stored !== undefined) return stored;
     await appendIdentity(options);
-    if (tries > 0) await sleep(backoff(tries, 50, 2_000));
+    if (tries > 0) await sleep(backoff(conflictRetry, tries));
   }
   throw new ServiceError('unavailable', 'the event store did not take the identity of the service');
 }

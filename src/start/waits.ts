@@ -2,11 +2,14 @@
 import type { Delivery } from '../delivery/port.js';
 import { sleep } from '../kernel/background.js';
 import { streams } from '../kernel/event.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import { lastRevision } from '../storage/event-store.js';
+
+/** How often the log says that the start still waits. */
+const progressEveryMs = 5_000;
+const pollMs = 20;
 
 /** Waits until delivery has folded what was in the log. */
 export async function waitForLog(
@@ -16,7 +19,7 @@ export async function waitForLog(
 ): Promise<void> {
   const began = performance.now();
   const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
-  while (delivery.state().kind !== 'unknown_event' && !(await delivery.waitFor(head, limits.startProgressMs))) {
+  while (delivery.state().kind !== 'unknown_event' && !(await delivery.waitFor(head, progressEveryMs))) {
     logger.info({ head }, 'reading the event log');
   }
   logger.info({ ms: Math.round(performance.now() - began), head }, 'the event log is read');
@@ -29,8 +32,8 @@ export async function waitForLog(
 export async function waitForProjections(projections: Projections, logger: Logger): Promise<void> {
   const settled = (): boolean => projections.status().caughtUp || projections.status().unknownEvent !== null;
   for (let told = performance.now(); !settled();) {
-    await sleep(limits.startPollMs);
-    if (performance.now() - told < limits.startProgressMs) continue;
+    await sleep(pollMs);
+    if (performance.now() - told < progressEveryMs) continue;
     told = performance.now();
     const { position, lastError } = projections.status();
     logger.info({ position, error: lastError }, 'filling the read models');

@@ -2,22 +2,23 @@
  * The bounds of one append, the same for every adapter, so that what the embedded log takes EventStoreDB takes too.
  * Not the bounds of a group of commands: the gateway keeps to those. Implements `event-store.ts` (append: RangeError).
  */
-import { limits } from '../kernel/limits.js';
+import { eventBytesMax } from '../kernel/event.js';
+import { bounds } from './bounds.js';
 
 /** @throws RangeError unless there are 1 to `commandEvents` events and each, and their sum, is small enough. */
 export function assertAppendable(sizes: readonly number[]): void {
   if (sizes.length === 0) throw new RangeError('an append needs at least one event');
-  if (sizes.length > limits.events.commandEvents) {
-    throw new RangeError(`an append has at most ${limits.events.commandEvents} events, not ${sizes.length}`);
+  if (sizes.length > bounds.commandEvents) {
+    throw new RangeError(`an append has at most ${bounds.commandEvents} events, not ${sizes.length}`);
   }
   let sum = 0;
   for (const size of sizes) {
-    if (size > limits.events.eventBytes) {
-      throw new RangeError(`an event has at most ${limits.events.eventBytes} bytes, not ${size}`);
+    if (size > eventBytesMax) {
+      throw new RangeError(`an event has at most ${eventBytesMax} bytes, not ${size}`);
     }
     sum += size;
   }
-  if (sum > limits.storage.appendBytesMax) {
-    throw new RangeError(`an append has at most ${limits.storage.appendBytesMax} bytes, not ${sum}`);
+  if (sum > bounds.appendBytes) {
+    throw new RangeError(`an append has at most ${bounds.appendBytes} bytes, not ${sum}`);
   }
 }

@@ -32,7 +32,7 @@ export interface ResumePoint {
 }
 
 export type LogItem =
-  /** 1 to `limits.storage.batchEvents` events, and about `limits.storage.batchBytes` of them, but for a single one. */
+  /** 1 to `bounds.itemEvents` events, of about `bounds.itemBytes` at most unless there is only one. */
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }
   /** Nothing of the prefix lies up to here that was not delivered. May be rare, late, or never come. */
   | { readonly kind: 'checkpoint'; readonly point: ResumePoint }
@@ -73,7 +73,7 @@ export interface FoldCheckpoint {
 
 export interface EventStore {
   /**
-   * Appends 1 or more events with consecutive revisions. Answers within `limits.events.appendTimeoutMs`.
+   * Appends 1 or more events with consecutive revisions. Answers within `bounds.appendTimeoutMs` (`bounds.ts`).
    * @throws RangeError on an empty list or one over the limits: a fault of the caller.
    */
   append(stream: string, expected: ExpectedRevision, events: readonly ProposedEvent[]): Promise<AppendOutcome>;

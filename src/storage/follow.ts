@@ -3,10 +3,11 @@
  * caught up. What projections and delivery read; not an adapter. Implements `docs/contract/domain.md` ("Folds, projections, pushes,
  * time travel and audit only ever see whole commands").
  */
-import { backoff, sleep, yieldToEventLoop } from '../kernel/background.js';
+import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
-import { limits } from '../kernel/limits.js';
+import { backoff, storeRetry } from '../kernel/retry.js';
 import type { EventStore, LogItem, ResumePoint } from './event-store.js';
+import { bounds } from './bounds.js';
 
 export type FollowItem =
   | { readonly kind: 'commands'; readonly commands: readonly RecordedCommand[]; readonly point: ResumePoint }
@@ -45,7 +46,7 @@ export function createCommandAssembler(): CommandAssembler {
     const { index, count, id } = event.metadata.command;
     const place = `${event.stream} at revision ${event.revision}`;
     const [first] = open;
-    if (!(count >= 1 && count <= limits.events.commandEvents && index >= 0 && index < count)) {
+    if (!(count >= 1 && count <= bounds.commandEvents && index >= 0 && index < count)) {
       throw new BrokenLogError(`command ${id} in ${place} claims to be event ${index} of ${count}`);
     }
     if (first === undefined) {
@@ -176,6 +177,6 @@ export async function* followLog(store: EventStore, options: FollowOptions): Asy
     // A store that drops a busy consumer now and then is asked again at once; one that fails is left in peace.
     failures = moved ? 0 : failures + 1;
     if (moved) await yieldToEventLoop();
-    else await sleep(backoff(failures - 1, limits.projections.retryMinMs, limits.projections.retryMaxMs), signal);
+    else await sleep(backoff(storeRetry, failures - 1), signal);
   }
 }

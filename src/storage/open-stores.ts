@@ -3,16 +3,19 @@
  * are. Stores that are not there yet are waited for, both at once, and the log says for which. Not what is done with them.
  * Implements `docs/contract/configuration.md` (SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL).
  */
-import { backoff, sleep } from '../kernel/background.js';
+import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { backoff, storeRetry } from '../kernel/retry.js';
 import { openEmbedded } from './embedded/open-embedded.js';
 import type { EventStore } from './event-store.js';
 import type { ReadStore } from './read-store.js';
 
 export { DataFolderError } from './embedded/open-embedded.js';
+
+/** How often the log says that a store is still waited for. */
+const progressEveryMs = 30_000;
 
 export interface StoreSettings {
   readonly dataDir: string;
@@ -112,7 +115,6 @@ async function patiently<T>(
   open: (settings: StoreSettings, url: string) => Promise<T>,
 ): Promise<T> {
   const { logger, signal, giveUpMs = Number.POSITIVE_INFINITY } = settings;
-  const { openRetryMinMs, openRetryMaxMs, openProgressMs } = limits.storage;
   const place = `${name} at ${shownAddress(url)}`;
   const began = performance.now();
   const waitedMs = (): number => Math.round(performance.now() - began);
@@ -127,11 +129,11 @@ async function patiently<T>(
       if (signal?.aborted === true || waitedMs() > giveUpMs) {
         throw new ServiceError('unavailable', `${name} can not be reached`, { cause: error });
       }
-      if (waitedMs() - told >= openProgressMs) {
+      if (waitedMs() - told >= progressEveryMs) {
         told = waitedMs();
         logger.warn({ store: name, waited_ms: told, error: causeText(error) }, `waiting for ${place}`);
       }
-      await sleep(backoff(tries, openRetryMinMs, openRetryMaxMs), signal);
+      await sleep(backoff(storeRetry, tries), signal);
     }
   }
 }

@@ -7,11 +7,13 @@ import { errorText } from '../kernel/errors.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { KeyedBatch } from '../kernel/keyed-batch.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import { createChangedDocuments } from './changed-documents.js';
 import type { HeartbeatFacts, NodeVitals } from './port.js';
+import { shutdownMs } from '../kernel/closers.js';
+import { storeRetry } from '../kernel/retry.js';
+import { tuning } from './tuning.js';
 
 const spec = (name: string): CollectionSpec => ({ name, version: 1, indexes: [] });
 export const telemetryCollections = {
@@ -63,7 +65,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     links: await readStore.collection<LinkFields>(telemetryCollections.links),
     metrics: await readStore.collection<MetricsFields>(telemetryCollections.metrics),
   };
-  const { waitingNodes } = limits.telemetry;
+  const { waitingNodes } = tuning;
   const runtime = createChangedDocuments(collections.runtime, (listeners) => ({ listeners }), waitingNodes);
   const links = createChangedDocuments(collections.links, (samples) => ({ links: samples }), waitingNodes);
 
@@ -72,18 +74,17 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     write: (entries: readonly (readonly [string, V])[]) => Promise<void>,
   ): KeyedBatch<V> =>
     createKeyedBatch<V>({
-      everyMs: limits.telemetry.batchMs,
-      batchEntries: limits.telemetry.batchDocuments,
-      batchWeight: limits.telemetry.batchBytes,
+      everyMs: tuning.batchMs,
+      batchEntries: tuning.batchDocuments,
+      batchWeight: tuning.batchBytes,
       maxEntries: waitingNodes,
-      maxWeight: limits.telemetry.waitingBytes,
+      maxWeight: tuning.waitingBytes,
       weigh,
       write,
       onError: (error) => logger.warn({ error: errorText(error) }, 'telemetry could not be written yet'),
       onDropped: (nodeId) => logger.warn({ node_id: nodeId }, 'no room for the telemetry of the node'),
-      retryMinMs: limits.projections.retryMinMs,
-      retryMaxMs: limits.projections.retryMaxMs,
-      closeWithinMs: limits.shutdownMs,
+      retry: storeRetry,
+      closeWithinMs: shutdownMs,
     });
 
   const writeHeartbeats = async (entries: readonly (readonly [string, Heartbeat])[]): Promise<void> => {

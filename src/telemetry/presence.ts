@@ -7,10 +7,12 @@ import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Json } from '../kernel/json.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
 import type { PresenceFacts } from './port.js';
+import { shutdownMs } from '../kernel/closers.js';
+import { storeRetry } from '../kernel/retry.js';
+import { tuning } from './tuning.js';
 
 export const presenceKind = 'presence';
 
@@ -33,7 +35,7 @@ interface Renewal {
 }
 
 export function createPresence(leases: Leases, logger: Logger): Presence {
-  const { batchMs, batchDocuments, waitingNodes } = limits.telemetry;
+  const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
   /** Sessions of this instance, by id: a renewal of any other is late and means nothing. */
   const mine = new Set<string>();
@@ -43,9 +45,8 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
     everyMs: batchMs,
     batchEntries: batchDocuments,
     maxEntries: waitingNodes,
-    retryMinMs: limits.projections.retryMinMs,
-    retryMaxMs: limits.projections.retryMaxMs,
-    closeWithinMs: limits.shutdownMs,
+    retry: storeRetry,
+    closeWithinMs: shutdownMs,
     onError: complain,
   };
 
@@ -76,8 +77,8 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
   };
 
   const purge = startLoop(
-    limits.telemetry.presencePurgeEveryMs,
-    () => leases.purge(presenceKind, limits.telemetry.presencePurgeAfterMs),
+    tuning.presencePurgeEveryMs,
+    () => leases.purge(presenceKind, tuning.presencePurgeAfterMs),
     complain,
   );
 
@@ -98,7 +99,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
       mine.delete(sessionId);
       renewals.delete(sessionId);
       const released = leases.release(presenceKind, nodeId, sessionId);
-      const outcome = await withDeadline(released, limits.telemetry.releaseTimeoutMs).catch((error: unknown) => {
+      const outcome = await withDeadline(released, tuning.releaseTimeoutMs).catch((error: unknown) => {
         complain(error);
         return timedOut;
       });

@@ -1,12 +1,12 @@
 /** A peer that does not read: costs one snapshot and a few answers, gets the newest when it reads, is cut when closed. */
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { limits } from '../../src/kernel/limits.js';
 import { snapshotPush, startAgentHouse } from '../support/agent-fixture.js';
 import type { AgentHouse } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createRawAgent, heartbeatOf } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import { tuning } from '../../src/transport/agent/tuning.js';
 
 let house: AgentHouse;
 let agent: RawAgent;
@@ -54,7 +54,7 @@ test('one unsent snapshot at most: of many pushes it gets the one that was on it
 test('answers that it does not read do not pile up: the service stops reading from it, then calls it idle', async () => {
   await stall();
   for (let sequence = 0; sequence < 5_000; sequence += 1) stream.say(heartbeatOf(sequence));
-  await eventually(() => house.telemetry.heartbeats.length).toBeGreaterThanOrEqual(limits.agent.outboxPayloads);
+  await eventually(() => house.telemetry.heartbeats.length).toBeGreaterThanOrEqual(tuning.outboxPayloads);
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(house.telemetry.heartbeats.length).toBeLessThan(200);
   house.clock.advance(31_000);

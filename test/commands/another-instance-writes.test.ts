@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { limits } from '../../src/kernel/limits.js';
 import type { EventMetadata } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
 import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
 import { after } from '../support/scripted-event-store.js';
+import { tuning } from '../../src/commands/tuning.js';
 
 let house: CommandHouse;
 let gateway: FleetGateway;
@@ -98,7 +98,7 @@ test('a writer who is always first makes the gateway give up, with nothing writt
   const refusal = await refusalOf(gateway.run(createNode('mine')));
   expect(refusal.code).toBe('unavailable');
   expect(refusal.message).toContain('nothing was written');
-  expect(round).toBe(limits.events.gatewayAttempts + 1);
+  expect(round).toBe(tuning.gatewayAttempts + 1);
   house.store.always(undefined);
   expect(await gateway.run(createNode('mine'))).toMatchObject({ kind: 'done' });
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));

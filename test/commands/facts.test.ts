@@ -3,12 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FactRecorder } from '../../src/commands/port.js';
 import { createFactRecorder, setFactRetention } from '../../src/commands/facts.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
-import { agentShards, agentsStream, streams } from '../../src/kernel/event.js';
+import { agentShards, agentsStream, streams, eventBytesMax } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import { eventBytes } from '../../src/storage/event-json.js';
 import type { CommandHouse } from '../support/command-fixture.js';
 import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
+import { tuning } from '../../src/commands/tuning.js';
 
 let house: CommandHouse;
 let facts: FactRecorder;
@@ -69,7 +70,7 @@ test('large facts are appended in groups below 512 KiB', async () => {
 
 test('a fact that the log would not take is refused alone and holds nothing up', async () => {
   const small = record(applied(1));
-  const large = refusalOf(record(rejected(limits.events.eventBytes)));
+  const large = refusalOf(record(rejected(eventBytesMax)));
   expect((await large).code).toBe('payload_too_large');
   await small;
   await record(applied(2));
@@ -104,7 +105,7 @@ test('a fact that comes right after a batch starts the next one', async () => {
 
 test('the queue of a stream is bounded: whoever does not fit is told at once', async () => {
   house.store.always(unavailable);
-  const bound = limits.events.agentFactsQueue / agentShards;
+  const bound = tuning.agentFactsQueue / agentShards;
   const waiting = upTo(bound).map((generation) => record(applied(generation)).catch((error: unknown) => error));
   expect((await refusalOf(record(applied(bound)))).code).toBe('unavailable');
   await facts.close();

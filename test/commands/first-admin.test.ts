@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { initialPasswordFile } from '../../src/start/first-admin.js';
 import { streams } from '../../src/kernel/event.js';
-import { limits } from '../../src/kernel/limits.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
 import type { CommandHouse } from '../support/command-fixture.js';
 import { createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { answerLost } from '../support/scripted-event-store.js';
+import { tuning } from '../../src/commands/tuning.js';
 
 let house: CommandHouse;
 let folders: string[];
@@ -66,7 +66,7 @@ test('an admin that was written after its start had given up has the password of
   let late: (() => Promise<unknown>) | undefined;
   house.store.script(async (write) => {
     late = write;
-    house.clock.advance(limits.events.outcomeWaitMs);
+    house.clock.advance(tuning.outcomeWaitMs);
     return { kind: 'unknown', cause: 'late' };
   });
   expect((await refusalOf(instances[0]!.firstAdmin(folders[0]!))).message).toContain('may have been');

@@ -5,6 +5,7 @@ import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
 import { bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed } from '../support/fleet.js';
 import { answerLost, notWritten } from '../support/scripted-event-store.js';
+import { tuning } from '../../src/commands/tuning.js';
 
 let house: CommandHouse;
 let gateway: FleetGateway;
@@ -104,7 +105,7 @@ test('a repeat after an unknown outcome is safe whether it was written or not', 
     ['never', notWritten],
   ] as const) {
     house.store.script(async (...call) => {
-      house.clock.advance(limits.events.outcomeWaitMs);
+      house.clock.advance(tuning.outcomeWaitMs);
       house.store.failReads(1);
       return step(...call);
     });

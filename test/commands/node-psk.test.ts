@@ -7,7 +7,6 @@ import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/k
 import { streams } from '../../src/kernel/event.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { importX25519Private } from '../../src/kernel/x25519.js';
 import type { Keyring } from '../../src/security/keyring.js';
@@ -18,6 +17,7 @@ import { clearTextIn } from '../support/clear-text.js';
 import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
 import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { notWritten, unavailable } from '../support/scripted-event-store.js';
+import { tuning } from '../../src/commands/tuning.js';
 
 let house: CommandHouse;
 let gateway: FleetGateway;
@@ -125,7 +125,7 @@ test('a creation that may have been written keeps its key', async () => {
   let write: (() => Promise<unknown>) | undefined;
   house.store.script(async (late, call) => {
     write = late;
-    house.clock.advance(limits.events.outcomeWaitMs);
+    house.clock.advance(tuning.outcomeWaitMs);
     return notWritten(late, call);
   });
   const refusal = await refusalOf(create());

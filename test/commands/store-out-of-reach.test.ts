@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { limits } from '../../src/kernel/limits.js';
 import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
 import { bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import {
@@ -14,6 +13,8 @@ import {
 } from '../support/fleet.js';
 import type { AppendStep } from '../support/scripted-event-store.js';
 import { notWritten, unavailable } from '../support/scripted-event-store.js';
+import { tuning } from '../../src/commands/tuning.js';
+import { eventBytesMax } from '../../src/kernel/event.js';
 
 let house: CommandHouse;
 let gateway: FleetGateway;
@@ -62,7 +63,7 @@ async function populate(): Promise<void> {
 
 test.each<readonly [string, AppendStep]>([
   ['unavailable', unavailable],
-  ['unknown', (...step) => (house.clock.advance(limits.events.outcomeWaitMs), notWritten(...step))],
+  ['unknown', (...step) => (house.clock.advance(tuning.outcomeWaitMs), notWritten(...step))],
 ])(
   'an append that ends %s leaves the fold as it was, byte for byte, and the next one goes through',
   async (_, step) => {
@@ -105,7 +106,7 @@ test('a store that hangs: callers hear in time which change may have been writte
     const first = refusalOf(gateway.run(createNode('first')));
     await begun;
     const second = refusalOf(gateway.run(createNode('second')));
-    await vi.advanceTimersByTimeAsync(limits.events.commandAnswerMs);
+    await vi.advanceTimersByTimeAsync(tuning.commandAnswerMs);
     expect(await first).toMatchObject({ code: 'unavailable', message: expect.stringContaining('may have been') });
     expect(await second).toMatchObject({
       code: 'unavailable',
@@ -137,7 +138,7 @@ test('a read-only instance refuses with its reason and asks the store nothing', 
 });
 
 test('an event above 256 KiB is refused alone, whatever it is made of', async () => {
-  const description = 'ä'.repeat(limits.events.eventBytes / 2);
+  const description = 'ä'.repeat(eventBytesMax / 2);
   const [small, large] = await Promise.allSettled([
     gateway.run(createNode('small')),
     gateway.run(createNode('large', { description })),
@@ -148,7 +149,7 @@ test('an event above 256 KiB is refused alone, whatever it is made of', async ()
 });
 
 test('the queue is bounded, and whoever does not fit is told at once', async () => {
-  const waiting = Array.from({ length: limits.events.gatewayQueue }, () =>
+  const waiting = Array.from({ length: tuning.gatewayQueue }, () =>
     gateway.run({ type: 'RaiseCompilerVersion', version: 0 }),
   );
   const refusal = await refusalOf(gateway.run(createNode('one too many')));

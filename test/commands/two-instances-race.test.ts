@@ -10,7 +10,6 @@ import { readCommand } from '../../src/domain/log/upcast.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { IdempotencyMark, RecordedCommand } from '../../src/kernel/event.js';
-import { limits } from '../../src/kernel/limits.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { collidingPairs } from '../support/collision-oracle.js';
 import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
@@ -19,6 +18,7 @@ import { createNode } from '../support/fleet.js';
 import type { Move } from '../support/fleet-histories.js';
 import { commandOf, histories } from '../support/fleet-histories.js';
 import { createDice, hostile, hostileEventStore } from '../support/hostile.js';
+import { tuning } from '../../src/commands/tuning.js';
 
 /** One command that was asked for, and how it ended. */
 interface Asked {
@@ -33,7 +33,7 @@ const bad = { ...hostile, unavailable: 0.05, unknownNotWritten: 0.15, writtenLat
 /** Waits run out within some 30 ms, so that appends are given up before it is known what became of them. */
 const hasty: Clock = {
   now: () => Date.UTC(2025, 0, 1),
-  monotonic: () => (performance.now() / 30) * limits.events.outcomeWaitMs,
+  monotonic: () => (performance.now() / 30) * tuning.outcomeWaitMs,
 };
 
 test('whatever two instances and a bad store do, the log holds what was acknowledged, once and whole, and nothing refused', async () => {

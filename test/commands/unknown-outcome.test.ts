@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { limits } from '../../src/kernel/limits.js';
 import type { AppendOutcome } from '../../src/storage/event-store.js';
 import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
 import { bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
 import { createNode, updateNode } from '../support/fleet.js';
 import type { AppendStep } from '../support/scripted-event-store.js';
 import { after, answerLost, notWritten, positionLost, unavailable } from '../support/scripted-event-store.js';
+import { tuning } from '../../src/commands/tuning.js';
 
 let house: CommandHouse;
 let gateway: FleetGateway;
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 /** Not written before the caller has waited for the whole of the time it has. */
 const silence: AppendStep = async (...step) => {
-  house.clock.advance(limits.events.outcomeWaitMs);
+  house.clock.advance(tuning.outcomeWaitMs);
   return notWritten(...step);
 };
 const namesInLog = async (): Promise<readonly string[]> =>
@@ -120,7 +120,7 @@ test('written after the gateway gave up: found as the work of another', async ()
 test('unknown first and unavailable ever after: nobody is told that nothing was written', async () => {
   house.store.script(after(async () => house.store.failReads(1), answerLost));
   house.store.always(async (...step) => {
-    house.clock.advance(limits.events.outcomeWaitMs);
+    house.clock.advance(tuning.outcomeWaitMs);
     house.store.failReads(1);
     return unavailable(...step);
   });
@@ -133,7 +133,7 @@ test('unknown first and unavailable ever after: nobody is told that nothing was 
 
 test('the ids are looked for even at the last try', async () => {
   house.store.script(async (...step) => {
-    house.clock.advance(limits.events.outcomeWaitMs);
+    house.clock.advance(tuning.outcomeWaitMs);
     return answerLost(...step);
   });
   expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });

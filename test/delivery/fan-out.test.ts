@@ -1,8 +1,8 @@
 /** Fan-outs: slices that leave the event loop free, nobody starved, nobody held up by another. */
 import { describe, expect, it } from 'vitest';
 import { createFanOut } from '../../src/delivery/fan-out.js';
-import { limits } from '../../src/kernel/limits.js';
 import { createDeliveryFixture, openSession, until } from '../support/delivery-fixture.js';
+import { tuning } from '../../src/delivery/tuning.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -39,8 +39,8 @@ describe('a fan-out', () => {
         before = delivery.stats().offered;
       }
       expect(sessions.every(({ offers }) => offers.length === 1)).toBe(true);
-      expect(Math.max(...perTurn)).toBeLessThanOrEqual(limits.delivery.sliceNodes);
-      expect(perTurn.filter((offers) => offers > 0).length).toBeGreaterThanOrEqual(count / limits.delivery.sliceNodes);
+      expect(Math.max(...perTurn)).toBeLessThanOrEqual(tuning.sliceNodes);
+      expect(perTurn.filter((offers) => offers > 0).length).toBeGreaterThanOrEqual(count / tuning.sliceNodes);
     } finally {
       await fixture.close();
     }
@@ -130,7 +130,7 @@ describe('a fan-out', () => {
       ...deps,
       serve: async (nodeId) => {
         served.push(nodeId);
-        return limits.delivery.sliceBytes;
+        return tuning.sliceBytes;
       },
     });
     fanOut.touch(['a', 'b', 'c']);

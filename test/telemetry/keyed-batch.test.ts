@@ -10,8 +10,7 @@ function batch(overrides: Partial<KeyedBatchOptions<string>> = {}) {
     everyMs: 1,
     batchEntries: 10,
     maxEntries: 100,
-    retryMinMs: 1,
-    retryMaxMs: 2,
+    retry: { firstMs: 1, maxMs: 2 },
     closeWithinMs: 1000,
     write: async (entries) => {
       written.push(entries.map(([key, value]) => `${key}=${value}`));

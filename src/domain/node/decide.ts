@@ -16,6 +16,9 @@ import { refuse } from '../resource/refusal.js';
 import { dialAddress, labelChanges, unexpired } from './evolve.js';
 import type { NodeCommand, NodeEvent, NodeState } from './node.js';
 
+/** Commands of one node that wait for its agent. */
+const queuedCommandsMax = 64;
+
 export function decideNode(fleet: Fleet, command: NodeCommand): Decision<NodeEvent> {
   if (command.type === 'CreateNode') return create(fleet, command);
   const node = fleet.nodes.get(command.id);
@@ -120,10 +123,10 @@ function raise(fleet: Fleet, node: NodeState, reported: number): Decision<NodeEv
 
 function queue(node: NodeState, command: Of<'QueueNodeCommand'>): Decision<NodeEvent> {
   const { command: name, queued_at, expires_at } = command;
-  if (unexpired(node.commands, queued_at).length >= limits.fleet.queuedCommands) {
+  if (unexpired(node.commands, queued_at).length >= queuedCommandsMax) {
     return refuse(
       'conflict',
-      `the node "${node.name}" has ${limits.fleet.queuedCommands} commands that its agent may still get; expected fewer`,
+      `the node "${node.name}" has ${queuedCommandsMax} commands that its agent may still get; expected fewer`,
     );
   }
   return ok([{ type: 'NodeCommandQueued', data: { node_id: node.id, command: name, queued_at, expires_at } }]);

@@ -6,7 +6,6 @@
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { RecordedCommand } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-store.js';
 import { documentsPerTurn, settlePoisoned, workFor, writeAll } from './apply.js';
 import type { ApplyTarget } from './apply.js';
@@ -14,6 +13,7 @@ import { foldEntity } from './fold.js';
 import type { Work } from './fold.js';
 import type { ParkedEntity } from '../port.js';
 import type { ReadModel } from '../read-model.js';
+import { tuning } from '../tuning.js';
 
 type Writes = Map<string, GuardedWrite>;
 
@@ -68,7 +68,7 @@ export function createBacklog(target: ApplyTarget): Backlog {
       if (document !== undefined && write.before !== undefined) documents.set(write.id, document);
     }
     for (const id of documents.keys()) {
-      if (documents.size <= limits.projections.keptDocuments) break;
+      if (documents.size <= tuning.keptDocuments) break;
       documents.delete(id);
     }
   }

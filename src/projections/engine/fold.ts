@@ -5,9 +5,9 @@
 import { errorText } from '../../kernel/errors.js';
 import { lastEvent } from '../../kernel/event.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-store.js';
 import type { ReadModel } from '../read-model.js';
+import { tuning } from '../tuning.js';
 
 /** The part of one command that concerns one entity. */
 export interface Step {
@@ -49,7 +49,7 @@ export interface Folded {
 
 /** At most so much of an error is kept and shown. */
 export function shortError(error: unknown): string {
-  return errorText(error).slice(0, limits.projections.errorChars);
+  return errorText(error).slice(0, tuning.errorChars);
 }
 
 /**

@@ -4,13 +4,13 @@
  * Implements `docs/architecture.md` (projections, blue/green) and `docs/contract/rest.md#consistency`.
  */
 import type { AgentEvent } from '../../domain/agents/facts.js';
-import { backoff, sleep, timedOut, withDeadline } from '../../kernel/background.js';
+import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import { backoff, storeRetry } from '../../kernel/retry.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { firstFrom } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
@@ -145,7 +145,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
         logger.warn({ error: shortError(error), tries }, 'the read models can not be opened yet');
         status.set({ lastError: shortError(error) });
         failed();
-        await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), stop.signal);
+        await sleep(backoff(storeRetry, tries), stop.signal);
       }
     }
   })();

@@ -5,10 +5,10 @@
  */
 import { sleep } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import type { Progress } from './progress.js';
+import { tuning } from '../tuning.js';
 
 export interface HeadProbe {
   /** Somebody began to wait. */
@@ -36,11 +36,7 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
     const head = await eventStore.headPosition();
     if (head <= progress.position()) return;
     const enough = new AbortController();
-    const signal = AbortSignal.any([
-      stop.signal,
-      enough.signal,
-      AbortSignal.timeout(limits.projections.probeTimeoutMs),
-    ]);
+    const signal = AbortSignal.any([stop.signal, enough.signal, AbortSignal.timeout(tuning.probeTimeoutMs)]);
     try {
       for await (const item of eventStore.subscribe({ prefix, after, signal })) {
         // Something came: the runner is about to get it too, and will say so itself.
@@ -57,7 +53,7 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
   async function run(): Promise<void> {
     for (;;) {
       // Nearly always the event is on its way, and nobody waits any more after this.
-      await sleep(limits.projections.probeEveryMs, stop.signal);
+      await sleep(tuning.probeEveryMs, stop.signal);
       if (stop.signal.aborted || !progress.awaited()) return;
       try {
         await look();

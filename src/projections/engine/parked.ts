@@ -3,10 +3,10 @@
  * guarded like every document, so that a restart or another instance does not go on with an entity that lacks an event.
  * A version raise, with a fold that can take the event, begins without them. Part of `docs/architecture.md`, projections.
  */
-import { limits } from '../../kernel/limits.js';
 import type { Collection, GuardedWrite, ReadStore } from '../../storage/read-store.js';
 import type { ParkedEntity } from '../port.js';
 import { ProjectionsStopped } from './stopped.js';
+import { tuning } from '../tuning.js';
 
 type ParkedFields = {
   readonly projection: string;
@@ -33,7 +33,7 @@ export async function openParking(store: ReadStore, version: number): Promise<Pa
     version,
     indexes: [],
   });
-  const { items } = await collection.find({ limit: limits.projections.parkedEntities });
+  const { items } = await collection.find({ limit: tuning.parkedEntities });
   const parked = new Map<string, ParkedEntity>(
     items.map(({ id, fields: { projection, entity, position, error } }) => [
       id,
@@ -44,9 +44,9 @@ export async function openParking(store: ReadStore, version: number): Promise<Pa
     has: (projection, id) => parked.size > 0 && parked.has(keyOf(projection, id)),
     list: () => [...parked.values()],
     async add(entities) {
-      if (parked.size + entities.length > limits.projections.parkedEntities) {
+      if (parked.size + entities.length > tuning.parkedEntities) {
         throw new ProjectionsStopped(
-          `more than ${limits.projections.parkedEntities} entities would be parked: the fault is not theirs`,
+          `more than ${tuning.parkedEntities} entities would be parked: the fault is not theirs`,
         );
       }
       const writes = entities.map(({ projection, id, position, error }): GuardedWrite<ParkedFields> => ({

@@ -4,7 +4,7 @@
  */
 import { lastEvent } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
+import { tuning } from '../tuning.js';
 
 export interface Progress {
   /** Everything up to this log position that concerns read models is in them. */
@@ -41,7 +41,7 @@ export function createProgress(start: number): Progress {
 
   const until = (forPosition: boolean, done: () => boolean, timeoutMs: number): Promise<boolean> => {
     if (done()) return Promise.resolve(true);
-    if (closed || timeoutMs <= 0 || waiters.size >= limits.projections.waiters) return Promise.resolve(false);
+    if (closed || timeoutMs <= 0 || waiters.size >= tuning.waiters) return Promise.resolve(false);
     return new Promise((resolve) => {
       const timer = setTimeout(() => waiter.settle(false), timeoutMs);
       const waiter: Waiter = {

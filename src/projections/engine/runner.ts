@@ -6,13 +6,13 @@
 import { agentEvent, readCommand } from '../../domain/log/upcast.js';
 import type { AgentEvent } from '../../domain/agents/facts.js';
 import { UnknownEventError } from '../../domain/log/unknown-event.js';
-import { backoff, sleep } from '../../kernel/background.js';
+import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { createKeyedBatch } from '../../kernel/keyed-batch.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import { backoff, storeRetry } from '../../kernel/retry.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import { followLog } from '../../storage/follow.js';
 import type { FollowItem } from '../../storage/follow.js';
@@ -26,6 +26,7 @@ import { groupName } from '../read-models.js';
 import type { StatusBoard } from './status.js';
 import { ProjectionsStopped } from './stopped.js';
 import { createWriteBehind } from './write-behind.js';
+import { tuning } from '../tuning.js';
 
 export interface RunnerDeps {
   readonly eventStore: EventStore;
@@ -55,7 +56,7 @@ function* parts(commands: readonly RecordedCommand[]): Generator<readonly Record
   let part: RecordedCommand[] = [];
   let events = 0;
   for (const command of commands) {
-    if (part.length > 0 && events + command.events.length > limits.projections.batchEvents) {
+    if (part.length > 0 && events + command.events.length > tuning.batchEvents) {
       yield part;
       part = [];
       events = 0;
@@ -77,12 +78,11 @@ export function startRunner(deps: RunnerDeps): Runner {
   let dropped = false;
 
   const checkpoints = createKeyedBatch<ResumePoint>({
-    everyMs: limits.projections.checkpointEveryMs,
+    everyMs: tuning.checkpointEveryMs,
     batchEntries: 1,
     maxEntries: 1,
-    retryMinMs: limits.projections.retryMinMs,
-    retryMaxMs: limits.projections.retryMaxMs,
-    closeWithinMs: limits.projections.closeWithinMs,
+    retry: storeRetry,
+    closeWithinMs: tuning.closeWithinMs,
     async write(entries) {
       for (const [, point] of entries) await readStore.saveCheckpoint(groupName, version, point);
     },
@@ -111,7 +111,7 @@ export function startRunner(deps: RunnerDeps): Runner {
         // Once: the status holds the newest error.
         if (tries === 0) logger.warn({ error: shortError(error) }, `${what}: failed and is tried until it works`);
         status.set({ caughtUp: false, lastError: shortError(error) });
-        await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), stop.signal);
+        await sleep(backoff(storeRetry, tries), stop.signal);
       }
     }
   }

@@ -5,9 +5,9 @@
 import { startLoop } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { Collection, ReadStore } from '../../storage/read-store.js';
+import { tuning } from '../tuning.js';
 
 export interface TombstoneDeps {
   readonly readStore: ReadStore;
@@ -51,7 +51,7 @@ export function createPurge(deps: TombstoneDeps): () => Promise<number> {
 export function startTombstonePurge(deps: TombstoneDeps): Loop {
   const purge = createPurge(deps);
   return startLoop(
-    limits.projections.tombstonePurgeEveryMs,
+    tuning.tombstonePurgeEveryMs,
     async () => {
       const removed = await purge();
       if (removed > 0) deps.logger.debug({ removed }, 'tombstones removed');

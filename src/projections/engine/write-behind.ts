@@ -3,9 +3,9 @@
  * store, the more comes together for its next write, within a bound. Not the folding (`backlog.ts`).
  */
 import type { RecordedCommand } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { ResumePoint } from '../../storage/event-store.js';
 import type { Backlog, Segment } from './backlog.js';
+import { tuning } from '../tuning.js';
 
 export interface WriteBehindDeps {
   readonly backlog: Backlog;
@@ -67,7 +67,7 @@ export function createWriteBehind(deps: WriteBehindDeps): WriteBehind {
     timer ??= setTimeout(() => {
       timer = undefined;
       if (writing === undefined && failure === undefined && !signal.aborted && backlog.events() > 0) start();
-    }, limits.projections.backlogMs);
+    }, tuning.backlogMs);
   }
 
   async function flush(): Promise<void> {
@@ -88,12 +88,12 @@ export function createWriteBehind(deps: WriteBehindDeps): WriteBehind {
       throwIfFailed();
       if (signal.aborted) return;
       if (backlog.poisoned()) return flush();
-      if (backlog.events() >= limits.projections.backlogEvents) {
+      if (backlog.events() >= tuning.backlogEvents) {
         await writing;
         throwIfFailed();
       }
       if (signal.aborted) return;
-      if (writing === undefined && backlog.events() >= limits.projections.batchEvents) start();
+      if (writing === undefined && backlog.events() >= tuning.batchEvents) start();
       else startSoon();
     },
     passed(next) {

@@ -5,12 +5,12 @@
  */
 import { fleetEvent } from '../../domain/log/upcast.js';
 import { lastEvent, streams } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { Json } from '../../kernel/json.js';
 import type { Collection } from '../../storage/read-store.js';
 import type { Deployment, Projections } from '../port.js';
 import { asJson, fromJson } from '../read-model.js';
 import type { ReadModel } from '../read-model.js';
+import { tuning } from '../tuning.js';
 
 export type DeploymentFields = {
   readonly chain_id: string;
@@ -59,7 +59,7 @@ export function deploymentQueries(open: () => Collection<DeploymentFields>): Pro
       const { items } = await open().find({
         where: [{ field: 'chain_id', op: 'eq', value: chainId }],
         sort: [{ field: 'revision', direction: 'desc' }],
-        limit: limits.projections.deploymentsListed,
+        limit: tuning.deploymentsListed,
       });
       return items.map(({ fields }) => deploymentOf(fields));
     },

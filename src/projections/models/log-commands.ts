@@ -4,8 +4,8 @@
  */
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { EventStore } from '../../storage/event-store.js';
+import { tuning } from '../tuning.js';
 
 export interface CommandPlace {
   readonly stream: string;
@@ -28,7 +28,7 @@ function rangesOf(places: readonly CommandPlace[]): readonly Range[] {
   const ranges: Range[] = [];
   for (const { stream, revision, count } of sorted) {
     const last = ranges.at(-1);
-    const near = last?.stream === stream && revision - last.to <= limits.projections.auditReadGap;
+    const near = last?.stream === stream && revision - last.to <= tuning.auditReadGap;
     if (last === undefined || !near) ranges.push({ stream, from: revision, to: revision + count });
     else last.to = Math.max(last.to, revision + count);
   }
@@ -62,7 +62,7 @@ export async function readCommands(
       }
     }
   };
-  await Promise.all(Array.from({ length: limits.projections.auditReads }, readNext));
+  await Promise.all(Array.from({ length: tuning.auditReads }, readNext));
   return places.map(({ stream, revision, count }) => {
     const own = Array.from({ length: count }, (_, index) => events.get(keyOf(stream, revision + index)));
     const [first, ...rest] = own.filter((event) => event !== undefined);

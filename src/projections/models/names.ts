@@ -6,9 +6,9 @@
 import { accountEvent, fleetEvent } from '../../domain/log/upcast.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { Collection } from '../../storage/read-store.js';
 import type { ReadModel } from '../read-model.js';
+import { tuning } from '../tuning.js';
 
 /** Oldest first. */
 type Names = readonly { readonly position: number; readonly name: string }[];
@@ -66,7 +66,7 @@ export const names: ReadModel<NameFields> = {
     const known = fields?.names ?? [];
     if (named === undefined || known.at(-1)?.name === named.name) return fields;
     const next = [...known, { position: lastEvent(command).position, name: named.name }];
-    return { names: next.slice(-limits.projections.namesPerResource) };
+    return { names: next.slice(-tuning.namesPerResource) };
   },
 };
 

@@ -1,11 +1,11 @@
 /** Queries of the nodes' read model. A status is not in it: who is online comes as a set of ids. */
-import { limits } from '../../kernel/limits.js';
 import { documentOrder, matchesAll } from '../../storage/field-values.js';
 import type { Collection, Filter, StoredDocument } from '../../storage/read-store.js';
 import type { ListOf, NodeListQuery, NodeRecord, Projections } from '../port.js';
 import { labelEntry, nodeRecord } from './nodes.js';
 import type { NodeFields } from './nodes.js';
 import { listQuery, nameFilter, pageOf, sortOf } from './sorted-list.js';
+import { tuning } from '../tuning.js';
 
 type Nodes = Collection<NodeFields>;
 type Found = readonly StoredDocument<NodeFields>[];
@@ -36,14 +36,14 @@ async function listWithout(
   const { skip, limit } = pageOf(query);
   const items: StoredDocument<NodeFields>[] = [];
   let total = 0;
-  for (let start = 0; ; start += limits.projections.scanDocuments) {
-    const step = await nodes.find({ ...all, skip: start, limit: limits.projections.scanDocuments });
+  for (let start = 0; ; start += tuning.scanDocuments) {
+    const step = await nodes.find({ ...all, skip: start, limit: tuning.scanDocuments });
     for (const document of step.items) {
       if (without.notIn.has(document.id)) continue;
       if (total >= skip && items.length < limit) items.push(document);
       total += 1;
     }
-    if (step.items.length < limits.projections.scanDocuments) return { items: records(items), total };
+    if (step.items.length < tuning.scanDocuments) return { items: records(items), total };
   }
 }
 

@@ -7,7 +7,6 @@ import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
 import type { Clock } from '../../kernel/clock.js';
 import { canonicalJson } from '../../kernel/json.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { EventStore } from '../../storage/event-store.js';
 import type {
@@ -25,6 +24,7 @@ import { placeOf, readLayout, versionIn } from '../engine/layout.js';
 import type { Layout } from '../engine/layout.js';
 import type { ReadModel } from '../read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';
+import { tuning } from '../tuning.js';
 
 export interface CheckOptions {
   readonly eventStore: EventStore;
@@ -103,7 +103,7 @@ async function folded(fresh: Group, { eventStore, signal, onProgress }: CheckOpt
     if (unknownEvent !== null || lastError?.startsWith('ProjectionsStopped') === true) {
       throw new Error(`the log can not be folded: ${lastError ?? unknownEvent}`);
     }
-    await sleep(limits.projections.probeEveryMs, signal);
+    await sleep(tuning.probeEveryMs, signal);
   }
 }
 
@@ -155,7 +155,7 @@ function createFindings(): Findings {
     },
     add(difference) {
       differenceCount += 1;
-      if (differences.length < limits.projections.compareShown) differences.push(difference);
+      if (differences.length < tuning.compareShown) differences.push(difference);
     },
     late(count) {
       behind += count;
@@ -173,9 +173,9 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
     [shown, undefined],
     [copy, shown],
   ] as const) {
-    for (let skip = 0; ; skip += limits.projections.compareDocuments) {
+    for (let skip = 0; ; skip += tuning.compareDocuments) {
       if (options.signal.aborted) return false;
-      const { items, total } = await collection.find({ skip, limit: limits.projections.compareDocuments });
+      const { items, total } = await collection.find({ skip, limit: tuning.compareDocuments });
       const ids = items.map(({ id }) => id);
       const known = other === undefined ? [] : await other.getMany(ids);
       const seen = new Set(known.map(({ id }) => id));
@@ -183,7 +183,7 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
       findings.looked(mine.length);
       await compareIds(side, mine, findings);
       options.onProgress('comparing', skip + items.length, total);
-      if (items.length < limits.projections.compareDocuments) break;
+      if (items.length < tuning.compareDocuments) break;
     }
   }
   options.logger.debug({ read_model: name }, 'compared');
@@ -213,9 +213,9 @@ async function compareIds(side: Side, ids: readonly string[], findings: Findings
     waiting = late;
     if (waiting.length === 0) return;
     // Where nobody projects, waiting for the first ones was enough.
-    const patient = findings.behind() === 0 && round < limits.projections.compareRounds;
+    const patient = findings.behind() === 0 && round < tuning.compareRounds;
     if (!patient || side.options.signal.aborted) return findings.late(waiting.length);
-    await sleep(2 * limits.projections.checkpointEveryMs, side.options.signal);
+    await sleep(2 * tuning.checkpointEveryMs, side.options.signal);
   }
 }
 
@@ -229,7 +229,7 @@ async function judge(side: Side, ids: readonly string[]): Promise<readonly (read
   const passed = checkpoint?.commit ?? 0;
   const theirs = new Map((await shown.getMany(ids)).map((document) => [document.id, document]));
   const head = await options.eventStore.headPosition();
-  const upToDate = await fresh.reached(head, limits.archive.giveUpMs);
+  const upToDate = await fresh.reached(head, tuning.compareGiveUpMs);
   if (!upToDate) throw new Error('the fresh fold does not follow the log any more');
   const ours = new Map((await copy.getMany(ids)).map((document) => [document.id, document]));
   return ids.map((id) => [id, compare(theirs.get(id), ours.get(id), passed, side.lastDelete())]);

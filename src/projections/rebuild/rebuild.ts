@@ -7,7 +7,6 @@
 import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';
 import { errorText, ServiceError } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
@@ -20,6 +19,7 @@ import type { ReadModel } from '../read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';
 import { startRunner } from '../engine/runner.js';
 import { createStatusBoard } from '../engine/status.js';
+import { tuning } from '../tuning.js';
 
 export interface RebuildOptions {
   readonly eventStore: EventStore;
@@ -87,16 +87,16 @@ async function takeLease(
   release: number,
 ): Promise<{ close(): Promise<void> }> {
   const name = `${groupName}@${release}`;
-  const claim = { name, holder: randomUUID(), ttlMs: limits.projections.rebuildLeaseMs, data: null };
-  const until = performance.now() + limits.projections.rebuildLeaseMs * 1.5;
+  const claim = { name, holder: randomUUID(), ttlMs: tuning.rebuildLeaseMs, data: null };
+  const until = performance.now() + tuning.rebuildLeaseMs * 1.5;
   while (!(await readStore.leases.acquire(leaseKind, claim))) {
     if (performance.now() > until || signal.aborted) {
       throw new RebuildRefusedError('another rebuild of these read models is running: wait until it has ended');
     }
-    await sleep(limits.projections.probeEveryMs * 10, signal);
+    await sleep(tuning.probeEveryMs * 10, signal);
   }
   const loop = startLoop(
-    limits.projections.rebuildLeaseMs / 4,
+    tuning.rebuildLeaseMs / 4,
     async () => void (await readStore.leases.renew(leaseKind, [claim])),
     (error) => logger.warn({ error: errorText(error) }, 'the lease of the rebuild was not renewed'),
   );
@@ -255,8 +255,8 @@ async function copyParked(readStore: ReadStore, from: number, to: number, except
 async function dropLeftovers(options: RebuildOptions, release: number, record: LayoutRecord): Promise<boolean> {
   const { readStore, logger, signal } = options;
   const { number } = record.layout;
-  const { layoutPollMs } = limits.projections;
-  const readersMs = options.readersMs ?? limits.projections.rebuildReadersMs;
+  const { layoutPollMs } = tuning;
+  const readersMs = options.readersMs ?? tuning.rebuildReadersMs;
   try {
     const until = performance.now() + readersMs;
     // One that is starting just now has looked where to read and not said so yet: it says so within two turns.

@@ -5,8 +5,9 @@
  */
 import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Change, Environment } from './environment.js';
+import { bounds } from '../bounds.js';
+import { tuning } from './tuning.js';
 
 type BatchKey = Change<string>['key'];
 
@@ -32,7 +33,7 @@ export type Written<T> =
 export interface GroupWriter<Name extends string> {
   /**
    * Runs a synchronous operation in the next group. Resolves when its writes, and those that it has seen, are durable,
-   * at the latest after `limits.events.appendTimeoutMs`.
+   * at the latest after `bounds.appendTimeoutMs`.
    * @throws what the operation throws; nothing of it is written then.
    */
   run<T>(operation: (batch: Batch<Name>) => T, options?: RunOptions): Promise<Written<T>>;
@@ -115,13 +116,12 @@ export function createGroupWriter<Name extends string>(environment: Environment<
   }
 
   const isFull = ({ operations, bytes, changes }: Group, bulk: boolean): boolean =>
-    bytes >= limits.storage.groupBytes ||
-    (bulk ? changes.size >= limits.storage.bulkChanges : operations >= limits.storage.groupOperations);
+    bytes >= tuning.groupBytes || (bulk ? changes.size >= tuning.bulkChanges : operations >= tuning.groupOperations);
 
   /** Takes operations until the group is full or the turn has lasted long enough. */
   function gather(group: Group): void {
     let taken = 0;
-    const until = performance.now() + limits.storage.groupMs;
+    const until = performance.now() + tuning.groupMs;
     for (const waiting of queue) {
       if (isFull(group, waiting.bulk) || performance.now() > until) break;
       if (waiting.first && group.operations > 0) break;
@@ -169,7 +169,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
   return {
     async run<T>(operation: (batch: Batch<Name>) => T, options: RunOptions = {}): Promise<Written<T>> {
       if (closing) return { kind: 'not_written', cause: 'the store is closed' };
-      if (queue.length >= limits.storage.writeQueue) return { kind: 'not_written', cause: 'too many writes wait' };
+      if (queue.length >= tuning.writeQueue) return { kind: 'not_written', cause: 'too many writes wait' };
       let waiting: Waiting<Name> | undefined;
       const promise = new Promise<Written<T>>((resolve, reject) => {
         let result: { readonly value: T } | undefined;
@@ -196,7 +196,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
         queue.push(entry);
         schedule();
       });
-      const answer = await withDeadline(promise, limits.events.appendTimeoutMs);
+      const answer = await withDeadline(promise, bounds.appendTimeoutMs);
       if (answer !== timedOut) return answer;
       if (waiting?.state === 'queued') {
         waiting.state = 'done';
@@ -212,7 +212,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
         new Promise<void>((resolve) => {
           idle = resolve;
         }),
-        limits.events.appendTimeoutMs,
+        bounds.appendTimeoutMs,
       );
     },
   };

@@ -4,16 +4,18 @@
  * next begins: two at once of the same events confuse the server. Implements `event-store.ts` (append).
  */
 import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
-import { backoff, sleep, timedOut, withDeadline } from '../../kernel/background.js';
+import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, ServiceError, unreachable } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
+import { backoff } from '../../kernel/retry.js';
 import type { AppendOutcome, ExpectedRevision } from '../event-store.js';
 import { classicCredentials, type BatchPath } from './batch-path.js';
 import type { Connection, Lease } from './connection.js';
 import { appendFailure, type AppendFailure } from './failure.js';
 import { appendPlaces } from './places.js';
 import { toNumber } from './positions.js';
+import { bounds } from '../bounds.js';
+import { tuning } from './tuning.js';
 
 export interface Appender {
   append(stream: string, expected: ExpectedRevision, events: readonly EventData[]): Promise<AppendOutcome>;
@@ -43,7 +45,7 @@ type TryOutcome = AppendFailure | { readonly kind: 'appended'; readonly revision
 
 export function createAppender(options: AppenderOptions): Appender {
   const { connection, clock, batchPath } = options;
-  const { appendTryMs, appendRetryMs, appendsWaiting, disposeMs, retryMinMs, retryMaxMs } = limits.eventStoreDb;
+  const { appendTryMs, appendRetryMs, appendsWaiting, disposeMs, retry } = tuning;
   const states = new WeakMap<EventStoreDBClient, ClientState>();
   const classic = classicCredentials(options.url);
   let waiting = 0;
@@ -94,9 +96,7 @@ export function createAppender(options: AppenderOptions): Appender {
     const call = lease.client.appendToStream(stream, [...events], {
       expectedRevision: typeof expected === 'number' ? BigInt(expected) : expected,
       requiresLeader: true,
-      ...(usesBatch
-        ? { deadline: limits.eventStoreDb.appendDeadlineMs }
-        : { deadline: timeoutMs, credentials: classic }),
+      ...(usesBatch ? { deadline: tuning.appendDeadlineMs } : { deadline: timeoutMs, credentials: classic }),
     });
     try {
       const result = await withDeadline(call, timeoutMs);
@@ -121,7 +121,7 @@ export function createAppender(options: AppenderOptions): Appender {
     started: number,
   ): Promise<TryOutcome> {
     // Throwing the client away takes its time too.
-    const until = started + limits.events.appendTimeoutMs - disposeMs;
+    const until = started + bounds.appendTimeoutMs - disposeMs;
     let lease: Lease;
     try {
       lease = await connection.lease();
@@ -166,7 +166,7 @@ export function createAppender(options: AppenderOptions): Appender {
           return { kind: 'unavailable', cause: outcome.cause };
         case 'not_written':
           if (clock.monotonic() - started >= appendRetryMs) return { kind: 'unavailable', cause: outcome.cause };
-          await sleep(backoff(attempt, retryMinMs, retryMaxMs));
+          await sleep(backoff(retry, attempt));
           break;
         default:
           return unreachable(outcome);

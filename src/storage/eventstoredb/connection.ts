@@ -6,8 +6,8 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import { tuning } from './tuning.js';
 
 /** A client while it is in use. */
 export interface Lease {
@@ -39,7 +39,7 @@ export function connectionString(url: string): string {
   const [address = '', query = ''] = url.split('?');
   const given = query.split('&').filter((pair) => pair !== '' && !forced.test(pair));
   const isGiven = (name: string): boolean => given.some((pair) => pair.toLowerCase().startsWith(`${name}=`));
-  const { keepaliveMs, gossipSeconds } = limits.eventStoreDb;
+  const { keepaliveMs, gossipSeconds } = tuning;
   return `${address}?${[
     ...given,
     'throwOnAppendFailure=true',
@@ -60,7 +60,7 @@ export function openConnection(url: string, what: string, logger: Logger): Conne
   let closed = false;
 
   async function dispose({ client }: Lease): Promise<void> {
-    await withDeadline(client.dispose(), limits.eventStoreDb.disposeMs);
+    await withDeadline(client.dispose(), tuning.disposeMs);
     // The error that a cancelled stream ends with comes a turn later.
     await sleep(1);
   }

@@ -8,11 +8,11 @@ import { createHash } from 'node:crypto';
 import { BACKWARDS, binaryEvent, END, jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';
 import { ServiceError } from '../../kernel/errors.js';
 import type { Ids } from '../../kernel/ids.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { FoldCheckpoint } from '../event-store.js';
 import type { Connection } from './connection.js';
 import { readPage } from './read.js';
+import { tuning } from './tuning.js';
 
 const chunkType = 'FoldChunk';
 const manifestType = 'FoldCheckpoint';
@@ -49,7 +49,7 @@ function readBack(
     client.readStream(stream, {
       direction: BACKWARDS,
       fromRevision: from,
-      maxCount: limits.eventStoreDb.foldPageEvents,
+      maxCount: tuning.foldPageEvents,
       requiresLeader: true,
     }),
   );
@@ -65,7 +65,7 @@ export async function loadFold(
   let manifest: Manifest | undefined;
   const chunks = new Map<number, Uint8Array>();
   let from: bigint | typeof END = END;
-  for (let searched = 0; searched < limits.eventStoreDb.foldSearchEvents;) {
+  for (let searched = 0; searched < tuning.foldSearchEvents;) {
     const page: readonly ResolvedEvent[] = await readBack(connection, stream, from);
     for (const { event } of page) {
       if (event === undefined) continue;
@@ -102,15 +102,15 @@ export async function saveFold(
 ): Promise<void> {
   const stream = foldStream(name);
   const { foldVersion, revision, position, bytes } = checkpoint;
-  const size = limits.eventStoreDb.foldChunkBytes;
+  const size = tuning.foldChunkBytes;
   const chunks = Math.ceil(bytes.byteLength / size);
-  if (2 * (chunks + 1) > limits.eventStoreDb.foldSearchEvents) {
+  if (2 * (chunks + 1) > tuning.foldSearchEvents) {
     throw new ServiceError(
       'unavailable',
       `A fold checkpoint of ${bytes.byteLength} bytes is too large for the event store.`,
     );
   }
-  await appends.keep(stream, limits.eventStoreDb.foldSearchEvents);
+  await appends.keep(stream, tuning.foldSearchEvents);
   const set = ids.next();
   for (let index = 0; index < chunks; index += 1) {
     const data = bytes.subarray(index * size, (index + 1) * size);

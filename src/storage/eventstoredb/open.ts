@@ -3,12 +3,12 @@
  * store at the start. Implements `docs/architecture.md` (storage, "Larger installations").
  */
 import { jsonEvent, type EventData } from '@eventstore/db-client';
-import { backoff, sleep } from '../../kernel/background.js';
+import { sleep } from '../../kernel/background.js';
 import { systemClock, type Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { randomIds, type Ids } from '../../kernel/ids.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import { backoff } from '../../kernel/retry.js';
 import { assertAppendable } from '../append-limits.js';
 import { eventBytes } from '../event-json.js';
 import type { EventStore, Retention } from '../event-store.js';
@@ -19,6 +19,7 @@ import { toEventData } from './events.js';
 import { loadFold, saveFold, type FoldAppends } from './fold-checkpoints.js';
 import { readHead, readStream } from './read.js';
 import { subscribeToLog } from './subscription.js';
+import { tuning } from './tuning.js';
 
 export interface EventStoreDbOptions {
   /** `esdb://…` or `esdb+discover://…`; may hold a password, so it is never logged. */
@@ -54,7 +55,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       if (attempt >= harmlessTries || closing !== undefined) {
         throw new ServiceError('unavailable', `The event store can not be written now: ${cause}.`);
       }
-      await sleep(backoff(attempt, limits.eventStoreDb.retryMinMs, limits.eventStoreDb.retryMaxMs));
+      await sleep(backoff(tuning.retry, attempt));
     }
   }
 
@@ -132,7 +133,7 @@ async function waitForStore(
       if (left <= 0 || signal?.aborted === true) throw error;
       const cause = error instanceof Error ? error.message : String(error);
       logger.warn({ cause, left_ms: Math.round(left) }, 'waiting for the event store');
-      await sleep(Math.min(left, limits.eventStoreDb.startProbeMs), signal);
+      await sleep(Math.min(left, tuning.startProbeMs), signal);
     }
   }
 }

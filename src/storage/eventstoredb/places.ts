@@ -5,7 +5,7 @@
  * 16 messages: when such a stream fails, what is queued becomes a rejection that nobody can handle.
  */
 import { ServiceError } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
+import { tuning } from './tuning.js';
 
 export interface Places {
   /**
@@ -54,7 +54,7 @@ export function createPlaces(count: number, waitMs: number, what: string): Place
   };
 }
 
-const { reads, subscriptions, appendsAtOnce, placeWaitMs } = limits.eventStoreDb;
+const { reads, subscriptions, appendsAtOnce, placeWaitMs } = tuning;
 export const readPlaces = createPlaces(reads, placeWaitMs, 'reads');
 export const subscriptionPlaces = createPlaces(subscriptions, placeWaitMs, 'subscriptions');
 export const appendPlaces = createPlaces(appendsAtOnce, placeWaitMs, 'appends');

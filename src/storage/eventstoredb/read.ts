@@ -4,16 +4,17 @@
  * seen. Implements `event-store.ts` (read, headPosition).
  */
 import { BACKWARDS, END, FORWARDS, START, type ResolvedEvent, type StreamingRead } from '@eventstore/db-client';
-import { backoff, sleep, withDeadline } from '../../kernel/background.js';
+import { sleep, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
+import { backoff } from '../../kernel/retry.js';
 import type { ReadOptions } from '../event-store.js';
 import type { Connection, Lease } from './connection.js';
 import { toRecordedEvent } from './events.js';
 import { failureText, isFailedDiscovery, isMissingStream, isNotLeader, isTombstoned } from './failure.js';
 import { readPlaces } from './places.js';
 import { toNumber } from './positions.js';
+import { tuning } from './tuning.js';
 
 class UnansweredRead extends ServiceError {
   constructor() {
@@ -24,7 +25,7 @@ class UnansweredRead extends ServiceError {
 function takeAll(read: StreamingRead<ResolvedEvent>): Promise<ResolvedEvent[]> {
   return new Promise((resolve, reject) => {
     const events: ResolvedEvent[] = [];
-    const timer = setTimeout(() => reject(new UnansweredRead()), limits.eventStoreDb.readPageMs);
+    const timer = setTimeout(() => reject(new UnansweredRead()), tuning.readPageMs);
     const settle = (error?: unknown): void => {
       clearTimeout(timer);
       if (error === undefined) resolve(events);
@@ -48,7 +49,7 @@ async function takePage(lease: Lease, start: (lease: Lease) => StreamingRead<Res
     return events;
   } finally {
     // A stream that never came to be can't be cancelled; its place is not kept for that.
-    void withDeadline(read.cancel(), limits.eventStoreDb.disposeMs).then(giveBack, giveBack);
+    void withDeadline(read.cancel(), tuning.disposeMs).then(giveBack, giveBack);
   }
 }
 
@@ -72,13 +73,13 @@ export async function readPage(
           cause: error,
         });
       }
-      if (performance.now() - started >= limits.eventStoreDb.readRetryMs) {
+      if (performance.now() - started >= tuning.readRetryMs) {
         const cause = failureText(error);
         throw new ServiceError('unavailable', `The event store can not be read now: ${cause}.`, { cause: error });
       }
       // After the first refusal the client has moved to the leader already.
       if (!isNotLeader(error) || attempt > 1) {
-        await sleep(backoff(attempt, limits.eventStoreDb.retryMinMs, limits.eventStoreDb.retryMaxMs));
+        await sleep(backoff(tuning.retry, attempt));
       }
     }
   }
@@ -102,7 +103,7 @@ export async function* readStream(
   let from = options.from;
   let left = options.maxCount;
   while (left > 0) {
-    const maxCount = Math.min(left, limits.eventStoreDb.readPageEvents);
+    const maxCount = Math.min(left, tuning.readPageEvents);
     const page = await readPage(connection, ({ client }) =>
       client.readStream(stream, {
         direction: forward ? FORWARDS : BACKWARDS,

@@ -7,13 +7,14 @@
 import { START, streamNameFilter, type AllStreamSubscription, type Position } from '@eventstore/db-client';
 import { withDeadline } from '../../kernel/background.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { LogItem, SubscribeOptions } from '../event-store.js';
 import type { Lease } from './connection.js';
 import { toRecordedEvent } from './events.js';
 import { jsonSize } from './json-size.js';
 import { subscribeLean, type LeanEvent } from './lean-subscription.js';
 import { toPosition, toResumePoint } from './positions.js';
+import { bounds } from '../bounds.js';
+import { tuning } from './tuning.js';
 
 type Queued =
   | { readonly kind: 'event'; readonly event: RecordedEvent; readonly bytes: number }
@@ -53,7 +54,7 @@ function createQueue(): {
   length(): number;
   bytes(): number;
 } {
-  const { batchEvents, batchBytes } = limits.storage;
+  const { itemEvents, itemBytes } = bounds;
   const items: Queued[] = [];
   let bytes = 0;
   const sizeOf = (item: Queued): number => (item.kind === 'event' ? item.bytes : 0);
@@ -67,7 +68,7 @@ function createQueue(): {
       let taken = 0;
       for (const item of items) {
         const size = sizeOf(item);
-        if (count >= batchEvents || (count > 0 && taken + size > batchBytes)) break;
+        if (count >= itemEvents || (count > 0 && taken + size > itemBytes)) break;
         count += 1;
         taken += size;
       }
@@ -81,8 +82,7 @@ function createQueue(): {
 
 /** Begins a subscription to the whole log. The caller closes it, also after it has ended by itself. */
 export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions): Flow {
-  const { catchUpGatherMs, confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } =
-    limits.eventStoreDb;
+  const { catchUpGatherMs, confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = tuning;
   const queue = createQueue();
   let ended: { readonly error: unknown } | undefined;
   let wakeUp = (): void => undefined;
@@ -116,7 +116,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
    */
   function gather(): void {
     if (ready || queue.length() === 0) return;
-    if (queue.length() >= limits.storage.batchEvents || subscription.isPaused()) announce();
+    if (queue.length() >= bounds.itemEvents || subscription.isPaused()) announce();
     else if (isLive) turn ??= setImmediate(announce);
     else gathering ??= setTimeout(announce, catchUpGatherMs);
   }

@@ -3,18 +3,19 @@
  * 23.10: it goes on at once behind the last event, and nobody is told. Every other end that was not asked for is thrown,
  * and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
  */
-import { backoff, sleep } from '../../kernel/background.js';
+import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import { backoff } from '../../kernel/retry.js';
 import type { LogItem, ResumePoint, SubscribeOptions } from '../event-store.js';
 import type { Connection } from './connection.js';
 import { failureText, isFailedDiscovery, isForeignPosition, isTooSlow } from './failure.js';
 import { subscriptionPlaces } from './places.js';
 import { readHead } from './read.js';
 import { openFlow } from './subscription-flow.js';
+import { tuning } from './tuning.js';
 
-const { slowTries, retryMinMs, retryMaxMs } = limits.eventStoreDb;
+const { slowTries, retry } = tuning;
 
 /** A place where the log does not reach yet: it was restored from a backup, and what follows would be missed. */
 async function assertWithinLog(connection: Connection, options: SubscribeOptions, logger: Logger): Promise<void> {
@@ -83,7 +84,7 @@ async function* flows(
     } finally {
       await flow.close();
     }
-    if (emptyDrops > 0) await sleep(backoff(emptyDrops, retryMinMs, retryMaxMs), signal);
+    if (emptyDrops > 0) await sleep(backoff(retry, emptyDrops), signal);
   }
 }
 

@@ -2,16 +2,17 @@
  * Appends events right behind a revision and stays until they are known to stand there: the one append of an import.
  * The same append is repeated, with the same ids and the same expected revision, which a store answers like the first try.
  */
-import { backoff, sleep } from '../../kernel/background.js';
+import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { ProposedEvent } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
+import { backoff, storeRetry } from '../../kernel/retry.js';
 import type { EventStore } from '../event-store.js';
+import { tuning } from './tuning.js';
 
 /**
  * @param after the revision that they follow, -1 for a stream that is not there yet
  * @throws ServiceError `conflict` when something else stands there; `unavailable` when the store stays away for
- *   `limits.archive.giveUpMs` or the signal aborts before it is known
+ *   `tuning.giveUpMs` or the signal aborts before it is known
  */
 export async function appendExactly(
   eventStore: EventStore,
@@ -32,9 +33,9 @@ export async function appendExactly(
           `archive goes on behind revision ${after}: something else writes into this log`,
       );
     }
-    if (signal.aborted || performance.now() - began > limits.archive.giveUpMs) {
+    if (signal.aborted || performance.now() - began > tuning.giveUpMs) {
       throw new ServiceError('unavailable', `the event store does not take events: ${outcome.cause}`);
     }
-    await sleep(backoff(tries, limits.projections.retryMinMs, limits.projections.retryMaxMs), signal);
+    await sleep(backoff(storeRetry, tries), signal);
   }
 }

@@ -7,7 +7,6 @@ import { open, rename, rm, stat, truncate } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { RecordedEvent } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { EventStore, ResumePoint, Retention } from '../event-store.js';
 import type { CollectionSpec, ReadStore } from '../read-store.js';
 import {
@@ -25,6 +24,7 @@ import { createLogCheck } from './log-check.js';
 import type { LogCheck, LogCheckOptions, LogSummary } from './log-check.js';
 import { readArchive } from './read-archive.js';
 import { readWholeLog } from './whole-log.js';
+import { tuning } from './tuning.js';
 
 /** What of an installation an archive holds beside the events. */
 export interface ArchiveScope {
@@ -158,7 +158,7 @@ function createBlocks(file: FileHandle, start: Chain): Blocks {
       bytes += line.length;
     },
     async closeIfFull() {
-      if (lines.length >= limits.archive.blockLines || bytes >= limits.archive.blockBytes) await close();
+      if (lines.length >= tuning.blockLines || bytes >= tuning.blockBytes) await close();
     },
     close,
     chain: () => chain,
@@ -169,14 +169,14 @@ async function writeDocuments({ readStore, collections, signal }: ExportOptions,
   let documents = 0;
   for (const spec of collections) {
     const collection = await readStore.collection(spec);
-    for (let skip = 0; ; skip += limits.archive.documentsAtOnce) {
-      const { items } = await collection.find({ skip, limit: limits.archive.documentsAtOnce });
+    for (let skip = 0; ; skip += tuning.documentsAtOnce) {
+      const { items } = await collection.find({ skip, limit: tuning.documentsAtOnce });
       for (const { id, fields } of items) {
         await blocks.add({ kind: 'document', collection: spec.name, version: spec.version, id, fields });
         await blocks.closeIfFull();
       }
       documents += items.length;
-      if (items.length < limits.archive.documentsAtOnce || signal.aborted) break;
+      if (items.length < tuning.documentsAtOnce || signal.aborted) break;
     }
   }
   await blocks.close();

@@ -16,6 +16,7 @@ import { appendExactly } from './append-exactly.js';
 import type { ArchiveItem } from './format.js';
 import { readImportMarker, writeImportMarker } from './import-marker.js';
 import { readArchive } from './read-archive.js';
+import { tuning } from './tuning.js';
 
 export interface ImportOptions {
   readonly path: string;
@@ -162,7 +163,7 @@ export async function whatIsThere(
 ): Promise<string | undefined> {
   const { eventStore, readStore, prefix, collections, projections, signal } = options;
   const enough = new AbortController();
-  const deadline = AbortSignal.timeout(limits.archive.giveUpMs);
+  const deadline = AbortSignal.timeout(tuning.giveUpMs);
   const subscription = { prefix, after: 'start', signal: AbortSignal.any([signal, enough.signal, deadline]) } as const;
   let looked = false;
   try {
@@ -176,7 +177,7 @@ export async function whatIsThere(
   } finally {
     enough.abort();
   }
-  if (!looked) return `whether its log is empty could not be found out within ${limits.archive.giveUpMs / 1000} s`;
+  if (!looked) return `whether its log is empty could not be found out within ${tuning.giveUpMs / 1000} s`;
   for (const spec of collections) {
     if ((await (await readStore.collection(spec)).find({ limit: 1 })).items.length > 0) {
       return `its read store has documents in ${spec.name}`;
@@ -229,8 +230,8 @@ async function writeDocuments(
       throw new ImportRefusedError(`the archive carries the collection ${name}, which this release does not know`);
     }
     const collection = await readStore.collection(spec);
-    for (let from = 0; from < own.length; from += limits.archive.documentsAtOnce) {
-      await collection.set(own.slice(from, from + limits.archive.documentsAtOnce));
+    for (let from = 0; from < own.length; from += tuning.documentsAtOnce) {
+      await collection.set(own.slice(from, from + tuning.documentsAtOnce));
     }
   }
   return documents.length;

@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { canonicalJson } from '../../kernel/json.js';
-import { limits } from '../../kernel/limits.js';
+import { bounds } from '../bounds.js';
+import { tuning } from './tuning.js';
 
 export interface LogCheckOptions {
   /** Streams whose old events expire: only there may revisions be missing. */
@@ -61,7 +62,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
 
   const report = (problem: string): void => {
     problemCount += 1;
-    if (problems.length < limits.archive.problems) problems.push(problem);
+    if (problems.length < tuning.problems) problems.push(problem);
   };
 
   const incomplete = (event: RecordedEvent): string => {
@@ -82,7 +83,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
       report(`${incomplete(open)}, and then comes ${place}`);
       open = undefined;
     }
-    if (index !== 0 || count < 1 || count > limits.events.commandEvents) {
+    if (index !== 0 || count < 1 || count > bounds.commandEvents) {
       report(`the command ${id} begins at ${place} with its event ${index + 1} of ${count}`);
     } else if (count > 1) open = event;
     else commands += 1;

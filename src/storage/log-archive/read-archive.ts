@@ -4,7 +4,6 @@
  */
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { limits } from '../../kernel/limits.js';
 import {
   ArchiveDamagedError,
   archiveVersion,
@@ -16,6 +15,7 @@ import {
   nextLink,
 } from './format.js';
 import type { ArchiveHeader, ArchiveItem, ArchiveTotals, Chain } from './format.js';
+import { tuning } from './tuning.js';
 
 export type ArchivePart =
   | {
@@ -43,8 +43,8 @@ async function* linesOf(file: FileHandle): AsyncGenerator<Buffer, void, void> {
       const end = found === -1 ? bytesRead : found + 1;
       rest.push(chunk.subarray(from, end));
       restBytes += end - from;
-      if (restBytes > limits.archive.lineBytes) {
-        throw new ArchiveDamagedError(number, `longer than ${limits.archive.lineBytes} bytes`);
+      if (restBytes > tuning.lineBytes) {
+        throw new ArchiveDamagedError(number, `longer than ${tuning.lineBytes} bytes`);
       }
       if (found === -1) break;
       yield rest.length === 1 && rest[0] !== undefined ? rest[0] : Buffer.concat(rest);
@@ -121,7 +121,7 @@ export async function* readArchive(path: string): AsyncGenerator<ArchivePart, vo
       items.push(item);
       blockBytes += line.length;
       // A block is closed at the end of a command, which may have as many bytes as an append.
-      if (blockBytes > limits.archive.blockBytes + 4 * limits.archive.lineBytes) {
+      if (blockBytes > tuning.blockBytes + 4 * tuning.lineBytes) {
         throw new ArchiveDamagedError(number, 'the block is too large: its checksum line is missing');
       }
     }

@@ -4,9 +4,9 @@
  */
 import { ServiceError } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';
-import { limits } from '../../kernel/limits.js';
 import type { EventStore, ResumePoint } from '../event-store.js';
 import { followLog } from '../follow.js';
+import { tuning } from './tuning.js';
 
 export interface WholeLogOptions {
   /** Streams whose name starts so. */
@@ -31,7 +31,7 @@ export async function* readWholeLog(
       if (item.kind === 'caught_up') return;
       if (item.kind === 'commands') yield item.commands;
       if (item.kind !== 'dropped') heard = performance.now();
-      else if (performance.now() - heard > limits.archive.giveUpMs) {
+      else if (performance.now() - heard > tuning.giveUpMs) {
         throw new ServiceError('unavailable', 'the event store stays away', { cause: item.cause });
       }
     }

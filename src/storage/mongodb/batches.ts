@@ -1,9 +1,10 @@
 /** How work on many documents is cut, and how a change that others overtook is tried again. */
-import { backoff, sleep } from '../../kernel/background.js';
+import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
+import { backoff } from '../../kernel/retry.js';
+import { tuning } from './tuning.js';
 
-const { batchDocuments, attempts, retryMinMs, retryMaxMs } = limits.storage.mongo;
+const { batchDocuments, attempts, overtakenRetry } = tuning;
 
 /** Slices, in order, each for one command. */
 export function* batches<T>(all: readonly T[]): Generator<readonly T[]> {
@@ -19,7 +20,7 @@ export async function untilSettled<T extends {}>(what: string, step: () => Promi
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     const outcome = await step();
     if (outcome !== undefined) return outcome;
-    await sleep(backoff(attempt, retryMinMs, retryMaxMs));
+    await sleep(backoff(overtakenRetry, attempt));
   }
   throw new ServiceError('unavailable', `The read store can not write ${what} now: others write it all the time.`);
 }

@@ -4,7 +4,6 @@
  * Implements `read-store.ts` (collection, drop).
  */
 import type { Db } from 'mongodb';
-import { limits } from '../../kernel/limits.js';
 import { answerUnavailable, answeringCollection, impatientCollection } from '../answer-unavailable.js';
 import { assertSpec } from '../collection-spec.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../read-store.js';
@@ -13,6 +12,7 @@ import type { MongoDocument } from './document-codec.js';
 import { isMissing } from './failures.js';
 import { ensureIndexes } from './indexes.js';
 import { indexKeys } from './query.js';
+import { tuning } from './tuning.js';
 
 const physicalName = (name: string, version: number): string => `${name}__v${version}`;
 
@@ -55,7 +55,7 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
   return {
     // Fields are what the caller put in: the store keeps them as they are, so the narrower type is the caller's word.
     collection: answerUnavailable(async <F extends Fields>(spec: CollectionSpec) => {
-      const collection = impatientCollection(answeringCollection(await open(spec)), limits.storage.mongo.readMs);
+      const collection = impatientCollection(answeringCollection(await open(spec)), tuning.readMs);
       return collection as unknown as Collection<F>;
     }) as ReadStore['collection'],
     drop: answerUnavailable(async (name: string, version: number) => {

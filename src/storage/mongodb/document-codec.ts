@@ -5,9 +5,10 @@
  * has a position only, so one filter guards puts and deletes alike.
  */
 import { Binary, ObjectId } from 'mongodb';
-import { limits } from '../../kernel/limits.js';
 import type { FieldValue, Fields, StoredDocument } from '../read-store.js';
 import { shadowOf, type Shadow } from './sort-keys.js';
+import { bounds } from '../bounds.js';
+import { tuning } from './tuning.js';
 
 interface Bytes {
   readonly field: string;
@@ -27,11 +28,11 @@ export interface MongoDocument extends Partial<Shadow> {
 /** What a read of whole documents leaves at the server. */
 export const withoutShadow = { order: 0, equal: 0 } as const;
 
-/** @throws RangeError on an empty id or one over `limits.storage.documentIdBytes`. */
+/** @throws RangeError on an empty id or one over `bounds.documentIdBytes`. */
 export function assertId(id: string): void {
   const bytes = Buffer.byteLength(id, 'utf8');
-  if (bytes === 0 || bytes > limits.storage.documentIdBytes) {
-    throw new RangeError(`a document id has 1 to ${limits.storage.documentIdBytes} bytes, not ${bytes}`);
+  if (bytes === 0 || bytes > bounds.documentIdBytes) {
+    throw new RangeError(`a document id has 1 to ${bounds.documentIdBytes} bytes, not ${bytes}`);
   }
 }
 
@@ -45,8 +46,8 @@ export function encodeDocument(id: string, position: number, fields: Fields): Mo
   const json = JSON.stringify(plain);
   // Strings are there a second time, as order keys.
   const size = 2 * Buffer.byteLength(json) + binary.reduce((sum, [, bytes]) => sum + bytes.length, 0);
-  if (size > limits.storage.documentBytes) {
-    throw new RangeError(`document ${id} has ${size} bytes, more than ${limits.storage.documentBytes}`);
+  if (size > tuning.documentBytes) {
+    throw new RangeError(`document ${id} has ${size} bytes, more than ${tuning.documentBytes}`);
   }
   const document = { _id: id, position, live: true, write: new ObjectId(), json, ...shadowOf(fields) };
   if (binary.length === 0) return document;

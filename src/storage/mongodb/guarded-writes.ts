@@ -11,12 +11,12 @@
  */
 import type { Collection } from 'mongodb';
 import { unreachable } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { GuardedWrite } from '../read-store.js';
 import { batches, untilSettled } from './batches.js';
 import { encodeDocument, encodeTombstone, type MongoDocument } from './document-codec.js';
 import { insertedDespite } from './failures.js';
 import { byIds } from './query.js';
+import { tuning } from './tuning.js';
 
 function encode(write: GuardedWrite): MongoDocument {
   switch (write.kind) {
@@ -48,7 +48,7 @@ async function standingPositions(
 ): Promise<Map<string, number>> {
   const ids = [...new Set(documents.map(({ _id }) => _id))];
   const found = await collection
-    .find(byIds(ids), { projection: { position: 1 }, batchSize: limits.storage.mongo.batchDocuments + 1 })
+    .find(byIds(ids), { projection: { position: 1 }, batchSize: tuning.batchDocuments + 1 })
     .toArray();
   return new Map(found.map(({ _id, position }) => [_id, position]));
 }

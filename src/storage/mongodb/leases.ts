@@ -9,11 +9,11 @@
  */
 import type { Collection, Db } from 'mongodb';
 import type { Json } from '../../kernel/json.js';
-import { limits } from '../../kernel/limits.js';
 import type { Lease, LeaseClaim, Leases } from '../read-store.js';
 import { batches } from './batches.js';
 import { isDuplicate } from './failures.js';
 import type { IndexKey } from './indexes.js';
+import { bounds } from '../bounds.js';
 
 export interface MongoLease {
   readonly _id: string;
@@ -37,8 +37,8 @@ export const leaseIndexes: readonly IndexKey[] = [
 
 function leaseId(kind: string, name: string): string {
   const bytes = Buffer.byteLength(kind) + 1 + Buffer.byteLength(name);
-  if (kind.includes('\0') || kind.length === 0 || name.length === 0 || bytes > limits.storage.leaseNameBytes) {
-    throw new RangeError(`kind and name of a lease have 1 to ${limits.storage.leaseNameBytes} bytes together`);
+  if (kind.includes('\0') || kind.length === 0 || name.length === 0 || bytes > bounds.leaseNameBytes) {
+    throw new RangeError(`kind and name of a lease have 1 to ${bounds.leaseNameBytes} bytes together`);
   }
   return JSON.stringify([kind, name]);
 }

@@ -8,7 +8,6 @@
  */
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
 import { ServiceError } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import { answeredWithin, answerUnavailable, answeringLeases, impatientLeases } from '../answer-unavailable.js';
 import type { ReadStore } from '../read-store.js';
@@ -17,6 +16,7 @@ import { ensureIndexes } from './indexes.js';
 import { createLeases, leaseIndexes, type MongoLease } from './leases.js';
 import { createProgress, type MongoCheckpoint, type MongoPointer } from './progress.js';
 import { reviveSilentClient } from './silent-driver.js';
+import { tuning } from './tuning.js';
 
 export interface MongoDbOptions {
   /** `mongodb://…/database`; may hold a password, and is never logged. */
@@ -24,11 +24,9 @@ export interface MongoDbOptions {
   readonly logger: Logger;
 }
 
-const { mongo } = limits.storage;
-
 /** Given to the database too: there, unlike at the client, they hold whatever the URL says. */
 const concerns = {
-  writeConcern: { w: 'majority', journal: true, wtimeoutMS: mongo.majorityMs },
+  writeConcern: { w: 'majority', journal: true, wtimeoutMS: tuning.majorityMs },
   readConcern: new ReadConcern('majority'),
   readPreference: 'primary',
 } as const;
@@ -38,12 +36,12 @@ const clientOptions: MongoClientOptions = {
   ...concerns,
   retryReads: true,
   retryWrites: true,
-  serverSelectionTimeoutMS: mongo.selectionMs,
-  connectTimeoutMS: mongo.connectMs,
-  socketTimeoutMS: mongo.answerMs,
-  waitQueueTimeoutMS: mongo.answerMs,
-  heartbeatFrequencyMS: mongo.heartbeatMs,
-  maxPoolSize: mongo.connections,
+  serverSelectionTimeoutMS: tuning.selectionMs,
+  connectTimeoutMS: tuning.connectMs,
+  socketTimeoutMS: tuning.answerMs,
+  waitQueueTimeoutMS: tuning.answerMs,
+  heartbeatFrequencyMS: tuning.heartbeatMs,
+  maxPoolSize: tuning.connections,
 };
 
 /** Read models have no dot in their names. */
@@ -91,7 +89,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
   }
   tellOutages(client, logger);
   const revival = reviveSilentClient(client, logger);
-  const ping = answeredWithin(mongo.pingMs, () => db.command({ ping: 1 }));
+  const ping = answeredWithin(tuning.pingMs, () => db.command({ ping: 1 }));
   let closing: Promise<void> | undefined;
   const progress = createProgress(
     db.collection<MongoCheckpoint>(ownCollections.checkpoints),
@@ -104,7 +102,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
     deleteCheckpoint: answerUnavailable(progress.deleteCheckpoint),
     activeVersion: answerUnavailable(progress.activeVersion),
     activate: answerUnavailable(progress.activate),
-    leases: impatientLeases(answeringLeases(createLeases(db, leases)), mongo.readMs),
+    leases: impatientLeases(answeringLeases(createLeases(db, leases)), tuning.readMs),
     ping: answerUnavailable(async () => {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
       await ping();

@@ -7,10 +7,8 @@
 import type { MongoClient } from 'mongodb';
 import { startLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-
-const { mongo } = limits.storage;
+import { tuning } from './tuning.js';
 
 /** Watches a connected client until closed; close it before the client. */
 export function reviveSilentClient(client: MongoClient, logger: Logger): { close(): Promise<void> } {
@@ -25,10 +23,10 @@ export function reviveSilentClient(client: MongoClient, logger: Logger): { close
     for (const address of servers.keys()) if (!silence.has(address)) silence.set(address, 0);
   });
   return startLoop(
-    mongo.heartbeatMs,
+    tuning.heartbeatMs,
     async () => {
       for (const [address, turns] of silence) silence.set(address, turns + 1);
-      const silent = [...silence].filter(([, turns]) => turns > mongo.silentHeartbeats);
+      const silent = [...silence].filter(([, turns]) => turns > tuning.silentHeartbeats);
       if (silent.length === 0) return;
       logger.error(
         { servers: silent.length },

@@ -31,6 +31,7 @@ import { createIdleConnections } from './idle-connections.js';
 import type { LiveSession } from './live-session.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
+import { tuning } from './tuning.js';
 
 /** What the transport needs of the listener; `startListener` of `transport/listener` fits. */
 export interface AgentListener {
@@ -216,7 +217,7 @@ export async function createAgentTransport(
     for (const session of sessions.all()) session.tick(now);
     sessions.sweep();
     reports.sweep();
-  }, limits.agent.sweepMs);
+  }, tuning.sweepMs);
   sweep.unref();
 
   const gauges = (): Gauges => {

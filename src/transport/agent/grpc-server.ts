@@ -13,6 +13,7 @@ import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { AgentConnection, AgentStream, StreamStatus } from './agent-stream.js';
 import { checkGrpcInternals, connectionOf, http2StreamOf, markConnection } from './grpc-internals.js';
+import { tuning } from './tuning.js';
 
 export type OpenAnswer =
   | { readonly ok: true; readonly response: Uint8Array }
@@ -37,12 +38,12 @@ const serverOptions = {
   'grpc.max_concurrent_streams': limits.agent.streamsPerConnection,
   'grpc.max_receive_message_length': limits.agent.grpcMessageBytes,
   'grpc.max_send_message_length': limits.agent.grpcMessageBytes,
-  'grpc.keepalive_time_ms': limits.agent.keepaliveMs,
-  'grpc.keepalive_timeout_ms': limits.agent.keepaliveTimeoutMs,
+  'grpc.keepalive_time_ms': tuning.keepaliveMs,
+  'grpc.keepalive_timeout_ms': tuning.keepaliveTimeoutMs,
   // A connection without a stream is a connection without a session.
-  'grpc.max_connection_idle_ms': limits.agent.connectionIdleMs,
+  'grpc.max_connection_idle_ms': tuning.connectionIdleMs,
   // In megabytes, as node:http2 counts.
-  'grpc-node.max_session_memory': limits.agent.connectionMemoryMiB,
+  'grpc-node.max_session_memory': tuning.connectionMemoryMiB,
   'grpc.enable_channelz': 0,
 };
 

@@ -3,8 +3,8 @@
  * never finished, and connections are bounded, so without this a stranger could hold them all.
  */
 import type { Clock } from '../../kernel/clock.js';
-import { limits } from '../../kernel/limits.js';
 import type { AgentConnection } from './agent-stream.js';
+import { tuning } from './tuning.js';
 
 export interface IdleConnections {
   add(connection: AgentConnection): void;
@@ -46,7 +46,7 @@ export function createIdleConnections(clock: Clock): IdleConnections {
     sweep() {
       const now = clock.monotonic();
       for (const [connection, since] of idle) {
-        if (now - since <= limits.agent.connectionIdleMs) return;
+        if (now - since <= tuning.connectionIdleMs) return;
         connection.destroy();
       }
     },

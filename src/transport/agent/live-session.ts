@@ -31,6 +31,7 @@ import type { SessionInput, SessionOutput, SessionState } from './session.js';
 import { heartbeatFacts, metricsFacts } from './telemetry-facts.js';
 import { toldBy } from './agent-intervals.js';
 import type { Told } from './agent-intervals.js';
+import { tuning } from './tuning.js';
 
 export interface LiveSessionDeps {
   readonly delivery: Pick<Delivery, 'openNodeSession' | 'settings'>;
@@ -123,7 +124,7 @@ export function startLiveSession(
   });
   const drainFor = (error: unknown, what: string): void => {
     logger.warn({ node_id: nodeId, session_id: id, error: errorText(error) }, what);
-    run({ kind: 'draining', retryAfterMs: jittered(limits.agent.drainRetryMs, deps.random) });
+    run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, deps.random) });
   };
   const configLane = createLane(
     (error) => drainFor(error, 'an agent is drained: its configuration can not be served'),
@@ -137,8 +138,8 @@ export function startLiveSession(
   /** Stops reading while this side, or the peer's reading, is behind; so nothing piles up here. */
   const balance = (): void => {
     if (over) return;
-    const busy = configLane.size >= limits.agent.laneRequests || heartbeatLane.size >= limits.agent.laneRequests;
-    const full = outbox.waiting >= limits.agent.outboxPayloads;
+    const busy = configLane.size >= tuning.serialQueueRequests || heartbeatLane.size >= tuning.serialQueueRequests;
+    const full = outbox.waiting >= tuning.outboxPayloads;
     if ((busy || full) === held) return;
     held = busy || full;
     stream.pause(held);
@@ -196,7 +197,7 @@ export function startLiveSession(
       case 'apply_report': {
         const { outcome } = output;
         // The fact may wait for the event store for as long as it is away: neither this session nor its requests do.
-        configLane.run(async () => void (await withDeadline(report(outcome), limits.agent.reportWaitMs)));
+        configLane.run(async () => void (await withDeadline(report(outcome), tuning.reportWaitMs)));
         return;
       }
       case 'ignored_report':
@@ -240,11 +241,11 @@ export function startLiveSession(
       last === undefined ? undefined : ServicePayload.encode({ payload: { $case: 'close', value: last } }).finish(),
       ending.status,
     );
-    const patience = ending.cause === 'revoked' ? limits.agent.revokedFlushMs : limits.agent.closeGraceMs;
+    const patience = ending.cause === 'revoked' ? tuning.revokedFlushMs : limits.agent.closeGraceMs;
     cut = setTimeout(() => stream.kill(), patience);
     if (ending.cause === 'revoked') {
       // Even one that reads is cut: the status is out, the connection has no business here any more.
-      void closed.then(() => setTimeout(() => stream.kill(), limits.agent.revokedLingerMs));
+      void closed.then(() => setTimeout(() => stream.kill(), tuning.revokedLingerMs));
     }
   };
 
@@ -263,7 +264,7 @@ export function startLiveSession(
     unfinished.bytes += inbound.heldBytes - heldBytes;
     heldBytes = inbound.heldBytes;
     if (unfinished.bytes > unfinished.maxBytes && incoming.kind === 'fragment') {
-      return run({ kind: 'overloaded', retryAfterMs: jittered(limits.agent.overloadRetryMs, deps.random) });
+      return run({ kind: 'overloaded', retryAfterMs: jittered(tuning.overloadRetryMs, deps.random) });
     }
     run(incoming);
     balance();
@@ -292,7 +293,7 @@ export function startLiveSession(
     },
     supersede: () => run({ kind: 'superseded' }),
     revoke: () => run({ kind: 'revoked' }),
-    drain: () => run({ kind: 'draining', retryAfterMs: jittered(limits.agent.drainRetryMs, deps.random) }),
+    drain: () => run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, deps.random) }),
     tick(now) {
       if (!over && mayHaveEnded(state, now)) run({ kind: 'tick' });
     },

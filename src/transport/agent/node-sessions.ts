@@ -18,6 +18,7 @@ import { noteSuperseded, recentSupersedings } from './duplicates.js';
 import type { Supersedings } from './duplicates.js';
 import type { End } from './close-reasons.js';
 import type { LiveSession } from './live-session.js';
+import { tuning } from './tuning.js';
 
 export interface NodeSessionsDeps {
   readonly telemetry: Pick<Telemetry, 'sessionOpened' | 'sessionEnded'>;
@@ -88,7 +89,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const isRekey = (entry: Entry, session: LiveSession): boolean =>
     entry.rekeyedAt !== undefined &&
     session.openedAt <= entry.rekeyedAt &&
-    clock.monotonic() - entry.rekeyedAt <= limits.agent.rekeyWindowMs;
+    clock.monotonic() - entry.rekeyedAt <= tuning.rekeyWindowMs;
 
   const announce = (session: LiveSession, hello: AgentHello): Promise<void> =>
     deps.facts.agent(
@@ -174,8 +175,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     sweep() {
       for (const [nodeId, entry] of nodes) {
         if (entry.sessions.size > 0) continue;
-        const rekeying =
-          entry.rekeyedAt !== undefined && clock.monotonic() - entry.rekeyedAt <= limits.agent.rekeyWindowMs;
+        const rekeying = entry.rekeyedAt !== undefined && clock.monotonic() - entry.rekeyedAt <= tuning.rekeyWindowMs;
         if (!rekeying && recentSupersedings(entry.supersedings, clock.now()).length === 0) nodes.delete(nodeId);
       }
     },

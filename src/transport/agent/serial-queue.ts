@@ -3,7 +3,7 @@
  * Bounded by its owner, who looks at `size` and stops reading.
  */
 import { timedOut, withDeadline } from '../../kernel/background.js';
-import { limits } from '../../kernel/limits.js';
+import { tuning } from './tuning.js';
 
 export interface Lane {
   run(work: () => Promise<void>): void;
@@ -25,7 +25,7 @@ export function createLane(onFailed: (error: unknown) => void, onProgress: () =>
     running = true;
     for (let work = waiting.shift(); work !== undefined; work = waiting.shift()) {
       try {
-        if ((await withDeadline(work(), limits.agent.laneTimeoutMs)) === timedOut)
+        if ((await withDeadline(work(), tuning.serialQueueTimeoutMs)) === timedOut)
           onFailed(new Error('no answer in time'));
       } catch (error) {
         onFailed(error);

@@ -15,6 +15,7 @@ import { body, canonical, name, text } from './fields.js';
 import { conditionalHeaders, etag, readHeaders } from './headers.js';
 import { noQuery } from './query.js';
 import { role, timestamps } from './shared-schemas.js';
+import { tuning } from './tuning.js';
 
 const user = z
   .object({
@@ -43,7 +44,7 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
   const { accounts } = deps.commands;
   await app.register(rateLimit, {
     global: false,
-    cache: limits.rest.loginAddresses,
+    cache: tuning.loginAddresses,
     // The builder's value is thrown, so it meets the error handler like every other refusal.
     errorResponseBuilder: (_request, context) =>
       new ServiceError('rate_limited', 'too many sign-ins from this address', {
@@ -57,7 +58,7 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
     config: {
       access: 'login',
       takes: 'json',
-      rateLimit: { max: limits.rest.loginsPerMinute, timeWindow: 60_000 },
+      rateLimit: { max: tuning.loginsPerMinute, timeWindow: 60_000 },
     },
     schema: {
       summary: 'Sign in',

@@ -11,13 +11,14 @@ import { unsupported } from './gate.js';
 import { readJson } from './json-body.js';
 import { propertyPath } from './json-path.js';
 import { isJson } from './media-type.js';
+import { tuning } from './tuning.js';
 
 /** Replaces fastify's parsers, whose JSON takes duplicate keys and whose errors quote the body. */
 export function installBodies(app: RestApp): void {
   app.decorateRequest('bodyBytes', null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
-    if (Number(request.headers['content-length'] ?? 0) > limits.rest.drainBytes) throw tooLarge();
+    if (Number(request.headers['content-length'] ?? 0) > tuning.drainBytes) throw tooLarge();
     return readBounded(payload);
   });
   app.addHook('preValidation', async (request) => {
@@ -60,7 +61,7 @@ async function readBounded(payload: Readable): Promise<Buffer> {
   for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length <= limits.rest.bodyBytes) chunks.push(chunk);
-    if (length > limits.rest.drainBytes) break;
+    if (length > tuning.drainBytes) break;
   }
   if (length > limits.rest.bodyBytes) throw tooLarge();
   return Buffer.concat(chunks, length);

@@ -50,7 +50,7 @@ const hop = object({
   security: oneOf(['raw', 'tls', 'reality', 'noise']),
   server_names: distinct(namePattern).optional(),
   credential_id: uuid.optional(),
-  max_streams: integer(1, limits.fleet.maxStreamsMax).optional(),
+  max_streams: integer(1, limits.fleet.maxStreams).optional(),
   dial_addr: host.optional(),
 }).meta({ id: 'Hop' });
 type AskedHop = z.output<typeof hop>;

@@ -19,6 +19,7 @@ import { idParams, pathId } from './ids.js';
 import { oneOf } from './fields.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from './query.js';
+import { tuning } from './tuning.js';
 
 const deployment = z
   .object({
@@ -173,7 +174,7 @@ async function waitApplied(
       const waiting = now.nodes.some((node) => node.state === 'pending' || node.state === 'pushed');
       if (!waiting || left <= 0 || signal.aborted) return now;
       // A session that ends is no fact of a projection, so presence is looked at now and then.
-      await bell.wait(Math.min(left, limits.rest.waitPollMs));
+      await bell.wait(Math.min(left, tuning.waitPollMs));
     }
   } finally {
     stop();

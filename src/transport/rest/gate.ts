@@ -5,12 +5,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller, Role } from '../../commands/handlers-port.js';
 import { ServiceError, unreachable } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { hasContent, isJson } from './media-type.js';
 import type { Access } from './request-state.js';
 import { allowedMethods } from './route-table.js';
 import type { RouteTable } from './route-table.js';
+
+/** A longer token is none of this service's; it is not even looked at. */
+const bearerTokenChars = 4096;
 
 /** Adds the gate to every request of the instance, those to unknown paths included. */
 export function installGate(app: RestApp, deps: RestDeps, table: RouteTable): void {
@@ -61,7 +63,7 @@ async function authenticated(request: FastifyRequest, deps: RestDeps): Promise<C
 
 /** The token of an `Authorization` header of the scheme Bearer, or undefined. */
 export function bearerToken(header: string | undefined): string | undefined {
-  if (header === undefined || header.length > limits.security.tokenChars + 'Bearer '.length) return undefined;
+  if (header === undefined || header.length > bearerTokenChars + 'Bearer '.length) return undefined;
   return /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i.exec(header)?.[1];
 }
 

@@ -2,8 +2,8 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { limits } from '../../kernel/limits.js';
 import type { RestApp, RestOptions } from './deps.js';
+import { tuning } from './tuning.js';
 
 /** How long an idle connection is kept, longer than load balancers keep theirs. */
 const keepAliveMs = 72_000;
@@ -11,17 +11,17 @@ const keepAliveMs = 72_000;
 export function createHttpServer(handler: RequestListener, tls: RestOptions['tls']): Server {
   const server =
     tls === undefined ? createServer(handler) : createTlsServer({ ...tls, minVersion: 'TLSv1.2' }, handler);
-  server.requestTimeout = limits.rest.requestTimeoutMs;
-  server.headersTimeout = limits.rest.headersTimeoutMs;
+  server.requestTimeout = tuning.requestTimeoutMs;
+  server.headersTimeout = tuning.headersTimeoutMs;
   server.keepAliveTimeout = keepAliveMs;
-  server.maxConnections = limits.rest.connections;
+  server.maxConnections = tuning.connections;
   return server;
 }
 
 /** A request that never ends must not keep the service from stopping: what is still open after a while is cut. */
 export function boundClosing(app: RestApp): void {
   app.addHook('preClose', async () => {
-    const timer = setTimeout(() => app.server.closeAllConnections(), limits.rest.closeWithinMs);
+    const timer = setTimeout(() => app.server.closeAllConnections(), tuning.closeWithinMs);
     app.server.once('close', () => clearTimeout(timer));
   });
 }

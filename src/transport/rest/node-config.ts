@@ -6,7 +6,6 @@
 import { z } from 'zod';
 import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import { commandContext, found, settle } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
@@ -14,6 +13,7 @@ import { postHeaders, readHeaders } from './headers.js';
 import { idParams, pathId } from './ids.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from './query.js';
+import { tuning } from './tuning.js';
 
 const tags = ['nodes'];
 
@@ -83,12 +83,12 @@ async function generationNow(deps: RestDeps, id: string): Promise<number> {
 
 /** True once the generation has left for the node's live session; false when it has none, or did not leave in time. */
 async function pushLeft(deps: RestDeps, id: string, generation: number): Promise<boolean> {
-  const deadline = deps.clock.monotonic() + limits.rest.pushWaitMs;
+  const deadline = deps.clock.monotonic() + tuning.pushWaitMs;
   for (;;) {
     const presence = await deps.telemetry.presence(id);
     if (presence === undefined) return false;
     if ((pushFacts(deps, id, presence)?.generation ?? 0) >= generation) return true;
     if (deps.clock.monotonic() >= deadline) return false;
-    await sleep(limits.rest.waitPollMs);
+    await sleep(tuning.waitPollMs);
   }
 }

@@ -9,6 +9,9 @@ import { body, boolean, integer, list, object, port, uuid } from './fields.js';
 import { conditionalHeaders, etag, readHeaders } from './headers.js';
 import { noQuery } from './query.js';
 
+/** A week: a node that is silent for longer is offline by any measure. */
+const offlineAfterSecsMax = 7 * 24 * 3600;
+
 const override = object({
   node_id: uuid,
   multiplex: boolean().nullable(),
@@ -20,7 +23,7 @@ const updateBody = body({
   multiplex_port: port.nullable().optional(),
   heartbeat_interval_secs: integer(1, 3600).optional(),
   metrics_interval_secs: integer(5, 86_400).optional(),
-  offline_after_secs: integer(2, limits.rest.offlineAfterSecsMax).nullable().optional(),
+  offline_after_secs: integer(2, offlineAfterSecsMax).nullable().optional(),
   nodes: list(override, 0, limits.rest.settingsNodes).optional(),
 }).superRefine((asked, ctx) => {
   const refuse = (path: PropertyKey[], message: string): void => {

@@ -11,7 +11,7 @@ import { idParams, pathId } from './ids.js';
 import { listQuery, listing, noQuery, query } from './query.js';
 import { timestamps } from './shared-schemas.js';
 
-const interval = limits.fleet.healthCheckIntervalMs;
+const interval = limits.rest.healthCheckIntervalMs;
 
 const settable = {
   server_names: distinct(dnsName).optional(),

@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { limits } from '../../../src/kernel/limits.js';
 import type { ProposedEvent, RecordedEvent } from '../../../src/kernel/event.js';
 import { eventBytes } from '../../../src/storage/event-json.js';
 import {
@@ -25,6 +24,8 @@ import {
   readAll,
   type Settled,
 } from './appending.js';
+import { eventBytesMax } from '../../../src/kernel/event.js';
+import { bounds } from '../../../src/storage/bounds.js';
 
 export interface EventStoreHarness {
   /** The store that is open now. */
@@ -135,7 +136,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
 
       it('refuses an empty list and what is over the limits, as a fault of the caller', async () => {
         await expect(store().append(stream, 'any', [])).rejects.toThrow(RangeError);
-        const large = commandOf(1, { text: 'x'.repeat(limits.events.eventBytes) });
+        const large = commandOf(1, { text: 'x'.repeat(eventBytesMax) });
         await expect(store().append(stream, 'any', large)).rejects.toThrow(RangeError);
         const many = Array.from({ length: 9 }, () => commandOf(1, { text: 'x'.repeat(200_000) })).flat();
         await expect(store().append(stream, 'any', many)).rejects.toThrow(RangeError);
@@ -316,7 +317,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
           return all.length >= 1300;
         });
         expect(events).toHaveLength(1300);
-        expect(largest).toBeLessThanOrEqual(limits.storage.batchEvents);
+        expect(largest).toBeLessThanOrEqual(bounds.itemEvents);
       });
 
       it('bound a batch in bytes too', async () => {
@@ -333,7 +334,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
           return all.length >= 50;
         });
         expect(events).toHaveLength(50);
-        expect(largest).toBeLessThanOrEqual(limits.storage.batchBytes);
+        expect(largest).toBeLessThanOrEqual(bounds.itemBytes);
       });
 
       it('end without an error when they are aborted', async () => {

@@ -1,13 +1,13 @@
 /** A cluster of nodes: the leader is found, followed when it changes, and found again when nobody was there. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { limits } from '../../../src/kernel/limits.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { followLog } from '../../../src/storage/follow.js';
 import { startCluster, type EventStoreDbCluster } from '../../servers/eventstoredb/cluster.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
 import { recordingLogger, type LogLine } from './house.js';
+import { bounds } from '../../../src/storage/bounds.js';
 
 const ids = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);
 
@@ -119,7 +119,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     for (let round = 0; round < 3; round += 1) {
       const started = performance.now();
       expect((await store.append('svc-a', 'no_stream', commandOf(1))).kind).toBe('unavailable');
-      expect(performance.now() - started).toBeLessThan(limits.events.appendTimeoutMs);
+      expect(performance.now() - started).toBeLessThan(bounds.appendTimeoutMs);
     }
     for (const node of cluster.nodes) node.faults.noNodes = false;
     await workingAgain();
@@ -138,7 +138,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     follower!.faults.leader = undefined;
     const started = performance.now();
     expect(await appendSurely(store, 'svc-a', 0, events)).toEqual({ kind: 'appended', revision: 2 });
-    expect(performance.now() - started).toBeLessThan(2 * limits.events.appendTimeoutMs);
+    expect(performance.now() - started).toBeLessThan(2 * bounds.appendTimeoutMs);
     // The reads' client finds out in its own time.
     const read = (): Promise<number> =>
       readAll(store, 'svc-a')

@@ -1,10 +1,10 @@
 /** Fold checkpoints in EventStoreDB: bounded, whole or not there, and out of the way of the service's own streams. */
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { limits } from '../../../src/kernel/limits.js';
 import type { FoldCheckpoint } from '../../../src/storage/event-store.js';
 import { foldStream } from '../../../src/storage/eventstoredb/fold-checkpoints.js';
 import { openHouse, takeUntil, type House } from './house.js';
+import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
 const checkpoint = (size: number, revision: number): FoldCheckpoint => ({
   foldVersion: 1,
@@ -13,7 +13,7 @@ const checkpoint = (size: number, revision: number): FoldCheckpoint => ({
   sha256: 'cd'.repeat(32),
   bytes: new Uint8Array(randomBytes(size)),
 });
-const { foldChunkBytes } = limits.eventStoreDb;
+const { foldChunkBytes } = tuning;
 
 describe('fold checkpoints in EventStoreDB', () => {
   let house: House;

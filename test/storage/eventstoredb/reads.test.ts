@@ -1,12 +1,12 @@
 /** Reads end, whatever the server or the consumer does, and leave nothing open on the connection. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { limits } from '../../../src/kernel/limits.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { createPlaces, readPlaces, subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 import { collectRead, commandOf, readAll } from '../contract/appending.js';
 import { openHouse, type House } from './house.js';
+import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
 describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   let house: House;
@@ -39,22 +39,22 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
     await house.store.append('svc-a', 'no_stream', commandOf(5));
     const stop = new AbortController();
     let caughtUp = 0;
-    const following = Array.from({ length: limits.eventStoreDb.subscriptions + 5 }, async () => {
+    const following = Array.from({ length: tuning.subscriptions + 5 }, async () => {
       const items = house.store.subscribe({ prefix: 'svc-a', after: 'start', signal: stop.signal });
       for await (const { kind } of items) if (kind === 'caught_up') caughtUp += 1;
     });
     const refused = Promise.allSettled(following);
-    await expect.poll(() => caughtUp, { timeout: 20_000 }).toBe(limits.eventStoreDb.subscriptions);
+    await expect.poll(() => caughtUp, { timeout: 20_000 }).toBe(tuning.subscriptions);
     await Promise.all([
       ...Array.from({ length: 200 }, () => readAll(house.store, 'svc-a')),
       ...Array.from({ length: 200 }, (_, at) => house.store.append(`svc-b${at}`, 'no_stream', commandOf(1))),
     ]);
-    expect(house.server.mostCalls()).toBeGreaterThan(limits.eventStoreDb.subscriptions);
+    expect(house.server.mostCalls()).toBeGreaterThan(tuning.subscriptions);
     expect(house.server.mostCalls()).toBeLessThan(100);
-    await expect.poll(async () => subscriptionPlaces.taken()).toBe(limits.eventStoreDb.subscriptions);
+    await expect.poll(async () => subscriptionPlaces.taken()).toBe(tuning.subscriptions);
     stop.abort();
     // Those that found no place were told so, unless they were aborted first.
-    expect((await refused).length).toBe(limits.eventStoreDb.subscriptions + 5);
+    expect((await refused).length).toBe(tuning.subscriptions + 5);
     await expect.poll(() => house.server.subscriptions()).toBe(0);
   });
 
@@ -116,7 +116,7 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
 
   it('of more events than a page holds are whole, in both directions', async () => {
     house = await openHouse();
-    const count = limits.eventStoreDb.readPageEvents * 2 + 7;
+    const count = tuning.readPageEvents * 2 + 7;
     for (let revision = 0; revision < count; revision += 169) {
       const events = commandOf(Math.min(169, count - revision));
       await house.store.append('svc-a', revision === 0 ? 'no_stream' : revision - 1, events);

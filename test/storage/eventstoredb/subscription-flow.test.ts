@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { expect, it } from 'vitest';
-import { limits } from '../../../src/kernel/limits.js';
 import { openFlow } from '../../../src/storage/eventstoredb/subscription-flow.js';
+import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
 /** A client whose subscription has `count` events at hand at once, as the client package hands them out. */
 function clientWith(count: number, text: string): { client: EventStoreDBClient; taken(): number } {
@@ -32,7 +32,7 @@ function clientWith(count: number, text: string): { client: EventStoreDBClient; 
   return { client: { subscribeToAll: () => stream } as unknown as EventStoreDBClient, taken: () => taken };
 }
 
-const { queueHigh, queueBytesHigh } = limits.eventStoreDb;
+const { queueHigh, queueBytesHigh } = tuning;
 
 it.each([
   { what: 'events', text: '', count: queueHigh * 3, held: queueHigh },

@@ -1,7 +1,6 @@
 /** Subscriptions through every way in which real servers end, repeat, hold back or add something. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { limits } from '../../../src/kernel/limits.js';
 import type { RecordedEvent } from '../../../src/kernel/event.js';
 import { eventBytes } from '../../../src/storage/event-json.js';
 import type { LogItem, ResumePoint } from '../../../src/storage/event-store.js';
@@ -9,6 +8,8 @@ import { followLog } from '../../../src/storage/follow.js';
 import { subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
 import { appendAtEnd, commandOf } from '../contract/appending.js';
 import { openHouse, takeUntil, writeForeign, type House } from './house.js';
+import { bounds } from '../../../src/storage/bounds.js';
+import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
 const eventsOf = (items: readonly LogItem[]): RecordedEvent[] =>
   items.flatMap((item) => (item.kind === 'events' ? item.events : []));
@@ -133,7 +134,7 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   it('tell checkpoints with both halves over foreign events, and go on from each without a gap', async () => {
     house = await openHouse();
     await house.store.append('svc-a', 'no_stream', commandOf(2));
-    writeForeign(house.server, limits.eventStoreDb.searchWindow * 3);
+    writeForeign(house.server, tuning.searchWindow * 3);
     await house.store.append('svc-a', 1, commandOf(2));
     const items = await takeUntil(subscribe(), isCaughtUp);
     const points = items.flatMap((item) => (item.kind === 'checkpoint' ? [item.point] : []));
@@ -147,14 +148,14 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
 
   it('hold a bounded number of events for a slow consumer, and lose none', async () => {
     house = await openHouse();
-    const total = limits.eventStoreDb.queueHigh * 2 + 500;
+    const total = tuning.queueHigh * 2 + 500;
     for (let written = 0; written < total; written += 500) {
       await appendAtEnd(house.store, 'svc-a', commandOf(500));
     }
     let next = 0;
     for await (const item of subscribe()) {
       if (item.kind !== 'events') continue;
-      expect(item.events.length).toBeLessThanOrEqual(limits.storage.batchEvents);
+      expect(item.events.length).toBeLessThanOrEqual(bounds.itemEvents);
       for (const { revision } of item.events) expect(revision).toBe(next++);
       if (next >= total) break;
       await delay(20);
@@ -193,15 +194,15 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
 
   it('bound their items in bytes too', async () => {
     house = await openHouse();
-    const { batchBytes } = limits.storage;
+    const { itemBytes } = bounds;
     const text = 'x'.repeat(200_000);
-    const count = Math.ceil((2 * limits.eventStoreDb.queueBytesHigh) / text.length);
+    const count = Math.ceil((2 * tuning.queueBytesHigh) / text.length);
     for (let written = 0; written < count; written += 5)
       await appendAtEnd(house.store, 'svc-a', commandOf(5, { text }));
     let events = 0;
     for await (const item of subscribe()) {
       if (item.kind !== 'events') continue;
-      expect(item.events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(batchBytes);
+      expect(item.events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(itemBytes);
       // What comes meanwhile waits, and would be one item.
       if (events === 0) await delay(3000);
       events += item.events.length;

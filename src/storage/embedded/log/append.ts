@@ -2,7 +2,6 @@
  * Decides one append inside a group commit: expected revision, repeats, places of the new events. Not the commit.
  * Implements `event-store.ts` (append) with EventStoreDB's rules for repeats.
  */
-import { limits } from '../../../kernel/limits.js';
 import type { AppendOutcome, ExpectedRevision } from '../../event-store.js';
 import { decodeHead, placeEvent, type EncodedEvent } from './event-codec.js';
 import {
@@ -17,6 +16,7 @@ import {
   type LogBatch,
   type StreamRecord,
 } from './layout.js';
+import { tuning } from '../tuning.js';
 
 /**
  * Appends with expected revision `any`, by stream and first event id, so that a quick repeat is answered like the first
@@ -34,7 +34,7 @@ export function createRecentAppends(): RecentAppends {
     find: (stream, firstId) => revisions.get(keyOf(stream, firstId)),
     remember(stream, firstId, revision) {
       revisions.set(keyOf(stream, firstId), revision);
-      if (revisions.size <= limits.storage.anyAppends) return;
+      if (revisions.size <= tuning.anyAppends) return;
       for (const oldest of revisions.keys()) {
         revisions.delete(oldest);
         break;

@@ -6,7 +6,6 @@ import { startLoop } from '../../../kernel/background.js';
 import type { Clock } from '../../../kernel/clock.js';
 import { errorText, ServiceError } from '../../../kernel/errors.js';
 import type { ProposedEvent, RecordedEvent } from '../../../kernel/event.js';
-import { limits } from '../../../kernel/limits.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { assertAppendable } from '../../append-limits.js';
 import type { AppendOutcome, EventStore, ExpectedRevision } from '../../event-store.js';
@@ -20,6 +19,7 @@ import { readSlices } from './read-stream.js';
 import { createStreamNames, subscribeLog } from './subscription.js';
 import { trimStreams } from './trim.js';
 import { createWakeUp } from './wake-up.js';
+import { tuning } from '../tuning.js';
 
 export interface EmbeddedEventStore extends EventStore {
   /** Removes what retention has taken out of sight, one bounded turn. Returns how many appends. */
@@ -88,7 +88,7 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
   }
 
   const trimmer = startLoop(
-    limits.storage.trimEveryMs,
+    tuning.trimEveryMs,
     async (signal) => {
       const removed = await trimStreams(environment, run, clock.now, signal);
       if (removed > 0) logger.debug({ removed }, 'expired appends removed');

@@ -3,9 +3,9 @@
  * which replaces the old one. A crash in between leaves the old one and orphans that the next save removes.
  * Implements `docs/contract/domain.md` ("Fold checkpoint").
  */
-import { limits } from '../../../kernel/limits.js';
 import type { FoldCheckpoint } from '../../event-store.js';
 import type { LogBatch, LogEnvironment } from './layout.js';
+import { tuning } from '../tuning.js';
 
 interface Manifest {
   readonly foldVersion: number;
@@ -54,7 +54,7 @@ export async function saveCheckpoint(
   const { foldVersion, revision, position, sha256, bytes } = checkpoint;
   const old = readManifest(environment.get('folds', manifestKey(name)));
   const generation = ((old?.generation ?? 0) + 1) % 2 ** 32;
-  const size = limits.storage.foldChunkBytes;
+  const size = tuning.foldChunkBytes;
   const chunks = Math.ceil(bytes.byteLength / size);
   for (let index = 0; index < chunks; index += 1) {
     const part = Buffer.from(bytes.subarray(index * size, (index + 1) * size));

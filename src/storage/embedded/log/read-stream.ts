@@ -4,10 +4,11 @@
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedEvent } from '../../../kernel/event.js';
-import { limits } from '../../../kernel/limits.js';
 import type { ReadOptions } from '../../event-store.js';
 import { decodeEvent, recordedAtOf } from './event-codec.js';
 import { eventKey, readStreamRecord, revisionOf, type LogEnvironment, type StreamRecord } from './layout.js';
+import { bounds } from '../../bounds.js';
+import { tuning } from '../tuning.js';
 
 /** Where a read begins and ends, in revisions; `to` is exclusive in either direction's lower or upper end. */
 interface Window {
@@ -46,8 +47,8 @@ export async function* readSlices(
       from: eventKey(record.number, from),
       to: eventKey(record.number, to),
       reverse,
-      limit: Math.min(wanted, limits.storage.sliceEntries),
-      maxBytes: limits.storage.batchBytes,
+      limit: Math.min(wanted, tuning.sliceEntries),
+      maxBytes: bounds.itemBytes,
     });
     if (slice.length === 0) return;
     const events: RecordedEvent[] = [];

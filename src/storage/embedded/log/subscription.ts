@@ -5,7 +5,6 @@
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { RecordedEvent } from '../../../kernel/event.js';
-import { limits } from '../../../kernel/limits.js';
 import type { LogItem, ResumePoint, SubscribeOptions } from '../../event-store.js';
 import { decodeEvent } from './event-codec.js';
 import {
@@ -18,6 +17,8 @@ import {
   type LogEnvironment,
 } from './layout.js';
 import type { WakeUp } from './wake-up.js';
+import { tuning } from '../tuning.js';
+import { bounds } from '../../bounds.js';
 
 interface Slice {
   readonly events: readonly RecordedEvent[];
@@ -83,7 +84,8 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
 
 /** Reads on from a position, slice by slice; remembers the runs that it has looked up and not finished. */
 function createReader(environment: LogEnvironment, nameOf: StreamNames, prefix: string, after: number): () => Slice {
-  const { batchEvents, batchBytes, sliceEntries } = limits.storage;
+  const { itemEvents, itemBytes } = bounds;
+  const { sliceEntries } = tuning;
   let upTo = after;
   let runs: Run[] = joinRuns(appendAround(environment, after));
 
@@ -106,14 +108,14 @@ function createReader(environment: LogEnvironment, nameOf: StreamNames, prefix: 
         const found = environment.texts('events', {
           from: eventKey(run.stream, run.revision + Math.max(0, upTo - run.position + 1)),
           to: eventKey(run.stream, run.revision + run.count),
-          limit: batchEvents - events.length,
-          maxBytes: batchBytes - bytes,
+          limit: itemEvents - events.length,
+          maxBytes: itemBytes - bytes,
         });
         for (const { key, text } of found) {
           bytes += text.length;
           events.push(decodeEvent(text, stream, revisionOf(key)));
         }
-        if (events.length >= batchEvents || bytes >= batchBytes) {
+        if (events.length >= itemEvents || bytes >= itemBytes) {
           upTo = events.at(-1)?.position ?? last;
           if (upTo < last) runs.unshift(run);
           return { events, upTo, atHead: false };
@@ -145,7 +147,7 @@ export async function* subscribeLog(
       yield { kind: 'events', events: slice.events };
     }
     const foreign = position - told;
-    if (foreign >= limits.storage.sliceEntries || (slice.atHead && behind && foreign > 0)) {
+    if (foreign >= tuning.sliceEntries || (slice.atHead && behind && foreign > 0)) {
       told = position;
       yield { kind: 'checkpoint', point: pointAt(position) };
     }

@@ -3,7 +3,6 @@
  * disk is bounded and a subscription never meets half an append. Not what hides events: `read-stream` does that at once.
  * Implements `docs/contract/domain.md` (streams with `$maxAge`).
  */
-import { limits } from '../../../kernel/limits.js';
 import { decodeHead } from './event-codec.js';
 import {
   decodeAppend,
@@ -14,6 +13,7 @@ import {
   type LogBatch,
   type LogEnvironment,
 } from './layout.js';
+import { tuning } from '../tuning.js';
 
 /** Appends removed in one group commit: a short one, as live appends wait behind it. */
 const appendsPerCommit = 50;
@@ -77,7 +77,7 @@ export async function trimStreams(
     for (const name of names) {
       const stream = name.toString('utf8');
       let trimmed = 0;
-      while (trimmed < limits.storage.trimAppends && !signal.aborted) {
+      while (trimmed < tuning.trimAppends && !signal.aborted) {
         const removed = await run((batch) => trimOnce(environment, batch, stream, now()));
         trimmed += removed;
         if (removed < appendsPerCommit) break;

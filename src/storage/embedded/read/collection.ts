@@ -3,7 +3,6 @@
  * (`collections`), not queries (`query-run`). Implements `read-store.ts` (Collection).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import { limits } from '../../../kernel/limits.js';
 import { scalarEquals } from '../../field-values.js';
 import type {
   Collection,
@@ -36,6 +35,7 @@ import {
 } from './layout.js';
 import type { OpenIndex } from './query-plan.js';
 import { countMatching, load, runQuery, type QueryTarget } from './query-run.js';
+import { tuning } from '../tuning.js';
 
 /** The shared, changing truth about a physical collection. */
 export interface CollectionState {
@@ -228,7 +228,7 @@ export function createCollection(
     async getMany(ids) {
       const found: StoredDocument[] = [];
       for (const [index, id] of ids.entries()) {
-        if (index > 0 && index % limits.storage.sliceEntries === 0) await yieldToEventLoop();
+        if (index > 0 && index % tuning.sliceEntries === 0) await yieldToEventLoop();
         const document = load(target, id);
         if (document !== undefined) found.push(document);
       }
@@ -277,7 +277,7 @@ export function createCollection(
       const { to, ...range } = within(collectionPrefix(state.number));
       let { from } = range;
       for (;;) {
-        const slice = environment.entries('tombstones', { from, to, limit: limits.storage.sliceEntries });
+        const slice = environment.entries('tombstones', { from, to, limit: tuning.sliceEntries });
         const last = slice.at(-1);
         if (last === undefined) return removed;
         const old = slice.filter(({ value }) => decodeTombstone(value) <= upTo).map(({ key }) => key);

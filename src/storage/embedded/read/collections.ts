@@ -3,7 +3,6 @@
  * or were written in another format, dropped in slices; what a crash interrupts is finished at the next opening.
  * Implements `read-store.ts` (collection, drop).
  */
-import { limits } from '../../../kernel/limits.js';
 import { assertSpec } from '../../collection-spec.js';
 import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js';
 import { createCollection, fillIndexes, type CollectionState } from './collection.js';
@@ -18,6 +17,7 @@ import {
   type RunWrite,
 } from './layout.js';
 import type { IndexDefinition, OpenIndex } from './query-plan.js';
+import { tuning } from '../tuning.js';
 
 interface Definition {
   /** Of its index entries and counts. Others are made anew when it is opened; its documents stay. */
@@ -96,7 +96,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   async function removeAll(database: ReadDatabase, prefix: Buffer): Promise<void> {
     const range = within(prefix);
     for (;;) {
-      const keys = environment.keys(database, { ...range, limit: limits.storage.sliceEntries });
+      const keys = environment.keys(database, { ...range, limit: tuning.sliceEntries });
       if (keys.length === 0) return;
       await run((batch) => {
         for (const key of keys) batch.remove(database, key);
@@ -193,7 +193,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
       if (number !== undefined) await sweep(number);
     },
     async recover() {
-      const dropped = environment.keys('state', { ...within(droppedPrefix), limit: limits.storage.sliceEntries });
+      const dropped = environment.keys('state', { ...within(droppedPrefix), limit: tuning.sliceEntries });
       for (const key of dropped) await sweep(key.readUInt32BE(droppedPrefix.length));
     },
   };

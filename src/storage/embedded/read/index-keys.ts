@@ -7,8 +7,8 @@
  * `parseKey` tells.
  */
 import { createHash } from 'node:crypto';
-import { limits } from '../../../kernel/limits.js';
 import type { FieldValue, Fields, Scalar } from '../../read-store.js';
+import { tuning } from '../tuning.js';
 
 const typeNull = 0x10;
 /* 0x11 is false, 0x12 is true. */
@@ -52,7 +52,7 @@ function numberText(value: number): ByteText {
 function escapeText(text: Buffer): { readonly bytes: number[]; readonly whole: boolean } {
   const bytes: number[] = [];
   for (const byte of text) {
-    if (bytes.length + (byte === stringEnd ? 2 : 1) > limits.storage.indexStringBytes) return { bytes, whole: false };
+    if (bytes.length + (byte === stringEnd ? 2 : 1) > tuning.indexStringBytes) return { bytes, whole: false };
     bytes.push(byte);
     if (byte === stringEnd) bytes.push(escapedZero);
   }
@@ -61,7 +61,7 @@ function escapeText(text: Buffer): { readonly bytes: number[]; readonly whole: b
 
 function stringText(value: string): ByteText {
   // Nearly every string: nothing to encode, escape or cut.
-  if (value.length <= limits.storage.indexStringBytes && plainText.test(value)) return `${stringStart}${value}\0`;
+  if (value.length <= tuning.indexStringBytes && plainText.test(value)) return `${stringStart}${value}\0`;
   const text = Buffer.from(value, 'utf8');
   const { bytes, whole } = escapeText(text);
   const start = Buffer.from([typeString, ...bytes, stringEnd]).toString('latin1');
@@ -156,9 +156,9 @@ export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields:
         const entries = grouped && !isLast ? values.slice(1) : values;
         made = made.flatMap((start) => entries.map((value) => start + value));
       }
-      if (made.length > limits.storage.indexEntries) {
+      if (made.length > tuning.indexEntries) {
         throw new RangeError(
-          `document ${id} has more than ${limits.storage.indexEntries} entries in index ${indexed.join(', ')}`,
+          `document ${id} has more than ${tuning.indexEntries} entries in index ${indexed.join(', ')}`,
         );
       }
     }

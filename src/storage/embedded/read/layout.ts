@@ -4,9 +4,9 @@
  * `documents` and `tombstones`: (collection number, id). `indexes`: see there. `collections`: name@version → definition.
  * `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
  */
-import { limits } from '../../../kernel/limits.js';
 import type { Environment } from '../environment.js';
 import type { Batch, RunOptions } from '../group-writer.js';
+import { bounds } from '../../bounds.js';
 
 export const readDatabases = {
   documents: 'bytes',
@@ -32,11 +32,11 @@ export function collectionPrefix(collection: number): Buffer {
   return prefix;
 }
 
-/** @throws RangeError on an empty id or one over `limits.storage.documentIdBytes`. */
+/** @throws RangeError on an empty id or one over `bounds.documentIdBytes`. */
 export function documentKey(collection: number, id: string): Buffer {
   const bytes = Buffer.from(id, 'utf8');
-  if (bytes.length === 0 || bytes.length > limits.storage.documentIdBytes) {
-    throw new RangeError(`a document id has 1 to ${limits.storage.documentIdBytes} bytes, not ${bytes.length}`);
+  if (bytes.length === 0 || bytes.length > bounds.documentIdBytes) {
+    throw new RangeError(`a document id has 1 to ${bounds.documentIdBytes} bytes, not ${bytes.length}`);
   }
   return Buffer.concat([collectionPrefix(collection), bytes]);
 }

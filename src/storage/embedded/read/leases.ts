@@ -4,9 +4,10 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import type { Json } from '../../../kernel/json.js';
-import { limits } from '../../../kernel/limits.js';
 import type { Lease, LeaseClaim, Leases } from '../../read-store.js';
 import { justAbove, type ReadBatch, type ReadEnvironment, type RunWrite } from './layout.js';
+import { bounds } from '../../bounds.js';
+import { tuning } from '../tuning.js';
 
 interface StoredLease {
   readonly holder: string;
@@ -17,8 +18,8 @@ interface StoredLease {
 
 function leaseKey(kind: string, name: string): Buffer {
   const key = Buffer.from(`${kind}\u0000${name}`, 'utf8');
-  if (kind.includes('\u0000') || kind.length === 0 || name.length === 0 || key.length > limits.storage.leaseNameBytes) {
-    throw new RangeError(`kind and name of a lease have 1 to ${limits.storage.leaseNameBytes} bytes together`);
+  if (kind.includes('\u0000') || kind.length === 0 || name.length === 0 || key.length > bounds.leaseNameBytes) {
+    throw new RangeError(`kind and name of a lease have 1 to ${bounds.leaseNameBytes} bytes together`);
   }
   return key;
 }
@@ -50,7 +51,7 @@ export function createLeases(environment: ReadEnvironment, run: RunWrite, clock:
     const { to, ...start } = kindRange(kind);
     let { from } = start;
     for (;;) {
-      const slice = environment.entries('leases', { from, to, limit: limits.storage.sliceEntries });
+      const slice = environment.entries('leases', { from, to, limit: tuning.sliceEntries });
       const last = slice.at(-1);
       if (last === undefined) return;
       yield slice.flatMap(({ key, value }) => {

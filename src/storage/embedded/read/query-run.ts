@@ -3,7 +3,6 @@
  * and a sort. Reads may see writes that happen meanwhile, document by document, as in any store without transactions.
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import { limits } from '../../../kernel/limits.js';
 import { compareText, documentOrder, matchesAll } from '../../field-values.js';
 import type { Fields, Filter, Page, Query, StoredDocument } from '../../read-store.js';
 import { readCount, readTotal } from './counts.js';
@@ -11,6 +10,8 @@ import { decodeDocument } from './document-codec.js';
 import { parseKey, type ParsedKey } from './index-keys.js';
 import { collectionPrefix, documentKey, idOfKey, justAbove, within, type ReadEnvironment } from './layout.js';
 import { areDisjoint, planQuery, type IndexPlan, type KeyRange, type OpenIndex, type PlanRange } from './query-plan.js';
+import { bounds } from '../../bounds.js';
+import { tuning } from '../tuning.js';
 
 export interface QueryTarget {
   readonly environment: ReadEnvironment;
@@ -27,10 +28,10 @@ async function* keySlices(
   database: 'documents' | 'indexes',
   range: KeyRange,
   reverse: boolean,
-  first: number = limits.storage.sliceEntries,
+  first: number = tuning.sliceEntries,
 ): AsyncGenerator<Buffer[], void, void> {
   let { from, to } = range;
-  let limit = Math.min(first, limits.storage.sliceEntries);
+  let limit = Math.min(first, tuning.sliceEntries);
   while (Buffer.compare(from, to) < 0) {
     const keys = environment.keys(database, { from, to, reverse, limit });
     const last = keys.at(-1);
@@ -39,7 +40,7 @@ async function* keySlices(
     if (keys.length < limit) return;
     if (reverse) to = last;
     else from = justAbove(last);
-    limit = limits.storage.sliceEntries;
+    limit = tuning.sliceEntries;
     await yieldToEventLoop();
   }
 }
@@ -124,7 +125,7 @@ async function* orderedIds(
       }
     }
     for (const id of run.length > 1 ? sortedUnique(run) : run) ordered.push(id);
-    if (ordered.length < Math.min(first, limits.storage.sliceEntries)) continue;
+    if (ordered.length < Math.min(first, tuning.sliceEntries)) continue;
     yield ordered;
     ordered = [];
   }
@@ -157,7 +158,7 @@ async function* documentSlices(
   target: QueryTarget,
   ids: readonly string[] | undefined,
 ): AsyncGenerator<StoredDocument[], void, void> {
-  const size = limits.storage.sliceEntries;
+  const size = tuning.sliceEntries;
   if (ids !== undefined) {
     for (let start = 0; start < ids.length; start += size) {
       if (start > 0) await yieldToEventLoop();
@@ -168,7 +169,7 @@ async function* documentSlices(
   const { to, ...start } = within(collectionPrefix(target.collection));
   let { from } = start;
   for (;;) {
-    const range = { from, to, limit: size, maxBytes: limits.storage.batchBytes };
+    const range = { from, to, limit: size, maxBytes: bounds.itemBytes };
     const slice = target.environment.entries('documents', range);
     const last = slice.at(-1);
     if (last === undefined) return;
@@ -248,7 +249,7 @@ async function runOrdered(target: QueryTarget, plan: IndexPlan, query: Query): P
   const settled = plan.residual.length === 0;
   const known = settled ? await totalOf(target, plan, ranges) : undefined;
   const page = createWindow(query);
-  const first = known === undefined ? limits.storage.sliceEntries : (query.skip ?? 0) + query.limit + 1;
+  const first = known === undefined ? tuning.sliceEntries : (query.skip ?? 0) + query.limit + 1;
   for await (const ids of orderedIds(environment, plan, ranges, first)) {
     if (settled) page.take(ids);
     else {

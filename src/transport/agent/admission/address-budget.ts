@@ -4,13 +4,13 @@
  * Implements `docs/contract/agent-protocol.md#opensession` ("Budgets are charged for failures").
  */
 import type { Clock } from '../../../kernel/clock.js';
-import { limits } from '../../../kernel/limits.js';
 import { addressKey } from '../../../kernel/address-key.js';
 import { createBoundedMap } from '../../../kernel/bounded-map.js';
 import { createLine } from './line.js';
 import type { Line } from './line.js';
 import { createTokenBucket } from './token-bucket.js';
 import type { TokenBucket } from './token-bucket.js';
+import { tuning } from '../tuning.js';
 
 export interface AddressCharge {
   /** The attempt was no failure of this address. Counts once. */
@@ -30,7 +30,7 @@ interface Entry {
 }
 
 export function createAddressBudget(perSecond: number, burst: number, clock: Clock): AddressBudget {
-  const entries = createBoundedMap<string, Entry>(limits.agent.addressBudgets);
+  const entries = createBoundedMap<string, Entry>(tuning.addressBudgets);
   const lines = new Set<Line>();
   let closed = false;
 
@@ -38,7 +38,7 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
     entry.line ??= createLine({
       delay: () => entry.bucket.wait(clock.monotonic()),
       take: () => entry.bucket.take(clock.monotonic()),
-      maxWaiting: limits.agent.waitingPerAddress,
+      maxWaiting: tuning.waitingPerAddress,
     });
     lines.add(entry.line);
     return entry.line;

@@ -1,9 +1,9 @@
+import { tuning } from '../tuning.js';
 /**
  * How much of one processor handshakes may use: a budget in milliseconds that refills with time. Each handshake is
  * charged what handshakes have cost so far, and corrected when its own cost is known.
  * Implements `docs/contract/configuration.md`, SVC_HANDSHAKE_CPU_SHARE.
  */
-import { limits } from '../../../kernel/limits.js';
 
 export interface CpuShare {
   /** Milliseconds until a handshake may begin; 0 now. */
@@ -19,11 +19,11 @@ const weight = 0.1;
 
 /** @param share of one processor, above 0 and at most 1 */
 export function createCpuShare(share: number, start: number): CpuShare {
-  let balance: number = limits.agent.handshakeBurstMs;
+  let balance: number = tuning.handshakeBurstMs;
   let at = start;
   let estimate = firstGuessMs;
   const refill = (now: number): void => {
-    balance = Math.min(limits.agent.handshakeBurstMs, balance + Math.max(0, now - at) * share);
+    balance = Math.min(tuning.handshakeBurstMs, balance + Math.max(0, now - at) * share);
     at = now;
   };
   return {

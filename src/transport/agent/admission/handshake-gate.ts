@@ -4,9 +4,9 @@
  * delayed up to 2 s, then refused"; "A global CPU budget for handshakes bounds the rest").
  */
 import type { Clock } from '../../../kernel/clock.js';
-import { limits } from '../../../kernel/limits.js';
 import { createCpuShare } from './cpu-share.js';
 import { createLine } from './line.js';
+import { tuning } from '../tuning.js';
 
 export interface HandshakePlace {
   /** The handshake is over; `cpuMs` is what it cost. Counts once. */
@@ -37,7 +37,7 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
   let charged = 0;
   const line = createLine({
     delay() {
-      const full = options.pending() + handshaking >= maxSessions || handshaking >= limits.agent.handshakesAtOnce;
+      const full = options.pending() + handshaking >= maxSessions || handshaking >= tuning.handshakesAtOnce;
       return full ? Number.POSITIVE_INFINITY : cpu.wait(clock.monotonic());
     },
     take() {

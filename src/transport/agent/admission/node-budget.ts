@@ -7,6 +7,7 @@ import { limits } from '../../../kernel/limits.js';
 import { createBoundedMap } from '../../../kernel/bounded-map.js';
 import { createTokenBucket } from './token-bucket.js';
 import type { TokenBucket } from './token-bucket.js';
+import { tuning } from '../tuning.js';
 
 export interface NodeBudget {
   /** False: over the budget. */
@@ -15,7 +16,7 @@ export interface NodeBudget {
 }
 
 export function createNodeBudget(clock: Clock): NodeBudget {
-  const buckets = createBoundedMap<string, TokenBucket>(limits.agent.nodeBudgets);
+  const buckets = createBoundedMap<string, TokenBucket>(tuning.nodeBudgets);
   return {
     charge(nodeId) {
       const now = clock.monotonic();

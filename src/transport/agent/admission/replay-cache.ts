@@ -3,6 +3,7 @@
  * Per instance. Implements `docs/contract/agent-protocol.md#opensession` ("A message 1 already seen is refused").
  */
 import { limits } from '../../../kernel/limits.js';
+import { tuning } from '../tuning.js';
 
 export type Seen = 'new' | 'replayed' | 'full';
 
@@ -17,7 +18,7 @@ export interface ReplayCache {
 
 const keyBytes = 32;
 
-export function createReplayCache(maxEntries: number = limits.agent.replayEntries): ReplayCache {
+export function createReplayCache(maxEntries: number = tuning.replayEntries): ReplayCache {
   const seen = new Set<string>();
   /** Keys by the second in which they may go: forgetting costs what is forgotten, not what is held. */
   const bySecond = new Map<number, string[]>();

@@ -1,0 +1,26 @@
+/** The numbers of delivery that no contract states. */
+const MiB = 1024 * 1024;
+
+export const tuning = {
+  /** Nodes compiled and offered, and bytes encoded, before the event loop gets a turn. */
+  sliceNodes: 32,
+  sliceBytes: 1 * MiB,
+  /** Encoded snapshots held in memory, sealed; the others are compiled again on demand. */
+  cacheBytes: 256 * MiB,
+  /** Nodes whose checksum, or whose apply reports on rejected snapshots, are remembered. */
+  rememberedNodes: 65_536,
+  /** Applied snapshots on their way to the read store. */
+  lastGoodBatchMs: 250,
+  lastGoodBatchEntries: 256,
+  lastGoodBatchBytes: 4 * MiB,
+  lastGoodWaitingBytes: 64 * MiB,
+  /** How long the instance counts as up to date after its subscription is dropped. */
+  dropGraceMs: 5_000,
+  /** How long a ConfigRequest waits for the log and the read store before the session is drained. */
+  requestWaitMs: 5_000,
+  /** Base of the jittered `retry_after_ms` of a drained session. */
+  drainRetryMs: 2_000,
+  /** How often, per node, one conflict of versions is written as a fact. */
+  versionConflictEveryMs: 60_000,
+  replayRetryMs: 10_000,
+} as const;

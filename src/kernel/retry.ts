@@ -1,0 +1,19 @@
+/**
+ * How long to wait before the next try: exponential backoff with jitter, with its policy as a value. Not a loop: each
+ * caller decides what it tries again and when it gives up.
+ */
+export interface RetryPolicy {
+  /** The upper end of the first wait. It doubles with every further attempt. */
+  readonly firstMs: number;
+  /** The longest wait. */
+  readonly maxMs: number;
+}
+
+/** For work on a store that is away: noticeable within a tenth of a second, and no burden when it stays away. */
+export const storeRetry: RetryPolicy = { firstMs: 100, maxMs: 2_000 };
+
+/** @returns milliseconds, between half and the whole of `firstMs * 2^attempt`, at most `maxMs`; attempts count from 0. */
+export function backoff(policy: RetryPolicy, attempt: number, random: () => number = Math.random): number {
+  const ceiling = Math.min(policy.maxMs, policy.firstMs * 2 ** Math.min(attempt, 30));
+  return ceiling / 2 + (ceiling / 2) * random();
+}
