@@ -10,8 +10,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { parseHostPort } from '../src/agent/host-port.js';
-import type { HostPort } from '../src/agent/host-port.js';
+import { parseHostPort } from '../src/kernel/host-port.js';
+import type { HostPort } from '../src/kernel/host-port.js';
 import { lightFleetMax, startLightFleet } from '../src/agent/light-agent.js';
 import type { LightCredentials, LightFleet } from '../src/agent/light-agent.js';
 import { sleep } from '../src/kernel/background.js';

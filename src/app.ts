@@ -3,7 +3,6 @@
  * No rule of the service lives here. See `docs/architecture.md` for the flow that this file connects.
  */
 import { randomUUID } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { createAccountHandlers } from './accounts/handlers.js';
 import { followAccounts } from './accounts/view.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
@@ -17,7 +16,7 @@ import type { Gateway } from './commands/port.js';
 import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from './commands/resources.js';
 import { ensureServiceIdentity, WrongMasterKeyError } from './start/service-identity.js';
 import { agentContext, systemContext } from './commands/system.js';
-import type { Config, ListenAddress } from './config.js';
+import type { Config } from './config.js';
 import { readTls } from './config.js';
 import { createDelivery } from './delivery/delivery.js';
 import { compilerVersion } from './domain/compile/version.js';
@@ -31,6 +30,7 @@ import { createClosers, shutdownMs } from './kernel/closers.js';
 import type { Closers } from './kernel/closers.js';
 import { errorText, ServiceError } from './kernel/errors.js';
 import { streams } from './kernel/event.js';
+import { formatHostPort } from './kernel/host-port.js';
 import { randomIds } from './kernel/ids.js';
 import type { Logger } from './kernel/logger.js';
 import { backoff, storeRetry } from './kernel/retry.js';
@@ -90,7 +90,9 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
 const cannotListen =
   ({ http }: Config) =>
   (error: unknown): never => {
-    throw new StartError(`Nothing can listen on SVC_HTTP_LISTEN_ADDR ${listenText(http.listen)}: ${errorText(error)}.`);
+    throw new StartError(
+      `Nothing can listen on SVC_HTTP_LISTEN_ADDR ${formatHostPort(http.listen)}: ${errorText(error)}.`,
+    );
   };
 
 /** Starts, again when an external store goes away on the way. */
@@ -345,9 +347,4 @@ async function openKeyring(config: Config, { eventStore, readStore }: OpenStores
   const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate });
   if (!loaded.ok) throw new StartError(`The master key can not be used: ${loaded.error}.`);
   return createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
-}
-
-/** `host:port`, IPv6 in brackets. */
-export function listenText({ host, port }: ListenAddress): string {
-  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }

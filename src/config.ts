@@ -5,22 +5,19 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isIP } from 'node:net';
-
-export interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-}
+import { splitHostPort } from './kernel/host-port.js';
+import type { HostPort } from './kernel/host-port.js';
 
 export interface Config {
   readonly http: {
-    readonly listen: ListenAddress;
+    readonly listen: HostPort;
     readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
     readonly corsOrigins: readonly string[];
     readonly trustedProxies: readonly string[];
     readonly metricsToken: string | undefined;
   };
   readonly agents: {
-    readonly listen: ListenAddress;
+    readonly listen: HostPort;
     readonly rekeySeconds: number;
     readonly failuresPerAddress: { readonly perSecond: number; readonly burst: number };
     readonly pendingSessions: number;
@@ -63,10 +60,9 @@ const notYet: { readonly [name: string]: string } = {
   SVC_REALITY_TARGET: 'this release serves agents over h2c only; leave it unset',
 };
 
-const listen = z.string().transform((text, context): ListenAddress => {
-  const match = /^(?:\[(?<v6>[^\]]+)\]|(?<host>[^:[\]]+)):(?<port>\d{1,5})$/.exec(text);
-  const host = match?.groups?.['v6'] ?? match?.groups?.['host'] ?? '';
-  const port = Number(match?.groups?.['port'] ?? Number.NaN);
+const listen = z.string().transform((text, context): HostPort => {
+  const { host = '', port: digits } = splitHostPort(text) ?? {};
+  const port = Number(digits);
   if (isIP(host) === 0 && host !== 'localhost') context.addIssue('expected address:port, an IPv6 address in brackets');
   else if (!(port <= 65_535)) context.addIssue('expected a port from 0 to 65535');
   return { host, port };

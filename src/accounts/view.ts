@@ -8,6 +8,7 @@ import { readCommand } from '../domain/log/upcast.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
+import { createWaiters } from '../kernel/waiters.js';
 import type { EventStore } from '../storage/event-store.js';
 import { followLog } from '../storage/follow.js';
 import type { ProjectionWait } from '../commands/port.js';
@@ -21,15 +22,10 @@ export interface AccountsView extends ProjectionWait {
   close(): Promise<void>;
 }
 
-interface Waiter {
-  readonly revision: number;
-  readonly resolve: (applied: boolean) => void;
-}
-
 export function followAccounts(eventStore: EventStore, logger: Logger): AccountsView {
   const accounts = emptyAccounts();
   const stop = new AbortController();
-  const waiters = new Set<Waiter>();
+  const waiters = createWaiters();
   let failure: string | undefined;
   let dropped = false;
   let ready: () => void = () => undefined;
@@ -59,7 +55,7 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
         if (item.kind !== 'commands') continue;
         for (const command of item.commands) applyAccounts(accounts, readCommand(command));
         accounts.journal.commit();
-        for (const waiter of waiters) if (accounts.revision.value >= waiter.revision) waiter.resolve(true);
+        waiters.look();
       }
     } catch (error) {
       failure = errorText(error);
@@ -73,24 +69,12 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
     accounts,
     caughtUp: () => caughtUp,
     failure: () => failure,
-    applied(_stream, revision, timeoutMs) {
-      if (accounts.revision.value >= revision) return Promise.resolve(true);
-      return new Promise((resolve) => {
-        const settle = (applied: boolean): void => {
-          clearTimeout(timer);
-          waiters.delete(waiter);
-          resolve(applied);
-        };
-        const waiter: Waiter = { revision, resolve: settle };
-        const timer = setTimeout(() => settle(false), timeoutMs);
-        waiters.add(waiter);
-      });
-    },
+    applied: (_stream, revision, timeoutMs) => waiters.until(() => accounts.revision.value >= revision, timeoutMs),
     async close() {
       stop.abort();
       await running;
       fail(new ServiceError('unavailable', 'the service is shutting down'));
-      for (const waiter of waiters) waiter.resolve(false);
+      waiters.close();
     },
   };
 }

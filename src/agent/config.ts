@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { limits } from '../kernel/limits.js';
 import { agentKeysFrom } from '../noise/keys.js';
 import type { AgentKeys } from '../noise/keys.js';
-import { parseHostPort } from './host-port.js';
-import type { HostPort } from './host-port.js';
+import { parseHostPort } from '../kernel/host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
 
 export interface AgentConfig {
   readonly nodeId: string;

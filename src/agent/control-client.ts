@@ -19,8 +19,8 @@ import type { NoiseSession } from '../noise/handshake.js';
 import type { AgentKeys } from '../noise/keys.js';
 import { attachStream } from './control-stream.js';
 import type { ControlStream, StreamHandlers } from './control-stream.js';
-import { formatHostPort } from './host-port.js';
-import type { HostPort } from './host-port.js';
+import { formatHostPort } from '../kernel/host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
 import { tuning } from './tuning.js';
 
 /** Service time minus own time; outlives connections, so that a skewed clock costs one refusal and not one each. */

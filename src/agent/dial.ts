@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import type { Clock } from '../kernel/clock.js';
-import type { HostPort } from './host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
 import type { Links } from './links.js';
 import type { RelayRoute } from './plan.js';
 import type { Link } from './links.js';

@@ -12,7 +12,7 @@ import { limits } from '../kernel/limits.js';
 import { agentKeysFrom } from '../noise/keys.js';
 import { AgentConfigError } from './config.js';
 import type { AppliedConfig, Gateway } from './gateway.js';
-import type { HostPort } from './host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
 import { startSessionLoop } from './session-loop.js';
 import type { SessionLoop } from './session-loop.js';
 import { agentVersion } from './version.js';

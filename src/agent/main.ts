@@ -8,7 +8,7 @@ import { errorText } from '../kernel/errors.js';
 import { startAgent } from './agent.js';
 import { AgentConfigError, readAgentConfig } from './config.js';
 import type { AgentConfig } from './config.js';
-import { formatHostPort } from './host-port.js';
+import { formatHostPort } from '../kernel/host-port.js';
 import { agentVersion } from './version.js';
 import { shutdownMs } from '../kernel/closers.js';
 

@@ -5,7 +5,7 @@
 import { OuterTransport, SecurityLayer } from '../gen/svc/control/v1/transport.js';
 import type { Outbound } from '../gen/svc/control/v1/transport.js';
 import { unreachable } from '../kernel/errors.js';
-import { formatHostPort, parseHostPort } from './host-port.js';
+import { formatHostPort, parseHostPort } from '../kernel/host-port.js';
 import type { Cluster, NextHop } from './plan.js';
 
 /** Takes an error at a field of the rule's resource, as the REST API names it. */

@@ -1,7 +1,7 @@
 /** What a snapshot asks of the data plane, as types: made by `target.ts`, carried out by `runtime.ts`. */
 import type { RuntimeRoute } from '../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../gen/svc/control/v1/transport.js';
-import type { HostPort } from './host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
 
 export type Transport = 'tcp' | 'udp';
 

@@ -9,7 +9,7 @@ import { L3Role, TcpProxyMode, UdpMode } from '../gen/svc/control/v1/rules.js';
 import type { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from '../gen/svc/control/v1/rules.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { RealityInbound, RuleOrigin, TransportProfile } from '../gen/svc/control/v1/transport.js';
-import { formatHostPort, isPort, parseHostPort } from './host-port.js';
+import { formatHostPort, isPort, parseHostPort } from '../kernel/host-port.js';
 import { checkOutbound } from './outbound-checks.js';
 import type { Complain } from './outbound-checks.js';
 import type { Cluster, NextHop, Transport } from './plan.js';

@@ -8,7 +8,7 @@ import { err, ok } from '../kernel/result.js';
 import type { Result } from '../kernel/result.js';
 import { applyError, checkRules } from './rule-checks.js';
 import type { CheckedRule } from './rule-checks.js';
-import { parseHostPort } from './host-port.js';
+import { parseHostPort } from '../kernel/host-port.js';
 import type { Cluster, ListenerPlan, Target, Transport } from './plan.js';
 import { tuning } from './tuning.js';
 

@@ -10,7 +10,7 @@ import { lookup } from 'node:dns/promises';
 import { withDeadline, timedOut } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import { createMeter } from './counters.js';
-import type { HostPort } from './host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
 import type { RelayRoute } from './plan.js';
 import type { RelayDependencies, RelayListener } from './relay.js';
 import { tuning } from './tuning.js';

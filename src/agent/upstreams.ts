@@ -3,7 +3,7 @@
  * Keeps per-cluster figures for metrics. Opens nothing itself.
  */
 import type { UpstreamMetrics } from '../gen/svc/control/v1/metrics.js';
-import type { HostPort } from './host-port.js';
+import type { HostPort } from '../kernel/host-port.js';
 import type { Cluster, RelayRoute } from './plan.js';
 import { createSamples } from './samples.js';
 import type { Samples } from './samples.js';

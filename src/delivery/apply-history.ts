@@ -5,7 +5,7 @@
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import { createBoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { RecordedApplyReports, ApplyHistory } from './target.js';
 import { applyHistoryOf } from './target.js';
@@ -43,7 +43,9 @@ interface Active {
 
 export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   const active = new Map<string, Active>();
-  const rested = createBoundedMap<string, Pick<ApplyHistoryRecord, 'history' | 'recorded'>>(tuning.rememberedNodes);
+  const rested = createLru<string, Pick<ApplyHistoryRecord, 'history' | 'recorded'>>({
+    maxEntries: tuning.rememberedNodes,
+  });
 
   const read = async (nodeId: string): Promise<ApplyHistoryRecord> => {
     const reading = Promise.all([deps.nodeFacts(nodeId), deps.lastGood.stamp(nodeId)]);

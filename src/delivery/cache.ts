@@ -4,7 +4,7 @@
  * most requests only ask for them. Not the kept snapshots: those are in the read store (`kept.ts`).
  */
 import { randomBytes } from 'node:crypto';
-import { createBoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
 import { openXChaCha, sealXChaCha, xchachaKeyBytes, xchachaNonceBytes } from '../security/xchacha.js';
 import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';
@@ -41,17 +41,14 @@ export function stampOf(push: Pick<SnapshotPush, 'generation' | 'checksum'>): St
  */
 export function createSnapshotCache(maxBytes: number, maxNodes: number): SnapshotCache {
   const key = randomBytes(xchachaKeyBytes);
-  const remembered = createBoundedMap<string, Remembered>(maxNodes);
-  // A Map keeps the order of insertion: a use takes an entry out and puts it in again, so the first is the oldest.
-  const payloads = new Map<string, Held>();
-  let bytes = 0;
+  const remembered = createLru<string, Remembered>({ maxEntries: maxNodes });
+  const payloads = createLru<string, Held>({
+    maxEntries: maxNodes,
+    maxWeight: maxBytes,
+    weigh: (held) => held.bytes.length,
+  });
 
   const associated = (nodeId: string, generation: number): Uint8Array => Buffer.from(`${nodeId}@${generation}`);
-
-  const drop = (nodeId: string): void => {
-    bytes -= payloads.get(nodeId)?.bytes.length ?? 0;
-    payloads.delete(nodeId);
-  };
 
   return {
     stamp(nodeId, generation) {
@@ -62,8 +59,6 @@ export function createSnapshotCache(maxBytes: number, maxNodes: number): Snapsho
       const known = remembered.get(nodeId);
       const held = payloads.get(nodeId);
       if (known?.stamp.generation !== generation || held === undefined) return undefined;
-      payloads.delete(nodeId);
-      payloads.set(nodeId, held);
       const payload =
         held.nonce === undefined
           ? held.bytes
@@ -71,7 +66,6 @@ export function createSnapshotCache(maxBytes: number, maxNodes: number): Snapsho
       return payload === undefined ? undefined : { generation, checksum: known.checksum, payload };
     },
     put(nodeId, push, holdsSecrets) {
-      drop(nodeId);
       const nonce = holdsSecrets ? randomBytes(xchachaNonceBytes) : undefined;
       const held =
         nonce === undefined
@@ -79,18 +73,13 @@ export function createSnapshotCache(maxBytes: number, maxNodes: number): Snapsho
           : { bytes: sealXChaCha(key, nonce, push.payload, associated(nodeId, push.generation)), nonce };
       remembered.set(nodeId, { stamp: stampOf(push), checksum: push.checksum });
       payloads.set(nodeId, held);
-      bytes += held.bytes.length;
-      for (const oldest of payloads.keys()) {
-        if (bytes <= maxBytes && payloads.size <= maxNodes) break;
-        drop(oldest);
-      }
     },
     delete(nodeId) {
-      drop(nodeId);
+      payloads.delete(nodeId);
       remembered.delete(nodeId);
     },
     get bytes() {
-      return bytes;
+      return payloads.weight;
     },
   };
 }

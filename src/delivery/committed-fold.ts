@@ -22,12 +22,12 @@ import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { createWaiters } from '../kernel/waiters.js';
 import type { EventStore } from '../storage/event-store.js';
 import { followLog } from '../storage/follow.js';
 import { isMismatch, mismatchText } from './compiler-mismatch.js';
 import { loadFleet, saveFleet } from './fold-checkpoint.js';
 import type { DeliveryState } from './port.js';
-import { createWaiters } from './waiters.js';
 import { tuning } from './tuning.js';
 
 export interface Revoked {

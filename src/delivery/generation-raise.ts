@@ -6,7 +6,7 @@
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
-import { createBoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
 import { tuning } from './tuning.js';
 
 export type RaiseOutcome =
@@ -35,8 +35,8 @@ export interface GenerationRaisesDeps {
 
 export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRaises {
   const { clock } = deps;
-  const raisedAt = createBoundedMap<string, number>(tuning.rememberedNodes);
-  const conflictAt = createBoundedMap<string, number>(tuning.rememberedNodes);
+  const raisedAt = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
+  const conflictAt = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
 
   const remainingMs = (last: number | undefined, everyMs: number): number =>
     last === undefined ? 0 : Math.min(everyMs, Math.max(0, last + everyMs - clock.now()));

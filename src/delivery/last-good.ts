@@ -7,7 +7,7 @@ import { streams } from '../kernel/event.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';
 import { errorText } from '../kernel/errors.js';
-import { createBoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
 import type { Keyring } from '../security/keyring.js';
 import type { SealContext } from '../security/sealing.js';
 import { keyIdOfBytes } from '../security/sealing.js';
@@ -50,7 +50,7 @@ export interface LastGoodSnapshotsDeps {
 export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promise<LastGoodSnapshots> {
   const { keyring, logger } = deps;
   const collection: Collection<LastGoodFields> = await deps.readStore.collection<LastGoodFields>(lastGoodSnapshots);
-  const keyIds = createBoundedMap<string, string>(tuning.rememberedNodes);
+  const keyIds = createLru<string, string>({ maxEntries: tuning.rememberedNodes });
 
   /** The generation is part of the context, so an older snapshot can't be put in the place of a newer one. */
   const context = (nodeId: string, generation: number): SealContext => ({

@@ -10,7 +10,7 @@ import { generationOf } from '../domain/fleet/fleet.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
-import { createBoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
 import type { SnapshotCache } from './cache.js';
 import { stampOf } from './cache.js';
 import { encodeSnapshot } from './encode.js';
@@ -48,7 +48,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   const compile = deps.compile ?? compileNode;
   const ownVersion = deps.compilerVersion ?? compilerVersion;
   /** The generation of each node last complained of: said once, not at every request. */
-  const complained = createBoundedMap<string, number>(tuning.rememberedNodes);
+  const complained = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
 
   const make = async (nodeId: string, generation: number): Promise<SnapshotPush> => {
     // Nothing is awaited before the compiler has read the fleet: it sees one state of it.

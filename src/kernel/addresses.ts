@@ -4,6 +4,7 @@
  * Implements `docs/contract/rest.md#envelope` ("Addresses are accepted in any valid notation").
  */
 import { isIPv4, isIPv6 } from 'node:net';
+import { formatHostPort, isPort, splitHostPort } from './host-port.js';
 
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const nameChars = 253;
@@ -37,31 +38,33 @@ export function canonicalHost(text: string): string | undefined {
 
 /** `host:port` with IPv6 in brackets, canonical, or undefined. Ports are 1..65535 without leading zeros. */
 export function canonicalEndpoint(text: string): string | undefined {
-  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):([1-9][0-9]{0,4})$/.exec(text);
-  if (match === null || Number(match[3]) > 65_535) return undefined;
-  if (match[1] !== undefined) {
-    const address = isIPv6(match[1]) ? canonicalIp(match[1]) : undefined;
-    return address === undefined ? undefined : `[${address}]:${match[3]}`;
-  }
-  const host = canonicalHost(match[2] ?? '');
-  return host === undefined ? undefined : `${host}:${match[3]}`;
+  const parts = splitHostPort(text);
+  if (parts === undefined || parts.port.startsWith('0') || !isPort(Number(parts.port))) return undefined;
+  if (parts.bracketed !== isIPv6(parts.host)) return undefined;
+  const host = canonicalHost(parts.host);
+  return host === undefined ? undefined : formatHostPort({ host, port: Number(parts.port) });
 }
 
 function canonicalIpv6(text: string): string {
-  const groups = groupsOf(text);
+  const groups = ipv6Groups(text);
   // IPv4-mapped addresses keep their dotted half (RFC 5952, section 5).
-  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
-    const [high = 0, low = 0] = groups.slice(6);
-    return `::ffff:${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
-  }
+  const mapped = mappedIpv4(groups);
+  if (mapped !== undefined) return `::ffff:${mapped}`;
   const gap = longestZeroRun(groups);
   const hex = (part: readonly number[]): string => part.map((group) => group.toString(16)).join(':');
   if (gap.length < 2) return hex(groups);
   return `${hex(groups.slice(0, gap.start))}::${hex(groups.slice(gap.start + gap.length))}`;
 }
 
-/** The eight groups of a literal that `isIPv6` has accepted. */
-function groupsOf(text: string): readonly number[] {
+/** The IPv4 address of an IPv4-mapped IPv6 address, or undefined. */
+export function mappedIpv4(groups: readonly number[]): string | undefined {
+  if (!groups.slice(0, 5).every((group) => group === 0) || groups[5] !== 0xffff) return undefined;
+  const [high = 0, low = 0] = groups.slice(6);
+  return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+}
+
+/** The eight groups of a literal that `isIPv6` has accepted, without a zone. */
+export function ipv6Groups(text: string): readonly number[] {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text);
   const plain =
     dotted === null

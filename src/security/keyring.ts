@@ -3,7 +3,7 @@
  * shreds them. Not a store: wrapped keys go through the `DataKeyStore` port.
  * Implements `docs/contract/domain.md`, "Secrets in events"; deleting a data key shreds what was sealed with it.
  */
-import { createBoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
 import { newDataKey, newKeyId, unwrapDataKey, wrapDataKey } from './data-keys.js';
 import type { DataKeyStore } from './data-keys.js';
 import type { MasterKey } from './master-key.js';
@@ -56,7 +56,7 @@ const malformed: OpenResult = { kind: 'refused', reason: 'malformed' };
 
 export function createKeyring(options: KeyringOptions): Keyring {
   const { masterKey, store } = options;
-  const cache = createBoundedMap<string, DataKey>(options.maxCachedKeys ?? cachedKeys);
+  const cache = createLru<string, DataKey>({ maxEntries: options.maxCachedKeys ?? cachedKeys });
   // A lookup that began before a shred must not put the key back afterwards.
   let drops = 0;
 

@@ -11,8 +11,9 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { addressKey } from '../kernel/address-key.js';
-import { createBoundedMap } from '../kernel/bounded-map.js';
-import type { BoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
+import type { Lru } from '../kernel/lru.js';
+import { createWaiters } from '../kernel/waiters.js';
 
 /** Addresses, and pairs of address and name, whose failures are remembered. */
 const entriesMax = 100_000;
@@ -56,8 +57,6 @@ interface Budget {
   inFlight: number;
 }
 
-type Waiter = { readonly attempt: () => LoginAdmission | undefined; readonly done: (result: LoginAdmission) => void };
-
 const { windowMs } = limits.logins;
 /** More failures of a name than this slow it no further. */
 const nameFailuresKept = 32;
@@ -66,10 +65,10 @@ const longestPlainName = 64;
 export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
   const { clock } = options;
   const maxEntries = options.maxEntries ?? entriesMax;
-  const pairs = createBoundedMap<string, Budget>(maxEntries);
-  const addresses = createBoundedMap<string, Budget>(maxEntries);
-  const names = createBoundedMap<string, number[]>(maxEntries);
-  const waiters = new Set<Waiter>();
+  const pairs = createLru<string, Budget>({ maxEntries });
+  const addresses = createLru<string, Budget>({ maxEntries });
+  const names = createLru<string, number[]>({ maxEntries });
+  const waiters = createWaiters(waitingMax);
   let closed = false;
 
   /** Undefined: only attempts in flight are in the way. */
@@ -104,10 +103,7 @@ export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
         address.failures.push(now);
         names.set(name, [...recent(names.get(name) ?? [], now), now].slice(-nameFailuresKept));
       }
-      for (const waiter of waiters) {
-        const result = waiter.attempt();
-        if (result !== undefined) waiter.done(result);
-      }
+      waiters.look();
     };
   };
 
@@ -116,30 +112,21 @@ export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
       if (closed) return refusal(1000);
       const source = addressKey(rawAddress);
       const name = nameKey(rawName);
-      const result = attempt(source, name);
-      if (result !== undefined) return result;
-      if (waiters.size >= waitingMax) return refusal(1000);
-      return new Promise<LoginAdmission>((resolve) => {
-        const waiter: Waiter = {
-          attempt: () => attempt(source, name),
-          done(admission) {
-            clearTimeout(timer);
-            waiters.delete(waiter);
-            resolve(admission);
-          },
-        };
-        const timer = setTimeout(() => waiter.done(refusal(1000)), options.waitMs ?? waitMsDefault);
-        waiters.add(waiter);
-      });
+      let admission: LoginAdmission | undefined;
+      await waiters.until(() => {
+        admission = attempt(source, name);
+        return admission !== undefined;
+      }, options.waitMs ?? waitMsDefault);
+      return admission ?? refusal(1000);
     },
     close() {
       closed = true;
-      for (const waiter of waiters) waiter.done(refusal(1000));
+      waiters.close();
     },
   };
 }
 
-function budgetOf(table: BoundedMap<string, Budget>, key: string, now: number): Budget {
+function budgetOf(table: Lru<string, Budget>, key: string, now: number): Budget {
   const budget = table.get(key) ?? { failures: [], inFlight: 0 };
   budget.failures = recent(budget.failures, now);
   table.set(key, budget);

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { limits } from '../kernel/limits.js';
-import { createGate } from '../kernel/gate.js';
+import { createSemaphore } from '../kernel/semaphore.js';
 
 /** Hashes that wait for one in flight to end, and how long; more are refused. */
 const hashQueue = 64;
@@ -35,7 +35,7 @@ const cost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1, outputLen: 32
 const argon2id = 2;
 
 export function createPasswordHasher(options: PasswordHasherOptions = {}): PasswordHasher {
-  const gate = createGate({
+  const gate = createSemaphore({
     places: options.inFlight ?? limits.logins.hashesInFlight,
     waiting: options.queue ?? hashQueue,
     waitMs: options.waitMs ?? hashWaitMs,

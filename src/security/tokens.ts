@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';
 import type { Clock } from '../kernel/clock.js';
-import { createBoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
 import { tokenKeysFrom } from './service-identity.js';
 
 /** Verified tokens held in memory. */
@@ -75,7 +75,7 @@ export function createTokens(options: TokensOptions): Tokens {
     checkTyp: 'JWT',
     ignoreExpiration: true,
   });
-  const cache = createBoundedMap<string, TokenClaims>(options.maxCachedTokens ?? cachedTokens);
+  const cache = createLru<string, TokenClaims>({ maxEntries: options.maxCachedTokens ?? cachedTokens });
   const nowSeconds = (): number => Math.floor(clock.now() / 1000);
 
   const claimsOf = (token: string): TokenClaims | undefined => {

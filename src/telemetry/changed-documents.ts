@@ -3,7 +3,7 @@
  * are large and come with every heartbeat. Keeps a hash of each, never the document.
  */
 import { createHash } from 'node:crypto';
-import { createBoundedMap } from '../kernel/bounded-map.js';
+import { createLru } from '../kernel/lru.js';
 import type { Json } from '../kernel/json.js';
 import type { Collection, Fields } from '../storage/read-store.js';
 
@@ -20,7 +20,7 @@ export function createChangedDocuments<F extends Fields>(
   toFields: (value: Json) => F,
   rememberedNodes: number,
 ): ChangedDocuments {
-  const hashes = createBoundedMap<string, string>(rememberedNodes);
+  const hashes = createLru<string, string>({ maxEntries: rememberedNodes });
   return {
     async write(entries) {
       const changed = entries

@@ -2,7 +2,7 @@
 import type { ChainState, DeployedDefinition, Hop, Payload } from '../chain/chain.js';
 import { upstreamOf } from '../chain/status.js';
 import type { Fleet } from '../fleet/fleet.js';
-import { hostPort } from '../listeners/address.js';
+import { formatHostPort } from '../../kernel/host-port.js';
 import { dialAddress } from '../node/evolve.js';
 import type { UpstreamState } from '../upstream/upstream.js';
 import type { Outbound, TcpProxyRule, TransportProfile, UdpRule, UpstreamCluster } from '../snapshot/snapshot.js';
@@ -27,7 +27,7 @@ function hopProfile(payload: Payload, hop: Hop): TransportProfile {
 export function dialEndpoint(fleet: Fleet, hop: Hop): string {
   const node = fleet.nodes.get(hop.node_id);
   const host = hop.dial_addr ?? (node === undefined ? null : dialAddress(node));
-  return host === null ? '' : hostPort(host, hop.listen_port);
+  return host === null ? '' : formatHostPort({ host, port: hop.listen_port });
 }
 
 /** What a chain contributes to a node; nothing unless it is enabled, deployed and has a hop there. */

@@ -11,8 +11,3 @@ export function overlaps(a: string, b: string): boolean {
   if (b === '0.0.0.0') return !isIpv6(a);
   return false;
 }
-
-/** `host:port`, IPv6 in brackets. */
-export function hostPort(host: string, port: number): string {
-  return isIpv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
-}

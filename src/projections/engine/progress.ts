@@ -4,6 +4,7 @@
  */
 import { lastEvent } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
+import { createWaiters } from '../../kernel/waiters.js';
 import { tuning } from '../tuning.js';
 
 export interface Progress {
@@ -23,39 +24,11 @@ export interface Progress {
   close(): void;
 }
 
-interface Waiter {
-  readonly forPosition: boolean;
-  readonly done: () => boolean;
-  readonly settle: (outcome: boolean) => void;
-}
-
 export function createProgress(start: number): Progress {
   let position = start;
-  let closed = false;
+  let awaitingPosition = 0;
   const revisions = new Map<string, number>();
-  const waiters = new Set<Waiter>();
-
-  const look = (): void => {
-    for (const waiter of waiters) if (waiter.done()) waiter.settle(true);
-  };
-
-  const until = (forPosition: boolean, done: () => boolean, timeoutMs: number): Promise<boolean> => {
-    if (done()) return Promise.resolve(true);
-    if (closed || timeoutMs <= 0 || waiters.size >= tuning.waiters) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => waiter.settle(false), timeoutMs);
-      const waiter: Waiter = {
-        forPosition,
-        done,
-        settle(outcome) {
-          clearTimeout(timer);
-          waiters.delete(waiter);
-          resolve(outcome);
-        },
-      };
-      waiters.add(waiter);
-    });
-  };
+  const waiters = createWaiters(tuning.waiters);
 
   return {
     position: () => position,
@@ -66,20 +39,24 @@ export function createProgress(start: number): Progress {
         revisions.set(command.stream, Math.max(last.revision, revisions.get(command.stream) ?? -1));
         position = Math.max(position, last.position);
       }
-      look();
+      waiters.look();
     },
     passed(next) {
       if (next <= position) return;
       position = next;
-      look();
+      waiters.look();
     },
-    untilPosition: (wanted, timeoutMs) => until(true, () => position >= wanted, timeoutMs),
+    async untilPosition(wanted, timeoutMs) {
+      awaitingPosition += 1;
+      try {
+        return await waiters.until(() => position >= wanted, timeoutMs);
+      } finally {
+        awaitingPosition -= 1;
+      }
+    },
     untilRevision: (stream, revision, timeoutMs) =>
-      until(false, () => (revisions.get(stream) ?? -1) >= revision, timeoutMs),
-    awaited: () => [...waiters].some((waiter) => waiter.forPosition),
-    close() {
-      closed = true;
-      for (const waiter of waiters) waiter.settle(false);
-    },
+      waiters.until(() => (revisions.get(stream) ?? -1) >= revision, timeoutMs),
+    awaited: () => awaitingPosition > 0,
+    close: () => waiters.close(),
   };
 }

@@ -5,6 +5,7 @@
  * 16 messages: when such a stream fails, what is queued becomes a rejection that nobody can handle.
  */
 import { ServiceError } from '../../kernel/errors.js';
+import { createSemaphore } from '../../kernel/semaphore.js';
 import { tuning } from './tuning.js';
 
 export interface Places {
@@ -17,39 +18,13 @@ export interface Places {
 }
 
 export function createPlaces(count: number, waitMs: number, what: string): Places {
-  let taken = 0;
-  const waiting = new Set<() => void>();
-
-  function occupy(): () => void {
-    taken += 1;
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      taken -= 1;
-      for (const next of waiting) {
-        next();
-        break;
-      }
-    };
-  }
-
+  const semaphore = createSemaphore({ places: count, waitMs });
   return {
-    taken: () => taken,
+    taken: () => semaphore.taken,
     async take() {
-      if (taken < count) return occupy();
-      return new Promise((resolve, reject) => {
-        const next = (): void => {
-          clearTimeout(timer);
-          waiting.delete(next);
-          resolve(occupy());
-        };
-        const timer = setTimeout(() => {
-          waiting.delete(next);
-          reject(new ServiceError('unavailable', `The event store has ${count} open ${what}, and none has ended.`));
-        }, waitMs);
-        waiting.add(next);
-      });
+      const leave = await semaphore.enter();
+      if (leave !== undefined) return leave;
+      throw new ServiceError('unavailable', `The event store has ${count} open ${what}, and none has ended.`);
     },
   };
 }

@@ -2,10 +2,11 @@
  * The agent listener: one TCP socket that the service owns. Accepts, sniffs, hands HTTP/2 with prior knowledge over and
  * closes everything else. Not gRPC: that is `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
-import { createServer, isIPv6 } from 'node:net';
+import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { withDeadline } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
+import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import { ownConnection } from './connection.js';
@@ -112,7 +113,7 @@ export async function startListener(
     if (server.listening) server.close();
   };
   return {
-    address: isIPv6(bound.address) ? `[${bound.address}]:${bound.port}` : `${bound.address}:${bound.port}`,
+    address: formatHostPort({ host: bound.address, port: bound.port }),
     stats: () => ({ connections: sockets.size, ...counts }),
     stop,
     async close(graceMs) {

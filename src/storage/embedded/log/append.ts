@@ -2,6 +2,7 @@
  * Decides one append inside a group commit: expected revision, repeats, places of the new events. Not the commit.
  * Implements `event-store.ts` (append) with EventStoreDB's rules for repeats.
  */
+import { createLru } from '../../../kernel/lru.js';
 import type { AppendOutcome, ExpectedRevision } from '../../event-store.js';
 import { decodeHead, placeEvent, type EncodedEvent } from './event-codec.js';
 import {
@@ -28,18 +29,11 @@ export interface RecentAppends {
 }
 
 export function createRecentAppends(): RecentAppends {
-  const revisions = new Map<string, number>();
+  const revisions = createLru<string, number>({ maxEntries: tuning.anyAppends });
   const keyOf = (stream: string, id: string): string => `${id}/${stream}`;
   return {
     find: (stream, firstId) => revisions.get(keyOf(stream, firstId)),
-    remember(stream, firstId, revision) {
-      revisions.set(keyOf(stream, firstId), revision);
-      if (revisions.size <= tuning.anyAppends) return;
-      for (const oldest of revisions.keys()) {
-        revisions.delete(oldest);
-        break;
-      }
-    },
+    remember: (stream, firstId, revision) => revisions.set(keyOf(stream, firstId), revision),
   };
 }
 

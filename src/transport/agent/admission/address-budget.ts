@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { addressKey } from '../../../kernel/address-key.js';
-import { createBoundedMap } from '../../../kernel/bounded-map.js';
+import { createLru } from '../../../kernel/lru.js';
 import { createLine } from './line.js';
 import type { Line } from './line.js';
 import { createTokenBucket } from './token-bucket.js';
@@ -30,7 +30,7 @@ interface Entry {
 }
 
 export function createAddressBudget(perSecond: number, burst: number, clock: Clock): AddressBudget {
-  const entries = createBoundedMap<string, Entry>(tuning.addressBudgets);
+  const entries = createLru<string, Entry>({ maxEntries: tuning.addressBudgets });
   const lines = new Set<Line>();
   let closed = false;
 

@@ -1,9 +1,9 @@
-import { tuning } from '../tuning.js';
 /**
  * How much of one processor handshakes may use: a budget in milliseconds that refills with time. Each handshake is
  * charged what handshakes have cost so far, and corrected when its own cost is known.
  * Implements `docs/contract/configuration.md`, SVC_HANDSHAKE_CPU_SHARE.
  */
+import { tuning } from '../tuning.js';
 
 export interface CpuShare {
   /** Milliseconds until a handshake may begin; 0 now. */

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
-import { createBoundedMap } from '../../../kernel/bounded-map.js';
+import { createLru } from '../../../kernel/lru.js';
 import { createTokenBucket } from './token-bucket.js';
 import type { TokenBucket } from './token-bucket.js';
 import { tuning } from '../tuning.js';
@@ -16,7 +16,7 @@ export interface NodeBudget {
 }
 
 export function createNodeBudget(clock: Clock): NodeBudget {
-  const buckets = createBoundedMap<string, TokenBucket>(tuning.nodeBudgets);
+  const buckets = createLru<string, TokenBucket>({ maxEntries: tuning.nodeBudgets });
   return {
     charge(nodeId) {
       const now = clock.monotonic();

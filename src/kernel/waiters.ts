@@ -1,11 +1,10 @@
-/** Waits for conditions that somebody else brings about, each with a deadline. Not a queue: order means nothing. */
-
+/** Waits for conditions that others bring about, each with a deadline. Not a queue: the order means nothing. */
 export interface Waiters {
-  /** True once the condition holds, false after `timeoutMs` or at the end. */
+  /** True once the condition holds; false after `timeoutMs`, when too many wait already, or when it is closed. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
-  /** Looks at every condition again. */
+  /** Checks every condition again. */
   look(): void;
-  /** Answers false to all, also to those that come later. */
+  /** Answers false to everybody who waits, and to later calls whose condition does not hold yet. */
   close(): void;
 }
 
@@ -14,13 +13,13 @@ interface Waiter {
   answer(value: boolean): void;
 }
 
-export function createWaiters(): Waiters {
+export function createWaiters(maxWaiting: number = Number.POSITIVE_INFINITY): Waiters {
   const waiting = new Set<Waiter>();
   let closed = false;
   return {
     until(condition, timeoutMs) {
       if (condition()) return Promise.resolve(true);
-      if (closed) return Promise.resolve(false);
+      if (closed || timeoutMs <= 0 || waiting.size >= maxWaiting) return Promise.resolve(false);
       return new Promise((resolve) => {
         const waiter: Waiter = {
           condition,
