@@ -1,4 +1,7 @@
-/** `npm run admin:reset-password -- NAME`: a new password for an account whose own is lost. See `docs/operations.md`. */
+/**
+ * `npm run admin:reset-password -- NAME`: sets a new password for an account whose password is lost.
+ * See `docs/operations.md#maintenance-commands`.
+ */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { createGateway } from '../src/commands/gateway.js';
@@ -30,9 +33,10 @@ import type { Installation } from './maintenance/installation.js';
 
 const usage = `Usage: npm run admin:reset-password -- NAME [--stdin]
 
-Gives the account NAME a new password and prints it; its tokens end. --stdin: takes the first line of the standard input
-as the password (12 to 256 characters) and prints nothing. Uses the stores and the master key that the environment names.
-Embedded stores let one process in: stop the service first.`;
+Sets a new password for the account NAME, prints it and ends the account's tokens.
+--stdin: reads the password (12 to 256 characters) from the first line of standard input and does not print it.
+Works on the stores and the master key that the environment names. Only one process can open embedded stores: stop the
+service first.`;
 
 await runCommand(usage, async (argv, signal) => {
   const { positional, flags } = parseArguments(argv, ['--stdin'], 1);
@@ -46,7 +50,7 @@ await runCommand(usage, async (argv, signal) => {
   } finally {
     await installation.close();
   }
-  say(`The password of ${name} is changed; whoever was signed in with the old one is signed out.`);
+  say(`The password of ${name} is changed; all of its tokens have ended.`);
   if (!flags.has('--stdin')) say(password);
   return exitCodes.done;
 });
@@ -56,15 +60,15 @@ async function resetPassword(installation: Installation, name: string, password:
   const { config, eventStore, readStore } = installation;
   const [clock, ids, logger] = [systemClock, randomIds, plainLogger];
   if ((await lastRevision(eventStore, streams.service)) === undefined) {
-    throw new CommandError('No service has started on these stores yet: there are no accounts.');
+    throw new CommandError('The service has never started on these stores: there are no accounts.');
   }
   const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate: false });
-  if (!loaded.ok) throw new CommandError(`The master key can not be used: ${loaded.error}.`);
+  if (!loaded.ok) throw new CommandError(`The master key cannot be used: ${loaded.error}.`);
   const keyring = createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
   const view = followAccounts(eventStore, logger);
   const hasher = createPasswordHasher();
   try {
-    // Refuses a wrong master key before anything is sealed with it.
+    // Reject a wrong master key before sealing anything with it.
     await ensureServiceIdentity({ eventStore, keyring, clock, ids });
     await view.caughtUp();
     const gateway = await createGateway(accountsAggregate(), {
@@ -86,7 +90,7 @@ async function resetPassword(installation: Installation, name: string, password:
         systemContext('password reset'),
         () => undefined,
       );
-      // The old hash can be read no more; personal fields have a key of their own.
+      // Shred the old hash, but only if no personal field is sealed by the same key.
       const personal = [user.display_name?.key_id, user.email?.key_id];
       if (!personal.includes(user.password.key_id)) await keyring.shred(user.password.key_id);
     } finally {

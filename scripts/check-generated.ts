@@ -1,6 +1,6 @@
 /**
- * `npm run generate:check`: generates the wire code into a temporary folder and compares it with src/gen, file by
- * file. Exit code 1, with the names, if the two differ: src/gen is committed, so it can fall behind proto/.
+ * `npm run generate:check`: generates the wire code into a temporary folder and compares it with src/gen file by file.
+ * Exits with 1 and names the files that differ: src/gen is committed, so it can fall behind proto/.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ function differences(committed: ReadonlyMap<string, string>, fresh: ReadonlyMap<
   const paths = [...new Set([...committed.keys(), ...fresh.keys()])].toSorted();
   return paths.flatMap((path) => {
     if (!committed.has(path)) return [`missing:  ${path}`];
-    if (!fresh.has(path)) return [`left over: ${path}`];
+    if (!fresh.has(path)) return [`extra:    ${path}`];
     return committed.get(path) === fresh.get(path) ? [] : [`differs:  ${path}`];
   });
 }
@@ -46,14 +46,14 @@ function main(): number {
       return 1;
     }
     const fresh = contents(join(folder, 'src/gen'));
-    const found = differences(contents(join(root, 'src/gen')), fresh);
-    for (const line of found) stdout.write(`${line}\n`);
+    const differing = differences(contents(join(root, 'src/gen')), fresh);
+    for (const line of differing) stdout.write(`${line}\n`);
     stdout.write(
-      found.length === 0
-        ? `src/gen is what proto/ generates (${fresh.size} files)\n`
-        : 'src/gen is not what proto/ generates: run `npm run generate` and commit the result\n',
+      differing.length === 0
+        ? `src/gen matches proto/ (${fresh.size} files)\n`
+        : 'src/gen does not match proto/: run `npm run generate` and commit the result\n',
     );
-    return found.length === 0 ? 0 : 1;
+    return differing.length === 0 ? 0 : 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run lint`, second half: holds every source file of the tree against the import table (import-table.ts) and
- * prints what breaks it. Exit code 1 if anything does.
+ * Part of `npm run lint`: checks every source file against the import table (import-table.ts), prints the forbidden
+ * imports and exits with 1 if there are any.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ function sourceFiles(root: string, folder: string): readonly string[] {
   try {
     entries = readdirSync(join(root, folder), { withFileTypes: true });
   } catch (error) {
-    // A folder that a checkout does not have is not an error; anything else is.
+    // A checkout may lack one of the folders.
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
   }

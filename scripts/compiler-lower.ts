@@ -1,4 +1,4 @@
-/** `npm run compiler:lower -- N`: goes back to an older compiler. See `docs/operations.md`, Upgrade and going back. */
+/** `npm run compiler:lower -- N`: goes back to an older compiler. See `docs/operations.md#upgrade-and-going-back`. */
 import { fleetAggregate } from '../src/commands/aggregate.js';
 import { createGateway } from '../src/commands/gateway.js';
 import type { Gateway } from '../src/commands/port.js';
@@ -29,35 +29,37 @@ import type { Installation } from './maintenance/installation.js';
 
 const usage = `Usage: npm run compiler:lower -- N
 
-Goes back to the release whose compiler has the number N: the log is at N from then on, every node gets a new generation,
-and instances with a higher number stop to serve agents. Run it from the release that you go back to; this one has the
-number ${compilerVersion}. With EventStoreDB and MongoDB instances may run meanwhile. Embedded stores let one process in: stop the
-service first.`;
+Goes back to the release with compiler version N. It sets the log to version N, gives every node a new generation, and
+makes instances with a higher version stop serving agents. Run it from the release that you go back to; this release has
+version ${compilerVersion}. With EventStoreDB and MongoDB, instances may keep running. Only one process can open embedded stores: stop
+the service first.`;
 
 await runCommand(usage, async (argv, signal) => {
   const [text] = parseArguments(argv, [], 1).positional;
-  if (text === undefined) throw new UsageError('The number to go back to is missing');
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`"${text}" is not a compiler number: expected 1 or more`);
+  if (text === undefined) throw new UsageError('The compiler version to go back to is missing');
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`"${text}" is not a compiler version: expected 1 or more`);
   const to = Number(text);
   if (to > compilerVersion) {
-    const own = `This release has the compiler number ${compilerVersion}`;
-    throw new CommandError(`${own} and does not know ${to}: run this command of the release that you go back to.`);
+    throw new CommandError(
+      `This release has compiler version ${compilerVersion}, lower than ${to}: run this command from the release that ` +
+        'you go back to.',
+    );
   }
   const installation = await openInstallation({ signal });
   try {
     const from = await lower(installation, to);
-    say(`The log was at compiler version ${from} and is at ${to} now; every node has a new generation.`);
-    await tellWhoRuns(installation, to);
+    say(`The log was at compiler version ${from} and is now at ${to}; every node has a new generation.`);
+    await warnAboutInstances(installation, to);
   } finally {
     await installation.close();
   }
   return exitCodes.done;
 });
 
-/** Returns the number that the log was at. @throws CommandError, ServiceError */
+/** @returns the version that the log was at. @throws CommandError, ServiceError */
 async function lower({ eventStore }: Installation, version: number): Promise<number> {
   if ((await lastRevision(eventStore, streams.service)) === undefined) {
-    throw new CommandError('No service has started on these stores yet: there is nothing to go back from.');
+    throw new CommandError('The service has never started on these stores: there is nothing to go back from.');
   }
   const gateway = await fleetGateway(eventStore);
   try {
@@ -68,14 +70,14 @@ async function lower({ eventStore }: Installation, version: number): Promise<num
     );
     const [recorded] = outcome.kind === 'done' ? outcome.events : [];
     const event = recorded === undefined ? undefined : fleetEvent(recorded);
-    if (event?.type !== 'CompilerVersionLowered') throw new Error('another event was written than the one asked for');
+    if (event?.type !== 'CompilerVersionLowered') throw new Error('the command did not write CompilerVersionLowered');
     return event.data.version.from;
   } finally {
     await gateway.close();
   }
 }
 
-/** @throws CommandError when the log holds what this release does not know */
+/** @throws CommandError when the log holds an event that this release does not know */
 async function fleetGateway(eventStore: Installation['eventStore']): Promise<Gateway<Fleet, FleetCommand>> {
   const fleet = (await loadFleet(eventStore, plainLogger)) ?? emptyFleet();
   try {
@@ -89,13 +91,13 @@ async function fleetGateway(eventStore: Installation['eventStore']): Promise<Gat
     });
   } catch (error) {
     if (!(error instanceof UnknownEventError)) throw error;
-    throw new CommandError(`This release can not take over the log: ${error.message}.`);
+    throw new CommandError(`This release cannot read the log: ${error.message}.`);
   }
 }
 
-/** Instances of a newer release stop by themselves, and would raise the number at their next start. */
-async function tellWhoRuns({ config, readStore }: Installation, version: number): Promise<void> {
-  // Embedded stores are this command's alone: a lease in them is of a process that has ended.
+/** Instances of a newer release stop serving by themselves, but raise the version again when they are restarted. */
+async function warnAboutInstances({ config, readStore }: Installation, version: number): Promise<void> {
+  // This command has embedded stores to itself: any lease in them belongs to a process that has ended.
   if (config.eventStoreUrl === undefined || config.mongoUrl === undefined) return;
   const running = await liveInstances(readStore);
   const newer = running.filter(({ compiler_version }) => compiler_version > version);
@@ -107,10 +109,13 @@ async function tellWhoRuns({ config, readStore }: Installation, version: number)
     }));
     plainLogger.warn(
       { instances },
-      'instances with a higher number are running: they serve no agents now; replace them by the older release, for each raises the number again when it is started again as it is',
+      'instances with a higher compiler version are running; they no longer serve agents. Replace them by the older release: restarted as they are, they raise the version again',
     );
   }
   if (!running.some(({ compiler_version }) => compiler_version === version)) {
-    plainLogger.warn({ version }, 'no instance with this number is running: nodes keep what they have until one is');
+    plainLogger.warn(
+      { version },
+      'no instance with this compiler version is running: nodes keep their configuration until one starts',
+    );
   }
 }

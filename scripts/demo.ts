@@ -1,7 +1,7 @@
 /**
- * The main job, end to end, on this machine: a service, three agents, a two-hop TCP chain, an edit, a kill -9 while
- * traffic flows, a restart. Everything is real: processes, sockets, the stores, which are embedded in a folder of their
- * own unless SVC_EVENTSTORE_URL or SVC_MONGODB_URL name others. Exit code 0 only if every step held.
+ * The main job from start to end on this machine: a service, three agents, a two-hop TCP chain, an edit, a kill -9 while
+ * traffic flows, a restart. Processes, sockets and stores are real; the stores are embedded in a temporary folder unless
+ * SVC_EVENTSTORE_URL or SVC_MONGODB_URL name others. Exits with 0 only if every step succeeds.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -63,7 +63,7 @@ async function nodesOf(admin: RestClient): Promise<readonly NodeAnswer[]> {
   return items;
 }
 
-/** Fetches through the chain without a pause until stopped, and counts. */
+/** Fetches through the chain until stopped, and counts the results. */
 function startTraffic(port: number): { readonly count: { ok: number; failed: number }; stop(): Promise<void> } {
   const count = { ok: 0, failed: 0 };
   const stopping = new AbortController();
@@ -101,7 +101,7 @@ async function main(): Promise<void> {
 }
 
 async function play(dataDir: string, stores: DemoStores): Promise<void> {
-  const story = createStory('gateway control service: the main job, end to end');
+  const story = createStory('gateway control service: the main job from start to end');
   story.note(stores.text);
   const service = await prepareService({ dataDir, env: { ...stores.env, SVC_LOG_LEVEL: 'info' } });
   const agents: RunningProgram[] = [];
@@ -112,10 +112,10 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
       return `REST on ${service.url}, agents on ${service.controlEndpoint}`;
     });
     const admin = await service.admin();
-    // Short heartbeats, so that a person need not wait to see who is online.
+    // Short heartbeats: the watcher soon sees who is online.
     await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
 
-    const nodes = await story.step('describe three nodes; each answers its PSK once', async () => {
+    const nodes = await story.step('create three nodes; each answer shows the PSK once', async () => {
       const made: DemoNode[] = [];
       for (const name of ['edge', 'relay', 'bystander']) {
         const fields = { name, address: '127.0.0.1' };
@@ -125,10 +125,9 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
       return { value: made, text: made.map(({ name, psk }) => `${name} ${psk.slice(0, 12)}…`).join(', ') };
     });
     const [edge, relay, bystander] = nodes;
-    if (edge === undefined || relay === undefined || bystander === undefined)
-      throw new Error('three nodes were expected');
+    if (edge === undefined || relay === undefined || bystander === undefined) throw new Error('expected three nodes');
 
-    await story.step('start an agent on each; they enrol over Noise KKpsk0', async () => {
+    await story.step('start an agent on each; they connect over Noise KKpsk0', async () => {
       for (const node of nodes) {
         agents.push(
           startAgentProcess({ nodeId: node.id, controlEndpoint: service.controlEndpoint, controlPsk: node.psk }),
@@ -140,7 +139,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
         );
         return online.length === nodes.length ? true : undefined;
       });
-      return 'three nodes online, each runs its generation';
+      return 'three nodes online, each at its newest generation';
     });
 
     const [blue, green] = [await target('blue'), await target('green')];
@@ -148,7 +147,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
     const [entry = 0, middle = 0] = await freePorts(2);
 
     const ids = await story.step(
-      'make an upstream and a two-hop TCP chain to it, deploy, wait until applied',
+      'create an upstream and a two-hop TCP chain to it, deploy, wait until applied',
       async () => {
         const upstream = await admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
           name: 'web',
@@ -181,7 +180,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
       return `"${text}"`;
     });
 
-    await story.step('point the upstream elsewhere: live at once, only the last hop is touched', async () => {
+    await story.step('change the upstream: live at once, only the last hop gets a new generation', async () => {
       const before = await nodesOf(admin);
       await admin.call('PUT', `/api/l4-upstreams/${ids.upstream}`, { endpoint: `127.0.0.1:${green.port}` });
       const text = await eventually('the new target answers', async () => {
@@ -208,9 +207,9 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
         const { ok } = traffic.count;
         await delay(2_000);
         const during = traffic.count.ok - ok;
-        if (during === 0) throw new Error('no request went through while the service was down');
+        if (during === 0) throw new Error('no request succeeded while the service was down');
         expectEqual('failed requests', traffic.count.failed, 0);
-        return `${during} requests answered while there was no control plane, 0 failed`;
+        return `${during} requests answered while the control plane was down, 0 failed`;
       });
 
       await story.step('start it again on the same stores; agents return by themselves', async () => {
@@ -234,7 +233,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
       await traffic.stop();
     }
 
-    await story.step('read what happened from the audit', async () => {
+    await story.step('read the audit', async () => {
       const again = await service.admin();
       const audit = await again.call<{
         items: readonly { action: string }[];
@@ -249,7 +248,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
         'l4_upstream.update',
         'session.sign_in',
       ]) {
-        if (!actions.has(wanted)) throw new Error(`the audit lacks ${wanted}`);
+        if (!actions.has(wanted)) throw new Error(`the audit has no entry ${wanted}`);
       }
       return `${audit.total} entries: ${[...actions].sort().join(', ')}`;
     });
@@ -267,13 +266,13 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
 try {
   await main();
 } catch (error) {
-  const known =
+  const expected =
     error instanceof UsageError ||
     error instanceof CommandError ||
     error instanceof ConfigError ||
     error instanceof ServiceError ||
     error instanceof StoreSettingError;
-  if (!known) throw error;
+  if (!expected) throw error;
   process.stderr.write(`${error.message}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }

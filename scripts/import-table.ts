@@ -1,14 +1,13 @@
 /**
- * Which part of the program may import which: the import table as data, and the check of one file against it.
- * Pure: reading the tree is check-imports.ts. Order of parts and rows is that of the architecture.
+ * Which part of the program may import which: the import table as data, and the check of one file against it. Pure:
+ * check-imports.ts reads the tree. The parts are those of `docs/architecture.md`.
  *
- * Lint rules of oxlint know patterns of specifiers, not the folder that a relative path leads to, so the table is
- * enforced here.
+ * This is not an oxlint rule because those match the text of a specifier, not the folder that a relative path leads to.
  */
 import { posix } from 'node:path';
 import { isBuiltin } from 'node:module';
 
-/** A part of src/ and the other parts that it may import. A part may always import itself. */
+/** Each part of src/ with the other parts that it may import. A part may always import itself. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   gen: [],
@@ -51,13 +50,13 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   agent: ['noise', 'gen', 'transport/listener', 'kernel'],
 };
 
-/** Files directly in src/ that wire the parts together, and so may import all of them. */
+/** Files directly in src/ that wire the parts together and may import all of them. */
 const WIRING: readonly string[] = ['src/main.ts', 'src/app.ts', 'src/config.ts'];
 
 /** Parts that import no package and no module of Node. */
 const PURE: readonly string[] = ['domain'];
 
-/** Packages that one part hides from the others. A key that ends in a slash stands for all packages of a scope. */
+/** Packages that only some parts may import. A key that ends in a slash stands for all packages of a scope. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['storage'],
   mongodb: ['storage'],
@@ -67,7 +66,7 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   '@grpc/grpc-js': ['transport/agent', 'agent', 'gen'],
 };
 
-/** Names of the packages that package.json declares. */
+/** Names of the packages that package.json lists. */
 export interface DeclaredPackages {
   readonly runtime: ReadonlySet<string>;
   readonly development: ReadonlySet<string>;
@@ -87,12 +86,12 @@ interface Import {
 }
 
 /**
- * Blanks comments and the text of template literals, so that an import that is only spoken of is not taken for one.
- * Plain strings stay: specifiers are strings. Line breaks stay, so that line numbers are right.
+ * Blanks comments and template literals, because an import inside one is only text. Plain strings stay, because
+ * specifiers are strings, and line breaks stay to keep line numbers right.
  */
 function withoutComments(source: string): string {
   const blank = (text: string): string => text.replace(/[^\n]/g, ' ');
-  // Strings come first in the alternation, so "//" in a string is not a comment.
+  // Strings come first in the alternation: "//" inside a string does not begin a comment.
   return source.replace(
     /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
     (token) => (token.startsWith("'") || token.startsWith('"') ? token : blank(token)),
@@ -101,7 +100,7 @@ function withoutComments(source: string): string {
 
 function importsOf(source: string): readonly Import[] {
   const code = withoutComments(source);
-  const found: Import[] = [];
+  const imports: Import[] = [];
   const forms = [
     // import … from 'x', export … from 'x', import 'x'
     /^[ \t]*(?:import|export)\b(?:[^'"();=]*?\bfrom)?\s*(?:'([^']+)'|"([^"]+)")/gm,
@@ -113,10 +112,10 @@ function importsOf(source: string): readonly Import[] {
       const specifier = match[1] ?? match[2];
       if (specifier === undefined) continue;
       const upTo = code.slice(0, match.index + match[0].length);
-      found.push({ specifier, line: upTo.split('\n').length });
+      imports.push({ specifier, line: upTo.split('\n').length });
     }
   }
-  return found;
+  return imports;
 }
 
 /** The part that a path in src/ belongs to, or null when no row of the table covers it. */
@@ -138,16 +137,16 @@ function judgePackage(file: string, part: string | null, specifier: string, decl
     return specifier.startsWith('node:') ? null : `write node:${specifier} for a module of Node`;
   }
   const name = packageName(specifier);
-  // Scripts are built and shipped beside src, so they too must run where development packages are not installed.
+  // Scripts are shipped with the build and run where development packages are not installed.
   const shipped = file.startsWith('src/') || file.startsWith('scripts/');
   if (!declared.runtime.has(name)) {
     if (shipped || !declared.development.has(name)) {
-      return `${name} is not among the ${shipped ? 'dependencies' : 'packages'} of package.json`;
+      return `package.json does not list ${name} among its ${shipped ? 'dependencies' : 'packages'}`;
     }
   }
   const owners = Object.entries(HIDDEN).find(([key]) => (key.endsWith('/') ? name.startsWith(key) : name === key))?.[1];
   if (part !== null && owners !== undefined && !owners.includes(part)) {
-    return `${name} is known to src/${owners.join(', src/')} only`;
+    return `only src/${owners.join(', src/')} may import ${name}`;
   }
   return null;
 }
@@ -156,8 +155,7 @@ function judgeRelative(file: string, part: string | null, specifier: string): st
   if (!file.startsWith('src/')) return null;
   const target = posix.normalize(posix.join(posix.dirname(file), specifier));
   if (!target.startsWith('src/')) return 'src imports nothing from outside src';
-  // Wiring files see everything.
-  if (part === null) return null;
+  if (part === null) return null; // a wiring file
   const targetPart = partOf(target);
   if (targetPart === null) return `src/${part} does not import the wiring of the program`;
   if (targetPart === part) return null;
@@ -171,8 +169,8 @@ function judgeRelative(file: string, part: string | null, specifier: string): st
  * Checks one file against the table.
  * @param file path from the project's root, with forward slashes
  * @param source its text
- * @param declared what package.json declares
- * @returns the imports that are forbidden, in the order of their kinds and lines; none when the file is clean
+ * @param declared the packages that package.json lists
+ * @returns the forbidden imports, by form and line; empty when the file is clean
  */
 export function checkFile(file: string, source: string, declared: DeclaredPackages): readonly Violation[] {
   const violations: Violation[] = [];
@@ -194,7 +192,7 @@ export function checkFile(file: string, source: string, declared: DeclaredPackag
         file,
         line,
         specifier: match[0],
-        reason: `src/${part} has no clock: the time comes in as a value`,
+        reason: `src/${part} has no clock: it gets the time as a value`,
       });
     }
   }

@@ -1,4 +1,4 @@
-/** `npm run keys:rotate-master`: wraps every data key by another master key. See `docs/operations.md`. */
+/** `npm run keys:rotate-master`: wraps every data key by a new master key. See `docs/operations.md#maintenance-commands`. */
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,17 +14,17 @@ import { openInstallation } from './maintenance/installation.js';
 
 const usage = `Usage: npm run keys:rotate-master
 
-Wraps the data keys of the installation that the environment names anew: from its master key (SVC_MASTER_KEY,
-SVC_MASTER_KEY_FILE or the data folder's master.key) to the one in SVC_NEW_MASTER_KEY or SVC_NEW_MASTER_KEY_FILE. Where
-the key is the data folder's, a new one is made when none is given, and put in its place. No service may run meanwhile.
-Cut off, it goes on when it is run again with the same keys.`;
+Replaces the master key of the installation that the environment names: unwraps each data key with the current master key
+(SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key) and wraps it with the one in SVC_NEW_MASTER_KEY or
+SVC_NEW_MASTER_KEY_FILE. If the current key is the data folder's and no new one is given, a new one is created and
+replaces it. Stop every instance first. An interrupted run continues when it is repeated with the same keys.`;
 
 const keyFile = 'master.key';
 const nextFile = 'master.key.new';
 
 interface NextKey {
   readonly masterKey: MasterKey;
-  /** Made here, or to be put into the data folder: the file that holds it. */
+  /** The file of a key created here, which then replaces the data folder's; undefined for a key that was given. */
   readonly file: string | undefined;
 }
 
@@ -34,54 +34,54 @@ await runCommand(usage, async (argv, signal) => {
   try {
     const { config, readStore } = installation;
     const current = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate: false });
-    if (!current.ok) throw new CommandError(`The master key can not be used: ${current.error}.`);
+    if (!current.ok) throw new CommandError(`The master key cannot be used: ${current.error}.`);
     const live = await liveInstances(readStore);
     if (live.length > 0) {
       throw new CommandError(
-        `${live.length} instances run on these stores, or ended without a word less than 10 s ago: stop all of them ` +
-          'first, for they would go on with the old key.',
+        `${live.length} instances run on these stores, or died less than 10 s ago: stop all of them first, because they ` +
+          'would continue with the old key.',
       );
     }
     const next = await nextKey(config, current.value.source === 'data folder');
     const { masterKey } = current.value;
     if (next.masterKey.keyId === masterKey.keyId) {
-      throw new CommandError('The new master key is the one in use: give another one.');
+      throw new CommandError('The new master key is the current one: give a different key.');
     }
     const outcome = await rewrapDataKeys(await openDataKeyStore(readStore), masterKey, next.masterKey);
-    if (!outcome.ok) throw new CommandError(`The data keys can not be wrapped anew: ${outcome.error}.`);
-    const { rewrapped, kept } = outcome.value;
-    say(`${rewrapped} data keys are wrapped by ${next.masterKey.keyId} now; ${kept} were before.`);
+    if (!outcome.ok) throw new CommandError(`The data keys cannot be wrapped again: ${outcome.error}.`);
+    const { rewrapped, kept: alreadyWrapped } = outcome.value;
+    say(`${rewrapped} data keys are now wrapped by ${next.masterKey.keyId}; ${alreadyWrapped} already were.`);
     if (next.file === undefined) {
       say('Start the service with the new key as SVC_MASTER_KEY or SVC_MASTER_KEY_FILE.');
     } else {
-      const kept = `${keyFile}.${masterKey.keyId}`;
-      await putInPlace(config.dataDir, next.file, kept);
-      say(`The new key is ${join(config.dataDir, keyFile)}; the old one is ${kept} beside it.`);
+      const oldFile = `${keyFile}.${masterKey.keyId}`;
+      await putInPlace(config.dataDir, next.file, oldFile);
+      say(`The new key is ${join(config.dataDir, keyFile)}; the old one is ${oldFile} in the same folder.`);
     }
-    say('Backups that were made before need the old key: keep it apart from them, and as long as they.');
+    say('Earlier backups need the old key: keep it as long as you keep them, and in another place.');
     return exitCodes.done;
   } finally {
     await installation.close();
   }
 });
 
-/** The key to go over to: the one that is given, else a new one for the data folder. @throws CommandError */
+/** The key that is given, else a new one for the data folder. @throws CommandError */
 async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<NextKey> {
   const given = (name: string): string | undefined => process.env[name] || undefined;
   const [inline, file] = [given('SVC_NEW_MASTER_KEY'), given('SVC_NEW_MASTER_KEY_FILE')];
   if (inline === undefined && file === undefined && !inDataFolder) {
     throw new CommandError('The new master key is missing: give it as SVC_NEW_MASTER_KEY or SVC_NEW_MASTER_KEY_FILE.');
   }
-  const made = inline === undefined && file === undefined ? join(dataDir, nextFile) : undefined;
-  if (made !== undefined) await makeKey(made);
-  const loaded = await loadMasterKey({ inline, file: file ?? made, dataDir, mayCreate: false });
-  if (loaded.ok) return { masterKey: loaded.value.masterKey, file: made };
+  const created = inline === undefined && file === undefined ? join(dataDir, nextFile) : undefined;
+  if (created !== undefined) await createKey(created);
+  const loaded = await loadMasterKey({ inline, file: file ?? created, dataDir, mayCreate: false });
+  if (loaded.ok) return { masterKey: loaded.value.masterKey, file: created };
   const problem = loaded.error.replaceAll('SVC_MASTER_KEY', 'SVC_NEW_MASTER_KEY');
-  throw new CommandError(`The new master key can not be used: ${problem}.`);
+  throw new CommandError(`The new master key cannot be used: ${problem}.`);
 }
 
-/** One that a run which was cut off has made is used again: keys may be wrapped by it already. */
-async function makeKey(path: string): Promise<void> {
+/** Reuses the key of an interrupted run, because data keys may already be wrapped by it. */
+async function createKey(path: string): Promise<void> {
   let file;
   try {
     file = await open(path, 'wx', 0o600);
@@ -97,7 +97,7 @@ async function makeKey(path: string): Promise<void> {
   }
 }
 
-/** There is a key at each moment: the old one gets a second name first, then the new one takes the first. */
+/** Gives the old key a second name before the new one takes its place, so that a key exists at every moment. */
 async function putInPlace(dataDir: string, file: string, oldName: string): Promise<void> {
   await link(join(dataDir, keyFile), join(dataDir, oldName)).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;

@@ -1,4 +1,4 @@
-/** `npm run log:export -- FILE`: the whole installation as one checksummed file. See `docs/operations.md`. */
+/** `npm run log:export -- FILE`: the whole installation as one checksummed file. See `docs/operations.md#maintenance-commands`. */
 import { randomUUID } from 'node:crypto';
 import { systemClock, timestamp } from '../src/kernel/clock.js';
 import { exportLog } from '../src/storage/log-archive/export-log.js';
@@ -10,7 +10,7 @@ import { createProgressBar } from './maintenance/progress-bar.js';
 const usage = `Usage: npm run log:export -- FILE
 
 Writes the log and the wrapped data keys of the installation that the environment names (SVC_DATA_DIR,
-SVC_EVENTSTORE_URL, SVC_MONGODB_URL) to FILE, which must not exist. Cut off, it goes on when it is run again.`;
+SVC_EVENTSTORE_URL, SVC_MONGODB_URL) to FILE, which must not exist. An interrupted export continues when it is repeated.`;
 
 await runCommand(usage, async (argv, signal) => {
   const [path] = parseArguments(argv, [], 1).positional;
@@ -34,13 +34,15 @@ await runCommand(usage, async (argv, signal) => {
     });
     bar.finish();
     if (report === undefined) {
-      say(`Interrupted. What was written is in ${path}.part: run the same command again to go on.`);
+      say(`Interrupted. ${path}.part holds what was written so far: run the same command again to continue.`);
       return exitCodes.interrupted;
     }
     say(`Exported ${installation.name} to ${path}:`);
     printLog(report.log);
-    say(`  ${report.totals.documents} documents (data keys, wrapped, and kept snapshots)`);
-    if (report.continued > 0) say(`  ${report.continued} events were there from a run that was cut off`);
+    say(
+      `  ${report.totals.documents} documents (wrapped data keys, last-good snapshots, command claims, last-seen times)`,
+    );
+    if (report.continued > 0) say(`  ${report.continued} events are from an interrupted run`);
     return printProblems(report.problems, report.problems.length) ? exitCodes.failed : exitCodes.done;
   } finally {
     await installation.close();

@@ -1,4 +1,4 @@
-/** `npm run log:import -- FILE`: an archive into an empty installation. See `docs/operations.md`. */
+/** `npm run log:import -- FILE`: an archive into an empty installation. See `docs/operations.md#maintenance-commands`. */
 import { importLog } from '../src/storage/log-archive/import-log.js';
 import { verifyArchive } from '../src/storage/log-archive/verify-log.js';
 import {
@@ -17,12 +17,13 @@ import { createProgressBar } from './maintenance/progress-bar.js';
 const usage = `Usage: npm run log:import -- FILE
 
 Verifies FILE, an archive of npm run log:export, and writes it into the installation that the environment names
-(SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL), which must be empty. Cut off, it goes on when it is run again.`;
+(SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL), which must be empty. An interrupted import continues when it is
+repeated.`;
 
 await runCommand(usage, async (argv, signal) => {
   const [path] = parseArguments(argv, [], 1).positional;
   if (path === undefined) throw new UsageError('The archive to import is missing');
-  if (!(await isReadable(path))) throw new CommandError(`${path} can not be read.`);
+  if (!(await isReadable(path))) throw new CommandError(`${path} cannot be read.`);
   const verifying = createProgressBar('verifying', 'events');
   const verified = await verifyArchive(path, {
     check: logCheck,
@@ -32,7 +33,7 @@ await runCommand(usage, async (argv, signal) => {
   verifying.finish();
   if (signal.aborted) return exitCodes.interrupted;
   if (printProblems(verified.problems, verified.problemCount)) {
-    throw new CommandError(`${path} is not imported: it is damaged, or was made of a damaged log.`);
+    throw new CommandError(`${path} is not imported: the file is damaged, or the log that it was exported from is.`);
   }
   const installation = await openInstallation({ signal, mayBeNew: true, mayBeHalf: true });
   try {
@@ -52,19 +53,21 @@ await runCommand(usage, async (argv, signal) => {
     });
     bar.finish();
     if (report === undefined) {
-      say('Interrupted: run the same command again to go on. Do not start a service on these stores before.');
+      say(
+        'Interrupted: run the same command again to continue. Do not start a service on these stores until it is done.',
+      );
       return exitCodes.interrupted;
     }
     if (!report.written) {
-      say(`This archive was imported into ${name} before: nothing was done.`);
+      say(`This archive has already been imported into ${name}: nothing was done.`);
       return exitCodes.done;
     }
     say(`Imported ${report.events} events and ${report.documents} documents into ${name}.`);
-    if (report.skipped > 0) say(`${report.skipped} of the events were there from a run that was cut off.`);
+    if (report.skipped > 0) say(`${report.skipped} of the events are from an interrupted run.`);
     for (const { stream, first } of report.renumbered) {
-      say(`${stream}: its first ${first} events have expired; the others count from revision 0 now.`);
+      say(`${stream}: its first ${first} events have expired; the remaining ones are numbered from revision 0.`);
     }
-    say('Start the service with the master key of the installation that was exported: data keys stay wrapped by it.');
+    say('Start the service with the master key of the exported installation: the data keys are still wrapped by it.');
     return exitCodes.done;
   } finally {
     await installation.close();

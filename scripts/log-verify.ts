@@ -1,4 +1,4 @@
-/** `npm run log:verify [-- FILE]`: an archive, or the log of the installation itself. See `docs/operations.md`. */
+/** `npm run log:verify [-- FILE]`: verifies an archive or the installation's log. See `docs/operations.md#maintenance-commands`. */
 import { streams } from '../src/kernel/event.js';
 import type { VerifyReport } from '../src/storage/log-archive/verify-log.js';
 import { verifyArchive, verifyLog } from '../src/storage/log-archive/verify-log.js';
@@ -10,19 +10,19 @@ import { createProgressBar } from './maintenance/progress-bar.js';
 
 const usage = `Usage: npm run log:verify [-- FILE]
 
-Verifies the archive FILE, or without it the log of the installation that the environment names (SVC_DATA_DIR,
-SVC_EVENTSTORE_URL): checksums, revisions, positions, whole commands, known event types. Changes nothing. Exit code 1
-when something is wrong. The content sha256 of an archive and of every copy of its log is the same.`;
+Verifies the archive FILE or, without FILE, the log of the installation that the environment names (SVC_DATA_DIR,
+SVC_EVENTSTORE_URL): checksums, revisions, positions, complete commands, known event types. Changes nothing. Exits with 1
+if it finds a problem. An archive and every copy of its log have the same content sha256.`;
 
 await runCommand(usage, async (argv, signal) => {
   const [path] = parseArguments(argv, [], 1).positional;
-  const report = path === undefined ? await ownLog(signal) : await archive(path, signal);
+  const report = path === undefined ? await installedLog(signal) : await archive(path, signal);
   if (signal.aborted) return exitCodes.interrupted;
   return print(path, report);
 });
 
 async function archive(path: string, signal: AbortSignal): Promise<VerifyReport> {
-  if (!(await isReadable(path))) throw new CommandError(`${path} can not be read.`);
+  if (!(await isReadable(path))) throw new CommandError(`${path} cannot be read.`);
   const bar = createProgressBar('verifying', 'events');
   const onProgress = (bytes: number, total: number, events: number): void => bar.update(bytes / total, events);
   const report = await verifyArchive(path, { check: logCheck, signal, onProgress });
@@ -30,7 +30,7 @@ async function archive(path: string, signal: AbortSignal): Promise<VerifyReport>
   return report;
 }
 
-async function ownLog(signal: AbortSignal): Promise<VerifyReport> {
+async function installedLog(signal: AbortSignal): Promise<VerifyReport> {
   const installation = await openInstallation({ signal, mayBeHalf: true });
   try {
     const bar = createProgressBar('verifying', 'events');
@@ -56,6 +56,6 @@ function print(path: string | undefined, { log, problems, problemCount, header, 
   printLog(log);
   for (const [collection, count] of documents) say(`  ${collection.padEnd(16)} ${count} documents`);
   const wrong = printProblems(problems, problemCount);
-  say(wrong ? 'Something is wrong: see above.' : `${path ?? 'The log'} is whole.`);
+  say(wrong ? 'Verification failed: see above.' : `${path ?? 'The log'} is complete and undamaged.`);
   return wrong ? exitCodes.failed : exitCodes.done;
 }

@@ -1,4 +1,7 @@
-/** `npm run projections:rebuild [-- NAME] [--check]`: read models made anew, or compared. See `docs/operations.md`. */
+/**
+ * `npm run projections:rebuild [-- NAME] [--check]`: rebuilds read models, or compares them with the log.
+ * See `docs/operations.md#maintenance-commands`.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,10 +20,11 @@ import { createProgressBar } from './maintenance/progress-bar.js';
 const names = readModels.map(({ name }) => name);
 const usage = `Usage: npm run projections:rebuild [-- NAME] [--check]
 
-Folds the log again into new read models beside those that are shown, and shows the new ones when they hold all of it.
-NAME: one of them only (${names.join(', ')}).
---check: changes nothing, but compares what is shown with a fresh fold and prints differences; exit code 1 if there are.
-Cut off, a rebuild goes on when it is run again. A service may run meanwhile unless its stores are embedded.`;
+Folds the log into new read models beside the current ones, and switches to the new ones once they hold the whole log.
+NAME: rebuilds only this one (${names.join(', ')}).
+--check: changes nothing; compares the current read models with a fresh fold, prints the differences and exits with 1 if
+there are any.
+An interrupted rebuild continues when it is repeated. The service may keep running unless its stores are embedded.`;
 
 await runCommand(usage, async (argv, signal) => {
   const { positional, flags } = parseArguments(argv, ['--check'], 1);
@@ -47,12 +51,12 @@ async function rebuild(
   const outcome = await rebuildReadModels({ eventStore, readStore, logger: plainLogger, only, signal, onProgress });
   bar.finish();
   if (outcome.kind === 'interrupted') {
-    say('Interrupted: run the same command again to go on. What is shown has not changed.');
+    say('Interrupted: run the same command again to continue. The current read models are unchanged.');
     return exitCodes.interrupted;
   }
-  const from = outcome.resumed ? ', going on with a run that was cut off' : '';
-  say(`Rebuilt ${only ?? 'all read models'} from ${outcome.events} events${from}; the new ones are shown.`);
-  if (!outcome.dropped) say('An instance still reads the old ones: the next rebuild drops them.');
+  const from = outcome.resumed ? ', continuing an interrupted run' : '';
+  say(`Rebuilt ${only ?? 'all read models'} from ${outcome.events} events${from}; queries now use the new ones.`);
+  if (!outcome.dropped) say('An instance still reads the old collections: the next rebuild drops them.');
   return exitCodes.done;
 }
 
@@ -65,7 +69,7 @@ async function check(
   const scratch = await openEmbedded({ dataDir: folder, clock: systemClock, logger: silentLogger });
   try {
     const bars = {
-      folding: createProgressBar('folding the log', 'bytes or events of it'),
+      folding: createProgressBar('folding the log', 'log positions'),
       comparing: createProgressBar('comparing', 'documents'),
     };
     let phase: keyof typeof bars = 'folding';
@@ -90,7 +94,7 @@ async function check(
     if (more > 0) say(`… and ${more} more`);
     say(`${report.documents} documents compared with a fresh fold: ${report.differenceCount} different.`);
     if (report.behind > 0) {
-      say(`${report.behind} were not compared: the read models that are shown have not followed the log that far.`);
+      say(`${report.behind} were not compared: the current read models have not yet caught up with the log.`);
     }
     return report.differenceCount > 0 ? exitCodes.failed : exitCodes.done;
   } finally {

@@ -1,11 +1,12 @@
 /**
- * Opens light agents against a service and tells, line by line in JSON, when they applied each generation:
+ * Connects light agents to a service and prints, as JSON lines, when they applied each generation:
  *
  *   tsx scripts/simulate-agents.ts --endpoint http://127.0.0.1:8443 --agents agents.jsonl [--seconds 60] [--rate 200]
  *
  * `agents.jsonl` holds one `{"node_id": …, "control_psk": …}` per line. With `--api http://127.0.0.1:8081 --count N`
- * instead of `--agents`, nodes are made over REST first (user `admin` or SVC_SIM_USER, password in SVC_SIM_PASSWORD);
- * `--keep FILE` (0600) stores their PSKs for the next run. Ends after `--seconds`, or on SIGINT or SIGTERM.
+ * instead of `--agents`, it first creates nodes over REST (user `admin` or SVC_SIM_USER, password in SVC_SIM_PASSWORD);
+ * `--keep FILE` stores their PSKs for the next run, readable by the owner only. Ends after `--seconds`, or on SIGINT or
+ * SIGTERM.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -53,7 +54,7 @@ async function post<T>(url: string, body: object, token: string | undefined, dat
   return data.parse(answer.data);
 }
 
-/** Makes nodes named `simulated-…`, one after the other. */
+/** Creates nodes named `simulated-…`, one after the other. */
 async function credentialsFromApi(api: string, nodes: number): Promise<readonly LightCredentials[]> {
   const password = process.env['SVC_SIM_PASSWORD'];
   if (password === undefined) throw new Error('SVC_SIM_PASSWORD: required with --api');
@@ -65,13 +66,13 @@ async function credentialsFromApi(api: string, nodes: number): Promise<readonly 
     z.object({ token: z.string() }),
   );
   const run = Date.now().toString(36);
-  const made: LightCredentials[] = [];
+  const credentials: LightCredentials[] = [];
   const created = z.object({ id: z.string(), control_psk: z.string() });
   for (let index = 0; index < nodes; index += 1) {
     const node = await post(`${api}/api/nodes`, { name: `simulated-${run}-${index}` }, token, created);
-    made.push({ nodeId: node.id, controlPsk: node.control_psk });
+    credentials.push({ nodeId: node.id, controlPsk: node.control_psk });
   }
-  return made;
+  return credentials;
 }
 
 function endpointOf(text: string | undefined): HostPort {
@@ -80,7 +81,7 @@ function endpointOf(text: string | undefined): HostPort {
   return endpoint;
 }
 
-/** Says once a second what has changed since: how many are connected, and who has applied which generation. */
+/** Prints at most once a second, on a change: how many agents are connected, and how many applied which generation. */
 async function watch(fleet: LightFleet, generations: Map<number, Spread>, signal: AbortSignal): Promise<void> {
   let last = '';
   while (!signal.aborted) {
@@ -105,8 +106,8 @@ interface Spread {
   last: number;
 }
 
-/** Generations that are told about; older ones are forgotten. */
-const shownGenerations = 20;
+/** How many of the newest generations are reported. */
+const reportedGenerations = 20;
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -138,14 +139,14 @@ async function main(): Promise<void> {
     agents,
     ...(values.rate === undefined ? {} : { startsPerSecond: count.parse(values.rate) }),
     onApplied(_nodeId, generation, at) {
-      const known = generations.get(generation);
-      if (known === undefined) generations.set(generation, { agents: 1, first: at, last: at });
+      const spread = generations.get(generation);
+      if (spread === undefined) generations.set(generation, { agents: 1, first: at, last: at });
       else {
-        known.agents += 1;
-        known.last = at;
+        spread.agents += 1;
+        spread.last = at;
       }
       const [oldest] = generations.keys();
-      if (generations.size > shownGenerations && oldest !== undefined) generations.delete(oldest);
+      if (generations.size > reportedGenerations && oldest !== undefined) generations.delete(oldest);
     },
   });
   const stop = new AbortController();

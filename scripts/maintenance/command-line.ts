@@ -1,16 +1,16 @@
 /**
- * What the maintenance commands share as programs: arguments, signals, one clear sentence for whatever goes wrong, exit
- * codes. 0 done; 1 it could not be done, or something is wrong with what was looked at; 2 wrong arguments; 130 interrupted.
+ * What the maintenance commands share as programs: arguments, signals, one sentence per error, exit codes. 0: done;
+ * 1: failed, or a problem was found; 2: wrong arguments; 130: interrupted.
  */
 import { access, constants } from 'node:fs/promises';
 import { ConfigError } from '../../src/config.js';
 import { errorText, ServiceError } from '../../src/kernel/errors.js';
 import type { Logger } from '../../src/kernel/logger.js';
 
-/** The arguments can't be used. */
+/** The arguments are wrong. */
 export class UsageError extends Error {}
 
-/** It can't be done; the message is one sentence for the person who asked for it. */
+/** The command cannot be carried out; the message is one sentence for the user. */
 export class CommandError extends Error {}
 
 export interface Arguments {
@@ -19,20 +19,20 @@ export interface Arguments {
 }
 
 /**
- * @param flags that are known, each without a value
+ * @param flags the accepted flags, each without a value
  * @throws UsageError
  */
 export function parseArguments(argv: readonly string[], flags: readonly string[], maxPositional: number): Arguments {
-  const given = new Set<string>();
+  const flagsSet = new Set<string>();
   const positional: string[] = [];
   for (const argument of argv) {
     if (!argument.startsWith('-')) positional.push(argument);
-    else if (flags.includes(argument)) given.add(argument);
+    else if (flags.includes(argument)) flagsSet.add(argument);
     else throw new UsageError(`${argument} is not an option of this command`);
   }
   const [extra] = positional.slice(maxPositional);
   if (extra !== undefined) throw new UsageError(`"${extra}" is one argument too many`);
-  return { positional, flags: given };
+  return { positional, flags: flagsSet };
 }
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
@@ -41,7 +41,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 export const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Whether a file is there and may be read. */
+/** True if the file exists and may be read. */
 export async function isReadable(path: string): Promise<boolean> {
   try {
     await access(path, constants.R_OK);
@@ -59,16 +59,16 @@ export const plainLogger: Logger = {
   error: (fields, message) => complain(`error: ${message} ${JSON.stringify(fields)}`),
 };
 
-/** The sentence that explains an error, and the causes that its makers have given it. */
+/** One sentence that explains an error, with its cause. */
 function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // A fault of the program is told with its kind; what was meant for a person is a sentence already.
+  // An error of a built-in class is a fault of the program and needs its name; other messages are written for users.
   const fault = [Error, TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error.constructor === kind);
   const text = fault ? errorText(error) : error.message;
   return error instanceof ServiceError && error.cause !== undefined ? `${text} (${errorText(error.cause)})` : text;
 }
 
-/** Runs a command and ends the process with its exit code. SIGINT and SIGTERM abort the signal, the second one at once. */
+/** Runs a command and sets the exit code. SIGINT and SIGTERM abort the signal; a second one ends the process at once. */
 export async function runCommand(
   usage: string,
   command: (argv: readonly string[], signal: AbortSignal) => Promise<ExitCode>,
@@ -89,7 +89,7 @@ export async function runCommand(
     process.exitCode = await command(argv, stop.signal);
   } catch (error) {
     if (error instanceof UsageError) complain(`${error.message}.\n\n${usage}`);
-    else if (error instanceof ConfigError) complain(`The configuration can not be used:\n${error.message}`);
+    else if (error instanceof ConfigError) complain(`The configuration cannot be used:\n${error.message}`);
     else complain(sentence(error));
     process.exitCode = error instanceof UsageError ? exitCodes.usage : exitCodes.failed;
   }

@@ -1,6 +1,6 @@
 /**
- * The installation that a maintenance command works on: the stores that the environment names, opened as the service
- * opens them, and what of them an archive carries.
+ * The installation that a maintenance command works on: opens the stores that the environment names as the service does,
+ * and lists what an archive carries.
  */
 import { join } from 'node:path';
 import { dataKeyCollection } from '../../src/start/data-keys.js';
@@ -25,14 +25,14 @@ import { commandClaims } from '../../src/cluster/command-claims.js';
 import { telemetryCollections } from '../../src/telemetry/node-documents.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
 
-/** Streams and collections that are moved with an installation; what folds make again is not. */
+/** Streams and collections that are moved with an installation; read models are not, because the log gives them again. */
 export const archiveScope: ArchiveScope = {
   prefix: streams.prefix,
   retentions: factRetentions,
   collections: [dataKeyCollection, lastGoodSnapshots, commandClaims, telemetryCollections.seen],
 };
 
-/** Read models that must not have begun where an archive is imported. */
+/** Projections that must not have started where an archive is imported. */
 export const importedProjections = [{ name: groupName, version: groupVersion }] as const;
 
 const expiring: ReadonlySet<string> = new Set(factRetentions.map(({ stream }) => stream));
@@ -51,19 +51,19 @@ export const logCheck: LogCheckOptions = {
 
 export interface Installation extends OpenStores {
   readonly config: Config;
-  /** A word for where it is. */
+  /** Where it is, for messages. */
   readonly name: string;
 }
 
 export interface InstallationOptions {
   readonly signal: AbortSignal;
-  /** Whether there may be nothing yet: only for an import. */
+  /** The installation may be missing: only for an import. */
   readonly mayBeNew?: boolean;
-  /** Whether it may hold half of an import: only for the import that goes on, and for looking. */
+  /** The stores may hold an unfinished import: only for an import that continues, and for reading. */
   readonly mayBeHalf?: boolean;
 }
 
-/** How long an external store is waited for. */
+/** How long to wait for an external store. */
 const giveUpMs = 30_000;
 
 /** @throws ConfigError, CommandError, ServiceError `unavailable` */
@@ -72,7 +72,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
   const { dataDir, eventStoreUrl, mongoUrl } = config;
   const embedded = eventStoreUrl === undefined || mongoUrl === undefined;
   if (embedded && options.mayBeNew !== true && !(await isReadable(join(dataDir, 'format.json')))) {
-    throw new CommandError(`There is no installation in the data folder ${dataDir}: set SVC_DATA_DIR to one.`);
+    throw new CommandError(`The data folder ${dataDir} holds no installation: set SVC_DATA_DIR to the folder of one.`);
   }
   let stores: OpenStores;
   try {
@@ -80,11 +80,13 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger: plainLogger, giveUpMs, ...options });
   } catch (error) {
     if (!(error instanceof DataFolderError)) throw error;
-    throw new CommandError(`${error.message} Embedded stores let one process in: stop the service first.`);
+    throw new CommandError(`${error.message} Only one process can open embedded stores: stop the service first.`);
   }
   try {
     if (options.mayBeHalf !== true && (await readImportMarker(stores.readStore))?.state === 'running') {
-      throw new CommandError('These stores hold half of an import: run npm run log:import with the same file again.');
+      throw new CommandError(
+        'These stores hold an unfinished import: run npm run log:import with the same file again.',
+      );
     }
   } catch (error) {
     await stores.close();

@@ -1,4 +1,4 @@
-/** A log, or an archive of one, in a few lines: what it holds and what is wrong with it. */
+/** Prints what a log or an archive of it holds, and its problems. */
 import type { LogSummary } from '../../src/storage/log-archive/log-check.js';
 import { say } from './command-line.js';
 
@@ -13,7 +13,7 @@ export function printLog(log: LogSummary): void {
   say(`  content sha256 ${log.contentSha256}`);
 }
 
-/** Prints problems; answers whether there were any. */
+/** Prints problems. @returns true if there are any */
 export function printProblems(problems: readonly string[], count: number): boolean {
   for (const problem of problems) say(`PROBLEM: ${problem}`);
   if (count > problems.length) say(`… and ${number(count - problems.length)} more`);

@@ -1,13 +1,13 @@
 /**
- * How far a command is: a bar that is drawn over itself on a terminal, a plain line every few seconds elsewhere. On
- * standard error, so that what a command prints can be kept apart. Knows nothing of what is being done.
+ * The progress of a command: a bar on a terminal, a plain line every few seconds elsewhere. On standard error, which
+ * keeps it apart from what the command prints.
  */
 export interface ProgressState {
   /** 0 to 1. */
   readonly share: number;
   readonly count: number;
   readonly elapsedMs: number;
-  /** Where this run began: a resumed one does not begin at 0. */
+  /** Where this run began; not 0 if it continues an earlier one. */
   readonly begunShare: number;
   readonly begunCount: number;
 }
@@ -28,8 +28,8 @@ export function progressLine(label: string, unit: string, state: ProgressState, 
   const share = Math.min(1, Math.max(0, state.share));
   const seconds = state.elapsedMs / 1000;
   const rate = seconds > 0 ? (state.count - state.begunCount) / seconds : 0;
-  const made = share - state.begunShare;
-  const left = made > 0 && seconds >= 1 ? ((1 - share) / made) * seconds : undefined;
+  const gained = share - state.begunShare;
+  const left = gained > 0 && seconds >= 1 ? ((1 - share) / gained) * seconds : undefined;
   const filled = Math.round(share * barWidth);
   const bar = barWidth === 0 ? '' : `[${'#'.repeat(filled)}${'-'.repeat(barWidth - filled)}] `;
   const percent = `${String(Math.floor(share * 100)).padStart(3)} %`;

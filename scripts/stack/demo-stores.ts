@@ -1,6 +1,6 @@
 /**
- * The stores that the demo runs on: embedded, those that the environment names, or the test servers of a checkout. The
- * demo writes into them, so external ones must be empty: looked at here, before anything is started.
+ * The stores of the demo: embedded ones, those that the environment names, or the test servers of a checkout. External
+ * ones must be empty, because the demo writes into them; this is checked here before anything starts.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -18,24 +18,24 @@ import { archiveScope, importedProjections } from '../maintenance/installation.j
 type Variables = Readonly<Record<string, string>>;
 
 export interface DemoStores {
-  /** What the service needs to find them, beside the data folder. */
+  /** The variables by which the service finds them, in addition to the data folder. */
   readonly env: Variables;
-  /** Where they are, for a person: without credentials. */
+  /** Where they are, as text without credentials. */
   readonly text: string;
   close(): Promise<void>;
 }
 
 export interface DemoStoreOptions {
-  /** On the test servers, whatever the environment says. */
+  /** Use the test servers, whatever the environment says. */
   readonly testServers: boolean;
-  /** Of the demo's service: what is embedded lies there. */
+  /** The service's data folder, which holds the embedded stores. */
   readonly dataDir: string;
   readonly env: { readonly [name: string]: string | undefined };
 }
 
 const variables = ['SVC_EVENTSTORE_URL', 'SVC_MONGODB_URL', 'SVC_MASTER_KEY', 'SVC_MASTER_KEY_FILE'] as const;
 
-/** How long an external store is waited for. */
+/** How long to wait for an external store. */
 const giveUpMs = 15_000;
 
 /** @throws CommandError, ConfigError, StoreSettingError, ServiceError `unavailable` */
@@ -43,11 +43,11 @@ export async function openDemoStores(options: DemoStoreOptions): Promise<DemoSto
   const servers = options.testServers ? await startTestServers() : undefined;
   const given = servers?.env ?? withoutEmpty(options.env);
   try {
-    const found = await namedStores(given, options.dataDir);
+    const stores = await namedStores(given, options.dataDir);
     return {
-      ...found,
+      ...stores,
       async close() {
-        await found.close();
+        await stores.close();
         await servers?.close();
       },
     };
@@ -60,24 +60,26 @@ export async function openDemoStores(options: DemoStoreOptions): Promise<DemoSto
 async function namedStores(given: Variables, dataDir: string): Promise<DemoStores> {
   const { SVC_EVENTSTORE_URL: log, SVC_MONGODB_URL: mongo } = given;
   if (log === undefined && mongo === undefined) {
-    return { env: {}, text: 'Log and read models: embedded, in a folder of their own', close: async () => undefined };
+    return { env: {}, text: 'Log and read models: embedded, in a temporary folder', close: async () => undefined };
   }
-  const own = mongo === undefined ? undefined : withOwnDatabase(mongo);
-  const env: Variables = { ...given, ...(own === undefined ? {} : { SVC_MONGODB_URL: own }) };
+  const database = mongo === undefined ? undefined : withOwnDatabase(mongo);
+  const env: Variables = { ...given, ...(database === undefined ? {} : { SVC_MONGODB_URL: database }) };
   const config = readConfig({ ...env, SVC_DATA_DIR: dataDir });
   await assertEmpty(dataDir, config.eventStoreUrl, config.mongoUrl);
   const place = (name: string, url: string | undefined): string =>
-    url === undefined ? 'embedded, in a folder of its own' : `${name}, ${withoutCredentials(url)}`;
+    url === undefined ? 'embedded, in a temporary folder' : `${name}, ${withoutCredentials(url)}`;
   return {
     env,
     text: [
       `Log: ${place('EventStoreDB', config.eventStoreUrl)}`,
       `Read models: ${place('MongoDB', config.mongoUrl)}`,
-      'What the demo writes stays there as long as the log does.',
+      log === undefined
+        ? 'The demo deletes what it writes, unless SVC_MONGODB_URL names a database.'
+        : 'The demo does not delete what it writes.',
     ].join('\n'),
     async close() {
-      // Beside a log that stays its data keys have to stay as well; without one they are of no use.
-      if (log === undefined && own !== undefined && own !== mongo) await dropDatabase(own);
+      // A log that stays needs its data keys in this database; an embedded log is deleted with its folder.
+      if (log === undefined && database !== undefined && database !== mongo) await dropDatabase(database);
     },
   };
 }
@@ -94,11 +96,11 @@ async function assertEmpty(dataDir: string, eventStoreUrl?: string, mongoUrl?: s
   try {
     const scope = { prefix: archiveScope.prefix, collections: archiveScope.collections };
     const signal = new AbortController().signal;
-    const found = await whatIsThere({ ...stores, ...scope, projections: importedProjections, signal });
-    if (found === undefined) return;
+    const content = await whatIsThere({ ...stores, ...scope, projections: importedProjections, signal });
+    if (content === undefined) return;
     throw new CommandError(
-      `The demo begins on empty stores: ${found}. Name others in SVC_EVENTSTORE_URL and SVC_MONGODB_URL; a MongoDB ` +
-        'URL without a database gets one of its own.',
+      `The demo needs empty stores: ${content}. Set SVC_EVENTSTORE_URL and SVC_MONGODB_URL to others; for a MongoDB URL ` +
+        'without a database the demo creates one.',
     );
   } finally {
     await stores.close();
@@ -115,19 +117,19 @@ async function dropDatabase(url: string): Promise<void> {
   }
 }
 
-/** The URL, with a database that nobody else has when it names none. */
+/** The URL, with a new random database if it names none. */
 export function withOwnDatabase(url: string): string {
   const match = /^(mongodb(?:\+srv)?:\/\/[^/?]+)\/?(?:\?(.*))?$/.exec(url);
   if (match === null) return url;
   const [, server = '', query = ''] = match;
   const options = new URLSearchParams(query);
-  // A database in the URL is also the one that credentials are looked up in, unless another is named.
+  // The driver looks credentials up in the URL's database unless authSource names another.
   if (server.includes('@') && !options.has('authSource')) options.set('authSource', 'admin');
   const text = options.toString();
   return `${server}/svc_demo_${randomBytes(6).toString('hex')}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Hosts and database of a URL, nothing else. */
+/** Only the hosts and the database of a URL. */
 export function withoutCredentials(url: string): string {
   return url.replace(/^([a-z+]+:\/\/)(?:.*@)?/, '$1').replace(/\?.*$/s, '');
 }
@@ -143,13 +145,13 @@ function withoutEmpty(env: DemoStoreOptions['env']): Variables {
 
 const startWithinMs = 30_000;
 
-/** Starts `test/servers/stores.ts`, which is there in a checkout only. @throws CommandError */
+/** Starts `test/servers/stores.ts`, which only a checkout has. @throws CommandError */
 async function startTestServers(): Promise<{ readonly env: Variables; close(): Promise<void> }> {
   // This file is in scripts/stack, or in dist/scripts/stack.
   const path = ['../../', '../../../']
     .map((up) => fileURLToPath(new URL(`${up}test/servers/stores.ts`, import.meta.url)))
     .find((candidate) => existsSync(candidate));
-  if (path === undefined) throw new CommandError('--test-servers works in a checkout of the project only.');
+  if (path === undefined) throw new CommandError('--test-servers works only in a checkout of the project.');
   const child = spawn(process.execPath, ['--import', 'tsx', path], { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   const timer = setTimeout(() => child.kill('SIGKILL'), startWithinMs);

@@ -1,6 +1,6 @@
 /**
- * Programs of this project as child processes: started from TypeScript or from the build, whichever runs this file.
- * What the demo, the end-to-end tests and the benchmarks stand on; not part of the service.
+ * Programs of this project as child processes, started from TypeScript or from the build, like the process that runs this
+ * file. For the demo, the end-to-end tests and the benchmarks; not part of the service.
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
@@ -14,21 +14,24 @@ import { fileURLToPath } from 'node:url';
 export interface RunningProgram {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** Everything printed so far, bounded to the last 256 KiB. */
+  /** The last 256 KiB that it printed. */
   output(): string;
   exited(): boolean;
-  /** Sends the signal and waits for the end; SIGKILL after `timeoutMs`. Returns the exit code, null after a signal. */
+  /** Sends the signal and waits for the exit; SIGKILL after `timeoutMs`. @returns the exit code, null after a signal */
   stop(signal?: NodeJS.Signals, timeoutMs?: number): Promise<number | null>;
 }
 
-const keptOutput = 256 * 1024;
+const maxOutput = 256 * 1024;
 
 export interface ProgramOptions {
-  /** Folder whose `src/` is run: a copy of this project that is another release. This project's own when absent. */
+  /** Root of another release to run; this project when absent. */
   readonly root?: string;
 }
 
-/** Starts `src/<name>` of this project, for example `main` or `agent/main`, with exactly this environment added. */
+/**
+ * Starts `src/<name>`, for example `main` or `agent/main`. It inherits this process's environment without its `SVC_`
+ * variables, and gets `env` in addition.
+ */
 export function startProgram(
   name: string,
   env: { readonly [name: string]: string },
@@ -46,7 +49,7 @@ export function startProgram(
   });
   let output = '';
   const keep = (chunk: Buffer): void => {
-    output = (output + chunk.toString('utf8')).slice(-keptOutput);
+    output = (output + chunk.toString('utf8')).slice(-maxOutput);
   };
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
@@ -69,32 +72,32 @@ export function startProgram(
   };
 }
 
-/** Below the ports that systems give to outgoing connections: nobody gets one of these while nothing listens there. */
+/** Below the range that operating systems use for outgoing connections, which could otherwise take a free port. */
 const ports = { from: 12_000, to: 30_000 };
 
-/** Ports on 127.0.0.1 that are free, each another one; they stay so until somebody is told to listen there. */
+/** Different free ports on 127.0.0.1. */
 export async function freePorts(count: number): Promise<number[]> {
-  const held: Server[] = [];
-  const found: number[] = [];
-  while (found.length < count) {
+  const servers: Server[] = [];
+  const free: number[] = [];
+  while (free.length < count) {
     const port = ports.from + Math.floor(Math.random() * (ports.to - ports.from));
     const server = createServer();
-    const free = await new Promise<boolean>((resolve) => {
+    const bound = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false));
       server.listen(port, '127.0.0.1', () => resolve(true));
     });
-    if (!free) continue;
-    held.push(server);
-    found.push(port);
+    if (!bound) continue;
+    servers.push(server);
+    free.push(port);
   }
-  await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))));
-  return found;
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return free;
 }
 
-/** Thrown by what `eventually` asks: it can't come true any more. */
+/** Thrown by the function that `eventually` calls, when the condition can no longer come true. */
 export class NoUseWaiting extends Error {}
 
-/** Asks until the answer is not undefined. @throws NoUseWaiting at once; Error naming `what` after `timeoutMs` */
+/** Calls `ask` until it returns a value. @throws NoUseWaiting at once; Error naming `what` after `timeoutMs` */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined>,
@@ -114,5 +117,5 @@ export async function eventually<T>(
     await delay(everyMs);
   }
   const reason = last instanceof Error ? `: ${last.message}` : '';
-  throw new Error(`${what} did not come true within ${timeoutMs} ms${reason}`);
+  throw new Error(`timed out after ${timeoutMs} ms waiting until ${what}${reason}`);
 }

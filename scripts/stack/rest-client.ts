@@ -1,4 +1,4 @@
-/** A small REST client of the service: the envelope, the token, nothing else. */
+/** A small REST client for the service: knows the envelope and the token. */
 
 export interface Answer {
   readonly status: number;
@@ -13,13 +13,13 @@ export interface Envelope {
 }
 
 export interface RestClient {
-  /** Sends a request whatever the answer; retries nothing. */
+  /** Sends a request once and returns the answer, whatever its status. */
   send(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  /** Sends a request and returns `data`, taken to be a T. @throws Error with status and error for anything but a success */
+  /** Sends a request and returns its `data`. @throws Error with status and message unless the request succeeds */
   call<T>(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<T>;
 }
 
-/** A client with a token, or without one for the login. `timeoutMs` bounds each request. */
+/** @param token absent for a client that only signs in */
 export function createRestClient(baseUrl: string, token?: string, timeoutMs = 40_000): RestClient {
   async function send(
     method: string,

@@ -1,4 +1,4 @@
-/** One service as a process on free loopback ports with a data folder of its own; can be killed and started again. */
+/** The service as a process on free loopback ports; can be killed and started again. */
 import { NoUseWaiting, eventually, freePorts, startProgram } from './process.js';
 import type { ProgramOptions, RunningProgram } from './process.js';
 import type { RestClient } from './rest-client.js';
@@ -9,12 +9,12 @@ export interface ServiceOptions {
   readonly env?: { readonly [name: string]: string };
   /** How long a start may take; 60 s when absent. */
   readonly readyWithinMs?: number;
-  /** How often a starting service is asked whether it is ready; 50 ms when absent. */
+  /** Milliseconds between readiness checks during a start; 50 when absent. */
   readonly askEveryMs?: number;
 }
 
 export interface StartOptions extends ProgramOptions {
-  /** Waits only until it answers: for a start that is not to become ready. */
+  /** Wait only until it answers, for a service that is not expected to become ready. */
   readonly unready?: boolean;
 }
 
@@ -25,9 +25,9 @@ export interface ServiceProcess {
   readonly program: () => RunningProgram;
   /** Starts it on the same ports and folder and waits until it is ready. */
   start(options?: StartOptions): Promise<void>;
-  /** On which stores it starts from now on. */
+  /** Sets the stores of later starts. */
   moveTo(stores: Pick<ServiceOptions, 'dataDir' | 'env'>): void;
-  /** Ends it without any warning. */
+  /** SIGKILL. */
   kill(): Promise<void>;
   stop(): Promise<void>;
   admin(): Promise<RestClient>;
@@ -64,7 +64,7 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
       await eventually(
         'the service is ready',
         async () => {
-          if (started.exited()) throw new NoUseWaiting('the service ended at its start');
+          if (started.exited()) throw new NoUseWaiting('the service exited during its start');
           return (await fetch(`${url}${probe}`, { signal: AbortSignal.timeout(2_000) })).status === 200
             ? true
             : undefined;

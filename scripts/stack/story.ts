@@ -1,9 +1,9 @@
-/** Prints a run as numbered steps with their times, for a person; colours only on a terminal. */
+/** Prints a run as numbered steps with their times; in colour only on a terminal. */
 
 export interface Story {
   /** A line between the steps. */
   note(text: string): void;
-  /** Runs a step; what it returns is shown, `value` is handed on. A failing step is printed and thrown. */
+  /** Runs a step, prints its text and returns its `value`. Rethrows what a failing step throws. */
   step<T>(title: string, run: () => Promise<string | { readonly value: T; readonly text: string }>): Promise<T>;
   end(text: string): void;
   fail(error: unknown, details: string): void;
@@ -26,9 +26,9 @@ export function createStory(title: string, out: NodeJS.WriteStream = process.std
       const at = performance.now();
       try {
         const result = await run();
-        const shown = typeof result === 'string' ? result : result.text;
+        const detail = typeof result === 'string' ? result : result.text;
         print(`${paint(32, '✔')} ${String(number).padStart(2)}  ${paint(2, seconds(performance.now() - at))}  ${text}`);
-        print(`                  ${paint(2, shown)}`);
+        print(`                  ${paint(2, detail)}`);
         return (typeof result === 'string' ? undefined : result.value) as T;
       } catch (error) {
         print(`${paint(31, '✘')} ${String(number).padStart(2)}  ${paint(2, seconds(performance.now() - at))}  ${text}`);
@@ -36,10 +36,10 @@ export function createStory(title: string, out: NodeJS.WriteStream = process.std
       }
     },
     end(text) {
-      print(`\n${paint(32, 'Every step held')} in ${seconds(performance.now() - began).trim()}. ${text}\n`);
+      print(`\n${paint(32, 'Every step succeeded')} in ${seconds(performance.now() - began).trim()}. ${text}\n`);
     },
     fail(error, details) {
-      print(`\n${paint(31, 'A step did not hold')}: ${error instanceof Error ? error.message : String(error)}`);
+      print(`\n${paint(31, 'A step failed')}: ${error instanceof Error ? error.message : String(error)}`);
       if (details.trim() !== '') print(`\nThe last lines of the service:\n${details}`);
     },
   };

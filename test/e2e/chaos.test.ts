@@ -1,8 +1,8 @@
 /**
- * Two instances on one EventStoreDB and one MongoDB, random commands on both, and for a while everything that can end is
- * killed or held still at random. Afterwards the log, the read models and the agents must agree with what was answered.
+ * Two instances on one EventStoreDB and one MongoDB take random commands while processes are killed and frozen at random.
+ * Afterwards the log, the read models and the agents must agree with the answers that were given.
  *
- * Another run: SVC_TEST_CHAOS_SEED repeats what is asked and broken, SVC_TEST_CHAOS_SECONDS says for how long.
+ * SVC_TEST_CHAOS_SEED repeats the commands and faults of an earlier run, SVC_TEST_CHAOS_SECONDS sets its length.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,14 +31,14 @@ import { createBook } from './chaos/book.js';
 import { startCallers } from './chaos/callers.js';
 import type { Watched } from './chaos/generations.js';
 import { startWatchedAgent, watchInstance } from './chaos/generations.js';
-import { differences, freshFold, judgeLog, judgeShown, readFleetLog, shownBy } from './chaos/judgement.js';
+import { differences, freshFold, judgeLog, judgeVisible, readFleetLog, readVisible } from './chaos/judgement.js';
 import { createRandom } from './chaos/random.js';
 import { startTrouble } from './chaos/trouble.js';
 
 const seed = Number(process.env['SVC_TEST_CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const troubleMs = 1000 * Number(process.env['SVC_TEST_CHAOS_SECONDS'] ?? 25);
 const password = 'a password for the chaos only';
-/** FerretDB is slow: few documents, or the judgement takes longer than the load. */
+/** Few documents, because FerretDB is slow and checking them would take longer than the load. */
 const sizes = { commands: 500, callersPerInstance: 4, agents: 3 };
 const patienceMs = 60_000;
 
@@ -69,7 +69,7 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
     const login = { username: 'admin', password };
     const first = createRestClient(services[0]!.url);
     const { token } = await first.call<{ token: string }>('POST', '/api/auth/login', login);
-    // Short of the 30 s that a command may look for its outcome: some are given up, and asked again elsewhere.
+    // Shorter than the 30 s for which a command may look for its outcome: some calls time out and are repeated elsewhere.
     for (const { url } of services) clients.push(createRestClient(url, token, 8_000));
     await clients[0]!.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
     const ports = services.map(({ controlEndpoint }) => Number(new URL(controlEndpoint).port));
@@ -91,7 +91,7 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('what was acknowledged is in the log exactly once, both show what the log says, no generation went back', async () => {
+  test('keep each acknowledged command once, show what the log says, and lower no generation', async () => {
     const book = createBook();
     const outputs: string[] = [];
     const onEnd = (instance: number, output: string): void => void outputs.push(`== instance ${instance}\n${output}`);
@@ -116,14 +116,14 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
       const pids = services.map((service) => service.program().pid);
       await trouble.lastOutage();
       await eventually(
-        'commands are acknowledged all the same',
+        'enough commands are acknowledged',
         async () => count(book.attempts, 'acknowledged') >= 60 || undefined,
         patienceMs,
       );
       await callers.stop();
       await Promise.all(services.map(ready));
       expect(services.map((service) => (service.program().exited() ? 'ended' : service.program().pid))).toEqual(pids);
-      // Commands of one instance are served in order: behind these nothing is on its way any more.
+      // An instance runs its commands in order: once this one is answered, no earlier one is pending.
       for (const [index, client] of clients.entries()) {
         await eventually(
           `instance ${index} takes commands again`,
@@ -141,11 +141,11 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
       expect(faults).toEqual([]);
     } catch (error) {
       endAll();
-      const kept = join(tmpdir(), `svc-chaos-seed-${seed}`);
-      await mkdir(kept, { recursive: true });
-      await writeFile(join(kept, 'instances.log'), outputs.join('\n'));
-      await writeFile(join(kept, 'book.jsonl'), book.attempts.map((attempt) => JSON.stringify(attempt)).join('\n'));
-      process.stderr.write(`\nchaos, seed ${seed}:\n${trouble.history.join('\n')}\nlogs and book: ${kept}\n`);
+      const evidence = join(tmpdir(), `svc-chaos-seed-${seed}`);
+      await mkdir(evidence, { recursive: true });
+      await writeFile(join(evidence, 'instances.log'), outputs.join('\n'));
+      await writeFile(join(evidence, 'book.jsonl'), book.attempts.map((attempt) => JSON.stringify(attempt)).join('\n'));
+      process.stderr.write(`\nchaos, seed ${seed}:\n${trouble.history.join('\n')}\nlogs and book: ${evidence}\n`);
       throw error;
     }
     endAll();
@@ -153,7 +153,7 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
     process.stderr.write(
       `chaos: ${count(book.attempts, 'acknowledged')} acknowledged, ${count(book.attempts, 'refused')} refused, ` +
         `${count(book.attempts, 'unknown')} unknown; ` +
-        `${trouble.history.length} troubles, ${lookedFor} appends whose outcome was looked for\n`,
+        `${trouble.history.length} faults, ${lookedFor} appends with an unknown outcome\n`,
     );
   }, 240_000);
 
@@ -186,18 +186,18 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
         },
         patienceMs,
       );
-      const shown = await eventually(
+      const visible = await eventually(
         'both instances show the same',
         async () => {
-          const [a, b] = await Promise.all(clients.map(shownBy));
-          const found = differences(a!, b!);
-          if (found.length > 0) throw new Error(found.join('\n'));
+          const [a, b] = await Promise.all(clients.map(readVisible));
+          const differing = differences(a!, b!);
+          if (differing.length > 0) throw new Error(differing.join('\n'));
           return a;
         },
         patienceMs,
         500,
       );
-      expect(judgeShown(shown, fleet)).toEqual([]);
+      expect(judgeVisible(visible, fleet)).toEqual([]);
       expect(await compareReadModels(stores)).toMatchObject({ differences: [], differenceCount: 0, behind: 0 });
     } finally {
       await stores.close();

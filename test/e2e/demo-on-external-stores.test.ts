@@ -1,4 +1,4 @@
-/** The demo on the stores that its environment names: the same story, step by step, and never on somebody's data. */
+/** The demo on the stores that its environment names: it runs the same steps and refuses stores that are not empty. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +23,7 @@ async function demo(args: readonly string[], env: Readonly<Record<string, string
 }
 
 const steps = 9;
-const held = (output: string): readonly number[] =>
+const succeeded = (output: string): readonly number[] =>
   [...output.matchAll(/^✔ +(\d+) /gm)].map(([, number]) => Number(number));
 const everyStep = Array.from({ length: steps }, (_, index) => index + 1);
 
@@ -34,16 +34,16 @@ describe.skipIf(!externalStoresBuilt('the demo'))('the demo', () => {
   }, 60_000);
   afterAll(() => pair.close());
 
-  test('holds every step on the stores of its environment, and is refused there a second time', async () => {
-    // Without a database: it takes one of its own.
+  test('completes every step on the stores that the environment names, and refuses to run there again', async () => {
+    // Without a database in the URL, the demo creates one.
     const env: Readonly<Record<string, string>> = {
       ...pair.env,
       SVC_MONGODB_URL: pair.env['SVC_MONGODB_URL']!.replace(/(:\d+)\/[^?]*/, '$1'),
     };
     const first = await demo([], env);
-    expect(first.output).toContain('Every step held');
+    expect(first.output).toContain('Every step succeeded');
     expect(first.code).toBe(0);
-    expect(held(first.output)).toEqual(everyStep);
+    expect(succeeded(first.output)).toEqual(everyStep);
     const title = first.output.split('✔')[0];
     expect(title).toContain(`Log: EventStoreDB, ${withoutCredentials(env['SVC_EVENTSTORE_URL']!)}\n`);
     expect(title).toMatch(/Read models: MongoDB, mongodb:\/\/[^/]+\/svc_demo_[0-9a-f]{12}\n/);
@@ -51,19 +51,21 @@ describe.skipIf(!externalStoresBuilt('the demo'))('the demo', () => {
 
     const again = await demo([], env);
     expect(again.code).toBe(1);
-    expect(again.output).toMatch(/^The demo begins on empty stores: its log has events in svc-[a-z-]+\. Name others/);
-    expect(held(again.output)).toEqual([]);
+    expect(again.output).toMatch(
+      /^The demo needs empty stores: its log has events in svc-[a-z-]+\. Set SVC_EVENTSTORE_URL/,
+    );
+    expect(succeeded(again.output)).toEqual([]);
   }, 150_000);
 
-  test('brings the test servers with it when told to', async () => {
+  test('starts the test servers with --test-servers', async () => {
     const { code, output } = await demo(['--test-servers'], {});
     expect(output).toContain('Log: EventStoreDB, esdb://127.0.0.1:');
-    expect(held(output)).toEqual(everyStep);
+    expect(succeeded(output)).toEqual(everyStep);
     expect(code).toBe(0);
   }, 150_000);
 });
 
-test('wrong arguments and settings are answered with a sentence', async () => {
+test('the demo answers wrong arguments and settings with one sentence', async () => {
   expect(await demo(['--fast'], {})).toEqual({ code: 2, output: '--fast is not an option of this command\n' });
   const unkeyed = await demo([], { SVC_MONGODB_URL: 'mongodb://user:hidden@127.0.0.1:1' });
   expect(unkeyed.code).toBe(1);
@@ -71,7 +73,7 @@ test('wrong arguments and settings are answered with a sentence', async () => {
   expect(unkeyed.output).not.toContain('hidden');
 }, 90_000);
 
-test('a URL is shown without its credentials, and a database of its own does not change where they are looked up', () => {
+test('the demo prints store URLs without credentials, and its own database does not change the authentication source', () => {
   expect(withoutCredentials('esdb://admin:p@ss@h1:2113,h2:2113?tls=false')).toBe('esdb://h1:2113,h2:2113');
   expect(withoutCredentials('mongodb+srv://u:secret@cluster.example/svc?w=1')).toBe(
     'mongodb+srv://cluster.example/svc',

@@ -1,7 +1,7 @@
 /**
- * A full disk under the running service: commands answer 503, reads go on, the instance says that it is not ready, it
- * recovers by itself when there is space, and nothing that was acknowledged is lost. The kernel refuses the writes for
- * real: the files of the process may not grow any more.
+ * A full disk under the running service: commands answer 503, reads continue, the instance is not ready, it recovers by
+ * itself when there is space, and no acknowledged command is lost. The kernel itself refuses the writes: `prlimit` bounds
+ * the size of the process's files.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
@@ -44,7 +44,7 @@ const limit = (size: number | 'unlimited'): void => {
 };
 
 test.skipIf(!canLimit())(
-  'a full disk answers 503 and loses nothing acknowledged; it recovers without a restart',
+  'with a full disk the service answers commands with 503, loses no acknowledged one, and recovers without a restart',
   async () => {
     const acknowledged: string[] = [];
     const create = async (name: string): Promise<number> => {
@@ -58,9 +58,9 @@ test.skipIf(!canLimit())(
     const sizes = await Promise.all(['log', 'read'].map((store) => stat(join(folder, store, 'data.mdb'))));
     limit(Math.min(...sizes.map(({ size }) => size)));
     let tried = 0;
-    // The log holds some space in reserve, and while the read models can't be written each answer waits for them.
+    // This takes a while: the log has space in reserve, and each answer waits for read models that cannot be written.
     await eventually(
-      'commands are refused for want of space',
+      'commands are refused because the disk is full',
       async () => {
         const statuses = await Promise.all(Array.from({ length: 64 }, () => create(`full-${(tried += 1)}`)));
         return statuses.includes(503) ? true : undefined;
@@ -68,7 +68,7 @@ test.skipIf(!canLimit())(
       90_000,
       1,
     );
-    // Reads go on, and the orchestrator is told.
+    // Reads continue, and the probes report the problem.
     expect((await admin.send('GET', '/api/l4-upstreams')).status).toBe(200);
     await eventually('the instance is not ready', async () =>
       (await fetch(`${service.url}/readyz`)).status === 503 ? true : undefined,
@@ -97,10 +97,10 @@ test.skipIf(!canLimit())(
         if (all.length >= total) return all;
       }
     };
-    // What was acknowledged while the read models lagged was so with `x-projection-lag`: it shows soon.
+    // Some commands were acknowledged with `x-projection-lag`: they appear soon.
     await eventually('everything acknowledged is shown', async () => {
-      const shown = new Set(await names());
-      return acknowledged.every((name) => shown.has(name)) ? true : undefined;
+      const visible = new Set(await names());
+      return acknowledged.every((name) => visible.has(name)) ? true : undefined;
     });
     await service.kill();
     await service.start();

@@ -1,6 +1,6 @@
 /**
- * Failure drill of `docs/operations.md`: the read models are lost, the log and the data keys are not. Generations stay,
- * nothing is pushed, and the answers are the same.
+ * Failure drill of `docs/operations.md#read-models-lost-log-and-data-keys-kept`: generations stay, nothing is pushed, and
+ * the answers are the same.
  */
 import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 import { answers, command, offered, running } from '../support/what-stays.js';
 
 describe.skipIf(!externalStoresBuilt('lost read models'))('lost read models', () => {
-  test('come again from the log: at a start, or by a rebuild when the checkpoint is left', async () => {
+  test('are computed again from the log: at a start, or by a rebuild if the checkpoint is still there', async () => {
     const pair = await externalStores.open();
     const client = new MongoClient(pair.env['SVC_MONGODB_URL']!);
     let site: SmallSite | undefined;
@@ -19,7 +19,7 @@ describe.skipIf(!externalStoresBuilt('lost read models'))('lost read models', ()
       site = await startSmallSite(pair.env);
       const db = client.db();
       await site.pointAt('second');
-      const [before, told] = [await running(site), await answers(site)];
+      const [before, answersBefore] = [await running(site), await answers(site)];
       const drop = async (which: (collection: string) => boolean): Promise<number> => {
         const names = (await db.listCollections().toArray()).map(({ name }) => name).filter(which);
         for (const name of names) await db.dropCollection(name);
@@ -27,15 +27,15 @@ describe.skipIf(!externalStoresBuilt('lost read models'))('lost read models', ()
       };
       const env = { ...pair.env, SVC_DATA_DIR: site.folder };
 
-      // Everything but the data keys, and the claims that keep a command from being delivered twice.
+      // Everything but the data keys and the command claims, which keep a command from being delivered twice.
       await site.service.stop();
       expect(await drop((name) => !/^(data_keys|command_claims)__/.test(name))).toBeGreaterThan(5);
       await site.start();
       expect(await running(site)).toEqual(before);
-      expect(await answers(site)).toEqual(told);
+      expect(await answers(site)).toEqual(answersBefore);
       expect(await offered(site)).toBe(0);
 
-      // The documents only: the checkpoint says that they are there.
+      // Only the documents: the checkpoint still says that they are there.
       await site.service.stop();
       expect(await drop((name) => /^(nodes|upstreams|chains|deployments|resource_names|audit)__/.test(name))).toBe(6);
       const checked = await runScript('projections-rebuild', ['--check'], env);
@@ -43,7 +43,7 @@ describe.skipIf(!externalStoresBuilt('lost read models'))('lost read models', ()
       await command('projections-rebuild', [], env);
       await site.start();
       expect(await running(site)).toEqual(before);
-      expect(await answers(site)).toEqual(told);
+      expect(await answers(site)).toEqual(answersBefore);
       expect(await offered(site)).toBe(0);
       await site.pointAt('third');
       expect(await command('projections-rebuild', ['--check'], env)).toMatch(/: 0 different\./);

@@ -1,6 +1,6 @@
 /**
- * The main job against the real service and real agents, as processes, on each pair of stores: enrol, deploy, relay,
- * edit, revoke, restart.
+ * The main job with the real service and real agents as processes, on each pair of stores: connect, deploy, relay, edit,
+ * revoke, restart.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -99,7 +99,7 @@ onStorePairs('the main job', (stores) => {
     await rm(folder, { recursive: true, force: true });
   }, 120_000);
 
-  test('a deployed chain carries traffic, an edit of its upstream arrives, and only the last hop is touched', async () => {
+  test('a deployed chain carries traffic, and an edit of its upstream gives only the last hop a new generation', async () => {
     const [first, second] = [await target('first'), await target('second')];
     const [entry, middle] = await freePorts(2);
     const upstream = await admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
@@ -128,7 +128,7 @@ onStorePairs('the main job', (stores) => {
     expect((await view('b')).generation).toBeGreaterThan(b.generation);
   }, 120_000);
 
-  test('a configuration that an agent rejects is seen with its resource and field, and the node keeps the last good one', async () => {
+  test('a rejected configuration is shown with resource and field, and the node keeps its last-good snapshot', async () => {
     const port = await target('taken');
     const before = await converged('a');
     const hop = {
@@ -152,7 +152,7 @@ onStorePairs('the main job', (stores) => {
     await converged('a');
   }, 120_000);
 
-  test('a command reaches the agent once, with its next heartbeat, and is in the audit', async () => {
+  test('a command reaches the agent once, with the answer to its next heartbeat, and is audited', async () => {
     const node = nodes.get('b')!;
     const queued = await admin.call<{ id: string; state: string }>('POST', `/api/nodes/${node.id}/commands`, {
       command: 'RUN_DIAGNOSTICS',
@@ -167,7 +167,7 @@ onStorePairs('the main job', (stores) => {
     expect(audit.items.map((entry) => entry.id)).toEqual([queued.id]);
   }, 120_000);
 
-  test('a PSK reset ends the session before it is answered; the old PSK is refused, the new one serves', async () => {
+  test('a PSK reset ends the session before it is answered; the old PSK is refused, the new one works', async () => {
     const node = nodes.get('b')!;
     const reset = await admin.call<{ control_psk: string; sessions_ended: boolean }>(
       'POST',
@@ -190,7 +190,7 @@ onStorePairs('the main job', (stores) => {
     expect(after).toEqual(before);
   }, 120_000);
 
-  test('a repeated POST with the same Idempotency-Key makes nothing twice, across a restart', async () => {
+  test('a POST that is repeated with its Idempotency-Key creates nothing twice, even after a restart', async () => {
     const headers = { 'idempotency-key': 'the-one' };
     const body = { name: 'once', issue_psk: true };
     const first = await admin.send('POST', '/api/nodes', body, headers);

@@ -1,6 +1,6 @@
 /**
- * Failure drill of `docs/operations.md`: an installation moves from embedded to external stores and back, under agents
- * that stay as they are. Generations stay, nothing is pushed, and the answers are the same.
+ * Failure drill of `docs/operations.md#a-move-between-embedded-and-external-stores`, with agents that keep running:
+ * generations stay, nothing is pushed, and the answers are the same.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 import { answers, command, offered, running } from '../support/what-stays.js';
 
 describe.skipIf(!externalStoresBuilt('a move between stores'))('a move between stores', () => {
-  test('an installation moves to external stores and back: the same generations, nothing pushed', async () => {
+  test('to external stores and back keeps all generations and pushes nothing', async () => {
     const pair = await externalStores.open();
     let site: SmallSite | undefined;
     try {
@@ -20,13 +20,13 @@ describe.skipIf(!externalStoresBuilt('a move between stores'))('a move between s
       const { folder, service } = site;
       const [from, back] = [join(folder, 'data'), join(folder, 'back')];
       await site.pointAt('second');
-      const [before, told] = [await running(site), await answers(site)];
+      const [before, answersBefore] = [await running(site), await answers(site)];
       const unmoved = async (moved: SmallSite): Promise<void> => {
         expect(await running(moved)).toEqual(before);
         await someHeartbeats();
         expect(await running(moved)).toEqual(before);
         expect(await offered(moved)).toBe(0);
-        expect(await answers(moved)).toEqual(told);
+        expect(await answers(moved)).toEqual(answersBefore);
       };
 
       await service.stop();

@@ -1,7 +1,6 @@
 /**
- * Failure drill of `docs/operations.md`: a backup is restored under agents that run newer configurations than its log
- * knows. What the restored log says is applied, no agent sees a generation twice or a lower one, and nothing goes back
- * and forth.
+ * Failure drill of `docs/operations.md#a-restore-with-agents-ahead`: agents apply what the restored log says, no agent
+ * gets a generation twice or a lower one, and no node is raised twice.
  */
 import { expect, test } from 'vitest';
 import { refreshes, restoreDrill, rises, someHeartbeats } from '../support/restore-drill.js';
@@ -9,7 +8,7 @@ import { onStorePairs } from '../support/store-pairs.js';
 
 onStorePairs('a restore under agents that are ahead', (stores) => {
   test(
-    'a restore under agents that are ahead raises their nodes above them, once, and gives them what the log says',
+    'raises each node once above its agent, and sends what the restored log says',
     () =>
       restoreDrill(stores, async (site, backup, restore) => {
         await backup();
@@ -38,7 +37,7 @@ onStorePairs('a restore under agents that are ahead', (stores) => {
           expect(changes).toEqual([{ path: 'generation_offset', before: 0, after: expect.any(Number) }]);
         }
 
-        // What was raised is in the log: another start raises nothing, and the next edit is above it.
+        // The raise is in the log: another start raises nothing, and the next edit gets a higher generation.
         await site.service.kill();
         await site.start();
         expect((await site.converged()).map(({ generation }) => generation)).toEqual(

@@ -1,14 +1,14 @@
 /**
- * Failure drill of `docs/operations.md`: after a restore another edit gives the node the number that its agent already
- * runs, with other contents. Only the checksum tells them apart.
+ * Failure drill of `docs/operations.md#a-restore-with-agents-at-an-equal-number-but-other-content`: after a restore,
+ * another edit gives the node the generation that its agent already runs. Only the checksum differs.
  */
 import { expect, test } from 'vitest';
 import { refreshes, restoreDrill, rises, someHeartbeats } from '../support/restore-drill.js';
 import { onStorePairs } from '../support/store-pairs.js';
 
-onStorePairs('a restore under an agent of an equal number', (stores) => {
+onStorePairs('a restore under an agent at an equal generation', (stores) => {
   test(
-    'a restore and another edit of the same number are noticed by the checksum',
+    'is noticed by the checksum and raises the generation',
     () =>
       restoreDrill(stores, async (site, backup, restore) => {
         await backup();
@@ -16,7 +16,7 @@ onStorePairs('a restore under an agent of an equal number', (stores) => {
         await site.pointAt('second');
         const [before] = await site.converged();
 
-        // The agent must not come back before the edit, or it would be a restore with an agent ahead.
+        // Hold the agent until the edit, or its generation would be ahead rather than equal.
         site.agent('a').child.kill('SIGSTOP');
         await site.service.kill();
         await restore();

@@ -1,6 +1,6 @@
 /**
- * What holds a restored log in bounds: one that lies beside read models of a newer log is refused, and agents that claim
- * ever higher versions raise their node once a minute at most. Drills of `docs/operations.md`, on embedded stores.
+ * Guards after a restore, on embedded stores: a log beside read models of a newer log is refused, and an agent that claims
+ * ever higher versions raises its node at most once a minute. See `docs/operations.md#failure-drills`.
  */
 import { once } from 'node:events';
 import { cp, rm } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import type { RawAgent, RawStream } from '../support/raw-agent.js';
 import { startSmallSite } from '../support/small-site.js';
 import type { NodeView } from '../support/small-site.js';
 
-test('a log that is restored beside newer read models is refused until they are rebuilt', async () => {
+test('a restored log is refused beside newer read models until they are rebuilt', async () => {
   const site = await startSmallSite({});
   const [data, copy] = [join(site.folder, 'data'), join(site.folder, 'backup')];
   const command = (name: string, args: readonly string[]): ReturnType<typeof runScript> =>
@@ -57,14 +57,14 @@ test('a log that is restored beside newer read models is refused until they are 
   }
 }, 120_000);
 
-test('a node is raised once a minute, also over a restart; in between its sessions end OVERLOADED', async () => {
+test('a node is raised at most once a minute, even across a restart; until then its sessions end with OVERLOADED', async () => {
   const site = await startSmallSite({});
   const agents: RawAgent[] = [];
   try {
     const made = await site.admin().call<{ id: string; control_psk: string }>('POST', '/api/nodes', { name: 'c' });
     const node = (): Promise<NodeView> => site.admin().call<NodeView>('GET', `/api/nodes/${made.id}`);
     const port = Number(new URL(site.service.controlEndpoint).port);
-    /** A new session that says it runs `version`. */
+    /** Opens a session whose agent claims to run `version`. */
     const claim = async (version: number): Promise<RawStream> => {
       const agent = createRawAgent({ host: '127.0.0.1', port, clock: Date }, made.id, made.control_psk);
       agents.push(agent);
@@ -94,7 +94,7 @@ test('a node is raised once a minute, also over a restart; in between its sessio
     expect((await node()).generation).toBe(raised);
     expect((await site.admin().call<{ total: number }>('GET', '/api/audit?action=node.refresh')).total).toBe(1);
 
-    // A number that no log could have given raises nothing, and is shown until an apply is confirmed.
+    // A generation that no log could have given raises nothing, and is shown until an apply is confirmed.
     const absurd = await claim(2 ** 40);
     expect(await absurd.status).toMatchObject({ code: status.FAILED_PRECONDITION });
     await eventually(async () => (await node()).version_conflict_at).not.toBeNull();

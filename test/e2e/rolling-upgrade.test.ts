@@ -1,7 +1,7 @@
 /**
- * A rolling upgrade to a release with a newer compiler and back again, on three instances with one EventStoreDB and one
- * MongoDB (the test servers that speak their protocols), with two real agents that carry traffic all the time.
- * The newer release is a real other build. The tests are the steps of one story, in order.
+ * A rolling upgrade to a release with a newer compiler, and back: three instances on the EventStoreDB and MongoDB test
+ * servers, two real agents that carry traffic throughout, and a newer release that is built for the test. The tests are
+ * the steps of one story, in order.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -48,7 +48,7 @@ interface Readiness {
 const readiness = async (service: ServiceProcess): Promise<Readiness> =>
   (await (await fetch(`${service.url}/readyz`, { signal: AbortSignal.timeout(5_000) })).json()) as Readiness;
 
-/** An L4 load balancer: new connections go to the first instance that says it is ready, and stay where they are. */
+/** An L4 load balancer: a new connection goes to the first instance that is ready and stays there. */
 function balancer(services: readonly ServiceProcess[]): Server {
   const isReady = (service: ServiceProcess): Promise<boolean> =>
     readiness(service).then(
@@ -80,7 +80,7 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
   let traffic: SteadyTraffic | undefined;
   let env: Readonly<Record<string, string>>;
   let [a, b, c]: ServiceProcess[] = [];
-  /** Accounts are shared, and so are tokens: one client per instance serves all its lives. */
+  /** One client per instance, also after restarts: the instances share accounts and tokens. */
   const clients = new Map<ServiceProcess, RestClient>();
   const nodeIds: string[] = [];
   const agents: RunningProgram[] = [];
@@ -93,7 +93,7 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     (await views(service)).map(({ generation }) => generation);
   const expectHigher = (now: readonly number[], before: readonly number[]): void =>
     now.forEach((generation, index) => expect(generation).toBeGreaterThan(before[index]!));
-  /** Every agent runs the newest generation of its node, told by this instance. */
+  /** Waits until this instance shows every node online at its newest generation. */
   const allApplied = (service: ServiceProcess): Promise<NodeView[]> =>
     eventually(
       'every node runs its newest configuration',
@@ -110,7 +110,7 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
         return snapshot.gateway.tcp_proxy_rules[0]?.origin.resource_name;
       }),
     );
-  /** What the log has of the compiler's number, newest first, as the audit shows it. */
+  /** Changes of the compiler version, newest first, from the audit. */
   const numbers = async (service: ServiceProcess): Promise<string[]> => {
     type Entry = { readonly changes: readonly { readonly before: number; readonly after: number }[] };
     const path = '/api/audit?action=service.update';
@@ -133,7 +133,7 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
   const noSessions = (service: ServiceProcess): Promise<true> =>
     eventually('its agents are gone', async () => ((await sessionsOf(service)) === 0 ? true : undefined), 60_000);
 
-  /** Every generation that any instance shows of any node, looked at all the time: none may be below an earlier one. */
+  /** Generations that an instance showed below an earlier one; all instances are polled throughout. */
   const wentBack: string[] = [];
   let [looks, watching] = [0, true];
   const watches: Promise<void>[] = [];
@@ -203,7 +203,7 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('two newer ones that start at once raise the number once, and every generation with it', async () => {
+  test('two newer instances that start together raise the compiler version and every generation once', async () => {
     const before = await generations(a!);
     expect(await numbers(a!)).toEqual([`0 to ${compilerVersion}`]);
     await b!.stop();
@@ -214,7 +214,7 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     expectHigher(await generations(b!), before);
   }, 120_000);
 
-  test('the old one drains its agents and says why; they run what the newer compiler made', async () => {
+  test('the old instance drains its agents and says why; they then run the output of the newer compiler', async () => {
     const { reasons } = await becomes(a!, false);
     expect(reasons.join()).toContain(
       `at compiler version ${newer.compilerVersion}, this release has ${compilerVersion}: upgrade this instance`,
@@ -225,24 +225,24 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     expect((await sessionsOf(b!)) + (await sessionsOf(c!))).toBe(nodeIds.length);
   }, 120_000);
 
-  test('the old one takes commands as before, whole ones, and shows no configuration', async () => {
+  test('the old instance still takes commands, but shows no compiled configuration', async () => {
     const before = await generations(a!);
     await on(a!).call('PUT', `/api/l4-upstreams/${upstreamId}`, { health_check_interval_ms: 20_000 });
     const path = `/api/l4-upstreams/${upstreamId}`;
     for (const service of [a!, b!]) {
-      await eventually('the change is there', async () => {
+      await eventually('the change is shown', async () => {
         const upstream = await on(service).call<{ health_check_interval_ms: number }>('GET', path);
         return upstream.health_check_interval_ms === 20_000 ? true : undefined;
       });
     }
-    // Served by another instance, and this one hears of it.
+    // Another instance pushes the change, and this one shows that it is applied.
     const [first, last] = await allApplied(a!);
     expect([first?.generation === before[0], (last?.generation ?? 0) > before[1]!]).toEqual([true, true]);
-    const shown = await on(a!).send('GET', `/api/nodes/${nodeIds[0]}/config`);
-    expect([shown.status, shown.body.error]).toEqual([503, expect.stringMatching(/^unavailable: .*ask another one/)]);
+    const answer = await on(a!).send('GET', `/api/nodes/${nodeIds[0]}/config`);
+    expect([answer.status, answer.body.error]).toEqual([503, expect.stringMatching(/^unavailable: .*ask another one/)]);
   }, 120_000);
 
-  test('upgraded too, it changes no generation', async () => {
+  test('upgrading the old instance changes no generation', async () => {
     const before = await generations(b!);
     await a!.stop();
     await a!.start(newer);
@@ -250,7 +250,7 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     expect(await numbers(a!)).toHaveLength(2);
   }, 120_000);
 
-  test('going back is one command: older instances serve at once, newer ones stop and stay stopped', async () => {
+  test('compiler:lower makes older instances serve at once and newer ones stop serving for good', async () => {
     const before = await generations(a!);
     await b!.stop();
     await b!.start({ unready: true });
@@ -259,11 +259,11 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     await once(command.child, 'close');
     expect([command.child.exitCode, command.output()]).toEqual([
       0,
-      expect.stringContaining(`is at ${compilerVersion} now`),
+      expect.stringContaining(`is now at ${compilerVersion};`),
     ]);
-    expect(command.output()).toContain('instances with a higher number are running');
+    expect(command.output()).toContain('instances with a higher compiler version are running');
     expect(command.output().match(/"instance_id"/g)).toHaveLength(2);
-    expect(command.output()).not.toContain('no instance with this number');
+    expect(command.output()).not.toContain('no instance with this compiler version');
     await becomes(b!, true);
     for (const service of [a!, c!]) {
       const { reasons } = await becomes(service, false);
@@ -275,14 +275,14 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
       before,
     );
     expect(await originNames(b!)).toEqual(nodeIds.map(() => 'chain'));
-    // A command on one that has stopped to serve is a command, and the number stays where the operator put it.
+    // An instance that no longer serves agents still takes commands, and does not raise the version again.
     await on(c!).call('PUT', `/api/l4-upstreams/${upstreamId}`, { health_check_interval_ms: 30_000 });
     await allApplied(b!);
     const [older, later] = [compilerVersion, newer.compilerVersion];
     expect(await numbers(b!)).toEqual([`${later} to ${older}`, `${older} to ${later}`, `0 to ${older}`]);
   }, 120_000);
 
-  test('gone back everywhere, the older ones serve as before', async () => {
+  test('with every instance on the older release, agents are served as before the upgrade', async () => {
     await Promise.all([a!.stop(), c!.stop()]);
     await a!.start();
     await allApplied(a!);
@@ -290,7 +290,7 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     expect(await originNames(a!)).toEqual(nodeIds.map(() => 'chain'));
   }, 120_000);
 
-  test('all the while no generation went back, no agent applied an older one, and traffic never stopped', async () => {
+  test('throughout, no generation falls, no agent applies an older one, and traffic never stops', async () => {
     watching = false;
     await Promise.all(watches);
     expect(wentBack).toEqual([]);

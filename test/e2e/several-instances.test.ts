@@ -1,7 +1,6 @@
 /**
- * Two instances of the real service on one EventStoreDB and one MongoDB (the test servers that speak their protocols):
- * either serves any call and any node, a change on one reaches an agent on the other, a PSK reset on one ends the session
- * on the other before it answers, and after a kill -9 the agents are on the other one with their generations unchanged.
+ * Two instances of the real service on the EventStoreDB and MongoDB test servers: either one serves any call and any node,
+ * and the agents of a killed one continue on the other.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -64,7 +63,7 @@ describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instanc
       SVC_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
     };
     for (const name of ['a', 'b']) services.push(await prepareService({ dataDir: join(folder, name), env }));
-    // At once: the identity, the first admin and the compiler's number are settled between the two.
+    // Together, so that they compete for the service identity, the first admin and the compiler version.
     await Promise.all(services.map((service) => service.start()));
     for (const service of services) clients.push(await service.admin());
     const ports = services.map((service) => Number(new URL(service.controlEndpoint).port));
@@ -83,7 +82,7 @@ describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instanc
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('a change made on one reaches the agent that is connected to the other', async () => {
+  test('a change on one reaches the agent that is connected to the other', async () => {
     const before = await applied(clients[1]!);
     const hop = { node_id: node.id, listen_addr: '127.0.0.1', listen_port: 0, outer: 'tcp', security: 'raw' };
     const server = createServer().listen(0, '127.0.0.1');
@@ -99,7 +98,7 @@ describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instanc
     expect((await applied(clients[0]!)).generation).toBeGreaterThan(before.generation);
   }, 120_000);
 
-  test('racing commands on both keep names unique', async () => {
+  test('names stay unique when both create the same one', async () => {
     const races = Array.from({ length: 10 }, (_, round) => `race-${round}`);
     for (const name of races) {
       const body = { name, endpoint: '127.0.0.1:80' };
@@ -120,7 +119,7 @@ describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instanc
     await applied(clients[1]!);
   }, 120_000);
 
-  test('after kill -9 of one its agents are on the other, generations unchanged, and no node stays online by mistake', async () => {
+  test('after kill -9 of one its agents continue on the other with the same generations; a dead agent shows offline', async () => {
     const before = await applied(clients[1]!);
     await services[0]!.kill();
     const after = await applied(clients[1]!);

@@ -1,4 +1,4 @@
-/** What stops the start, each in one clear sentence and without leaking a secret. */
+/** What stops a start: each cause gives one clear sentence, without a secret in it. */
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -43,7 +43,7 @@ test('a wrong setting names the variable, its value and what was expected', asyn
 });
 
 onStorePairs('a start with the wrong master key', (stores) => {
-  test('is refused in one sentence that does not hold the key', async () => {
+  test('is refused with one sentence that does not contain the key', async () => {
     const pair = await stores.open();
     try {
       const service = await prepareService({ dataDir: folder, env: pair.env });
@@ -60,7 +60,7 @@ onStorePairs('a start with the wrong master key', (stores) => {
   }, 90_000);
 });
 
-test('external stores without a master key are refused, and none is made', async () => {
+test('external stores without a master key are refused, and no key is created', async () => {
   const { code, output } = await startOnce({ SVC_MONGODB_URL: 'mongodb://user:hidden@127.0.0.1:1/svc' });
   expect(code).toBe(1);
   expect(output).toContain('SVC_MASTER_KEY or SVC_MASTER_KEY_FILE: required with');
@@ -68,7 +68,7 @@ test('external stores without a master key are refused, and none is made', async
   await expect(readFile(join(folder, 'master.key'))).rejects.toThrow();
 });
 
-test('a lost master key is not silently replaced by a new one', async () => {
+test('a lost master key stops the start and is not replaced by a new one', async () => {
   const service = await prepareService({ dataDir: folder });
   await service.start();
   await service.stop();
@@ -91,7 +91,7 @@ test('a data folder in use by another process is refused', async () => {
   }
 });
 
-test('an address that is taken is named, before anything else is done', async () => {
+test('an address in use is refused by name before anything is written', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;

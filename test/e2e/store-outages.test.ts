@@ -1,7 +1,7 @@
 /**
- * The real service, real agents and real connections to stores that are not there yet, die, hang and come back: a start
- * waits for its stores and says so; at run time reads go on where they can, commands answer 503, agents keep their
- * sessions and their traffic, and nobody has to restart anything.
+ * Outages of the stores, with the real service and real agents. A start waits for its stores and says so. During an outage
+ * reads continue where they can, commands answer 503, and agents keep their sessions and their traffic. Everything
+ * recovers without a restart. Implements `docs/operations.md#faults`.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -31,12 +31,12 @@ interface NodeView {
   readonly last_seen_at: string;
   readonly apply: { readonly state: string };
 }
-interface Enrolled {
+interface CreatedNode {
   readonly id: string;
   readonly control_psk: string;
 }
 
-/** No answer may take longer, whatever has happened to the stores. */
+/** No answer may take longer, whatever the stores do. */
 const answerWithinMs = 12_000;
 const password = 'not-to-be-seen-anywhere';
 
@@ -49,19 +49,19 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
   let mongo: FerretDb | undefined;
   let logPort = 0;
   let mongoPort = 0;
-  /** What the chain leads to, by what it answers, and where it leads now. */
+  /** The servers that the chain can lead to, by what they answer; `leadsTo` is the current one. */
   const targets = new Map<string, Server>();
   let leadsTo = 'first';
   let entry = 0;
   let upstreamId = '';
-  /** The agent that is connected all the time. */
-  let node: Enrolled;
+  /** The node whose agent stays connected throughout. */
+  let node: CreatedNode;
   let agent: RunningProgram;
   let sessions = 0;
-  /** Enrolled, but without an agent until an outage. */
-  const spare: Enrolled[] = [];
+  /** Nodes that get their agent only during an outage. */
+  const spare: CreatedNode[] = [];
   const agents: RunningProgram[] = [];
-  /** Upstreams by name: those that were acknowledged, and those of which a 503 said that nothing was written. */
+  // Names of upstreams: acknowledged ones, and those whose 503 promised that nothing was written.
   const acknowledged = new Set<string>();
   const refused = new Set<string>();
   let counter = 0;
@@ -76,7 +76,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     return { status: answer.status, reasons: ((await answer.json()) as { reasons: string[] }).reasons };
   };
   const view = (id: string): Promise<NodeView> => admin.call<NodeView>('GET', `/api/nodes/${id}`);
-  const start = ({ id, control_psk }: Enrolled): RunningProgram => {
+  const start = ({ id, control_psk }: CreatedNode): RunningProgram => {
     const { controlEndpoint } = service;
     const program = startAgentProcess({ nodeId: id, controlEndpoint, controlPsk: control_psk });
     agents.push(program);
@@ -84,7 +84,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
   };
   const converged = (id: string): Promise<NodeView> =>
     eventually(
-      'the node runs its newest configuration',
+      'the node has applied its newest configuration',
       async () => {
         const now = await view(id);
         return now.status === 'online' && now.apply.state === 'applied' ? now : undefined;
@@ -101,7 +101,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     return answer.text();
   };
 
-  /** A command of which it is known afterwards what its answer has promised. */
+  /** Sends a command and records what its answer promises. */
   async function command(): Promise<Answer> {
     const name = `u-${(counter += 1)}`;
     const answer = await admin.send('POST', '/api/l4-upstreams', { name, endpoint: '127.0.0.1:80' });
@@ -119,14 +119,14 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     return answer;
   }
 
-  /** Until the service itself has noticed what is missing. */
+  /** Waits until the service itself reports the outage. */
   const noticed = (store: string): Promise<unknown> =>
     eventually(`the service notices that the ${store} is away`, async () => {
       const { status, reasons } = await ready();
       return status === 503 && reasons.some((reason) => reason.includes(`the ${store}`)) ? true : undefined;
     });
 
-  /** Ready without a restart, commands work, what they change reaches the agents, and every answer was true. */
+  /** Ready without a restart: commands work, their changes reach the agents, and every answer kept its promise. */
   async function recovered(pid: number): Promise<void> {
     await eventually('the service is ready', async () => ((await ready()).status === 200 ? true : undefined), 60_000);
     expect(service.program().pid).toBe(pid);
@@ -144,19 +144,19 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     expect(names.filter((name) => refused.has(name))).toEqual([]);
   }
 
-  /** An agent that comes during an outage: it is sent away until the stores are back, and gets in then by itself. */
+  /** An agent that starts during an outage: it is refused until the stores are back, and then connects by itself. */
   async function newcomer(): Promise<{ refused(): Promise<void>; gotIn(): Promise<void> }> {
-    const enrolled = spare.pop()!;
-    const program = start(enrolled);
+    const created = spare.pop()!;
+    const program = start(created);
     return {
       async refused() {
-        await eventually('the new agent is sent away', async () =>
+        await eventually('the new agent is refused', async () =>
           /gRPC status 14|"reason":"[A-Z_]*DRAINING"/.test(program.output()) ? true : undefined,
         );
         expect(program.output()).not.toContain('connected to the service');
       },
       async gotIn() {
-        await converged(enrolled.id);
+        await converged(created.id);
         await program.stop();
       },
     };
@@ -192,12 +192,12 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('a start waits for both stores, says for which, and becomes ready when the last of them comes', async () => {
+  test('a start waits for both stores, names them, and becomes ready when the second one is there', async () => {
     const waiting = (store: string, port: number): boolean =>
       output()
         .split('\n')
         .some((line) => line.includes('waiting for') && line.includes(store) && line.includes(`127.0.0.1:${port}`));
-    await eventually('it says what it waits for', async () =>
+    await eventually('the log names both stores', async () =>
       waiting('EventStoreDB', logPort) && waiting('MongoDB', mongoPort) ? true : undefined,
     );
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
@@ -210,15 +210,17 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
       error: expect.stringMatching(/^unavailable: /),
     });
     log = await startEventStoreDbProcess(logPort);
-    await eventually('it says that EventStoreDB is there', async () =>
+    await eventually('the log says that EventStoreDB can be used', async () =>
       /"store":"EventStoreDB"[^\n]*can be used now/.test(output()) ? true : undefined,
     );
     expect(output()).not.toMatch(/"store":"MongoDB"[^\n]*can be used now/);
     expect((await ready()).status).toBe(503);
-    // Gone again before the other one comes: the start begins anew.
+    // EventStoreDB is lost again before MongoDB is there: the start begins again.
     await log.kill();
     mongo = await startFerretDb(mongoPort);
-    await eventually('it says that it begins anew', async () => (lines('begins again') > 0 ? true : undefined));
+    await eventually('the log says that the start begins again', async () =>
+      lines('begins again') > 0 ? true : undefined,
+    );
     await log.restart();
     await starting;
     expect(output()).not.toContain(password);
@@ -230,10 +232,10 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     });
     admin = createRestClient(service.url, token.token, answerWithinMs);
     await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
-    const enrol = (name: string): Promise<Enrolled> =>
-      admin.call<Enrolled>('POST', '/api/nodes', { name, address: '127.0.0.1' });
-    node = await enrol('n');
-    for (const name of ['s1', 's2', 's3', 's4', 's5']) spare.push(await enrol(name));
+    const create = (name: string): Promise<CreatedNode> =>
+      admin.call<CreatedNode>('POST', '/api/nodes', { name, address: '127.0.0.1' });
+    node = await create('n');
+    for (const name of ['s1', 's2', 's3', 's4', 's5']) spare.push(await create(name));
     agent = start(node);
     [entry] = (await freePorts(1)) as [number];
     const upstream = { name: 'u', endpoint: endpointOf('first') };
@@ -251,7 +253,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     ['killed', () => log!.kill(), () => log!.restart()],
     ['frozen', async () => log!.freeze(), async () => log!.thaw()],
   ])(
-    'EventStoreDB %s: reads go on, commands are a 503, sessions and traffic stay',
+    'with EventStoreDB %s, reads continue, commands answer 503, sessions and traffic stay',
     async (how, lose, restore) => {
       const { pid } = service.program();
       await lose();
@@ -265,12 +267,12 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
       for (const path of ['/api/nodes', `/api/nodes/${node.id}`, '/api/l4-upstreams', '/api/l4-chains', '/api/auth/me'])
         expect((await admin.send('GET', path)).status, path).toBe(200);
       await late.refused();
-      // Beyond the time for which a dropped subscription is taken as nothing.
+      // Until the loss of the subscription counts as an outage.
       if (how === 'killed')
-        await eventually('it is cut off', async () => (lines('"now":"cut_off"') > 0 ? true : undefined));
+        await eventually('the log says cut_off', async () => (lines('"now":"cut_off"') > 0 ? true : undefined));
       await delay(1_000);
       expect(await traffic()).toBe(leadsTo);
-      await eventually('heartbeats are noted', async () => {
+      await eventually('a heartbeat is recorded', async () => {
         const { status, last_seen_at } = await view(node.id);
         return status === 'online' && Date.parse(last_seen_at) > lostAt ? true : undefined;
       });
@@ -286,26 +288,26 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     ['killed', () => mongo!.kill(), () => mongo!.restart()],
     ['frozen', async () => mongo!.freeze(), async () => mongo!.thaw()],
   ])(
-    'MongoDB %s: reads and commands are a 503 and never hang, sessions and traffic stay',
+    'with MongoDB %s, reads and commands answer 503 and never hang, sessions and traffic stay',
     async (how, lose, restore) => {
       const { pid } = service.program();
-      // Claimed in the read store before it is sent with a heartbeat's answer, which does not wait for it.
+      // Its claim needs the read store; the answer to the heartbeat must not wait for that.
       await admin.call('POST', `/api/nodes/${node.id}/commands`, { command: 'RUN_DIAGNOSTICS' });
       await lose();
-      // Before anything has been noticed: either in the log, and so it says, or refused.
+      // Before the service notices the outage: the command is written and says so, or is refused.
       const first = command();
       const reads = ['/api/nodes', `/api/nodes/${node.id}`, '/api/l4-upstreams'];
-      const asked = reads.map((path) => admin.send('GET', path));
+      const pendingReads = reads.map((path) => admin.send('GET', path));
       if (how === 'frozen') {
-        // Noticed after seconds only. What is committed until then reaches the agents without the read store.
+        // The outage is noticed only after seconds. Until then changes are committed and reach the agents.
         const moved = await admin.send('PUT', `/api/l4-upstreams/${upstreamId}`, { endpoint: endpointOf('second') });
         expect([moved.status, moved.headers.get('x-projection-lag')]).toEqual([200, 'true']);
         leadsTo = 'second';
-        await eventually('the agent has it', async () => ((await traffic()) === leadsTo ? true : undefined));
+        await eventually('the agent has the change', async () => ((await traffic()) === leadsTo ? true : undefined));
       }
       await noticed('read store');
       const late = await newcomer();
-      for (const answer of await Promise.all(asked)) {
+      for (const answer of await Promise.all(pendingReads)) {
         expect(answer.status).toBe(503);
         expect(answer.body.error).toMatch(/^unavailable: /);
       }
@@ -316,7 +318,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
       expect((await admin.send('PUT', `/api/nodes/${node.id}`, { description: 'd' })).status).toBe(503);
       expect((await admin.send('GET', `/api/nodes/${node.id}/config`)).status).toBe(200);
       await late.refused();
-      // Longer than an agent waits for answers to its heartbeats.
+      // Longer than an agent waits for missing answers to its heartbeats.
       await delay(3_500);
       expect(await traffic()).toBe(leadsTo);
       expect(timesConnected(), agent.output()).toBe(sessions);
@@ -330,7 +332,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     120_000,
   );
 
-  test('both killed and back', async () => {
+  test('with both stores killed, everything answers 503, traffic stays, and all recovers', async () => {
     const { pid } = service.program();
     await Promise.all([log!.kill(), mongo!.kill()]);
     await Promise.all([noticed('event store'), noticed('read store')]);
@@ -346,7 +348,7 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     await late.gotIn();
   }, 120_000);
 
-  test('each outage is told when it begins and when it ends, and nothing secret with it', () => {
+  test('the log has one line for the begin and one for the end of each outage, and no secret', () => {
     expect(output()).not.toContain(password);
     for (const store of ['event store', 'read store']) {
       expect(lines(`"store":"${store}"`)).toBe(6);

@@ -131,7 +131,7 @@ describe('an installation', () => {
     expect(exported.code).toBe(0);
     const digest = /content sha256 (\w+)/.exec(exported.out)?.[1];
     const verified = await run('log-verify', [archive], {});
-    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining(`${archive} is whole.`) });
+    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining(`${archive} is complete and undamaged.`) });
     expect(verified.out).toContain(`content sha256 ${digest}`);
 
     const second = join(root, 'second');
@@ -163,7 +163,10 @@ describe('an installation', () => {
     expect([program.child.exitCode, program.output()]).toEqual([1, expect.stringMatching(/hold half of an import/)]);
     expect(await run('log-export', [join(root, 'half.jsonl')], inFolder(half))).toMatchObject({ code: 1 });
     const finished = await run('log-import', [archive], inFolder(half));
-    expect(finished).toMatchObject({ code: 0, out: expect.stringMatching(/of the events were there from a run/) });
+    expect(finished).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/of the events are from an interrupted run/),
+    });
   }, 60_000);
 
   it('has its read models rebuilt, one or all, and compared', async () => {
@@ -184,7 +187,7 @@ describe('an installation', () => {
     await cp(first, copy, { recursive: true });
     const old = await readFile(join(copy, 'master.key'), 'utf8');
     const rotated = await run('keys-rotate-master', [], inFolder(copy));
-    expect(rotated).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ data keys are wrapped by mk_/) });
+    expect(rotated).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ data keys are now wrapped by mk_/) });
     expect(await readFile(join(copy, 'master.key'), 'utf8')).not.toBe(old);
     const files = await readdir(copy);
     expect(files.some((name) => name.startsWith('master.key.mk_'))).toBe(true);
@@ -215,11 +218,11 @@ describe('an installation', () => {
     await written(copy, [{ type: 'RaiseCompilerVersion', version: compilerVersion + 2 }]);
     expect(await lower(compilerVersion + 1)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/does not know \d+: run this command of the release that you go back to\.\n$/),
+      err: expect.stringMatching(/lower than \d+: run this command from the release that you go back to\.\n$/),
     });
     expect(await lower(compilerVersion)).toEqual({
       code: 0,
-      out: `The log was at compiler version ${compilerVersion + 2} and is at ${compilerVersion} now; every node has a new generation.\n`,
+      out: `The log was at compiler version ${compilerVersion + 2} and is now at ${compilerVersion}; every node has a new generation.\n`,
       err: '',
     });
     await serving(copy, async (again) => {
@@ -241,7 +244,7 @@ describe('an installation', () => {
     await written(copy, [{ type: 'RaiseCompilerVersion', version: compilerVersion + 1 }], 'MoonPhaseChanged');
     expect(await run('compiler-lower', [String(compilerVersion)], inFolder(copy))).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^This release can not take over the log: the event MoonPhaseChanged .*\.\n$/),
+      err: expect.stringMatching(/^This release cannot read the log: the event MoonPhaseChanged .*\.\n$/),
     });
   }, 60_000);
 
@@ -276,9 +279,9 @@ describe('wrong arguments', () => {
       ['log-verify', ['--all'], '--all is not an option of this command.'],
       ['projections-rebuild', ['users'], 'There is no read model "users".'],
       ['admin-reset-password', [], 'The name of the account is missing.'],
-      ['compiler-lower', [], 'The number to go back to is missing.'],
-      ['compiler-lower', ['0'], '"0" is not a compiler number: expected 1 or more.'],
-      ['compiler-lower', ['two'], '"two" is not a compiler number: expected 1 or more.'],
+      ['compiler-lower', [], 'The compiler version to go back to is missing.'],
+      ['compiler-lower', ['0'], '"0" is not a compiler version: expected 1 or more.'],
+      ['compiler-lower', ['two'], '"two" is not a compiler version: expected 1 or more.'],
       ['compiler-lower', ['1', '2'], '"2" is one argument too many.'],
     ] as const) {
       const { code, out, err } = await run(script, args, inFolder(first));
@@ -299,7 +302,7 @@ describe('wrong arguments', () => {
       const { code, err } = await run(script, args, inFolder(empty));
       expect([code, err]).toEqual([
         1,
-        `There is no installation in the data folder ${empty}: set SVC_DATA_DIR to one.\n`,
+        `The data folder ${empty} holds no installation: set SVC_DATA_DIR to the folder of one.\n`,
       ]);
     }
     expect(await run('log-import', [join(root, 'nowhere')], inFolder(empty))).toMatchObject({ code: 1 });

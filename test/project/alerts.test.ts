@@ -8,7 +8,7 @@ import { prepareService } from '../../scripts/stack/service.js';
 
 const read = (file: string): Promise<string> => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
 
-test('every alert watches a metric of the service that docs/operations.md explains', async () => {
+test('every alert uses a metric that the service has and docs/operations.md explains', async () => {
   const { groups } = parse(await read('docs/alerts.yml')) as { groups: { rules: { expr: string }[] }[] };
   const watched = new Set(
     groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => expr.match(/(svc|nodejs)_\w+/g) ?? [])),

@@ -1,7 +1,7 @@
 /**
- * Every document that code, tests and documentation cite is in this repository, and so is the heading. A citation is a
- * path from the root, with the heading as an anchor where it names one: docs/contract/rest.md#l4-chains. A Markdown
- * file may also link relative to itself.
+ * Every document that code, tests or documentation cites exists in this repository, with the cited heading. A citation is
+ * a path from the root, with an anchor for the heading: docs/contract/rest.md#l4-chains. Markdown files may also cite
+ * relative to themselves.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -13,7 +13,7 @@ const self = 'test/project/citations.test.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const citing = ['src', 'test', 'scripts', 'bench', 'proto', 'docs', 'README.md', '.ci'];
-/** The contract is taken over as it was written; its own references are between its files. */
+/** A path to a document, with an optional anchor. */
 const cited = /(?<![\w./~-])((?:\.{1,2}\/)*[\w.-]+(?:\/[\w.-]+)*\.(?:md|txt))(?![\w])(?:#([\w-]+))?/g;
 
 function trackedFiles(): readonly string[] {
@@ -26,7 +26,7 @@ function trackedFiles(): readonly string[] {
     .filter((file) => /\.(ts|md|proto|yml|sh)$/.test(file) && !file.startsWith('docs/contract/') && file !== self);
 }
 
-/** The anchors of a document, made from its headings as code hosts make them. */
+/** The anchors of a document's headings, as code hosts derive them. */
 function anchorsOf(path: string): ReadonlySet<string> {
   const text = readFileSync(join(root, path), 'utf8');
   const headings = [...text.matchAll(/^#{1,6} +(.+)$/gm)].map((match) => match[1]!.trim());
@@ -40,19 +40,19 @@ function anchorsOf(path: string): ReadonlySet<string> {
   );
 }
 
-/** What is wrong with a citation, or undefined. */
+/** The problem of a citation, or undefined. */
 function problemOf(file: string, path: string, anchor: string | undefined): string | undefined {
-  // A path that begins with a dot is relative to the file, as links and imports are.
-  const besides = file.endsWith('.md') || path.startsWith('.');
-  const places = besides ? [normalize(join(dirname(file), path)), path] : [path];
-  const place = places.find((candidate) => existsSync(join(root, candidate)));
-  if (place === undefined) return 'no such file, counted from the root of the repository';
-  if (anchor === undefined || anchorsOf(place).has(anchor)) return undefined;
-  return `${place} has no heading #${anchor}`;
+  // A path that begins with a dot is relative to the file, like links and imports.
+  const relative = file.endsWith('.md') || path.startsWith('.');
+  const candidates = relative ? [normalize(join(dirname(file), path)), path] : [path];
+  const document = candidates.find((candidate) => existsSync(join(root, candidate)));
+  if (document === undefined) return 'no such file in the repository';
+  if (anchor === undefined || anchorsOf(document).has(anchor)) return undefined;
+  return `${document} has no heading #${anchor}`;
 }
 
-describe('a citation', () => {
-  it('leads to a file and a heading of this repository', () => {
+describe('citations', () => {
+  it('name a file of this repository and a heading that it has', () => {
     const broken = trackedFiles().flatMap((file) =>
       readFileSync(join(root, file), 'utf8')
         .split('\n')
@@ -66,7 +66,7 @@ describe('a citation', () => {
     expect(broken).toEqual([]);
   });
 
-  it('of something that is not there is found', () => {
+  it('of a missing file or heading are reported', () => {
     expect(problemOf('src/app.ts', 'docs/contract/rest.md', 'l4-chains')).toBeUndefined();
     expect(problemOf('src/app.ts', 'rest.md', undefined)).toContain('no such file');
     expect(problemOf('src/app.ts', 'docs/contract/rest.md', 'l5-chains')).toContain('no heading');

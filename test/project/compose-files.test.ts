@@ -1,6 +1,6 @@
 /**
- * The compose files against the program: every variable they give a service is one that it takes, with a value that it
- * takes, and both stores' clients read the URLs. That the images start is not proved here: it needs a container engine.
+ * The compose files give the service only variables and values that it accepts, and URLs that the clients of both stores
+ * can read. Whether the images start is not tested: that needs a container engine.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ test.each([
   ['docker-compose.embedded.yml', 1],
   ['docker-compose.yml', 1],
   ['docker-compose.three-nodes.yml', 3],
-])('%s configures %i instances of the service that it can start with', async (file, instances) => {
+])('%s gives %i instances of the service a valid configuration', async (file, instances) => {
   const folder = await mkdtemp(join(tmpdir(), 'compose-'));
   const authority = join(folder, 'ca.crt');
   await writeFile(authority, 'a certificate');
@@ -58,7 +58,7 @@ test.each([
 });
 
 test.each(['docker-compose.embedded.yml', 'docker-compose.yml', 'docker-compose.three-nodes.yml'])(
-  '%s keeps the data of each of its services in a volume that it declares, none of them twice',
+  '%s declares the volumes that it uses, and gives each service its own data volume',
   async (file) => {
     const { services, volumes } = await read(file);
     const named = Object.values(services).flatMap((service) =>

@@ -1,4 +1,4 @@
-/** The import table of the architecture is enforced by `npm run lint`: forbidden imports are caught, allowed ones not. */
+/** `npm run lint` enforces the import table: it reports forbidden imports and accepts the others. */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ const DECLARED = { runtime: new Set(['zod', 'lmdb', 'fastify', '@fastify/cors'])
 const reasons = (file: string, source: string): readonly string[] =>
   checkFile(file, source, DECLARED).map((violation) => `${violation.line}: ${violation.reason}`);
 
-describe('a forbidden import is caught', () => {
+describe('the import check reports a forbidden import', () => {
   it.each([
     ['src/kernel/clock.ts', '../domain/fleet.js', 'src/kernel may import no other part; not domain'],
     ['src/domain/node/state.ts', '../../storage/event-store.js', 'src/domain may import kernel; not storage'],
@@ -49,38 +49,38 @@ describe('a forbidden import is caught', () => {
     expect(reasons('src/noise/cipher.ts', source)).toHaveLength(1);
   });
 
-  it('in domain for every package and module of Node, and for reading the clock', () => {
+  it('in domain of any package or module of Node, and a read of the clock', () => {
     const source =
       "import { z } from 'zod';\nimport { hash } from 'node:crypto';\nconst now = new Date();\nconst then = new Date(0);";
     expect(reasons('src/domain/fleet.ts', source)).toEqual([
       '1: src/domain is pure: it imports no package and no module of Node',
       '2: src/domain is pure: it imports no package and no module of Node',
-      '3: src/domain has no clock: the time comes in as a value',
+      '3: src/domain has no clock: it gets the time as a value',
     ]);
   });
 
-  it('for a package that another part hides, that is not declared, or that is for development only', () => {
+  it('of a package that is reserved for another part, not listed, or for development only', () => {
     expect(reasons('src/commands/gateway.ts', "import { open } from 'lmdb';")).toEqual([
-      '1: lmdb is known to src/storage only',
+      '1: only src/storage may import lmdb',
     ]);
     expect(reasons('src/commands/gateway.ts', "import cors from '@fastify/cors';")).toEqual([
-      '1: @fastify/cors is known to src/transport/rest only',
+      '1: only src/transport/rest may import @fastify/cors',
     ]);
     expect(reasons('src/commands/gateway.ts', "import x from 'left-out/deep';")).toEqual([
-      '1: left-out is not among the dependencies of package.json',
+      '1: package.json does not list left-out among its dependencies',
     ]);
     expect(reasons('src/commands/gateway.ts', "import x from 'vitest';")).toEqual([
-      '1: vitest is not among the dependencies of package.json',
+      '1: package.json does not list vitest among its dependencies',
     ]);
     expect(reasons('test/a.test.ts', "import x from 'vitest';")).toEqual([]);
   });
 
-  it('for a file of src that no row covers', () => {
+  it('in a file of src that no row covers', () => {
     expect(reasons('src/utils/things.ts', '')).toEqual(['1: no row of the import table covers this file']);
   });
 });
 
-it('allowed imports, and imports only spoken of, pass', () => {
+it('the import check accepts allowed imports, and imports inside comments', () => {
   expect(
     reasons('src/storage/embedded/log.ts', "import { open } from 'lmdb';\nimport { e } from '../../kernel/errors.js';"),
   ).toEqual([]);
@@ -91,7 +91,7 @@ it('allowed imports, and imports only spoken of, pass', () => {
   );
 });
 
-it('the present tree is clean', () => {
+it('the import check finds nothing in this repository', () => {
   const { files, violations } = checkTree(ROOT);
   expect(violations).toEqual([]);
   expect(files).toBeGreaterThan(10);
@@ -103,7 +103,7 @@ describe('the linter', () => {
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Lints one file under the project's rules, in a folder of its own; returns the names of the rules broken. */
+  /** Lints one file by the project's rules in a temporary folder. @returns the names of the broken rules */
   function lint(file: string, source: string): readonly string[] {
     const folder = mkdtempSync(join(tmpdir(), 'svc-lint-'));
     folders.push(folder);
@@ -125,12 +125,12 @@ describe('the linter', () => {
     ['globalThis.crypto', 'eslint(no-restricted-properties)'],
     ['process.env', 'eslint(no-restricted-globals)'],
     ['crypto.randomUUID()', 'eslint(no-restricted-globals)'],
-  ])('refuses %s in domain and nowhere else', (expression, rule) => {
+  ])('refuses %s in domain but not elsewhere', (expression, rule) => {
     expect(lint('src/domain/a.ts', `export const a = ${expression};\n`)).toEqual([rule]);
     expect(lint('src/commands/a.ts', `export const a = ${expression};\n`)).toEqual([]);
   });
 
-  it('refuses any, a non-null assertion and a default export in src; a non-null assertion passes in tests', () => {
+  it('refuses any, non-null assertions and default exports in src, but allows non-null assertions in tests', () => {
     expect(lint('src/kernel/a.ts', 'export const a = (x: any) => x;\n')).toEqual(['typescript(no-explicit-any)']);
     const assertion = 'export const a = (x: string | null) => x!.length;\n';
     expect(lint('src/kernel/a.ts', assertion)).toEqual(['typescript(no-non-null-assertion)']);

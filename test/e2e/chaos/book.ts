@@ -1,6 +1,6 @@
 /**
- * The book of what was asked of which instance and what came back. An answer is one of three: acknowledged, refused
- * (nothing may be written) or unknown (it may be). The log is held to it in `judgement.ts`.
+ * Records every request, the instance that it was sent to and its outcome: acknowledged, refused (nothing may be written)
+ * or unknown (it may be written). `judgement.ts` compares the log with these records.
  */
 import { randomUUID } from 'node:crypto';
 import type { Answer, RestClient } from '../../../scripts/stack/rest-client.js';
@@ -15,16 +15,16 @@ export interface Command {
   readonly ifMatch?: string;
 }
 
-/** One request: a command that is asked again with its key is several. */
+/** One request. A command that is repeated with its idempotency key has several. */
 export interface Attempt {
   readonly command: Command;
   readonly instance: number;
   readonly requestId: string;
   readonly outcome: Outcome;
-  /** The answer's status, or why there was none. */
+  /** Status and error of the answer, or why there is none. */
   readonly said: string;
   readonly resourceId?: string;
-  /** Log position that the answer named. */
+  /** `x-position` of the answer. */
   readonly position?: number;
   readonly lagging?: boolean;
   readonly data?: Readonly<Record<string, unknown>>;
@@ -32,9 +32,9 @@ export interface Attempt {
 
 export interface Book {
   readonly attempts: readonly Attempt[];
-  /** Paths that were ever asked to be deleted, answered or not. */
+  /** Paths of all DELETE requests, answered or not. */
   readonly deletes: ReadonlySet<string>;
-  /** Sends a command once and writes down what came of it. Never throws. */
+  /** Sends a command once and records the outcome. Never throws. */
   ask(instance: number, client: RestClient, command: Command): Promise<Attempt>;
 }
 
@@ -59,7 +59,7 @@ export function createBook(): Book {
         attempt = { ...sent, ...judged(await client.send(method, path, body, headers)) };
       } catch (error) {
         const said = whyNoAnswer(error);
-        attempt = { ...sent, outcome: said === nobodyThere ? 'refused' : 'unknown', said };
+        attempt = { ...sent, outcome: said === connectionRefused ? 'refused' : 'unknown', said };
       }
       attempts.push(attempt);
       return attempt;
@@ -67,8 +67,8 @@ export function createBook(): Book {
   };
 }
 
-/** What is said of a request that was never sent: the instance is down. */
-export const nobodyThere = 'ECONNREFUSED';
+/** The instance is down: the request was never sent. */
+export const connectionRefused = 'ECONNREFUSED';
 
 function whyNoAnswer(error: unknown): string {
   const { message, cause } = error instanceof Error ? error : { message: String(error), cause: undefined };
@@ -76,12 +76,12 @@ function whyNoAnswer(error: unknown): string {
   return typeof code === 'string' ? code : message;
 }
 
-/** `docs/contract/rest.md#errors`: a 503 has written nothing, or says that it may have. */
+/** `docs/contract/rest.md#errors`: with a 503 nothing was written unless its message says otherwise. */
 function judged({ status, headers, body }: Answer): Omit<Attempt, 'command' | 'instance' | 'requestId'> {
   const said = `${status} ${body.error ?? ''}`.trim();
   if (status >= 500) {
-    const surelyNot = status === 503 && !/may have been|the change was written/.test(said);
-    return { outcome: surelyNot ? 'refused' : 'unknown', said };
+    const nothingWritten = status === 503 && !/may have been|the change was written/.test(said);
+    return { outcome: nothingWritten ? 'refused' : 'unknown', said };
   }
   if (status >= 400 || body.data === null) return { outcome: 'refused', said };
   const { id } = body.data;

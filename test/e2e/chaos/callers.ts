@@ -1,11 +1,10 @@
 /**
- * Callers who send random commands to either instance, repeat some with the same Idempotency-Key, and read back what was
- * acknowledged, there and at the other instance. Every change asks for something new, so an acknowledged one always
- * writes.
+ * Callers that send random commands to either instance, repeat some with the same Idempotency-Key, and read acknowledged
+ * changes back from both instances. Every command asks for a new value, so each acknowledged one writes an event.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
-import { nobodyThere } from './book.js';
+import { connectionRefused } from './book.js';
 import type { Attempt, Book, Command } from './book.js';
 import type { Random } from './random.js';
 
@@ -13,28 +12,27 @@ export interface CallersOptions {
   readonly clients: readonly RestClient[];
   readonly book: Book;
   readonly random: Random;
-  /** Nodes with an agent: they are configured, never deleted, and keep their PSK. */
+  /** Nodes with an agent: they are never deleted and keep their PSK. */
   readonly agentNodes: readonly string[];
   /** Callers per instance. */
   readonly callers: number;
-  /** All together send no more than so many commands; repeats and reads are not counted. */
+  /** Upper bound of commands for all callers together, without repeats and reads. */
   readonly commands: number;
-  /** A read that does not show what was acknowledged. */
+  /** Called when a read lacks an acknowledged change. */
   readonly onFault: (fault: string) => void;
 }
 
 export interface Callers {
-  /** Resolves when every caller has its last answer. */
+  /** Stops all callers and waits for their last answers. */
   stop(): Promise<void>;
 }
 
-/** What callers know to be there, or to have been. */
 type Kind = 'nodes' | 'l4-upstreams' | 'l4-chains';
-type Known = Record<Kind, Map<string, number>>;
+type Resources = Record<Kind, Map<string, number>>;
 
 export function startCallers(options: CallersOptions): Callers {
   const { clients, random, commands } = options;
-  const known: Known = {
+  const resources: Resources = {
     nodes: new Map(options.agentNodes.map((id) => [id, 1])),
     'l4-upstreams': new Map(),
     'l4-chains': new Map(),
@@ -43,25 +41,25 @@ export function startCallers(options: CallersOptions): Callers {
   let sent = 0;
   let wasted = 0;
 
-  async function call(home: number, mine: Random): Promise<void> {
+  async function call(home: number, rng: Random): Promise<void> {
     let near = home;
-    const instanceOf = (): number => (mine.chance(0.8) ? near : mine.below(clients.length));
+    const instanceOf = (): number => (rng.chance(0.8) ? near : rng.below(clients.length));
     while (running && sent - wasted < commands) {
       sent += 1;
-      const command = randomCommand(mine, known, sent, options.agentNodes);
+      const command = randomCommand(rng, resources, sent, options.agentNodes);
       let attempt = await ask(instanceOf(), command);
-      // Whoever got no clear answer asks again with the key, mostly at the other instance; and now and then to be sure.
+      // Repeat with the same key, mostly at the other instance: usually after an unclear answer, sometimes after a clear one.
       for (let repeats = 0; command.key !== undefined && repeats < 3; repeats += 1) {
-        if (!mine.chance(attempt.outcome === 'acknowledged' ? 0.15 : 0.9) || !running) break;
-        await delay(mine.between(10, 400));
-        attempt = await ask(mine.chance(0.7) ? (attempt.instance + 1) % clients.length : attempt.instance, command);
+        if (!rng.chance(attempt.outcome === 'acknowledged' ? 0.15 : 0.9) || !running) break;
+        await delay(rng.between(10, 400));
+        attempt = await ask(rng.chance(0.7) ? (attempt.instance + 1) % clients.length : attempt.instance, command);
       }
-      if (attempt.outcome === 'acknowledged' && mine.chance(0.6)) {
-        await readBack(options, attempt, mine.chance(0.5));
+      if (attempt.outcome === 'acknowledged' && rng.chance(0.6)) {
+        await readBack(options, attempt, rng.chance(0.5));
       }
-      if (attempt.said === nobodyThere) wasted += 1;
-      near = attempt.said === nobodyThere ? (attempt.instance + 1) % clients.length : home;
-      await delay(attempt.outcome === 'acknowledged' ? mine.between(20, 150) : mine.between(100, 400));
+      if (attempt.said === connectionRefused) wasted += 1;
+      near = attempt.said === connectionRefused ? (attempt.instance + 1) % clients.length : home;
+      await delay(attempt.outcome === 'acknowledged' ? rng.between(20, 150) : rng.between(100, 400));
     }
   }
 
@@ -69,7 +67,7 @@ export function startCallers(options: CallersOptions): Callers {
     const client = clients[instance];
     if (client === undefined) throw new RangeError(`there is no instance ${instance}`);
     const attempt = await options.book.ask(instance, client, command);
-    learn(known, attempt);
+    learn(resources, attempt);
     return attempt;
   }
 
@@ -86,25 +84,25 @@ export function startCallers(options: CallersOptions): Callers {
 
 const kinds: readonly Kind[] = ['nodes', 'l4-upstreams', 'l4-chains'];
 
-function learn(known: Known, { command, outcome, resourceId, data }: Attempt): void {
+function learn(resources: Resources, { command, outcome, resourceId, data }: Attempt): void {
   if (outcome === 'refused') return;
   const kind = kinds.find((one) => command.path.startsWith(`/api/${one}`));
   if (kind === undefined) return;
-  if (command.method === 'DELETE') known[kind].delete(command.path.split('/').at(-1) ?? '');
-  else if (resourceId !== undefined) known[kind].set(resourceId, Number(data?.['version']));
+  if (command.method === 'DELETE') resources[kind].delete(command.path.split('/').at(-1) ?? '');
+  else if (resourceId !== undefined) resources[kind].set(resourceId, Number(data?.['version']));
 }
 
-/** Names that several callers want at the same time. */
-const wanted = 6;
+/** How many names are contended: several callers try to use each. */
+const contendedNames = 6;
 
-function randomCommand(random: Random, known: Known, step: number, agentNodes: readonly string[]): Command {
-  const idOf = (kind: Kind): string | undefined => random.pick([...known[kind].keys()]);
+function randomCommand(random: Random, resources: Resources, step: number, agentNodes: readonly string[]): Command {
+  const idOf = (kind: Kind): string | undefined => random.pick([...resources[kind].keys()]);
   const version = (kind: Kind, id: string): { ifMatch?: string } =>
-    random.chance(0.3) ? { ifMatch: `"${known[kind].get(id) ?? 1}"` } : {};
+    random.chance(0.3) ? { ifMatch: `"${resources[kind].get(id) ?? 1}"` } : {};
   const key = (): { key?: string } =>
     random.chance(0.7) ? { key: `key-${step}-${random.below(2 ** 31).toString(36)}` } : {};
   const name = (prefix: string): string =>
-    random.chance(0.3) ? `${prefix} ${random.below(wanted)}` : `${prefix}-${step}`;
+    random.chance(0.3) ? `${prefix} ${random.below(contendedNames)}` : `${prefix}-${step}`;
   const endpoint = `10.${step >> 8}.${step & 255}.1:${1000 + step}`;
   const [node, upstream, chain] = [idOf('nodes'), idOf('l4-upstreams'), idOf('l4-chains')];
   const created = (path: string, body: unknown): Command => ({ method: 'POST', path, body, ...key() });
@@ -163,7 +161,7 @@ function randomCommand(random: Random, known: Known, step: number, agentNodes: r
   return { method: 'POST', path: `${path}/deploy`, ...key(), ...version('l4-chains', chain) };
 }
 
-/** One or two hops, few enough ports for collisions now and then. */
+/** One or two hops; few ports, so that some collide. */
 function hopsOf(random: Random, agentNodes: readonly string[], other: string | undefined): readonly object[] {
   const first = random.pick(agentNodes);
   const second = random.chance(0.3) && other !== first ? other : undefined;
@@ -174,43 +172,44 @@ function hopsOf(random: Random, agentNodes: readonly string[], other: string | u
   );
 }
 
-/** What an answer said of one resource, and where that is read. */
-interface Told {
+/** A resource's state after an acknowledged command, and the path to read it from. */
+interface Expected {
   readonly path: string;
   readonly version?: unknown;
   readonly generation?: unknown;
 }
 
-function toldBy({ command, resourceId, data = {} }: Attempt): Told | undefined {
+function expectedAfter({ command, resourceId, data = {} }: Attempt): Expected | undefined {
   if (command.method === 'DELETE') return undefined;
   const deployed = (data['deployment'] as { nodes: readonly { node_id: string; generation: number }[] } | undefined)
     ?.nodes[0];
   if (deployed !== undefined) return { path: `/api/nodes/${deployed.node_id}`, generation: deployed.generation };
   if (command.path.startsWith('/api/settings/')) return { ...data, path: command.path };
   const [, collection, id] = /^(\/api\/(?:nodes|l4-upstreams|l4-chains))(?:\/([^/]+))?/.exec(command.path) ?? [];
-  const shown = resourceId ?? id;
-  return collection === undefined || shown === undefined ? undefined : { ...data, path: `${collection}/${shown}` };
+  const readId = resourceId ?? id;
+  return collection === undefined || readId === undefined ? undefined : { ...data, path: `${collection}/${readId}` };
 }
 
 /**
- * `docs/contract/rest.md#consistency`: a GET at the same instance shows the change unless the answer said that it lags; at any
- * instance with `x-min-position` it does, or is a 503. Others may change the resource meanwhile, or delete it.
+ * `docs/contract/rest.md#consistency`: a GET at the same instance shows the change unless its answer carried
+ * `x-projection-lag`; at any instance a GET with `x-min-position` shows it or answers 503. Other callers may change or
+ * delete the resource in between.
  */
 async function readBack(options: CallersOptions, attempt: Attempt, elsewhere: boolean): Promise<void> {
   const { clients, onFault, book } = options;
-  const told = toldBy(attempt);
-  if (told === undefined || (!elsewhere && attempt.lagging === true)) return;
+  const expected = expectedAfter(attempt);
+  if (expected === undefined || (!elsewhere && attempt.lagging === true)) return;
   const instance = elsewhere ? (attempt.instance + 1) % clients.length : attempt.instance;
   const headers = elsewhere ? { 'x-min-position': String(attempt.position) } : {};
-  const answer = await clients[instance]?.send('GET', told.path, undefined, headers).catch(() => undefined);
+  const answer = await clients[instance]?.send('GET', expected.path, undefined, headers).catch(() => undefined);
   if (answer === undefined || answer.status >= 500) return;
   const { method, path } = attempt.command;
-  const where = `${attempt.requestId} ${method} ${path}, read ${elsewhere ? 'elsewhere' : 'where it was asked'}`;
-  if (answer.status === 404 && !book.deletes.has(told.path)) onFault(`${where}: gone, and nobody deleted it`);
+  const where = `${attempt.requestId} ${method} ${path}, read at ${elsewhere ? 'the other instance' : 'the same instance'}`;
+  if (answer.status === 404 && !book.deletes.has(expected.path)) onFault(`${where}: gone, but nobody deleted it`);
   for (const field of ['version', 'generation'] as const) {
-    const [now, then] = [answer.body.data?.[field], told[field]];
+    const [now, then] = [answer.body.data?.[field], expected[field]];
     if (typeof now === 'number' && typeof then === 'number' && now < then) {
-      onFault(`${where}: ${field} ${now}, after ${then} was acknowledged`);
+      onFault(`${where}: ${field} is ${now} after ${then} was acknowledged`);
     }
   }
 }

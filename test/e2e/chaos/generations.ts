@@ -1,6 +1,6 @@
 /**
- * Watches the generations of nodes: what each instance shows over REST, and what agents are pushed. Within one instance,
- * its restarts included, and at one agent, whichever instance serves it, none may go back.
+ * Watches the generations that each instance shows over REST and that agents are sent. None may fall, neither at one
+ * instance across restarts nor at one agent across instances.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
@@ -15,12 +15,12 @@ import { agentKeysFrom } from '../../../src/noise/keys.js';
 
 export interface ShownNode {
   readonly id: string;
-  /** Null while a node that is created or deleted is in the read models only. */
+  /** Null while only the read models have the node: it is being created or deleted. */
   readonly generation: number | null;
 }
 
 export interface Watched {
-  /** Newest generation per node that this one has seen. */
+  /** Highest generation seen per node. */
   readonly seen: ReadonlyMap<string, number>;
   stop(): Promise<void>;
 }
@@ -34,13 +34,13 @@ function watermark(who: string, onFault: OnFault): { seen: Map<string, number>; 
     look({ id, generation }) {
       if (generation === null) return;
       const before = seen.get(id) ?? 0;
-      if (generation < before) onFault(`${who}: node ${id} went back from generation ${before} to ${generation}`);
+      if (generation < before) onFault(`${who}: node ${id} fell from generation ${before} to ${generation}`);
       else seen.set(id, generation);
     },
   };
 }
 
-/** Asks an instance again and again for all its nodes; whatever it can not answer is asked once more. */
+/** Polls an instance for all nodes; ignores requests that fail. */
 export function watchInstance(client: RestClient, who: string, everyMs: number, onFault: OnFault): Watched {
   const marks = watermark(who, onFault);
   let running = true;
@@ -62,7 +62,7 @@ export function watchInstance(client: RestClient, who: string, everyMs: number, 
   };
 }
 
-/** An agent that applies whatever it is pushed, and keeps its session over every loss. */
+/** An agent that applies every snapshot and reconnects after every loss. */
 export function startWatchedAgent(
   node: { readonly id: string; readonly control_psk: string },
   port: number,

@@ -1,6 +1,6 @@
 /**
- * Holds the log and both instances to the book: what was acknowledged is there exactly once and whole, what was refused
- * is not, what is unknown at most once; the read models are what a fresh fold says, generations included.
+ * Compares the log and both instances with the book: acknowledged commands are in the log exactly once and complete,
+ * refused ones are not, unknown ones at most once; the read models equal a fresh fold, generations included.
  */
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import { applyCommand } from '../../../src/domain/fleet/apply.js';
@@ -16,7 +16,7 @@ import { createCommandAssembler } from '../../../src/storage/follow.js';
 import type { Attempt } from './book.js';
 import type { ShownNode } from './generations.js';
 
-/** All commands of the fleet. @throws BrokenLogError when one is not whole */
+/** All commands of the fleet. @throws BrokenLogError when one is incomplete */
 export async function readFleetLog(store: EventStore): Promise<readonly RecordedCommand[]> {
   const assembler = createCommandAssembler();
   const commands: RecordedCommand[] = [];
@@ -37,7 +37,7 @@ function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<
   return groups;
 }
 
-/** Sentences, empty when the log holds what the book says. */
+/** @returns the deviations of the log from the book, as sentences */
 export function judgeLog(commands: readonly RecordedCommand[], attempts: readonly Attempt[]): readonly string[] {
   const faults: string[] = [];
   const written = groupBy(commands, ({ events }) => events[0].metadata.request_id);
@@ -46,28 +46,28 @@ export function judgeLog(commands: readonly RecordedCommand[], attempts: readonl
     command.key === undefined ? requestId : `${command.path} ${command.key}`,
   );
   for (const group of groups.values()) {
-    const found = group.flatMap(of);
+    const recorded = group.flatMap(of);
     const acknowledged = group.find(({ outcome }) => outcome === 'acknowledged');
     const story = group.map(({ instance, outcome, said }) => `${instance}: ${outcome} (${said})`).join(', ');
     const where = `${group[0]?.command.method} ${group[0]?.command.path} [${story}]`;
-    if (found.length > 1) faults.push(`${where} is in the log ${found.length} times`);
+    if (recorded.length > 1) faults.push(`${where} is in the log ${recorded.length} times`);
     for (const attempt of group) {
       if (attempt.outcome === 'refused' && of(attempt).length > 0)
-        faults.push(`${where} was refused and is in the log`);
+        faults.push(`${where} was refused but is in the log`);
     }
     if (acknowledged === undefined) continue;
-    const [command] = found;
+    const [command] = recorded;
     if (command === undefined) {
-      faults.push(`${where} was acknowledged and is not in the log`);
+      faults.push(`${where} was acknowledged but is not in the log`);
       continue;
     }
     const { resourceId, position } = acknowledged;
     if (resourceId !== undefined && !JSON.stringify(command.events[0].data).includes(resourceId)) {
       faults.push(`${where} answered ${resourceId}, which its event does not name`);
     }
-    // A later command of the same answer may be further on, an earlier position would show too little to who waits.
+    // A later position is allowed; with an earlier one a client that waits for it would read too soon.
     if (position === undefined || !(position >= lastEvent(command).position)) {
-      faults.push(`${where} answered position ${position}, its event is at ${lastEvent(command).position}`);
+      faults.push(`${where} answered position ${position}, but its event is at ${lastEvent(command).position}`);
     }
   }
   const keys = groupBy(commands, ({ events }) => events[0].metadata.idempotency?.key_hash);
@@ -88,16 +88,16 @@ export function freshFold(commands: readonly RecordedCommand[]): Fleet {
   return fleet;
 }
 
-interface Shown {
+interface Visible {
   readonly [name: string]: Json;
 }
 
-/** What hardly stands still although nothing changes. */
+/** Fields that change without a command. */
 const telemetry = ['cpu_usage', 'memory_usage', 'uptime_seconds', 'last_seen_at'];
 
-/** Everything that an instance shows of the fleet: lists, settings, audit, deployments and each node's configuration. */
-export async function shownBy(client: RestClient): Promise<Shown> {
-  const shown: { [name: string]: Json } = {};
+/** All answers of an instance about the fleet: lists, settings, audit, deployments and each node's configuration. */
+export async function readVisible(client: RestClient): Promise<Visible> {
+  const visible: { [name: string]: Json } = {};
   const list = async (path: string): Promise<readonly { readonly id: string }[]> => {
     const items: { readonly id: string }[] = [];
     for (let page = 1; ; page += 1) {
@@ -105,24 +105,24 @@ export async function shownBy(client: RestClient): Promise<Shown> {
       items.push(...answer.items);
       if (answer.items.length === 0 || items.length >= (answer.total ?? 0)) break;
     }
-    shown[path] = items.map((item) =>
+    visible[path] = items.map((item) =>
       Object.fromEntries(Object.entries(item).filter(([name]) => !telemetry.includes(name))),
     ) as Json;
     return items;
   };
   const one = async (path: string): Promise<void> => {
-    shown[path] = await client.call<Json>('GET', path);
+    visible[path] = await client.call<Json>('GET', path);
   };
   await list('/api/l4-upstreams');
   await list('/api/audit');
   await one('/api/settings/connectivity');
   for (const { id } of await list('/api/l4-chains')) await one(`/api/l4-chains/${id}/deployments`);
   for (const { id } of await list('/api/nodes')) await one(`/api/nodes/${id}/config`);
-  return shown;
+  return visible;
 }
 
-/** Sentences, empty when both instances show the same. */
-export function differences(a: Shown, b: Shown): readonly string[] {
+/** @returns where the answers of two instances differ, as sentences */
+export function differences(a: Visible, b: Visible): readonly string[] {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((path) => {
     const [left, right] = [textOf(a[path]), textOf(b[path])];
     if (left === right) return [];
@@ -135,24 +135,24 @@ export function differences(a: Shown, b: Shown): readonly string[] {
 
 const textOf = (value: Json | undefined): string => (value === undefined ? 'nothing' : canonicalJson(value));
 
-/** Sentences, empty when an instance shows the fleet that a fresh fold has, generations included. */
-export function judgeShown(shown: Shown, fleet: Fleet): readonly string[] {
+/** @returns where an instance's answers differ from a fresh fold, as sentences */
+export function judgeVisible(visible: Visible, fleet: Fleet): readonly string[] {
   const lists = [
     ['/api/nodes', fleet.nodes],
     ['/api/l4-upstreams', fleet.upstreams],
     ['/api/l4-chains', fleet.chains],
   ] as const;
   const faults = lists.flatMap(([path, table]) => {
-    const items = (shown[path] ?? []) as unknown as readonly { readonly id: string; readonly version: number }[];
+    const items = (visible[path] ?? []) as unknown as readonly { readonly id: string; readonly version: number }[];
     const theirs = items.map(({ id, version }) => `${id} ${version}`).sort();
     const ours = [...table.values()].map(({ id, version }) => `${id} ${version}`).sort();
     return theirs.join() === ours.join() ? [] : [`${path} shows ${theirs.join()}, the log says ${ours.join()}`];
   });
-  const nodes = (shown['/api/nodes'] ?? []) as unknown as readonly ShownNode[];
+  const nodes = (visible['/api/nodes'] ?? []) as unknown as readonly ShownNode[];
   for (const { id, generation } of nodes) {
     const ours = generationOf(fleet, id);
     if (generation !== ours) faults.push(`node ${id} shows generation ${generation}, the log says ${ours}`);
-    const config = shown[`/api/nodes/${id}/config`] as unknown as { readonly generation: number } | undefined;
+    const config = visible[`/api/nodes/${id}/config`] as unknown as { readonly generation: number } | undefined;
     if (config?.generation !== ours)
       faults.push(`the configuration of ${id} has generation ${config?.generation}, not ${ours}`);
   }

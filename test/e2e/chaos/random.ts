@@ -1,4 +1,4 @@
-/** Random numbers that a seed repeats: what is asked and broken, and when; not how the machine answers. */
+/** Random numbers from a seed. They repeat what is sent and broken and when, but not how the machine reacts. */
 export interface Random {
   /** 0 (inclusive) to 1. */
   next(): number;
@@ -7,7 +7,7 @@ export interface Random {
   between(min: number, max: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T | undefined;
-  /** A sequence of its own, so that one who asks more often does not move the others' numbers. */
+  /** A separate sequence, so that one user's draws do not change the numbers of another. */
   fork(name: string): Random;
 }
 

@@ -1,14 +1,13 @@
 /**
- * The trouble-maker: kills instances and stores, holds stores still and starts everything again, loses answers of
- * appends, at random times, each on a time-table of its own, so that troubles meet. Leaves everything running when it is
- * stopped.
+ * Causes faults at random times: kills and restarts instances and stores, freezes stores, loses answers of appends. Each
+ * kind has its own schedule, so that faults overlap. When it is stopped, everything runs again.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServiceProcess } from '../../../scripts/stack/service.js';
 import type { AppendFault } from '../../servers/eventstoredb/faults.js';
 import type { Random } from './random.js';
 
-/** A store as a process that can be hurt. */
+/** A store as a process. */
 export interface Store {
   kill(): Promise<void>;
   restart(): Promise<void>;
@@ -16,7 +15,7 @@ export interface Store {
   thaw(): void;
 }
 
-/** What may become of one append: written or not, the answer does not tell. */
+/** Faults of one append, after which the service does not know whether it was written. */
 const appendFaults: readonly AppendFault[] = [
   { kind: 'answer_lost' },
   { kind: 'cut', written: true },
@@ -28,11 +27,11 @@ const appendFaults: readonly AppendFault[] = [
 ];
 
 export interface Trouble {
-  /** What was done and when, for whoever looks for the cause of a failure. */
+  /** What was done when, to explain a failure. */
   readonly history: readonly string[];
-  /** Ends the trouble; resolves when both stores run and both instances are ready. */
+  /** Stops causing faults; resolves when both stores run and both instances are ready. */
   stop(): Promise<void>;
-  /** Both stores away at once, with the instances left alone. */
+  /** Takes both stores away at once and leaves the instances running. */
   lastOutage(): Promise<void>;
 }
 
@@ -42,7 +41,7 @@ export interface TroubleOptions {
   readonly readStore: Store;
   readonly random: Random;
   readonly onFault: (fault: string) => void;
-  /** The log of an instance that is about to be killed. */
+  /** Gets the output of an instance that is about to be killed. */
   readonly onEnd: (instance: number, output: string) => void;
 }
 
@@ -57,16 +56,16 @@ export function startTrouble(options: TroubleOptions): Trouble {
   const { signal } = stopping;
   const pause = (ms: number): Promise<void> => delay(ms, undefined, { signal }).catch(() => undefined);
 
-  async function hurtInstance(service: ServiceProcess, index: number, mine: Random): Promise<void> {
-    await pause(mine.between(4_000, 12_000));
+  async function hurtInstance(service: ServiceProcess, index: number, rng: Random): Promise<void> {
+    await pause(rng.between(4_000, 12_000));
     if (signal.aborted) return;
     if (service.program().exited()) {
-      onFault(`instance ${index} ended by itself:\n${service.program().output().slice(-3_000)}`);
+      onFault(`instance ${index} exited by itself:\n${service.program().output().slice(-3_000)}`);
     }
     note(`instance ${index} killed`);
     onEnd(index, service.program().output());
     await service.kill();
-    await pause(mine.between(0, 2_000));
+    await pause(rng.between(0, 2_000));
     try {
       await service.start();
       note(`instance ${index} ready`);
@@ -75,29 +74,29 @@ export function startTrouble(options: TroubleOptions): Trouble {
     }
   }
 
-  async function hurtStore(store: Store, name: string, mine: Random): Promise<void> {
-    await pause(mine.between(3_000, 9_000));
+  async function hurtStore(store: Store, name: string, rng: Random): Promise<void> {
+    await pause(rng.between(3_000, 9_000));
     if (signal.aborted) return;
-    if (mine.chance(0.5)) {
+    if (rng.chance(0.5)) {
       note(`${name} killed`);
       await store.kill();
-      await pause(mine.between(0, 2_500));
+      await pause(rng.between(0, 2_500));
       await store.restart();
       note(`${name} started`);
       return;
     }
-    note(`${name} held still`);
+    note(`${name} frozen`);
     store.freeze();
-    await pause(mine.between(300, 6_000));
+    await pause(rng.between(300, 6_000));
     store.thaw();
-    note(`${name} goes on`);
+    note(`${name} thawed`);
   }
 
-  async function hurtAppend(mine: Random): Promise<void> {
-    await pause(mine.between(300, 2_000));
+  async function hurtAppend(rng: Random): Promise<void> {
+    await pause(rng.between(300, 2_000));
     if (signal.aborted) return;
-    // Some of them meet the facts of agents, which are appended more often than commands.
-    const faults = Array.from({ length: 1 + mine.below(4) }, () => mine.pick(appendFaults)).filter(
+    // Several, because facts of agents are appended more often than commands and take some of them.
+    const faults = Array.from({ length: 1 + rng.below(4) }, () => rng.pick(appendFaults)).filter(
       (one) => one !== undefined,
     );
     note(`appends: ${faults.map(({ kind }) => kind).join(', ')}`);
@@ -111,8 +110,8 @@ export function startTrouble(options: TroubleOptions): Trouble {
   const running = [
     until(() => hurtAppend(ofAppends)),
     ...services.map((service, index) => {
-      const mine = random.fork(`instance ${index}`);
-      return until(() => hurtInstance(service, index, mine));
+      const rng = random.fork(`instance ${index}`);
+      return until(() => hurtInstance(service, index, rng));
     }),
     ...(
       [
@@ -120,8 +119,8 @@ export function startTrouble(options: TroubleOptions): Trouble {
         ['read store', readStore],
       ] as const
     ).map(([name, store]) => {
-      const mine = random.fork(name);
-      return until(() => hurtStore(store, name, mine));
+      const rng = random.fork(name);
+      return until(() => hurtStore(store, name, rng));
     }),
   ];
 
