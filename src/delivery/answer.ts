@@ -1,6 +1,6 @@
 /**
- * Answers ConfigRequests: raises the generation where the agent is ahead, takes what it confirms, and gives the target
- * or says that nothing is to be done. Implements `docs/contract/agent-protocol.md#configuration` ("Request answered").
+ * Answers ConfigRequests: raises the generation when the agent is ahead of it, takes what the request confirms, and
+ * answers with the target or with "unchanged". Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
@@ -23,7 +23,7 @@ export interface AnswerDeps {
   readonly raises: Pick<GenerationRaises, 'raise' | 'conflict'>;
   readonly logger: Logger;
   generation(nodeId: string): number | undefined;
-  /** Resolves true once the fold is up to date, false after a while. */
+  /** Resolves true once the fold is up to date, false if that takes too long. */
   upToDate(): Promise<boolean>;
   drainRetryMs(): number;
 }
@@ -34,7 +34,7 @@ interface Claim {
   readonly stamp: Stamp | undefined;
 }
 
-/** One answer to a session. Never throws: what can't be answered now is drained. */
+/** Answers one request. Never throws: a request that cannot be answered now is drained. */
 export type Answerer = (session: SessionState, configVersion: bigint, checksum: Uint8Array) => Promise<ConfigAnswer>;
 
 export function createAnswerer(deps: AnswerDeps): Answerer {
@@ -47,7 +47,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     const record = await deps.histories.load(nodeId);
     if (versionClaim(claim.version, generation) === 'absurd') {
       deps.raises.conflict(nodeId, claim.version);
-      // The next apply that is confirmed ends the conflict, one that was recorded before included.
+      // The next confirmed apply ends the conflict, even one that was recorded before.
       record.recorded = false;
       return { kind: 'absurd_version' };
     }
@@ -90,7 +90,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     if (claim.stamp === undefined) return;
     const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
     if (named === undefined) return;
-    // The answer does not wait for the fact. Of the kept one the standing changes at once; the newest is looked at below.
+    // The answer does not wait for the fact. The history may change after the answer, which `ofTarget` allows for.
     deps.applyReports.applied(record, claim.stamp, named, 0).catch((error: unknown) => {
       deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
     });
@@ -102,21 +102,21 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     claim: Claim,
     newest: Stamp,
   ): Promise<ConfigAnswer> => {
-    useUpRetry(session, record);
-    // What the agent has just confirmed runs, whether or not that is in the standing yet.
+    useUpSecondChance(session, record);
+    // The agent runs what it has just confirmed, whether or not that is in the history yet.
     if (sameStamp(claim.stamp, newest)) return { kind: 'unchanged', generation: newest.generation };
     const target = targetOf(newest, record.history);
     switch (target) {
       case 'newest':
       case 'newest_again': {
-        if (target === 'newest_again') session.again = newest.generation;
+        if (target === 'newest_again') session.secondChance = newest.generation;
         const made = await deps.newest.get(session.nodeId);
         if (made.kind !== 'made') return draining();
         session.considered = Math.max(session.considered, made.stamp.generation);
         return { kind: 'snapshot', push: made.value };
       }
       case 'last_good':
-        return keptOr(session, record, claim, () => ofTarget(session, record, claim, newest));
+        return lastGoodOr(session, record, claim, () => ofTarget(session, record, claim, newest));
       case 'nothing':
         return { kind: 'unchanged', generation: 0 };
       default:
@@ -124,7 +124,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     }
   };
 
-  const keptOr = async (
+  const lastGoodOr = async (
     session: SessionState,
     record: ApplyHistoryRecord,
     claim: Claim,
@@ -135,14 +135,14 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
       return { kind: 'unchanged', generation: lastGood.generation };
     const push = lastGood === undefined ? undefined : await deps.lastGood.load(session.nodeId, lastGood);
     if (push !== undefined) return { kind: 'snapshot', push };
-    // Gone, or not to be opened: as if the node had never applied any.
+    // Missing, or unreadable: as if the node had never applied one.
     record.history = { ...record.history, lastGood: undefined };
     return otherwise();
   };
 
-  /** The newest can't be made: what the node ran last, if it is kept, else it keeps what it has. */
+  /** The newest cannot be made: the last-good snapshot if there is one, else the node keeps what it has. */
   const withoutNewest = (session: SessionState, record: ApplyHistoryRecord, claim: Claim): Promise<ConfigAnswer> =>
-    keptOr(session, record, claim, () => Promise.resolve({ kind: 'unchanged', generation: 0 }));
+    lastGoodOr(session, record, claim, () => Promise.resolve({ kind: 'unchanged', generation: 0 }));
 
   return async (session, configVersion, checksum) => {
     if (!(await deps.upToDate())) return draining();
@@ -160,9 +160,9 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
   };
 }
 
-/** "Once more" is used up when it was sent, or when the agent asks again on the same session. */
-export function useUpRetry(session: SessionState, record: ApplyHistoryRecord): void {
-  if (session.again === undefined) return;
-  record.history = { ...record.history, retried: session.again };
-  session.again = undefined;
+/** A second chance is used up when it was sent as a whole, or when the agent asks again on the same session. */
+export function useUpSecondChance(session: SessionState, record: ApplyHistoryRecord): void {
+  if (session.secondChance === undefined) return;
+  record.history = { ...record.history, retried: session.secondChance };
+  session.secondChance = undefined;
 }

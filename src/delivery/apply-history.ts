@@ -1,7 +1,8 @@
 /**
- * What is known of each node that has a session here: which snapshot is kept of it and which it rejected. Loaded once
- * when its first session asks, from the recorded facts and the kept snapshots; verdicts outlive the session, for "once
- * more" is counted per instance. Implements `docs/contract/agent-protocol.md#configuration` ("Target").
+ * The apply history of each node that has a session here: its last-good snapshot and the snapshots that it rejected.
+ * Loaded when the node's first session needs it, from the recorded facts and the last-good snapshots. Rejects outlive
+ * the session, because each instance sends a rejected newest snapshot once more, and only once.
+ * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -11,24 +12,28 @@ import type { RecordedApplyReports, ApplyHistory } from './target.js';
 import { applyHistoryOf } from './target.js';
 import { tuning } from './tuning.js';
 
-/** One node's standing, shared by its sessions. */
+/** One node's apply history, shared by its sessions. */
 export interface ApplyHistoryRecord {
   readonly nodeId: string;
   history: ApplyHistory;
-  /** False when its next verdict is a fact even as a repeat: the last was not recorded, or it ends a version conflict. */
+  /**
+   * False when the next apply report is recorded even if it is a repeat: the last one was not recorded, or the next one
+   * ends a version conflict.
+   */
   recorded: boolean;
 }
 
 export interface ApplyHistories {
-  /** @throws ServiceError `unavailable` when the read store does not answer in time */
+  /** Loads the record, or returns the loaded one. @throws ServiceError `unavailable` when the read store is too slow */
   load(nodeId: string): Promise<ApplyHistoryRecord>;
   /** The record if it is loaded. */
   peek(nodeId: string): ApplyHistoryRecord | undefined;
-  /** The node's last session has gone: only its verdicts are remembered. */
-  rest(nodeId: string): void;
+  /** The node's last session has ended: only what must outlive it is remembered. */
+  release(nodeId: string): void;
+  /** The node was deleted. */
   forget(nodeId: string): void;
-  /** How many nodes with a session here rejected their newest generation, which `newest` tells. */
-  rejecting(newest: (nodeId: string) => number | undefined): number;
+  /** How many nodes with a session here rejected their newest generation. */
+  rejecting(newestGeneration: (nodeId: string) => number | undefined): number;
 }
 
 export interface ApplyHistoriesDeps {
@@ -43,7 +48,7 @@ interface Active {
 
 export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   const active = new Map<string, Active>();
-  const rested = createLru<string, Pick<ApplyHistoryRecord, 'history' | 'recorded'>>({
+  const released = createLru<string, Pick<ApplyHistoryRecord, 'history' | 'recorded'>>({
     maxEntries: tuning.rememberedNodes,
   });
 
@@ -52,17 +57,17 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     const answer = await withDeadline(reading, tuning.requestWaitMs);
     if (answer === timedOut) throw new ServiceError('unavailable', 'the read store does not answer');
     const [facts, lastGood] = answer;
-    const remembered = rested.get(nodeId);
-    rested.delete(nodeId);
-    // What was recorded a moment ago may not be in the facts yet: what is remembered counts as well.
+    const remembered = released.get(nodeId);
+    released.delete(nodeId);
+    // Facts that were recorded a moment ago may not be in the read model yet, so what is remembered counts as well.
     const conflict = (facts?.version_conflict_at ?? null) !== null;
     const recorded = !conflict && remembered?.recorded !== false;
     return { nodeId, history: applyHistoryOf(remembered?.history, facts, lastGood), recorded };
   };
 
   const load = (nodeId: string): Promise<ApplyHistoryRecord> => {
-    const known = active.get(nodeId);
-    if (known !== undefined) return known.loading;
+    const existing = active.get(nodeId);
+    if (existing !== undefined) return existing.loading;
     const loading = read(nodeId).then(
       (record) => {
         entry.record = record;
@@ -81,21 +86,21 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   return {
     load,
     peek: (nodeId) => active.get(nodeId)?.record,
-    rest(nodeId) {
+    release(nodeId) {
       const record = active.get(nodeId)?.record;
       active.delete(nodeId);
       if (record === undefined) return;
       const { history, recorded } = record;
-      if (history.rejected.length > 0 || !recorded) rested.set(nodeId, { history, recorded });
+      if (history.rejected.length > 0 || !recorded) released.set(nodeId, { history, recorded });
     },
     forget(nodeId) {
       active.delete(nodeId);
-      rested.delete(nodeId);
+      released.delete(nodeId);
     },
-    rejecting(newest) {
+    rejecting(newestGeneration) {
       let count = 0;
       for (const [nodeId, { record }] of active) {
-        const generation = newest(nodeId);
+        const generation = newestGeneration(nodeId);
         if (record?.history.rejected.some((stamp) => stamp.generation === generation)) count += 1;
       }
       return count;

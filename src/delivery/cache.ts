@@ -1,7 +1,7 @@
 /**
- * Encoded snapshots in memory: the newest of each node, least recently used out first, counted in bytes. Those that
- * hold a secret lie there sealed under a key that lives and dies with the process. Checksums outlive the bytes, for
- * most requests only ask for them. Not the kept snapshots: those are in the read store (`kept.ts`).
+ * Encoded snapshots in memory: the newest of each node, bounded in bytes, the least recently used dropped first. One
+ * that holds a secret is sealed under a key that exists only in this process. Checksums are kept longer than the bytes,
+ * because most requests need nothing else. Not the last-good snapshots: those are in the read store (`last-good.ts`).
  */
 import { randomBytes } from 'node:crypto';
 import { createLru } from '../kernel/lru.js';
@@ -10,13 +10,13 @@ import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';
 
 export interface SnapshotCache {
-  /** The stamp of the snapshot put last for the node, if it is of that generation. */
+  /** The stamp of the snapshot that was put last for the node, if it has that generation. */
   stamp(nodeId: string, generation: number): Stamp | undefined;
-  /** The snapshot itself, if its bytes are still here. */
+  /** The snapshot itself, if its bytes are still in memory. */
   get(nodeId: string, generation: number): SnapshotPush | undefined;
   put(nodeId: string, push: SnapshotPush, holdsSecrets: boolean): void;
   delete(nodeId: string): void;
-  /** Bytes of payloads held. */
+  /** Bytes of all payloads in memory. */
   readonly bytes: number;
 }
 
@@ -25,9 +25,9 @@ interface Remembered {
   readonly checksum: Uint8Array;
 }
 
-interface Held {
+interface CachedPayload {
   readonly bytes: Uint8Array;
-  /** Absent for one that is not sealed. */
+  /** Undefined for one that is not sealed. */
   readonly nonce: Uint8Array | undefined;
 }
 
@@ -42,10 +42,10 @@ export function stampOf(push: Pick<SnapshotPush, 'generation' | 'checksum'>): St
 export function createSnapshotCache(maxBytes: number, maxNodes: number): SnapshotCache {
   const key = randomBytes(xchachaKeyBytes);
   const remembered = createLru<string, Remembered>({ maxEntries: maxNodes });
-  const payloads = createLru<string, Held>({
+  const payloads = createLru<string, CachedPayload>({
     maxEntries: maxNodes,
     maxWeight: maxBytes,
-    weigh: (held) => held.bytes.length,
+    weigh: (cached) => cached.bytes.length,
   });
 
   const associated = (nodeId: string, generation: number): Uint8Array => Buffer.from(`${nodeId}@${generation}`);
@@ -56,23 +56,23 @@ export function createSnapshotCache(maxBytes: number, maxNodes: number): Snapsho
       return stamp?.generation === generation ? stamp : undefined;
     },
     get(nodeId, generation) {
-      const known = remembered.get(nodeId);
-      const held = payloads.get(nodeId);
-      if (known?.stamp.generation !== generation || held === undefined) return undefined;
+      const latest = remembered.get(nodeId);
+      const cached = payloads.get(nodeId);
+      if (latest?.stamp.generation !== generation || cached === undefined) return undefined;
       const payload =
-        held.nonce === undefined
-          ? held.bytes
-          : openXChaCha(key, held.nonce, held.bytes, associated(nodeId, generation));
-      return payload === undefined ? undefined : { generation, checksum: known.checksum, payload };
+        cached.nonce === undefined
+          ? cached.bytes
+          : openXChaCha(key, cached.nonce, cached.bytes, associated(nodeId, generation));
+      return payload === undefined ? undefined : { generation, checksum: latest.checksum, payload };
     },
     put(nodeId, push, holdsSecrets) {
       const nonce = holdsSecrets ? randomBytes(xchachaNonceBytes) : undefined;
-      const held =
+      const cached =
         nonce === undefined
           ? { bytes: push.payload, nonce }
           : { bytes: sealXChaCha(key, nonce, push.payload, associated(nodeId, push.generation)), nonce };
       remembered.set(nodeId, { stamp: stampOf(push), checksum: push.checksum });
-      payloads.set(nodeId, held);
+      payloads.set(nodeId, cached);
     },
     delete(nodeId) {
       payloads.delete(nodeId);

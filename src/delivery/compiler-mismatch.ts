@@ -1,7 +1,7 @@
 /**
- * What an instance says when its compiler is not the one that the log is at: it serves no configuration and gets no
- * traffic, and the sentence tells an operator which instance has to change. Not how that is noticed: see
- * `committed-fold.ts`. Implements `docs/contract/domain.md#generation`: an instance with a lower number than the log's, and going back.
+ * The sentence for an instance whose compiler version is not the log's. Such an instance serves no configuration and
+ * gets no traffic; the sentence tells an operator which instance has to change. Not how a mismatch is detected: see
+ * `delivery-state.ts`. Implements `docs/contract/domain.md#generation`.
  */
 import { unreachable } from '../kernel/errors.js';
 import type { DeliveryState } from './port.js';

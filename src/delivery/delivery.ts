@@ -1,15 +1,15 @@
 /**
  * Delivery: committed fold → compile → open secrets → encode and checksum once → target per node → one-slot queue per
- * session. This file only wires the parts to the port; each rule has its file. Implements `docs/contract/agent-protocol.md`,
- * Configuration, and the delivery row of `docs/architecture.md`.
+ * session. This file only wires the parts to the port; each rule has its own file.
+ * Implements `docs/architecture.md#a-push` and `docs/contract/agent-protocol.md#configuration`.
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
-import { compileNode } from '../domain/compile/compile-node.js';
+import type { compileNode } from '../domain/compile/compile-node.js';
 import { planDeploy } from '../domain/compile/plan.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { generationOf } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
-import { ServiceError, errorText } from '../kernel/errors.js';
+import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
@@ -19,16 +19,16 @@ import { createAnswerer } from './answer.js';
 import { createNodeSessions } from './node-session.js';
 import { createSnapshotCache } from './cache.js';
 import { openCommittedFold } from './committed-fold.js';
-import type { FoldBatch, Revoked } from './committed-fold.js';
+import type { FoldBatch, Revoked } from './fold-batch.js';
 import { createFanOut } from './fan-out.js';
-import { createForgetting } from './forgetting.js';
+import { createLastGoodCleanup } from './last-good-cleanup.js';
 import { openLastGoodSnapshots } from './last-good.js';
 import { createNewestSnapshots } from './newest.js';
-import type { Delivery, DeliveryState, SnapshotJson } from './port.js';
+import type { Delivery, DeliveryState } from './port.js';
 import { createGenerationRaises } from './generation-raise.js';
 import { openerOf } from './secrets.js';
 import { createSessionRegistry } from './session-registry.js';
-import { snapshotToJson } from './snapshot-json.js';
+import { createSnapshotJson } from './snapshot-json.js';
 import { createApplyHistories } from './apply-history.js';
 import type { RecordedApplyReports } from './target.js';
 import { createApplyReports } from './apply-reports.js';
@@ -42,26 +42,26 @@ export interface DeliveryDeps {
   readonly logger: Logger;
   /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
-  /** Records a fact of the node's agent; resolves once it is durable. */
+  /** Records a fact about the node's agent; resolves once it is durable. */
   readonly recordFact: (nodeId: string, event: AgentEvent) => Promise<void>;
-  /** What the log says that the node applied and rejected last; undefined for a node without facts. */
+  /** What the node applied and rejected last, from the log; undefined for a node without facts. */
   readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;
-  /** 0..1, spreads the retries of drained agents. */
+  /** From 0 to 1; spreads the retries of drained agents. */
   readonly random?: () => number;
   /** Fleet events between two fold checkpoints. */
   readonly checkpointEvery?: number;
-  /** How long it still counts as ready after a dropped subscription, in milliseconds. */
+  /** How long it counts as ready after its subscription drops, in milliseconds. */
   readonly dropGraceMs?: number;
-  /** The compiler; tests put one in its place that fails. */
+  /** The compiler; tests pass one that fails. */
   readonly compile?: typeof compileNode;
-  /** Its number; tests put that of another release in its place. */
+  /** Its version; tests pass that of another release. */
   readonly compilerVersion?: number;
 }
 
-/** Counts since the start, and what is held now: for /metrics. */
+/** Counts since the start, and current sizes, for /metrics. */
 export interface DeliveryStats {
   readonly sessions: number;
-  /** Changed nodes that wait to be served. */
+  /** Changed nodes that have not been served yet. */
   readonly waitingNodes: number;
   /** Nodes with a session here that rejected their newest generation. */
   readonly rejectingNodes: number;
@@ -71,7 +71,7 @@ export interface DeliveryStats {
 }
 
 export interface DeliveryService extends Delivery {
-  /** The committed fold at this moment, for a gateway's start. */
+  /** The committed fold as it is now; the gateway starts from it. */
   captureCommitted(): FleetCapture;
   /** Revision of `svc-fleet` that the committed fold has reached; -1 for an empty log. */
   revision(): number;
@@ -82,11 +82,11 @@ export interface DeliveryService extends Delivery {
 export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryService> {
   const { logger, clock, readStore, keyring } = deps;
   const random = deps.random ?? Math.random;
-  const complain = (error: unknown): void => logger.error({ error: errorText(error) }, 'a listener of delivery failed');
-  const stateListeners = createListeners<DeliveryState>(complain);
-  const revokedListeners = createListeners<Revoked>(complain);
-  const own = deps.compilerVersion === undefined ? {} : { compilerVersion: deps.compilerVersion };
-  let ignoredReports = 0;
+  const onListenerError = (error: unknown): void =>
+    logger.error({ error: errorText(error) }, 'a listener of delivery failed');
+  const stateListeners = createListeners<DeliveryState>(onListenerError);
+  const revokedListeners = createListeners<Revoked>(onListenerError);
+  const version = deps.compilerVersion === undefined ? {} : { compilerVersion: deps.compilerVersion };
 
   const lastGood = await openLastGoodSnapshots({ readStore, keyring, logger });
   const fold = await openCommittedFold({
@@ -96,10 +96,10 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     onStateChange: stateListeners.tell,
     onUpToDate: () => {
       fanOut.wake();
-      forgetting.wake();
+      cleanup.wake();
     },
     ...(deps.checkpointEvery === undefined ? {} : { checkpointEvery: deps.checkpointEvery }),
-    ...own,
+    ...version,
     ...(deps.dropGraceMs === undefined ? {} : { dropGraceMs: deps.dropGraceMs }),
   });
   const generation = (nodeId: string): number | undefined => generationOf(fold.fleet(), nodeId);
@@ -110,7 +110,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     openSecret: openerOf(keyring),
     logger,
     ...(deps.compile === undefined ? {} : { compile: deps.compile }),
-    ...own,
+    ...version,
   });
   const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
   const applyReports = createApplyReports({
@@ -118,10 +118,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     lastGood,
     generation,
     recordFact: deps.recordFact,
-    onIgnored: (nodeId) => {
-      ignoredReports += 1;
-      logger.debug({ node_id: nodeId }, 'an apply report fits neither the newest nor the last-good snapshot');
-    },
+    logger,
   });
   const raises = createGenerationRaises({
     clock,
@@ -139,7 +136,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     raises,
     logger,
     generation,
-    // Cut off from the log, the newest that is known is the newest there is: better than to end a session that stands.
+    // Cut off from the log, the newest known snapshot is served: better than ending a session that works.
     upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', tuning.requestWaitMs),
     drainRetryMs: () => Math.round(tuning.drainRetryMs * (0.5 + random())),
   });
@@ -161,10 +158,10 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     serve: nodeSessions.serve,
     onError: (nodeId, error) => logger.warn({ node_id: nodeId, error: errorText(error) }, 'a node was not served yet'),
   });
-  const forgetting = createForgetting({
-    mayForget: fold.upToDate,
-    isGone: (nodeId) => !fold.fleet().nodes.has(nodeId),
-    forget: lastGood.forget,
+  const cleanup = createLastGoodCleanup({
+    mayRemove: fold.upToDate,
+    isDeleted: (nodeId) => !fold.fleet().nodes.has(nodeId),
+    remove: lastGood.remove,
     onError: (nodeId, error) =>
       logger.warn(
         { node_id: nodeId, error: errorText(error) },
@@ -178,29 +175,11 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       if (fold.fleet().nodes.has(nodeId)) continue;
       cache.delete(nodeId);
       histories.forget(nodeId);
-      forgetting.add(nodeId);
+      cleanup.add(nodeId);
     }
     for (const revoked of batch.revoked) revokedListeners.tell(revoked);
     fanOut.touch(batch.touched);
   }
-
-  const snapshotJson = async (nodeId: string): Promise<SnapshotJson | undefined> => {
-    for (;;) {
-      const made = await newest.stamp(nodeId);
-      if (made.kind === 'unknown_node') return undefined;
-      if (made.kind === 'withheld') {
-        throw new ServiceError(
-          'internal',
-          'the configuration of this node can not be made; the log of the service says why',
-        );
-      }
-      const { generation: shown, checksum } = made.stamp;
-      // The same fold that the checksum was made from, unless a command came between.
-      if (generation(nodeId) !== shown) continue;
-      const snapshot = snapshotToJson(compileNode(fold.fleet(), nodeId), Buffer.from(checksum, 'hex'));
-      return { generation: shown, checksum, snapshot };
-    }
-  };
 
   fold.start();
   return {
@@ -215,7 +194,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     openNodeSession: nodeSessions.open,
     pushed: sessions.pushed,
     plan: (chainId) => planDeploy(fold.fleet(), chainId),
-    snapshotJson,
+    snapshotJson: createSnapshotJson({ fleet: fold.fleet, newest }),
     waitFor: (revision, timeoutMs) => fold.until(() => fold.fleet().revision.value >= revision, timeoutMs),
     captureCommitted: fold.capture,
     revision: () => fold.fleet().revision.value,
@@ -224,13 +203,13 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       waitingNodes: fanOut.waiting,
       rejectingNodes: histories.rejecting(generation),
       offered: nodeSessions.offered(),
-      ignoredReports,
+      ignoredReports: applyReports.ignored(),
       cacheBytes: cache.bytes,
     }),
     async close() {
       await fold.close();
       await fanOut.close();
-      await forgetting.close();
+      await cleanup.close();
       await lastGood.close();
     },
   };

@@ -1,8 +1,8 @@
 /**
  * Encodes a snapshot once, checksum included, as the bytes of a whole ServicePayload that every stream shares.
- * The checksum is SHA-256 over the deterministic encoding of the snapshot without its checksum. A change of what this
- * file or `wire.ts` gives for the same input is a change of compiler output: raise `compilerVersion` with it.
- * Implements `docs/contract/wire.md` (RuntimeConfigSnapshot) and `docs/architecture.md` ("encode and checksum once").
+ * The checksum is SHA-256 over the deterministic encoding of the snapshot without its checksum. If this file or
+ * `wire.ts` starts to give other bytes for the same input, the compiler's output changes: raise `compilerVersion` too.
+ * Implements `docs/contract/wire.md#configuration`.
  */
 import { createHash } from 'node:crypto';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
@@ -13,7 +13,7 @@ import type { OpenedSecrets } from './secrets.js';
 import { wireParts } from './wire.js';
 
 const lengthDelimited = 2;
-/** Field numbers of `ServicePayload.config_update` and `ConfigUpdate.snapshot`; a test holds them to the proto files. */
+/** Field numbers of `ServicePayload.config_update` and `ConfigUpdate.snapshot`; a test compares them with the proto. */
 const configUpdateField = 2;
 const snapshotField = 1;
 
@@ -30,9 +30,9 @@ const emptySnapshot: RuntimeConfigSnapshot = {
 const encoded = (part: Partial<RuntimeConfigSnapshot>): Uint8Array =>
   RuntimeConfigSnapshot.encode({ ...emptySnapshot, ...part }).finish();
 
-/** The snapshot as it goes to the agent. The same input always gives the same bytes. */
+/** The snapshot as it is sent to the agent. The same input always gives the same bytes. */
 export function encodeSnapshot(snapshot: NodeSnapshot, secrets: OpenedSecrets): SnapshotPush {
-  // In three parts, because the checksum (field 3) lies between what is hashed: nothing is encoded twice.
+  // In three parts, because the checksum (field 3) is between the parts that are hashed: nothing is encoded twice.
   const head = encoded({ nodeId: snapshot.node_id, generation: BigInt(snapshot.generation) });
   const tail = encoded(wireParts(snapshot, secrets));
   const checksum = createHash('sha256').update(head).update(tail).digest();

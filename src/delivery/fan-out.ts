@@ -1,21 +1,20 @@
 /**
- * Brings changed configuration to the sessions that are there: a set of changed nodes, worked off in slices that leave
- * the event loop free. A node that changes again while it waits keeps its place and is served once, with its state of
- * that moment; nothing is postponed, so a stream of edits starves nobody, and no queue can grow beyond one entry per
- * node. Implements `docs/contract/agent-protocol.md` ("Large fan-outs are sent in slices") and `docs/contract/domain.md` ("Nothing is pushed while
- * an instance catches up").
+ * Brings changed configuration to the sessions of this instance: a set of changed nodes, served in slices with turns of
+ * the event loop between them. A node that changes again while it waits keeps its place and is served once, with its
+ * newest state. So a stream of edits delays nobody, and the set has at most one entry per node.
+ * Implements `docs/contract/agent-protocol.md#configuration` and `docs/contract/domain.md#generation`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import { tuning } from './tuning.js';
 
 export interface FanOutDeps {
-  /** False while nothing may be pushed: what is changed waits. */
+  /** False while nothing may be pushed: changed nodes wait. */
   mayPush(): boolean;
   hasSession(nodeId: string): boolean;
-  /** Offers the node's newest state to its sessions; answers the bytes that had to be made for it. */
+  /** Offers the node's newest snapshot to its sessions. @returns the bytes made for it */
   serve(nodeId: string): Promise<number>;
-  /** A node could not be served now; it is tried again. */
+  /** A node could not be served; it is tried again. */
   onError(nodeId: string, error: unknown): void;
 }
 
@@ -23,19 +22,19 @@ export interface FanOut {
   touch(nodeIds: Iterable<string>): void;
   /** Pushing may be allowed again. */
   wake(): void;
-  /** Nodes that wait. */
+  /** Changed nodes that have not been served. */
   readonly waiting: number;
   close(): Promise<void>;
 }
 
 export function createFanOut(deps: FanOutDeps): FanOut {
   const stop = new AbortController();
-  // In the order of their first change: a Set keeps the place of what is added again.
+  // In the order of their first change: a Set keeps the place of a value that is added again.
   const changed = new Set<string>();
   let running: Promise<void> | undefined;
   let failures = 0;
 
-  /** Could not be served: they come back together, later, and hold nobody else up meanwhile. */
+  /** Nodes that could not be served. They are tried again together, later, and delay no other node. */
   const failed = new Set<string>();
   let retry: NodeJS.Timeout | undefined;
 
@@ -75,7 +74,7 @@ export function createFanOut(deps: FanOutDeps): FanOut {
 
   const run = async (): Promise<void> => {
     while (changed.size > 0 && deps.mayPush() && !stop.signal.aborted) {
-      // First, too: whoever touched a node gets its turn back before the work begins.
+      // Before the first slice too, so that the caller of `touch` is not kept waiting for the work.
       await yieldToEventLoop();
       await serveSlice();
     }
@@ -85,7 +84,7 @@ export function createFanOut(deps: FanOutDeps): FanOut {
     if (running !== undefined || changed.size === 0 || stop.signal.aborted || !deps.mayPush()) return;
     running = run().finally(() => {
       running = undefined;
-      // Between the last look at the set and now another node may have changed.
+      // A node may have changed after the loop looked at the set for the last time.
       wake();
     });
   };

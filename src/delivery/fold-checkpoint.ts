@@ -1,6 +1,7 @@
 /**
- * The committed fold at rest: loads and verifies the stored checkpoint, writes a new one off the hot path. A checkpoint
- * that does not verify is thrown away, never trusted in part. Implements `docs/contract/domain.md`, Fold checkpoint.
+ * The stored checkpoint of the committed fold: loads and verifies it, and writes a new one in slices. A checkpoint that
+ * fails its verification is not used at all. Not when one is written (`checkpoint-writer.ts`).
+ * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { createHash } from 'node:crypto';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
@@ -14,7 +15,7 @@ import type { EventStore } from '../storage/event-store.js';
 
 export const fleetCheckpointName = streams.fleet;
 
-/** The fleet of the stored checkpoint, or undefined when there is none that can be trusted: replay the log. */
+/** @returns the fleet of the stored checkpoint, or undefined when there is none that verifies: replay the log */
 export async function loadFleet(
   store: Pick<EventStore, 'loadFoldCheckpoint'>,
   logger: Logger,
@@ -31,8 +32,8 @@ export async function loadFleet(
   if (sha256 !== stored.sha256) return refuse('its bytes do not match its SHA-256');
   try {
     const fleet = restoreFleet(stored.bytes);
-    const same = fleet.revision.value === stored.revision && fleet.position.value === stored.position;
-    return same ? fleet : refuse('its bytes are of another revision');
+    const matches = fleet.revision.value === stored.revision && fleet.position.value === stored.position;
+    return matches ? fleet : refuse('its bytes are of another revision');
   } catch (error) {
     return refuse(errorText(error));
   }

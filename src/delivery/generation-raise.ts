@@ -1,7 +1,7 @@
 /**
- * When an agent's version is above its node's (the store was restored) the node's generation is raised above it, at
- * most once a minute per node; a version that no log could have given is a conflict, recorded and refused.
- * Implements `docs/contract/domain.md`, `NodeGenerationRaised`.
+ * Raises a node's generation above the version that its agent reports, which is higher after the store was restored: at
+ * most once a minute per node. A version that no log can have produced is a conflict: recorded, and refused.
+ * Implements `docs/contract/domain.md#generation`.
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
@@ -12,15 +12,15 @@ import { tuning } from './tuning.js';
 export type RaiseOutcome =
   | { readonly kind: 'raised' }
   | { readonly kind: 'too_soon'; readonly retryAfterMs: number }
-  /** The command could not be written, or did not come back in time. */
+  /** The command was not written, or did not reach the fold in time. */
   | { readonly kind: 'unavailable' };
 
 export interface GenerationRaises {
-  /** Raises the node above `reported`, and waits until the committed fold has it. */
+  /** Raises the node's generation above `reported`, and waits until the committed fold has the raise. */
   raise(nodeId: string, reported: number): Promise<RaiseOutcome>;
-  /** A raise was seen in the log, by whichever instance. @param at RFC 3339 */
+  /** The log has a raise, written by any instance. @param at time of the command, RFC 3339 */
   seen(nodeId: string, at: string): void;
-  /** Records an absurd version, at most once a minute per node. */
+  /** Records a version that no log can have produced, at most once a minute per node. */
   conflict(nodeId: string, reported: bigint): void;
 }
 
@@ -50,7 +50,7 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       try {
         await deps.raiseGeneration(nodeId, reported);
       } catch (error) {
-        // Nothing is known to have been written: the next try is not too soon.
+        // Perhaps nothing was written: the next attempt is not too soon.
         if (raisedAt.get(nodeId) === startedAt) raisedAt.delete(nodeId);
         deps.onError(nodeId, error);
         return { kind: 'unavailable' };

@@ -1,7 +1,7 @@
 /**
- * The exact bytes of the last generation that each node applied, sealed, in the read store: what a node gets back when
- * it rejects a newer one, for the output of an earlier compiler can't be compiled again.
- * Implements `docs/contract/agent-protocol.md#configuration` ("from the exact sealed bytes kept of it").
+ * Last-good snapshots: the exact bytes of the newest snapshot that each node applied, sealed, in the read store. A node
+ * that rejects a newer snapshot is served these bytes, because an earlier compiler's output cannot be compiled again.
+ * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import { streams } from '../kernel/event.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
@@ -29,14 +29,14 @@ type LastGoodFields = {
 };
 
 export interface LastGoodSnapshots {
-  /** Which snapshot is kept of a node, or undefined for none. @throws ServiceError `unavailable` */
+  /** Which snapshot is stored for a node, or undefined for none. @throws ServiceError `unavailable` */
   stamp(nodeId: string): Promise<Stamp | undefined>;
-  /** The snapshot itself; undefined when it is not that one any more or can't be opened. */
+  /** The snapshot itself; undefined when another one is stored by now, or it cannot be opened. */
   load(nodeId: string, stamp: Stamp): Promise<SnapshotPush | undefined>;
-  /** Keeps a snapshot that the node has applied, in place of the one before. Never waits. */
-  keep(nodeId: string, push: SnapshotPush): void;
-  /** Deletes what is kept of a deleted node, and the key that it was sealed with. */
-  forget(nodeId: string): Promise<void>;
+  /** Replaces the stored snapshot by one that the node has applied. Never waits. */
+  save(nodeId: string, push: SnapshotPush): void;
+  /** Deletes the snapshot of a deleted node, and the key that it was sealed with. */
+  remove(nodeId: string): Promise<void>;
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -52,7 +52,7 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
   const collection: Collection<LastGoodFields> = await deps.readStore.collection<LastGoodFields>(lastGoodSnapshots);
   const keyIds = createLru<string, string>({ maxEntries: tuning.rememberedNodes });
 
-  /** The generation is part of the context, so an older snapshot can't be put in the place of a newer one. */
+  /** The generation is part of the context, so an older snapshot cannot be put in the place of a newer one. */
   const context = (nodeId: string, generation: number): SealContext => ({
     stream: streams.fleet,
     resourceId: nodeId,
@@ -60,8 +60,8 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
   });
 
   const keyIdOf = async (nodeId: string): Promise<string> => {
-    const known = keyIds.get(nodeId) ?? (await readDocument(nodeId), keyIds.get(nodeId));
-    if (known !== undefined) return known;
+    const existing = keyIds.get(nodeId) ?? (await readDocument(nodeId), keyIds.get(nodeId));
+    if (existing !== undefined) return existing;
     const keyId = await keyring.createKey(nodeId);
     keyIds.set(nodeId, keyId);
     return keyId;
@@ -76,7 +76,7 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
 
   const sealed = async (nodeId: string, push: SnapshotPush): Promise<{ id: string; fields: LastGoodFields }> => {
     const bytes = await keyring.sealBytes(push.payload, context(nodeId, push.generation), await keyIdOf(nodeId));
-    // Another key when the one named had been shredded meanwhile.
+    // If the key was shredded meanwhile, the bytes are sealed by another one.
     const keyId = keyIdOfBytes(bytes);
     if (keyId !== undefined) keyIds.set(nodeId, keyId);
     return { id: nodeId, fields: { ...stampOf(push), sealed: bytes } };
@@ -92,8 +92,9 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
     write: async (entries) => {
       await collection.set(await Promise.all(entries.map(([nodeId, push]) => sealed(nodeId, push))));
     },
-    onError: (error) => logger.warn({ error: errorText(error) }, 'applied snapshots could not be kept yet'),
-    onDropped: (nodeId) => logger.warn({ node_id: nodeId }, 'no room to keep the applied snapshot of the node'),
+    onError: (error) => logger.warn({ error: errorText(error) }, 'last-good snapshots could not be written yet'),
+    onDropped: (nodeId) =>
+      logger.warn({ node_id: nodeId }, 'the last-good snapshot of the node was dropped: too many wait to be written'),
     retry: storeRetry,
     closeWithinMs: shutdownMs,
   });
@@ -119,11 +120,11 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
         };
       }
       const reason = opened.kind === 'refused' ? opened.reason : opened.kind;
-      logger.error({ node_id: nodeId, generation: stamp.generation, reason }, 'a kept snapshot can not be opened');
+      logger.error({ node_id: nodeId, generation: stamp.generation, reason }, 'a last-good snapshot cannot be opened');
       return undefined;
     },
-    keep: (nodeId, push) => batch.put(nodeId, push),
-    async forget(nodeId) {
+    save: (nodeId, push) => batch.put(nodeId, push),
+    async remove(nodeId) {
       batch.delete(nodeId);
       await readDocument(nodeId);
       const keyId = keyIds.get(nodeId);

@@ -1,8 +1,8 @@
 /**
- * The newest snapshot of a node: compiled from the committed fold, secrets opened, encoded once, remembered. A node
- * whose configuration can't be made is withheld, loudly, and stops nobody else. Nothing is made of a fleet that is at
- * another compiler's number: it would go out under that one's generations.
- * Implements `docs/architecture.md` ("compile → open secrets → encode and checksum once").
+ * The newest snapshot of a node: compiled from the committed fold, secrets opened, encoded once, cached. If one node's
+ * snapshot cannot be made, an error is logged, its newest snapshot is withheld, and all other nodes are served. Nothing
+ * is compiled while the log is at another compiler version: the output would carry generations of that compiler.
+ * Implements `docs/architecture.md#a-push`.
  */
 import { compileNode } from '../domain/compile/compile-node.js';
 import { compilerVersion } from '../domain/compile/version.js';
@@ -23,13 +23,13 @@ import { tuning } from './tuning.js';
 export type Newest<T> =
   | { readonly kind: 'made'; readonly stamp: Stamp; readonly value: T }
   | { readonly kind: 'unknown_node' }
-  /** It can't be compiled, or a secret of it can't be opened. */
+  /** It cannot be compiled, or one of its secrets cannot be opened. */
   | { readonly kind: 'withheld' };
 
 export interface NewestSnapshots {
-  /** @throws ServiceError `unavailable` when the store of data keys is out of reach, or the log at another compiler */
+  /** @throws ServiceError `unavailable` without the data key store, or when the log is at another compiler version */
   get(nodeId: string): Promise<Newest<SnapshotPush>>;
-  /** Its generation and checksum only: no bytes are touched when they are known. @throws as `get` */
+  /** Generation and checksum only: when both are cached, nothing is compiled. @throws as `get` */
   stamp(nodeId: string): Promise<Newest<undefined>>;
 }
 
@@ -39,7 +39,7 @@ export interface NewestSnapshotsDeps {
   readonly openSecret: SecretOpener;
   readonly logger: Logger;
   readonly compile?: typeof compileNode;
-  /** This release's number; tests give another. */
+  /** This release's compiler version; tests pass another. */
   readonly compilerVersion?: number;
 }
 
@@ -47,34 +47,34 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   const { cache, logger } = deps;
   const compile = deps.compile ?? compileNode;
   const ownVersion = deps.compilerVersion ?? compilerVersion;
-  /** The generation of each node last complained of: said once, not at every request. */
-  const complained = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
+  /** The withheld generation of each node that was logged: once, not at every request. */
+  const logged = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
 
   const make = async (nodeId: string, generation: number): Promise<SnapshotPush> => {
-    // Nothing is awaited before the compiler has read the fleet: it sees one state of it.
+    // Nothing is awaited before this line, so the compiler sees the fleet at one revision.
     const snapshot = compile(deps.fleet(), nodeId);
     const opened = openSecrets(snapshot, deps.openSecret);
     const secrets = opened instanceof Promise ? await opened : opened;
     const push = encodeSnapshot(snapshot, secrets);
-    // Meanwhile a newer one may have been put.
+    // While secrets were opened, the generation may have changed, or another call may have cached this one.
     if (cache.stamp(nodeId, generation) === undefined && generationOf(deps.fleet(), nodeId) === generation) {
       cache.put(nodeId, push, secrets.size > 0);
     }
     return push;
   };
 
-  /** Looked at where the fleet is read: an answer that was begun before the log moved on must not end wrong. */
-  const refuseOthers = (): void => {
+  /** Checked where the fleet is read: the log may have moved to another version since the request began. */
+  const checkCompilerVersion = (): void => {
     const logVersion = deps.fleet().compilerVersion.value;
     if (logVersion === ownVersion) return;
     throw new ServiceError(
       'unavailable',
-      `configurations are compiled by version ${logVersion} now and this instance has ${ownVersion}: ask another one`,
+      `the log is at compiler version ${logVersion} and this instance has ${ownVersion}: ask another instance`,
     );
   };
 
   const get = async (nodeId: string): Promise<Newest<SnapshotPush>> => {
-    refuseOthers();
+    checkCompilerVersion();
     const generation = generationOf(deps.fleet(), nodeId);
     if (generation === undefined) return { kind: 'unknown_node' };
     try {
@@ -82,8 +82,8 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
       return { kind: 'made', stamp: cache.stamp(nodeId, push.generation) ?? stampOf(push), value: push };
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'unavailable') throw error;
-      if (complained.get(nodeId) !== generation) {
-        complained.set(nodeId, generation);
+      if (logged.get(nodeId) !== generation) {
+        logged.set(nodeId, generation);
         logger.error(
           { node_id: nodeId, generation, error: errorText(error) },
           'the configuration of a node is withheld',
@@ -96,10 +96,10 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   return {
     get,
     async stamp(nodeId) {
-      refuseOthers();
+      checkCompilerVersion();
       const generation = generationOf(deps.fleet(), nodeId);
-      const known = generation === undefined ? undefined : cache.stamp(nodeId, generation);
-      if (known !== undefined) return { kind: 'made', stamp: known, value: undefined };
+      const cached = generation === undefined ? undefined : cache.stamp(nodeId, generation);
+      if (cached !== undefined) return { kind: 'made', stamp: cached, value: undefined };
       const made = await get(nodeId);
       return made.kind === 'made' ? { ...made, value: undefined } : made;
     },

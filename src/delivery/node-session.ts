@@ -1,11 +1,11 @@
 /**
- * A session's place at delivery: takes its requests and reports, and offers it what changed. Sees to it that an offer
- * never overtakes an answer, and that nothing is offered before the first one.
- * Implements `NodeSession` of the port; `docs/contract/agent-protocol.md#configuration`.
+ * The `NodeSession` of the port: takes the requests and reports of one session, and offers it changed snapshots. An
+ * offer never overtakes an answer, and nothing is offered before the first answer.
+ * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
-import { useUpRetry } from './answer.js';
+import { useUpSecondChance } from './answer.js';
 import type { NewestSnapshots } from './newest.js';
 import type { ConfigAnswer, NodeSession, PushSlot } from './port.js';
 import { noteSent } from './session-registry.js';
@@ -23,13 +23,13 @@ export interface NodeSessionsDeps {
   readonly answer: Answerer;
   generation(nodeId: string): number | undefined;
   mayPush(): boolean;
-  /** The node's sessions lack something: serve them. */
+  /** The node's sessions lack its newest snapshot: serve them. */
   touch(nodeId: string): void;
 }
 
 export interface NodeSessions {
   open(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
-  /** Offers the node's newest snapshot to those of its sessions that lack it; answers the bytes made for it. */
+  /** Offers the node's newest snapshot to those of its sessions that lack it. @returns the bytes made for it */
   serve(nodeId: string): Promise<number>;
   /** Offers made since the start. */
   offered(): number;
@@ -46,8 +46,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       if (answer.kind === 'snapshot' || answer.kind === 'unchanged') session.opened = true;
       return answer;
     } finally {
-      restWhenLeft(session);
-      // Not before the caller has seen the answer: what was committed meanwhile comes after it, never before.
+      releaseIfClosed(session);
+      // After the caller has seen the answer: a snapshot that was committed meanwhile is offered after it, never before.
       setImmediate(() => {
         session.answering -= 1;
         const generation = deps.generation(session.nodeId) ?? 0;
@@ -56,9 +56,9 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     }
   };
 
-  /** The session may have ended while its standing was being loaded: nobody else would let go of it. */
-  const restWhenLeft = (session: SessionState): void => {
-    if (session.closed && !sessions.has(session.nodeId)) histories.rest(session.nodeId);
+  /** Releases the history of a session that was closed while it was being loaded: nothing else would. */
+  const releaseIfClosed = (session: SessionState): void => {
+    if (session.closed && !sessions.has(session.nodeId)) histories.release(session.nodeId);
   };
 
   return {
@@ -66,22 +66,22 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       const session = sessions.add(nodeId, sessionId, slot);
       return {
         request: (configVersion, checksum) => request(session, configVersion, checksum),
-        async report(outcome) {
+        async report(report) {
           try {
             const record = await histories.load(nodeId);
-            useUpRetry(session, record);
-            await deps.applyReports.report(record, outcome);
+            useUpSecondChance(session, record);
+            await deps.applyReports.report(record, report);
           } finally {
-            restWhenLeft(session);
+            releaseIfClosed(session);
           }
         },
         sent(push) {
           noteSent(session, push, deps.clock.now());
           const record = histories.peek(nodeId);
-          if (record !== undefined && session.again === push.generation) useUpRetry(session, record);
+          if (record !== undefined && session.secondChance === push.generation) useUpSecondChance(session, record);
         },
         close() {
-          if (sessions.remove(session)) histories.rest(nodeId);
+          if (sessions.remove(session)) histories.release(nodeId);
         },
       };
     },
@@ -99,7 +99,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       const target = targetOf(newest.stamp, record.history);
       for (const session of sessions.waitingFor(nodeId, push.generation)) {
         session.considered = push.generation;
-        // Any other target is the agent's own doing and waits for its next request.
+        // Any other target follows from the agent's own report, and is sent when it asks.
         if (target !== 'newest') continue;
         session.slot.offer(push);
         offered += 1;

@@ -1,5 +1,5 @@
 /**
- * What the agent transport and REST see of delivery. Types only: the work is in the files beside.
+ * What the agent transport and REST see of delivery. Types only.
  * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { ChainState } from '../domain/chain/chain.js';
@@ -11,16 +11,16 @@ import type { ApplyError } from '../domain/agents/facts.js';
 export { offlineAfterSeconds } from '../domain/settings/settings.js';
 export type { ApplyError } from '../domain/agents/facts.js';
 
-/** One full snapshot, encoded once and shared by every stream that sends it. */
+/** One whole snapshot, encoded once and shared by every stream that sends it. */
 export interface SnapshotPush {
   readonly generation: number;
   /** 32 bytes. */
   readonly checksum: Uint8Array;
-  /** Bytes of a `ServicePayload` with the `ConfigUpdate` in it, ready to be fragmented and encrypted. */
+  /** Bytes of a `ServicePayload` that holds the `ConfigUpdate`, ready to be fragmented and encrypted. */
   readonly payload: Uint8Array;
 }
 
-/** The one-slot queue of a session: a newer offer replaces the one that was not sent yet. Never throws, never waits. */
+/** The one-slot queue of a session: an offer replaces the one that has not been sent. Never throws, never waits. */
 export interface PushSlot {
   offer(push: SnapshotPush): void;
 }
@@ -28,11 +28,11 @@ export interface PushSlot {
 export type ConfigAnswer =
   | { readonly kind: 'snapshot'; readonly push: SnapshotPush }
   | { readonly kind: 'unchanged'; readonly generation: number }
-  /** A raised generation too soon after the last: SessionClose OVERLOADED. */
+  /** A generation raise too soon after the last one: SessionClose OVERLOADED. */
   | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
   /** Above 2^53-1 or more than 2^32 ahead: PROTOCOL_ERROR, FAILED_PRECONDITION. */
   | { readonly kind: 'absurd_version' }
-  /** Catching up, stores out of reach, an older compiler: DRAINING. */
+  /** Catching up, stores out of reach, or another compiler version: DRAINING. */
   | { readonly kind: 'draining'; readonly retryAfterMs: number };
 
 export interface ApplyReport {
@@ -43,13 +43,13 @@ export interface ApplyReport {
   readonly durationMs: number;
 }
 
-/** A session's place at delivery, from its hello to its end. */
+/** One agent session as delivery sees it, from its hello to its end. */
 export interface NodeSession {
-  /** Answers a ConfigRequest. Until the first one nothing is offered to the slot. */
+  /** Answers a ConfigRequest. Nothing is offered to the slot before the first one. */
   request(configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
-  /** Takes an apply report. One that fits neither the newest nor the kept generation is counted and ignored. */
-  report(outcome: ApplyReport): Promise<void>;
-  /** Tells that a push was handed to the network as a whole, for the `pushed` state. */
+  /** Takes an apply report. One that fits neither the newest nor the last-good snapshot is counted and ignored. */
+  report(report: ApplyReport): Promise<void>;
+  /** A push was handed to the network as a whole, which makes the node's apply state `pushed`. */
   sent(push: SnapshotPush): void;
   close(): void;
 }
@@ -57,16 +57,16 @@ export interface NodeSession {
 export type DeliveryState =
   | { readonly kind: 'ready' }
   | { readonly kind: 'catching_up' }
-  /** It was ready, and the log is out of reach since: sessions stay as they are, none is begun. */
+  /** It was ready, and the log has been out of reach since: open sessions stay, new ones are refused. */
   | { readonly kind: 'cut_off' }
-  /** The log was written by a release with a higher compiler number. */
+  /** The log is at a higher compiler version than this release has. */
   | { readonly kind: 'older_compiler'; readonly logVersion: number; readonly ownVersion: number }
-  /** The log was lowered to an earlier compiler number while this instance ran. */
+  /** The log was lowered to an earlier compiler version while this instance ran. */
   | { readonly kind: 'newer_compiler'; readonly logVersion: number; readonly ownVersion: number }
-  /** An event type or shape that this release does not know. */
+  /** The log has an event type or schema version that this release does not know. */
   | { readonly kind: 'unknown_event'; readonly eventType: string };
 
-/** How a node stands to its newest generation (`docs/contract/rest.md`, Nodes and L4 chains). */
+/** What became of a node's newest generation (`docs/contract/rest.md#nodes`). */
 export interface ApplyState {
   readonly state: 'none' | 'pushed' | 'applied' | 'rejected';
   readonly generation: number | null;
@@ -84,7 +84,7 @@ export interface ChainPlan {
   readonly collisions: readonly string[];
 }
 
-/** What an operator may see of a node's snapshot: secrets are `"***"`. */
+/** A node's snapshot as operators see it: every secret is `"***"`. */
 export interface SnapshotJson {
   readonly generation: number;
   /** Lower-case hex. */
@@ -97,10 +97,10 @@ export type { AgentCommand, AgentCommandName } from '../domain/node/node.js';
 
 export interface Delivery {
   state(): DeliveryState;
-  /** Calls back when the state changes; returns how to stop listening. */
+  /** Calls back when the state changes. @returns a function that stops listening */
   onStateChange(listener: (state: DeliveryState) => void): () => void;
 
-  /** Committed state, in memory. */
+  /** From the committed fold, like `chain` and `settings`. */
   node(nodeId: string): NodeState | undefined;
   chain(chainId: string): ChainState | undefined;
   settings(): SettingsState;
@@ -109,13 +109,13 @@ export interface Delivery {
   /** The newest generation of a node, or undefined for an unknown node. */
   generation(nodeId: string): number | undefined;
   /**
-   * Calls back when a node's PSK was replaced or the node was deleted, before the command is answered; `replaced` is
-   * the verifier that no longer counts (its data key is to be shredded), undefined when there was none.
+   * Calls back when a node's PSK was replaced or the node was deleted, before the command is answered. `replaced` is
+   * the verifier that no longer counts and whose data key is to be shredded; undefined when there was none.
    */
   onRevoked(listener: (nodeId: string, replaced: SealedSecret | undefined) => void): () => void;
 
   openNodeSession(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
-  /** Newest generation pushed as a whole to a live session of this instance. */
+  /** The newest generation that was sent as a whole to an open session of this instance. */
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
 
   plan(chainId: string): ChainPlan | undefined;

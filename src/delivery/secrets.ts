@@ -1,21 +1,21 @@
 /**
- * Opens the secrets of a compiled snapshot. The compiler leaves placeholders, so that what it makes can be compared,
- * stored and shown; only here do they become bytes, and only on their way to the agent.
- * Implements `docs/architecture.md`: "turns a fleet into rules with placeholders where secrets go".
+ * Opens the secrets of a compiled snapshot. The compiler leaves placeholders, so that its output can be compared and
+ * shown; they become bytes here, and only for a snapshot on its way to the agent.
+ * Implements `docs/architecture.md#a-push`.
  */
 import type { NodeSnapshot, SecretPlaceholder } from '../domain/snapshot/snapshot.js';
 import type { Keyring } from '../security/keyring.js';
 import { isSealedValue } from '../security/sealing.js';
 
-/** Gives the bytes that a placeholder stands for, at once when their key is at hand. Throws when they are gone. */
+/** Opens one placeholder; without a promise when its data key is in memory. @throws SecretUnreadableError */
 export type SecretOpener = (placeholder: SecretPlaceholder) => Uint8Array | Promise<Uint8Array>;
 
 export type OpenedSecrets = ReadonlyMap<SecretPlaceholder, Uint8Array>;
 
-/** A secret that can't be opened, now or ever. The message names the place, never the value. */
+/** A secret that cannot be opened, and a retry will not help. The message names its place, never its value. */
 export class SecretUnreadableError extends Error {
   constructor(placeholder: SecretPlaceholder, reason: string) {
-    super(`the secret ${placeholder.field} of ${placeholder.resource_id} can't be opened: ${reason}`);
+    super(`the secret ${placeholder.field} of ${placeholder.resource_id} cannot be opened: ${reason}`);
     this.name = 'SecretUnreadableError';
   }
 }
@@ -26,8 +26,8 @@ export function placeholdersOf(snapshot: NodeSnapshot): readonly SecretPlacehold
 }
 
 /**
- * Opens all secrets of a snapshot: a plain value, not a promise, when none has to be waited for.
- * @throws SecretUnreadableError, or what the key store throws
+ * Opens all secrets of a snapshot. Returns a plain value, not a promise, when every data key is in memory.
+ * @throws SecretUnreadableError, and what the key store throws
  */
 export function openSecrets(snapshot: NodeSnapshot, open: SecretOpener): OpenedSecrets | Promise<OpenedSecrets> {
   const placeholders = placeholdersOf(snapshot);
@@ -41,11 +41,11 @@ export function openSecrets(snapshot: NodeSnapshot, open: SecretOpener): OpenedS
   );
 }
 
-/** Opens with the data keys of the installation. */
+/** An opener that uses the installation's data keys. */
 export function openerOf(keyring: Pick<Keyring, 'open' | 'openSync'>): SecretOpener {
   return (placeholder) => {
     const { secret } = placeholder;
-    if (!isSealedValue(secret)) throw new SecretUnreadableError(placeholder, 'it has not the form of a sealed value');
+    if (!isSealedValue(secret)) throw new SecretUnreadableError(placeholder, 'it is not a sealed value');
     const context = {
       stream: placeholder.stream,
       resourceId: placeholder.resource_id,

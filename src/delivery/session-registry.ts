@@ -1,7 +1,7 @@
 /**
- * The sessions that are attached, by node, and what each of them has been told so far. Holds no rule about what a node
+ * The open node sessions of this instance, by node, and what each has been sent so far. Holds no rule about what a node
  * should have (`target.ts`) and answers no request (`answer.ts`).
- * Implements `docs/contract/agent-protocol.md`: "Each stream holds at most one unsent snapshot"; nothing before the first request.
+ * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { PushSlot, SnapshotPush } from './port.js';
 
@@ -11,22 +11,22 @@ export interface SessionState {
   readonly slot: PushSlot;
   /** Its first ConfigRequest has been answered: pushes may be offered. */
   opened: boolean;
-  /** Answers being made. Meanwhile nothing is offered, so that no offer overtakes an answer. */
+  /** Requests that are being answered. Meanwhile nothing is offered, so that no offer overtakes an answer. */
   answering: number;
-  /** The newest generation that was looked at for it, whether or not it was the target then. */
+  /** The newest generation that was considered for it, whether or not it was the target then. */
   considered: number;
-  /** A rejected newest generation that was its last answer, "once more". */
-  again: number | undefined;
+  /** The rejected newest generation that its last answer sent once more; undefined when that is used up. */
+  secondChance: number | undefined;
   pushed: { readonly generation: number; readonly at: number } | undefined;
   closed: boolean;
 }
 
 export interface SessionRegistry {
   add(nodeId: string, sessionId: string, slot: PushSlot): SessionState;
-  /** Answers true when it was the node's last one. */
+  /** @returns true when it was the node's last session */
   remove(session: SessionState): boolean;
   has(nodeId: string): boolean;
-  /** Those that a push of this generation may be offered to. */
+  /** The sessions that a push of this generation may be offered to. */
   waitingFor(nodeId: string, generation: number): readonly SessionState[];
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
   nodes(): IterableIterator<string>;
@@ -45,7 +45,7 @@ export function createSessionRegistry(): SessionRegistry {
         opened: false,
         answering: 0,
         considered: 0,
-        again: undefined,
+        secondChance: undefined,
         pushed: undefined,
         closed: false,
       };
@@ -81,7 +81,7 @@ export function createSessionRegistry(): SessionRegistry {
   };
 }
 
-/** Notes that a push has left as a whole. An older one than the newest pushed changes nothing. */
+/** Notes that a push was sent as a whole. One older than the newest that was sent changes nothing. */
 export function noteSent(session: SessionState, push: SnapshotPush, at: number): void {
   if ((session.pushed?.generation ?? 0) < push.generation) session.pushed = { generation: push.generation, at };
 }

@@ -1,13 +1,46 @@
 /**
- * A node's snapshot as an operator may see it: proto3 JSON with the proto's field names and `"***"` for every secret.
- * An explicit mapper, so that a new field is shown only once somebody has decided whether it is secret.
- * Implements `docs/contract/rest.md`, `GET /api/nodes/{id}/config`.
+ * A node's newest snapshot as operators see it: proto3 JSON with the proto's field names and `"***"` for every secret.
+ * The mapper is explicit, so that a new field appears only after somebody has decided whether it is secret.
+ * Implements `docs/contract/rest.md#nodes`.
  */
+import { compileNode } from '../domain/compile/compile-node.js';
+import { generationOf } from '../domain/fleet/fleet.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
 import type * as compiled from '../domain/snapshot/snapshot.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { NewestSnapshots } from './newest.js';
+import type { SnapshotJson } from './port.js';
 
 const masked = '***';
 
-/** Scalars and lists are always there, also with their default; a message that is not set is left out. */
+export interface SnapshotJsonDeps {
+  fleet(): Fleet;
+  readonly newest: Pick<NewestSnapshots, 'stamp'>;
+}
+
+/** @returns a function that gives a node's snapshot JSON, or undefined for an unknown node; it throws ServiceError */
+export function createSnapshotJson(deps: SnapshotJsonDeps): (nodeId: string) => Promise<SnapshotJson | undefined> {
+  return async (nodeId) => {
+    for (;;) {
+      const newest = await deps.newest.stamp(nodeId);
+      if (newest.kind === 'unknown_node') return undefined;
+      if (newest.kind === 'withheld') {
+        throw new ServiceError(
+          'internal',
+          'the configuration of this node cannot be compiled; the log of the service says why',
+        );
+      }
+      const { generation, checksum } = newest.stamp;
+      const fleet = deps.fleet();
+      // A command came between: the fold is not the one that the checksum was computed from.
+      if (generationOf(fleet, nodeId) !== generation) continue;
+      const snapshot = snapshotToJson(compileNode(fleet, nodeId), Buffer.from(checksum, 'hex'));
+      return { generation, checksum, snapshot };
+    }
+  };
+}
+
+/** Scalars and lists are always present, even with their default; a message that is not set is left out. */
 export function snapshotToJson(snapshot: compiled.NodeSnapshot, checksum: Uint8Array): object {
   return {
     node_id: snapshot.node_id,

@@ -1,26 +1,25 @@
 /**
- * Which configuration a node should have, and what its requests and reports mean: pure rules, no bytes, no I/O.
- * Implements `docs/contract/agent-protocol.md#configuration` ("Target", requests, reports) and the bounds of `NodeGenerationRaised`
- * (`docs/contract/domain.md#generation`).
+ * Which snapshot a node should have, and what its requests and reports mean: pure rules, no bytes, no I/O.
+ * Implements `docs/contract/agent-protocol.md#configuration` and `docs/contract/domain.md#generation`.
  */
 import { limits } from '../kernel/limits.js';
 
-/** Names one exact snapshot: the same generation from another compiler or another log has another checksum. */
+/** Names one exact snapshot: another compiler or another log gives the same generation another checksum. */
 export interface Stamp {
   readonly generation: number;
   /** Lower-case hex. */
   readonly checksum: string;
 }
 
-/** What is known of a node beside its newest configuration. */
+/** What is known about a node's applies, beside its newest snapshot. */
 export interface ApplyHistory {
-  /** The last generation it applied, whose exact bytes were kept. */
+  /** The newest snapshot that it applied and whose exact bytes are stored. */
   readonly lastGood: Stamp | undefined;
-  /** Snapshots that it rejected and has not outgrown since: its newest and the kept one at most matter. */
+  /** Snapshots that it rejected, without applying a later one since. Only the newest and the last-good one matter. */
   readonly rejected: readonly Stamp[];
-  /** The rejected newest generation that this instance has already sent once more. */
+  /** The rejected newest generation that this instance has sent once more. */
   readonly retried: number | undefined;
-  /** What was last recorded as applied: a repeat is no second fact. */
+  /** What was recorded as applied last: a repeat is not recorded again. */
   readonly applied: Stamp | undefined;
 }
 
@@ -31,15 +30,15 @@ export const emptyApplyHistory: ApplyHistory = {
   applied: undefined,
 };
 
-/** ApplyReports remembered of one node. */
+/** Rejected snapshots remembered per node. */
 const maxRejected = 4;
 
 export type Target =
   | 'newest'
   | 'last_good'
-  /** The newest although rejected: once more, as an answer only. */
+  /** The newest although it was rejected: once more, and only as an answer. */
   | 'newest_again'
-  /** Nothing that it has not rejected: it keeps what runs. */
+  /** There is nothing that it has not rejected: it keeps what it runs. */
   | 'nothing';
 
 export const sameStamp = (a: Stamp | undefined, b: Stamp | undefined): boolean =>
@@ -56,8 +55,8 @@ export function targetOf(newest: Stamp, history: ApplyHistory): Target {
 }
 
 /**
- * The node runs the snapshot: verdicts on it and on earlier ones are outgrown.
- * @param kept what is kept of the node from now on; it stays as it was when the bytes applied could not be had
+ * The node runs the snapshot: its rejects of this snapshot and of earlier ones no longer count.
+ * @param lastGood the node's last-good snapshot from now on: not `stamp` when its bytes could not be stored
  */
 export function afterApply(history: ApplyHistory, stamp: Stamp, lastGood: Stamp | undefined): ApplyHistory {
   return {
@@ -68,22 +67,22 @@ export function afterApply(history: ApplyHistory, stamp: Stamp, lastGood: Stamp 
   };
 }
 
-/** The node refused the snapshot and goes on with what ran before. */
+/** The node rejected the snapshot and still runs the one before. */
 export function afterReject(history: ApplyHistory, stamp: Stamp): ApplyHistory {
   if (hasRejected(history, stamp)) return history;
   return { ...history, rejected: [...history.rejected, stamp].slice(-maxRejected) };
 }
 
-/** What the log says that a node's agent did last. */
+/** What a node's agent reported last, as the read models have it from the log. */
 export interface RecordedApplyReports {
   readonly applied: Stamp | null;
-  /** Kept until an apply of its generation or a later one. */
+  /** The last reject, until its generation or a later one is applied. */
   readonly rejected: Stamp | null;
-  /** An absurd version was reported, and no apply confirmed since. */
+  /** When an absurd version was reported; null once an apply is confirmed after it. */
   readonly version_conflict_at?: string | null;
 }
 
-/** What is known of a node when its session begins: what this instance remembers, what was recorded, what is kept. */
+/** A node's apply history when its session begins: what this instance remembers, what was recorded, what is stored. */
 export function applyHistoryOf(
   remembered: ApplyHistory | undefined,
   recorded: RecordedApplyReports | undefined,
@@ -91,7 +90,7 @@ export function applyHistoryOf(
 ): ApplyHistory {
   const before = remembered ?? emptyApplyHistory;
   const applied = recorded?.applied ?? undefined;
-  // The node may have been elsewhere, or the record may lag behind what this instance saw itself.
+  // The node may have been on another instance, or the record may lag behind what this instance has seen.
   const newer = applied !== undefined && applied.generation > (before.applied?.generation ?? 0);
   const history: ApplyHistory = {
     lastGood,
@@ -102,15 +101,15 @@ export function applyHistoryOf(
   return recorded?.rejected ? afterReject(history, recorded.rejected) : history;
 }
 
-/** What a ConfigRequest says of the version that it names, before the target is looked at. */
+/** How the version in a ConfigRequest relates to the node's generation, before its target is considered. */
 export type VersionClaim =
   /** Above 2^53-1, or more than 2^32 ahead. */
   | 'absurd'
-  /** Above the node's generation: it must be raised first. */
+  /** Above the node's generation, which must be raised first. */
   | 'ahead'
-  /** The node's generation: only its checksum can tell. */
+  /** The node's generation: whether it is the same snapshot depends on the checksum. */
   | 'equal'
-  /** Below it, or no configuration at all. */
+  /** Below the node's generation, or no configuration at all. */
   | 'behind';
 
 export function versionClaim(configVersion: bigint, newestGeneration: number): VersionClaim {
@@ -121,7 +120,7 @@ export function versionClaim(configVersion: bigint, newestGeneration: number): V
   return ahead === 0n ? 'equal' : 'behind';
 }
 
-/** Which snapshot a generation and checksum name; a checksum alone or a generation alone names none. */
+/** Which snapshot a generation and a checksum name. Both must match: either alone names none. */
 export function snapshotNamed(
   claimed: Stamp,
   newest: Stamp | undefined,

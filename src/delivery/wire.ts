@@ -1,6 +1,6 @@
 /**
- * A compiled snapshot as messages of the wire: names become numbers of enums, placeholders become bytes. Field by
- * field, so that a field that is added to one side and not to the other does not compile or is seen in review.
+ * A compiled snapshot as wire messages: names become enum numbers, placeholders become bytes. Written field by field, so
+ * that a field added to one side only does not compile, or is seen in review.
  * Implements `docs/contract/wire.md#configuration`.
  */
 import type * as compiled from '../domain/snapshot/snapshot.js';
@@ -13,14 +13,14 @@ import type { OpenedSecrets } from './secrets.js';
 
 const noBytes = Buffer.alloc(0);
 
-/** The parts of a RuntimeConfigSnapshot that are configuration. All three are always present. */
+/** The parts of a RuntimeConfigSnapshot that hold configuration. All three are always present. */
 export interface WireParts {
   readonly gateway: GatewayConfig;
   readonly l3: L3TunnelConfig;
   readonly node: NodeConfig;
 }
 
-/** @throws Error when a secret of the snapshot is not among those opened */
+/** @throws Error when a secret of the snapshot is not in `secrets` */
 export function wireParts(snapshot: compiled.NodeSnapshot, secrets: OpenedSecrets): WireParts {
   return {
     gateway: {

@@ -1,35 +1,36 @@
 /**
- * Deletes what is kept of deleted nodes, one after the other, in the background, and only of nodes that are still gone
- * once the fold is up to date: while a log is replayed a node may be deleted and come back.
- * Implements `docs/contract/domain.md` ("Deleting a data key shreds the secret") for kept snapshots.
+ * Deletes the last-good snapshots of deleted nodes, one after the other, in the background. Only for nodes that are
+ * still deleted once the fold is up to date: during a replay a node may be deleted and restored.
+ * Implements `docs/contract/domain.md#commands-and-events`: deleting a data key shreds what it sealed.
  */
 import { sleep } from '../kernel/background.js';
 import { storeRetry } from '../kernel/retry.js';
 
-export interface ForgettingDeps {
-  mayForget(): boolean;
-  isGone(nodeId: string): boolean;
+export interface LastGoodCleanupDeps {
+  mayRemove(): boolean;
+  isDeleted(nodeId: string): boolean;
   /** Idempotent. */
-  forget(nodeId: string): Promise<void>;
+  remove(nodeId: string): Promise<void>;
   onError(nodeId: string, error: unknown): void;
 }
 
-export interface Forgetting {
+export interface LastGoodCleanup {
   add(nodeId: string): void;
+  /** Removing may be allowed again. */
   wake(): void;
   close(): Promise<void>;
 }
 
-export function createForgetting(deps: ForgettingDeps): Forgetting {
+export function createLastGoodCleanup(deps: LastGoodCleanupDeps): LastGoodCleanup {
   const stop = new AbortController();
   const waiting = new Set<string>();
   let running: Promise<void> | undefined;
 
   const run = async (): Promise<void> => {
     for (const nodeId of waiting) {
-      if (stop.signal.aborted || !deps.mayForget()) return;
+      if (stop.signal.aborted || !deps.mayRemove()) return;
       try {
-        if (deps.isGone(nodeId)) await deps.forget(nodeId);
+        if (deps.isDeleted(nodeId)) await deps.remove(nodeId);
         waiting.delete(nodeId);
       } catch (error) {
         deps.onError(nodeId, error);
@@ -39,7 +40,7 @@ export function createForgetting(deps: ForgettingDeps): Forgetting {
   };
 
   const wake = (): void => {
-    if (running !== undefined || waiting.size === 0 || stop.signal.aborted || !deps.mayForget()) return;
+    if (running !== undefined || waiting.size === 0 || stop.signal.aborted || !deps.mayRemove()) return;
     running = run().finally(() => {
       running = undefined;
       wake();

@@ -1,0 +1,52 @@
+/**
+ * Writes a checkpoint of the committed fold every so many fleet events, in the background and one at a time. Not its
+ * format (`fold-checkpoint.ts`). Implements `docs/contract/domain.md#commands-and-events`.
+ */
+import { captureFleet } from '../domain/fleet/checkpoint.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import { errorText } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import type { EventStore } from '../storage/event-store.js';
+import { saveFleet } from './fold-checkpoint.js';
+
+export interface CheckpointWriter {
+  /** Captures the fleet and writes it in the background, if enough events have passed since the last checkpoint. */
+  writeIfDue(fleet: Fleet): void;
+  /** The fold starts again from the empty fleet. */
+  reset(): void;
+  /** Waits for the write that is running; the signal ends it early. */
+  close(): Promise<void>;
+}
+
+export interface CheckpointWriterDeps {
+  readonly eventStore: Pick<EventStore, 'saveFoldCheckpoint'>;
+  readonly logger: Logger;
+  /** Fleet events between two checkpoints. */
+  readonly every: number;
+  /** Revision of the checkpoint that the fold started from; -1 for none. */
+  readonly from: number;
+  readonly signal: AbortSignal;
+}
+
+export function createCheckpointWriter(deps: CheckpointWriterDeps): CheckpointWriter {
+  let lastRevision = deps.from;
+  let writing: Promise<void> | undefined;
+  return {
+    writeIfDue(fleet) {
+      if (writing !== undefined || fleet.revision.value - lastRevision < deps.every) return;
+      const capture = captureFleet(fleet);
+      lastRevision = capture.revision;
+      writing = saveFleet(deps.eventStore, capture, deps.signal)
+        .catch((error: unknown) => deps.logger.warn({ error: errorText(error) }, 'the fold checkpoint was not written'))
+        .finally(() => {
+          writing = undefined;
+        });
+    },
+    reset() {
+      lastRevision = -1;
+    },
+    async close() {
+      await writing;
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * Whether this instance may serve configuration: it must be near the end of the log, know every event, and have the
+ * compiler version that the log is at. Not how near it is to the log's end (`log-connection.ts`).
+ * Implements `docs/contract/domain.md#generation` and `docs/contract/domain.md#commands-and-events`.
+ *
+ * The compiler version in the log may rise and fall under a running instance. The instance serves only while it is its
+ * own version, and never writes it: that is done once, at the start, so that going back stays gone back.
+ */
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { Logger } from '../kernel/logger.js';
+import { isMismatch, mismatchText } from './compiler-mismatch.js';
+import type { LogDistance } from './log-connection.js';
+import type { DeliveryState } from './port.js';
+
+export interface DeliveryStateTracker {
+  current(): DeliveryState;
+  /** Works the state out again, and logs and reports a change. */
+  refresh(): void;
+  /** An event that this release does not know: the state is `unknown_event` from the next refresh on. */
+  stopAt(eventType: string): void;
+}
+
+export interface DeliveryStateDeps {
+  readonly logger: Logger;
+  readonly ownVersion: number;
+  fleet(): Fleet;
+  distance(): LogDistance;
+  onChange(state: DeliveryState): void;
+}
+
+export function createDeliveryState(deps: DeliveryStateDeps): DeliveryStateTracker {
+  const { logger, ownVersion } = deps;
+  let unknownEvent: string | undefined;
+  /** The log has been at this release's compiler version since the start. */
+  let wasReady = false;
+  let state = compute();
+
+  function compute(): DeliveryState {
+    if (unknownEvent !== undefined) return { kind: 'unknown_event', eventType: unknownEvent };
+    const distance = deps.distance();
+    const logVersion = deps.fleet().compilerVersion.value;
+    if (logVersion > ownVersion) return { kind: 'older_compiler', logVersion, ownVersion };
+    if (distance === 'cut_off' && logVersion === ownVersion) return { kind: 'cut_off' };
+    if (distance === 'cut_off' || distance === 'behind') return { kind: 'catching_up' };
+    if (logVersion === ownVersion) return { kind: 'ready' };
+    // This release's compiler version is not in the log yet, or not any more. Its output would go out under generations
+    // that belong to another compiler.
+    return wasReady ? { kind: 'newer_compiler', logVersion, ownVersion } : { kind: 'catching_up' };
+  }
+
+  return {
+    current: () => state,
+    refresh() {
+      const before = state;
+      state = compute();
+      wasReady ||= state.kind === 'ready';
+      if (before.kind === state.kind) return;
+      const change = { before: before.kind, now: state.kind, revision: deps.fleet().revision.value };
+      if (isMismatch(state)) {
+        logger.warn(
+          { ...change, reason: mismatchText(state) },
+          'delivery stopped: the log is at another compiler version',
+        );
+      } else {
+        logger.info(change, 'delivery changed its state');
+      }
+      deps.onChange(state);
+    },
+    stopAt(eventType) {
+      unknownEvent = eventType;
+    },
+  };
+}

@@ -1,0 +1,91 @@
+/**
+ * Applies a batch of whole commands to the committed fold and collects what they did: the nodes that were touched,
+ * deleted or raised, and the PSKs that were revoked. Not when commands arrive (`committed-fold.ts`) and not what follows
+ * from them (`delivery.ts`). Implements `docs/contract/domain.md#commands-and-events`.
+ */
+import { applyCommand } from '../domain/fleet/apply.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import { fleetEvent, readCommand } from '../domain/log/upcast.js';
+import type { SealedSecret } from '../domain/resource/sealed.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import { lastEvent, streams } from '../kernel/event.js';
+
+export interface Revoked {
+  readonly nodeId: string;
+  /** The verifier that counted until now, undefined when there was none. */
+  readonly replaced: SealedSecret | undefined;
+}
+
+/** What one batch of whole commands did. */
+export interface FoldBatch {
+  /** Nodes whose configuration changed, including deleted ones. */
+  readonly touched: ReadonlySet<string>;
+  /** PSKs that were replaced, or deleted with their node, in log order. */
+  readonly revoked: readonly Revoked[];
+  readonly deleted: ReadonlySet<string>;
+  /** Nodes whose generation was raised, with the time of the command (RFC 3339). */
+  readonly raised: ReadonlyMap<string, string>;
+}
+
+export interface MutableFoldBatch extends FoldBatch {
+  readonly touched: Set<string>;
+  readonly revoked: Revoked[];
+  readonly deleted: Set<string>;
+  readonly raised: Map<string, string>;
+}
+
+export function emptyFoldBatch(): MutableFoldBatch {
+  return { touched: new Set(), revoked: [], deleted: new Set(), raised: new Map() };
+}
+
+/**
+ * Applies the fleet's commands to `fleet` and adds what they did to `batch`. When a command throws, the fleet and the
+ * batch hold all commands before it and nothing of it.
+ */
+export function applyToFold(fleet: Fleet, commands: readonly RecordedCommand[], batch: MutableFoldBatch): void {
+  for (const command of commands) {
+    if (command.stream !== streams.fleet) continue;
+    const expected = fleet.revision.value + 1;
+    if (lastEvent(command).revision < expected) continue;
+    // A quiet stream and one with missing events look alike: only the revisions show the difference.
+    if (command.events[0].revision !== expected) {
+      throw new Error(`${streams.fleet} continues at ${command.events[0].revision} instead of ${expected}`);
+    }
+    const revoked = revokedBy(fleet, command);
+    for (const nodeId of applyWhole(fleet, command)) batch.touched.add(nodeId);
+    batch.revoked.push(...revoked);
+    noteNodeEvents(command, batch);
+  }
+}
+
+/** @returns the nodes that the command touches. When an event throws, the whole command is rolled back. */
+function applyWhole(fleet: Fleet, recorded: RecordedCommand): ReadonlySet<string> {
+  const command = readCommand(recorded);
+  const mark = fleet.journal.mark();
+  try {
+    const touched = applyCommand(fleet, command);
+    fleet.journal.commit();
+    return touched;
+  } catch (error) {
+    fleet.journal.rollback(mark);
+    throw error;
+  }
+}
+
+/** The PSKs that a command revokes, as they are before it is applied. */
+function revokedBy(fleet: Fleet, command: RecordedCommand): readonly Revoked[] {
+  return command.events.flatMap((recorded) => {
+    const event = fleetEvent(recorded);
+    if (event.type !== 'NodePskIssued' && event.type !== 'NodeDeleted') return [];
+    const nodeId = event.data.node_id;
+    return [{ nodeId, replaced: fleet.nodes.get(nodeId)?.psk?.verifier }];
+  });
+}
+
+function noteNodeEvents(command: RecordedCommand, batch: MutableFoldBatch): void {
+  for (const recorded of command.events) {
+    const event = fleetEvent(recorded);
+    if (event.type === 'NodeDeleted') batch.deleted.add(event.data.node_id);
+    if (event.type === 'NodeGenerationRaised') batch.raised.set(event.data.node_id, recorded.metadata.occurred_at);
+  }
+}
