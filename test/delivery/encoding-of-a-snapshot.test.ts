@@ -158,7 +158,7 @@ describe('a secret', () => {
     const keyId = snapshot.udp_rules[0]!.noise_private_key!.secret.key_id;
     await keyring.shred(keyId);
     await expect(openSecrets(snapshot, openerOf(keyring))).rejects.toThrow(
-      "the secret private_key of cred-1 can't be opened: its data key was deleted",
+      "the secret private_key of cred-1 cannot be opened: its data key was deleted",
     );
   });
 

@@ -239,7 +239,10 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
     const [first, last] = await allApplied(a!);
     expect([first?.generation === before[0], (last?.generation ?? 0) > before[1]!]).toEqual([true, true]);
     const answer = await on(a!).send('GET', `/api/nodes/${nodeIds[0]}/config`);
-    expect([answer.status, answer.body.error]).toEqual([503, expect.stringMatching(/^unavailable: .*ask another one/)]);
+    expect([answer.status, answer.body.error]).toEqual([
+      503,
+      expect.stringMatching(/^unavailable: .*ask another instance/),
+    ]);
   }, 120_000);
 
   test('upgrading the old instance changes no generation', async () => {
