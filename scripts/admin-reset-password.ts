@@ -8,7 +8,7 @@ import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
 import { userField } from '../src/accounts/handlers.js';
 import { followAccounts } from '../src/accounts/view.js';
-import { openDataKeyStore } from '../src/start/data-keys.js';
+import { openDataKeyStore } from '../src/security/data-key-documents.js';
 import { ensureServiceIdentity } from '../src/start/service-identity.js';
 import { systemContext } from '../src/commands/system.js';
 import { userByName } from '../src/domain/accounts/accounts.js';

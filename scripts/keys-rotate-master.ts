@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openDataKeyStore } from '../src/start/data-keys.js';
+import { openDataKeyStore } from '../src/security/data-key-documents.js';
 import type { Config } from '../src/config.js';
 import { rewrapDataKeys } from '../src/security/data-keys.js';
 import type { MasterKey } from '../src/security/master-key.js';

@@ -3,9 +3,10 @@
  * Whatever stops the start is one clear sentence on standard error and exit code 1.
  */
 import { pino } from 'pino';
-import { startApp, StartError } from './app.js';
+import { startApp } from './app.js';
 import { ConfigError, printableConfig, readConfig } from './config.js';
 import { errorText } from './kernel/errors.js';
+import { StartError } from './start/start-error.js';
 
 function fail(sentence: string): never {
   process.stderr.write(`${sentence}\n`);

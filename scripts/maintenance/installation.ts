@@ -3,7 +3,7 @@
  * and lists what an archive carries.
  */
 import { join } from 'node:path';
-import { dataKeyCollection } from '../../src/start/data-keys.js';
+import { dataKeyCollection } from '../../src/security/data-key-documents.js';
 import { factRetentions } from '../../src/commands/facts.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';

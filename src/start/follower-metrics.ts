@@ -1,4 +1,4 @@
-/** What `/metrics` shows of the parts that follow the log. The agent transport brings its own. Part of the wiring. */
+/** The followers of the log in `/metrics`; the agent transport adds its own numbers. See `followers.ts`. */
 import type { DeliveryService } from '../delivery/delivery.js';
 import type { Projections } from '../projections/port.js';
 import type { MetricSource } from '../operations/metrics.js';

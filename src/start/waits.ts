@@ -1,4 +1,4 @@
-/** What a start waits for, telling every few seconds that it is still at it. Part of the wiring, see `app.ts`. */
+/** What a start waits for, with a line in its own log every few seconds. See `followers.ts`. */
 import type { Delivery } from '../delivery/port.js';
 import { sleep } from '../kernel/background.js';
 import { streams } from '../kernel/event.js';
@@ -7,7 +7,6 @@ import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import { lastRevision } from '../storage/event-store.js';
 
-/** How often the log says that the start still waits. */
 const progressEveryMs = 5_000;
 const pollMs = 20;
 
@@ -17,24 +16,24 @@ export async function waitForLog(
   delivery: Pick<Delivery, 'state' | 'waitFor'>,
   logger: Logger,
 ): Promise<void> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
   while (delivery.state().kind !== 'unknown_event' && !(await delivery.waitFor(head, progressEveryMs))) {
     logger.info({ head }, 'reading the event log');
   }
-  logger.info({ ms: Math.round(performance.now() - began), head }, 'the event log is read');
+  logger.info({ ms: Math.round(performance.now() - startedAt), head }, 'the event log is read');
 }
 
 /**
- * Waits until the read models hold what was in the log: agents that are admitted earlier could be sent once more what
- * they had rejected. Goes on when the projections have stopped for good: then the instance is read-only.
+ * Waits until the read models hold what was in the log: an agent that is admitted earlier could be sent again what it
+ * has rejected. Returns when an unknown event has stopped the projections for good: the instance is read-only then.
  */
-export async function waitForProjections(projections: Projections, logger: Logger): Promise<void> {
+export async function waitForProjections(projections: Pick<Projections, 'status'>, logger: Logger): Promise<void> {
   const settled = (): boolean => projections.status().caughtUp || projections.status().unknownEvent !== null;
-  for (let told = performance.now(); !settled();) {
+  for (let loggedAt = performance.now(); !settled();) {
     await sleep(pollMs);
-    if (performance.now() - told < progressEveryMs) continue;
-    told = performance.now();
+    if (performance.now() - loggedAt < progressEveryMs) continue;
+    loggedAt = performance.now();
     const { position, lastError } = projections.status();
     logger.info({ position, error: lastError }, 'filling the read models');
   }

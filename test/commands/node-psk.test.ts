@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataKeyStore } from '../../src/start/data-keys.js';
+import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { SealedSecret } from '../../src/domain/resource/sealed.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataKeyStore } from '../../src/start/data-keys.js';
+import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
 import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { randomIds } from '../../src/kernel/ids.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataKeyStore } from '../../src/start/data-keys.js';
+import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import type { ServiceIdentity } from '../../src/start/service-identity.js';
 import { ensureServiceIdentity, WrongMasterKeyError } from '../../src/start/service-identity.js';
 import { streams } from '../../src/kernel/event.js';

@@ -4,7 +4,7 @@ import type { AccountHandlerOptions } from '../../src/accounts/handlers.js';
 import { createAccountHandlers } from '../../src/accounts/handlers.js';
 import { followAccounts } from '../../src/accounts/view.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
-import { openDataKeyStore } from '../../src/start/data-keys.js';
+import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { createFactRecorder } from '../../src/commands/facts.js';
 import { ensureFirstAdmin } from '../../src/start/first-admin.js';
 import { createGateway } from '../../src/commands/gateway.js';

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dataKeyCollection } from '../../src/start/data-keys.js';
+import { dataKeyCollection } from '../../src/security/data-key-documents.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';

@@ -1,8 +1,8 @@
 /**
- * Wrapped data keys in the read store: they must be deletable, which the log is not, so that deleting one shreds its
- * secret. No projection writes them and no rebuild touches them. Implements `docs/contract/domain.md`, "Deleting a data key".
+ * Wrapped data keys as documents of the read store: deleting one shreds its secret, and the log cannot delete. No
+ * projection writes them and no rebuild touches them. Implements `docs/contract/domain.md#commands-and-events`.
  */
-import type { DataKeyStore, WrappedKey } from '../security/data-keys.js';
+import type { DataKeyStore, WrappedKey } from './data-keys.js';
 import { answeredWithin } from '../storage/answer-unavailable.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
@@ -15,7 +15,6 @@ export const dataKeyCollection: CollectionSpec = { name: 'data_keys', version: 1
 export async function openDataKeyStore(readStore: ReadStore): Promise<DataKeyStore> {
   const keys = await readStore.collection<WrappedKey>(dataKeyCollection);
   return {
-    // Callers wait for a key: a store that hangs is as good as none.
     get: answeredWithin(dataKeyMs, async (keyId) => (await keys.get(keyId))?.fields),
     put: answeredWithin(dataKeyMs, (keyId, wrapped) => keys.set([{ id: keyId, fields: wrapped }])),
     delete: answeredWithin(dataKeyMs, async (keyId) => void (await keys.remove([keyId]))),

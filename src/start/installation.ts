@@ -1,0 +1,90 @@
+/**
+ * Opens an installation: its stores, its keyring under the master key, and its identity. Refuses one that must not be
+ * served: half of an import, or read models of another log.
+ */
+import { setFactRetention } from '../commands/facts.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Closers } from '../kernel/closers.js';
+import { streams } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import type { Logger } from '../kernel/logger.js';
+import { ofAnotherLog } from '../projections/engine/another-log.js';
+import { openDataKeyStore } from '../security/data-key-documents.js';
+import { createKeyring } from '../security/keyring.js';
+import type { Keyring } from '../security/keyring.js';
+import { loadMasterKey } from '../security/master-key-source.js';
+import type { EventStore } from '../storage/event-store.js';
+import { lastRevision } from '../storage/event-store.js';
+import { readImportMarker } from '../storage/log-archive/import-marker.js';
+import { DataFolderError, openStores, StoreSettingError } from '../storage/open-stores.js';
+import type { OpenStores } from '../storage/open-stores.js';
+import type { ReadStore } from '../storage/read-store.js';
+import { ensureServiceIdentity, WrongMasterKeyError } from './service-identity.js';
+import type { ServiceIdentity } from './service-identity.js';
+import { StartError } from './start-error.js';
+
+export interface InstallationSettings {
+  readonly dataDir: string;
+  readonly eventStoreUrl: string | undefined;
+  readonly mongoUrl: string | undefined;
+  readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
+}
+
+export interface InstallationDeps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  readonly closers: Closers;
+}
+
+export interface Installation {
+  readonly eventStore: EventStore;
+  readonly readStore: ReadStore;
+  readonly keyring: Keyring;
+  readonly identity: ServiceIdentity;
+}
+
+/** What is opened goes to `closers`, also when the opening fails. @throws StartError, ServiceError `unavailable` */
+export async function openInstallation(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
+  try {
+    return await open(settings, deps);
+  } catch (error) {
+    const ofTheOperator =
+      error instanceof DataFolderError || error instanceof StoreSettingError || error instanceof WrongMasterKeyError;
+    throw ofTheOperator ? new StartError(error.message) : error;
+  }
+}
+
+async function open(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
+  const { dataDir, eventStoreUrl, mongoUrl } = settings;
+  const { clock, ids, logger, closers } = deps;
+  const stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger });
+  closers.add('stores', () => stores.close());
+  const { eventStore, readStore } = stores;
+  if ((await readImportMarker(readStore))?.state === 'running') {
+    throw new StartError('The stores hold half of an import: run npm run log:import with the same file again.');
+  }
+  const foreign = await ofAnotherLog(eventStore, readStore);
+  if (foreign !== undefined) {
+    throw new StartError(`The start is refused, for ${foreign}. Run npm run projections:rebuild, then start again.`);
+  }
+  const keyring = await openKeyring(settings, stores);
+  closers.add('keyring', () => keyring.close());
+  const identity = await ensureServiceIdentity({ eventStore, keyring, clock, ids });
+  await setFactRetention(eventStore);
+  return { eventStore, readStore, keyring, identity };
+}
+
+/**
+ * A missing master key is generated only for an installation without secrets: a lost one must not be replaced silently.
+ * @throws StartError
+ */
+async function openKeyring(
+  { masterKey, dataDir }: InstallationSettings,
+  { eventStore, readStore }: OpenStores,
+): Promise<Keyring> {
+  const mayCreate = (await lastRevision(eventStore, streams.service)) === undefined;
+  const loaded = await loadMasterKey({ ...masterKey, dataDir, mayCreate });
+  if (!loaded.ok) throw new StartError(`The master key cannot be used: ${loaded.error}.`);
+  return createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
+}
