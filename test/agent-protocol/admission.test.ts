@@ -1,4 +1,4 @@
-/** Budgets, lines, the replay cache and the share of the processor, each by itself with a clock that tests move. */
+/** Budgets, waiting lines, the replay cache and the processor share, each by itself, with a manual clock. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createAddressBudget } from '../../src/transport/agent/admission/address-budget.js';
@@ -9,23 +9,23 @@ import { createReplayCache } from '../../src/transport/agent/admission/replay-ca
 import { noteSuperseded } from '../../src/transport/agent/duplicates.js';
 import { createManualClock } from '../support/manual-clock.js';
 
-describe('line', () => {
-  test('first come, first served; who waits too long is turned away', async () => {
+describe('the waiting line', () => {
+  test('lets callers pass in order and turns away one whose time is over', async () => {
     let free = 0;
     const order: number[] = [];
     const line = createLine({ delay: () => (free > 0 ? 0 : Infinity), take: () => (free -= 1), maxWaiting: 10 });
     const impatient = line.enter(1);
-    const waiters = [1, 2].map(async (name) => {
+    const callers = [1, 2].map(async (name) => {
       if (await line.enter(10_000)) order.push(name);
     });
     expect(await impatient).toBe(false);
     free = 2;
     line.poke();
-    await Promise.all(waiters);
+    await Promise.all(callers);
     expect(order).toEqual([1, 2]);
     expect(line.waiting).toBe(0);
   });
-  test('a newcomer does not overtake those who wait', async () => {
+  test('does not let a newcomer overtake waiting callers', async () => {
     let free = 0;
     const line = createLine({ delay: () => (free > 0 ? 0 : Infinity), take: () => (free -= 1), maxWaiting: 10 });
     const first = line.enter(10_000);
@@ -34,7 +34,7 @@ describe('line', () => {
     expect(await first).toBe(true);
     expect(await second).toBe(false);
   });
-  test('full or closed: turned away at once', async () => {
+  test('turns callers away at once when it is full or closed', async () => {
     const line = createLine({ delay: () => Infinity, take: () => undefined, maxWaiting: 1 });
     const waiting = line.enter(10_000);
     expect(await line.enter(10_000)).toBe(false);
@@ -44,8 +44,8 @@ describe('line', () => {
   });
 });
 
-describe('address budget', () => {
-  test('failures use it up, time refills it, refunds give back', async () => {
+describe('the address budget', () => {
+  test('is used up by failures, refilled by time, and returned once by a refund', async () => {
     const clock = createManualClock();
     const budget = createAddressBudget(5, 3, clock);
     const charges = [];
@@ -61,7 +61,7 @@ describe('address budget', () => {
     expect(await budget.charge('192.0.2.1', 1)).toBeUndefined();
     budget.close();
   });
-  test('one /64 of IPv6 is one address, and IPv4 in IPv6 is IPv4', async () => {
+  test('treats an IPv6 /64 as one address, and IPv4-mapped IPv6 as IPv4', async () => {
     const budget = createAddressBudget(1, 1, createManualClock());
     expect(await budget.charge('2001:db8:0:1::1', 1)).toBeDefined();
     expect(await budget.charge('2001:db8:0:1:ffff::9', 1)).toBeUndefined();
@@ -69,17 +69,17 @@ describe('address budget', () => {
     expect(await budget.charge('::ffff:192.0.2.1', 1)).toBeDefined();
     expect(await budget.charge('192.0.2.1', 1)).toBeUndefined();
   });
-  test('a refund lets the next in line pass', async () => {
+  test('lets the next in line pass after a refund', async () => {
     const budget = createAddressBudget(0.001, 1, createManualClock());
-    const held = await budget.charge('192.0.2.1', 1);
+    const charge = await budget.charge('192.0.2.1', 1);
     const waiting = budget.charge('192.0.2.1', 10_000);
-    held?.refund();
+    charge?.refund();
     expect(await waiting).toBeDefined();
   });
 });
 
-describe('replay cache', () => {
-  test('an entry is kept until its own timestamp + 120 s has passed', () => {
+describe('the replay cache', () => {
+  test('keeps a message until 120 s after its own timestamp', () => {
     const cache = createReplayCache();
     const message = randomBytes(64);
     const timestamp = 1_000_000_000;
@@ -88,7 +88,7 @@ describe('replay cache', () => {
     expect(cache.note(randomBytes(64), timestamp + 125_000, timestamp + 121_001)).toBe('new');
     expect(cache.size).toBe(1);
   });
-  test('full: refuses rather than forgets', () => {
+  test('refuses new messages when it is full, rather than forgetting old ones', () => {
     const cache = createReplayCache(2);
     const first = randomBytes(64);
     for (const message of [first, randomBytes(64)]) expect(cache.note(message, 1_000, 1_000)).toBe('new');
@@ -97,12 +97,12 @@ describe('replay cache', () => {
   });
 });
 
-describe('share of the processor', () => {
-  test('handshakes that cost more than their share wait until it is earned', () => {
+describe('the admission of handshakes', () => {
+  test('delays handshakes that have used more than their share of the processor', () => {
     const cpu = createCpuShare(0.5, 0);
     let now = 0;
     let done = 0;
-    // Each handshake takes one millisecond of processor time, and time passes by nothing else.
+    // Each handshake takes one millisecond of processor time, and only handshakes let time pass.
     while (cpu.wait(now) === 0) {
       cpu.settle(cpu.take(now), 1);
       now += 1;
@@ -113,7 +113,7 @@ describe('share of the processor', () => {
     expect(cpu.wait(now + wait)).toBe(0);
     expect(wait).toBeGreaterThan(0);
   });
-  test('pending and handshaking count together', async () => {
+  test('counts pending sessions and running handshakes together', async () => {
     let pending = 1;
     const gate = createHandshakeGate({
       clock: createManualClock(),
@@ -132,7 +132,7 @@ describe('share of the processor', () => {
   });
 });
 
-test('a node is duplicate at the second SUPERSEDED within 5 minutes', () => {
+test('two SUPERSEDED of a node within 5 minutes mean a duplicate agent', () => {
   const first = noteSuperseded([], 0);
   expect(first.duplicate).toBe(false);
   expect(noteSuperseded(first.supersedings, 300_000).duplicate).toBe(true);

@@ -1,4 +1,4 @@
-/** `SecureFrame` by hand against the generated code, and the walk over wire bytes. */
+/** The hand-written `SecureFrame` codec against the generated code, and the strict reading of payloads. */
 import fc from 'fast-check';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -9,8 +9,8 @@ import { createInbound } from '../../src/transport/agent/inbound.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
 import { checkShape } from '../../src/transport/agent/wire-scan.js';
 
-describe('frames', () => {
-  test('what is written is what the generated code writes', () => {
+describe('the frame codec', () => {
+  test('writes the same bytes as the generated code', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), fc.uint8Array({ maxLength: 70_000 }), (sequence, ciphertext) => {
         const frame = { sessionId: Buffer.alloc(0), sequence: BigInt(sequence), ciphertext: Buffer.from(ciphertext) };
@@ -19,7 +19,7 @@ describe('frames', () => {
       { numRuns: 50 },
     );
   });
-  test('what the generated code writes is read', () => {
+  test('reads what the generated code writes', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 20 }),
@@ -39,7 +39,7 @@ describe('frames', () => {
       ),
     );
   });
-  test('a cut frame is none, unless the cut falls between fields', () => {
+  test('refuses a truncated frame unless the cut falls between fields', () => {
     const bytes = SecureFrame.encode({
       sessionId: Buffer.alloc(16, 1),
       sequence: 300n,
@@ -51,7 +51,7 @@ describe('frames', () => {
     );
     expect(read.flatMap((whole, length) => (whole ? [length] : []))).toEqual([0, 18, 21]);
   });
-  test('garbage never throws', () => {
+  test('never throws on random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
         decodeFrame(bytes);
@@ -65,8 +65,8 @@ describe('frames', () => {
   });
 });
 
-describe('counts before decoding', () => {
-  test('a heartbeat of two million empty listeners is refused by its count, in no time', () => {
+describe('reading a payload', () => {
+  test('refuses a heartbeat of two million empty listeners by its count, before decoding it', () => {
     const listeners = Buffer.alloc(4 * 1024 * 1024 - 10);
     for (let index = 0; index + 1 < listeners.length; index += 2) listeners[index] = (8 << 3) | 2;
     const header = Buffer.from([(2 << 3) | 2, 0, 0, 0, 0]);
@@ -78,7 +78,7 @@ describe('counts before decoding', () => {
     const read = readAgentPayload(Buffer.concat([header, listeners]), 'node-1');
     expect(read).toEqual({ kind: 'refused', why: 'runtime_listeners: too many entries' });
   });
-  test('routes are counted over all listeners', () => {
+  test('counts nested entries over the whole message', () => {
     const shape = { nested: { 1: { counted: { 2: { name: 'inner', max: 3 } } } } };
     const inner = [(2 << 3) | 2, 0];
     const outer = (count: number): number[] => [
@@ -89,11 +89,11 @@ describe('counts before decoding', () => {
     expect(checkShape(Buffer.from([...outer(2), ...outer(1)]), shape)).toBe('fits');
     expect(checkShape(Buffer.from([...outer(2), ...outer(2)]), shape)).toEqual({ tooMany: 'inner' });
   });
-  test('unknown fields of a later release are let through', () => {
-    const known = AgentPayload.encode({
+  test('accepts unknown fields of a later release', () => {
+    const payload = AgentPayload.encode({
       payload: { $case: 'close', value: { reason: 1, message: '', retryAfterMs: 0 } },
     }).finish();
-    const later = Buffer.from([((99 << 3) & 0x7f) | 0x80, 99 >> 4, 1]);
-    expect(readAgentPayload(Buffer.concat([known, later]), 'node-1')).toMatchObject({ kind: 'message' });
+    const unknownField = Buffer.from([((99 << 3) & 0x7f) | 0x80, 99 >> 4, 1]);
+    expect(readAgentPayload(Buffer.concat([payload, unknownField]), 'node-1')).toMatchObject({ kind: 'message' });
   });
 });

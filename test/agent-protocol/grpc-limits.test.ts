@@ -1,4 +1,4 @@
-/** What the gRPC server itself bounds: message size, streams per connection, methods, junk after the preface. */
+/** Limits of the gRPC server: message size, streams per connection, methods, random bytes after the preface. */
 import { status } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
@@ -8,44 +8,44 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
 import { checkGrpcInternals, connectionOf, http2StreamOf } from '../../src/transport/agent/grpc-internals.js';
 import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
-import { startAgentHouse } from '../support/agent-fixture.js';
-import type { AgentHouse } from '../support/agent-fixture.js';
+import { startAgentFixture } from '../support/agent-fixture.js';
+import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createRawAgent, heartbeatOf, helloOf, isRefused } from '../support/raw-agent.js';
 import type { RawAgent } from '../support/raw-agent.js';
 
-let house: AgentHouse;
+let fixture: AgentFixture;
 let agent: RawAgent;
 
 beforeEach(async () => {
-  house = await startAgentHouse();
-  agent = createRawAgent(house, 'node-1', await house.issue('node-1'));
+  fixture = await startAgentFixture();
+  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
 });
 afterEach(async () => {
   agent.disconnect();
-  await house.close();
+  await fixture.close();
 });
 
-test('a gRPC message over 66 KiB: RESOURCE_EXHAUSTED, on OpenSession and on Control', async () => {
+test('a gRPC message over 66 KiB is refused with RESOURCE_EXHAUSTED, on OpenSession and on Control', async () => {
   const big = Buffer.alloc(66 * 1024 + 1);
   expect(await agent.open({ request: big })).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
   const stream = await agent.connect();
-  await eventually(() => house.telemetry.opened.length).toBe(1);
+  await eventually(() => fixture.telemetry.opened.length).toBe(1);
   stream.sendBytes(big);
   expect((await stream.status).code).toBe(status.RESOURCE_EXHAUSTED);
-  await eventually(() => house.transport.stats().sessions).toBe(0);
-  expect(house.telemetry.ended).toHaveLength(1);
+  await eventually(() => fixture.transport.stats().sessions).toBe(0);
+  expect(fixture.telemetry.ended).toHaveLength(1);
 });
 
-test('every RPC of AgentService: UNIMPLEMENTED', async () => {
+test('every RPC of AgentService is answered UNIMPLEMENTED', async () => {
   for (const { path } of Object.values(AgentServiceService)) {
     const answer = await agent.unary(path, Buffer.alloc(0));
     expect(isRefused(answer) ? answer.code : status.OK).toBe(status.UNIMPLEMENTED);
   }
 });
 
-test('a connection may carry four streams at once and no fifth', async () => {
-  const session = connectHttp2(`http://${house.transport.address}`);
+test('a connection may carry four streams at once', async () => {
+  const session = connectHttp2(`http://${fixture.transport.address}`);
   session.on('error', () => undefined);
   try {
     await once(session, 'remoteSettings');
@@ -55,9 +55,9 @@ test('a connection may carry four streams at once and no fifth', async () => {
   }
 });
 
-test('a second session on the connection, as during a rekey, works beside the first', async () => {
+test('a connection can carry a second session beside the first, as during a rekey', async () => {
   const first = await agent.connect();
-  await eventually(() => house.telemetry.opened.length).toBe(1);
+  await eventually(() => fixture.telemetry.opened.length).toBe(1);
   const opened = await agent.session();
   first.say(heartbeatOf(1));
   await eventually(() => first.heard.length).toBe(1);
@@ -67,11 +67,11 @@ test('a second session on the connection, as during a rekey, works beside the fi
   await eventually(() => second.heard.length).toBe(1);
 });
 
-test('junk after the preface, on many connections, disturbs nobody', async () => {
+test('random bytes after the preface on other connections do not disturb a session', async () => {
   const stream = await agent.connect();
-  await eventually(() => house.telemetry.opened.length).toBe(1);
+  await eventually(() => fixture.telemetry.opened.length).toBe(1);
   const closed = Array.from({ length: 20 }, async () => {
-    const socket = connect({ host: house.host, port: house.port });
+    const socket = connect({ host: fixture.host, port: fixture.port });
     socket.on('error', () => undefined);
     socket.write(Buffer.concat([h2cPreface, randomBytes(2_000)]));
     socket.resume();
@@ -82,10 +82,10 @@ test('junk after the preface, on many connections, disturbs nobody', async () =>
   await eventually(() => stream.heard.length).toBe(1);
 });
 
-test('junk in frames ends its own session alone', async () => {
+test('random bytes in frames end only their own session', async () => {
   const stream = await agent.connect();
-  await eventually(() => house.telemetry.opened.length).toBe(1);
-  const other = createRawAgent(house, 'node-2', await house.issue('node-2'));
+  await eventually(() => fixture.telemetry.opened.length).toBe(1);
+  const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
   for (let round = 0; round < 20; round += 1) {
     const victim = await other.connect();
     victim.sendBytes(randomBytes(1 + round * 50));
@@ -96,10 +96,10 @@ test('junk in frames ends its own session alone', async () => {
   other.disconnect();
 });
 
-test('a connection that carries no session for a minute is cut, whatever calls it left open', async () => {
+test('a connection without a session for a minute is closed, even with an open call', async () => {
   const stream = await agent.connect();
-  await eventually(() => house.telemetry.opened.length).toBe(1);
-  const idle = connectHttp2(`http://${house.transport.address}`);
+  await eventually(() => fixture.telemetry.opened.length).toBe(1);
+  const idle = connectHttp2(`http://${fixture.transport.address}`);
   idle.on('error', () => undefined);
   const call = idle.request({
     ':method': 'POST',
@@ -111,17 +111,17 @@ test('a connection that carries no session for a minute is cut, whatever calls i
   await once(idle, 'remoteSettings');
   stream.say(heartbeatOf(1));
   await eventually(() => stream.heard.length).toBe(1);
-  house.settings = { ...house.settings, offline_after_secs: 1000 };
+  fixture.settings = { ...fixture.settings, offline_after_secs: 1000 };
   stream.say(heartbeatOf(2));
   await eventually(() => stream.heard.length).toBe(2);
   const closed = once(idle, 'close');
-  house.clock.advance(61_000);
+  fixture.clock.advance(61_000);
   await closed;
   stream.say(heartbeatOf(3));
   await eventually(() => stream.heard.length).toBe(3);
 });
 
-test('the private path of the gRPC library is as expected, and its absence is seen', async () => {
+test('the private path into the gRPC library is found, and its absence is noticed', async () => {
   await checkGrpcInternals();
   expect(http2StreamOf({})).toBeUndefined();
   expect(connectionOf({ call: { stream: { session: {} } } })).toBeUndefined();

@@ -1,4 +1,4 @@
-/** The listener: what is handed over, what is closed, and that nothing is lost on the way. */
+/** The agent listener: which connections it hands over with all their bytes, and which it closes. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -35,7 +35,7 @@ afterEach(async () => {
   await listener.close(0);
 });
 
-test('the preface in one piece or byte by byte: handed over with every byte unread', async () => {
+test('a connection that sends the preface, at once or byte by byte, is handed over with every byte unread', async () => {
   await start();
   const rest = Buffer.from('and what follows');
   const whole = await dial();
@@ -57,21 +57,21 @@ test('the preface in one piece or byte by byte: handed over with every byte unre
   }
 });
 
-test('anything else is closed at the first byte that differs, without an answer', async () => {
+test('a connection that speaks another protocol is closed at the first different byte, without an answer', async () => {
   await start();
   for (const bytes of ['GET / HTTP/1.1\r\n\r\n', '\x16\x03\x01\x02\x00', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\rX']) {
     const socket = await dial();
-    let heard = 0;
-    socket.on('data', (data: Buffer) => (heard += data.length));
+    let received = 0;
+    socket.on('data', (data: Buffer) => (received += data.length));
     socket.write(bytes, 'latin1');
     await once(socket, 'close');
-    expect(heard).toBe(0);
+    expect(received).toBe(0);
   }
   expect(accepted).toEqual([]);
   await eventually(() => listener.stats()).toMatchObject({ foreign: 3, connections: 0 });
 });
 
-test('silence, and half a preface, are closed when the time is over', async () => {
+test('a connection that sends nothing or half a preface is closed when its time is over', async () => {
   await start({ sniffMs: 100 });
   const silent = await dial();
   const half = await dial();
@@ -80,7 +80,7 @@ test('silence, and half a preface, are closed when the time is over', async () =
   await eventually(() => listener.stats()).toMatchObject({ silent: 2, connections: 0 });
 });
 
-test('a peer that goes away while it is sniffed leaves nothing', async () => {
+test('a peer that resets before its preface is complete leaves no connection behind', async () => {
   await start();
   const socket = await dial();
   socket.write(h2cPreface.subarray(0, 3));
@@ -88,7 +88,7 @@ test('a peer that goes away while it is sniffed leaves nothing', async () => {
   await eventually(() => listener.stats()).toMatchObject({ accepted: 1, connections: 0 });
 });
 
-test('no more connections than allowed', async () => {
+test('a connection above the limit is closed at once, and a later one is accepted when there is room', async () => {
   await start({ maxConnections: 2 });
   const first = await dial();
   await dial();
@@ -102,28 +102,28 @@ test('no more connections than allowed', async () => {
   await eventually(() => accepted.length).toBe(1);
 });
 
-test('destroy cuts at once and is told', async () => {
+test('destroy closes the socket and calls the close listeners, late ones included', async () => {
   await start();
   const socket = await dial();
   socket.write(h2cPreface);
   await eventually(() => accepted.length).toBe(1);
-  let told = 0;
-  accepted[0]!.onClose(() => (told += 1));
+  let closeCalls = 0;
+  accepted[0]!.onClose(() => (closeCalls += 1));
   accepted[0]!.destroy();
   await once(socket, 'close');
-  await eventually(() => told).toBe(1);
-  accepted[0]!.onClose(() => (told += 1));
-  expect(told).toBe(2);
+  await eventually(() => closeCalls).toBe(1);
+  accepted[0]!.onClose(() => (closeCalls += 1));
+  expect(closeCalls).toBe(2);
 });
 
-test('an address in use is refused when it starts', async () => {
+test('starting on an address in use fails with EADDRINUSE', async () => {
   await start();
   const port = Number(listener.address.split(':')[1]);
   const second = startListener({ host: '127.0.0.1', port, maxConnections: 1, logger: silentLogger }, () => undefined);
   await expect(second).rejects.toThrow(/EADDRINUSE/);
 });
 
-test('every beginning of the preface is undecided, every other first byte is foreign', () => {
+test('the beginning of a preface is undecided, every other first byte is foreign', () => {
   for (let length = 0; length < h2cPreface.length; length += 1) {
     expect(judgeFirstBytes(h2cPreface.subarray(0, length))).toBe('undecided');
   }

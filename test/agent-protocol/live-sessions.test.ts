@@ -1,37 +1,31 @@
-/** What a connected agent gets and what becomes of what it says; takeover, rekey, duplicates, several instances. */
+/** What a connected agent gets, what becomes of its payloads, and takeover, rekey, duplicates and several instances. */
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigAnswer } from '../../src/delivery/port.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { instanceId, snapshotPush, startAgentHouse } from '../support/agent-fixture.js';
-import type { AgentHouse } from '../support/agent-fixture.js';
+import { instanceId, snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
+import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { configRequestOf, createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
 
-let house: AgentHouse;
+let fixture: AgentFixture;
 let agent: RawAgent;
 
 beforeEach(async () => {
-  house = await startAgentHouse();
-  agent = createRawAgent(house, 'node-1', await house.issue('node-1'));
+  fixture = await startAgentFixture();
+  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
 });
 afterEach(async () => {
   agent.disconnect();
-  await house.close();
+  await fixture.close();
 });
 
-const factTypes = (): string[] => house.facts.map(({ type }) => type);
-const snapshotsHeard = (stream: RawStream): bigint[] =>
-  stream.heard.flatMap((heard) =>
-    heard.$case === 'configUpdate' && heard.value.update?.$case === 'snapshot'
-      ? [heard.value.update.value.generation]
-      : [],
-  );
+const factTypes = (): string[] => fixture.facts.map(({ type }) => type);
 
-describe('hello', () => {
-  test('presence before anything else, one fact with what it said', async () => {
+describe('a hello', () => {
+  test('records the presence and one fact with its contents', async () => {
     const stream = await agent.connect({
       agentVersion: 'a/2',
       publicIpv4: '192.0.2.7',
@@ -39,39 +33,39 @@ describe('hello', () => {
     });
     await eventually(() => factTypes()).toEqual(['AgentSessionOpened']);
     const id = stream.opened.sessionId.toString('hex');
-    expect(house.telemetry.opened).toMatchObject([
+    expect(fixture.telemetry.opened).toMatchObject([
       {
         nodeId: 'node-1',
         offlineAfterMs: 30_000,
         presence: { session_id: id, instance_id: instanceId, pushed_generation: 0 },
       },
     ]);
-    expect(house.facts[0]?.data).toMatchObject({ session_id: id, agent_version: 'a/2', public_ipv4: '192.0.2.7' });
+    expect(fixture.facts[0]?.data).toMatchObject({ session_id: id, agent_version: 'a/2', public_ipv4: '192.0.2.7' });
   });
-  test('before it: no presence, no takeover', async () => {
+  test('is needed for presence and takeover: a session without one changes nothing', async () => {
     const first = await agent.connect();
-    await eventually(() => house.telemetry.opened.length).toBe(1);
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
     const second = agent.attach(await agent.session());
     second.sayFragment(Buffer.concat([Buffer.of(1), Buffer.alloc(16 * 1024)]));
-    await eventually(() => house.transport.stats().sessions).toBe(2);
+    await eventually(() => fixture.transport.stats().sessions).toBe(2);
     first.say(heartbeatOf(1));
     await eventually(() => first.heard.length).toBe(1);
-    expect(house.telemetry.opened.length).toBe(1);
+    expect(fixture.telemetry.opened.length).toBe(1);
   });
-  test('another public address is passed on, at most once a minute, what came too soon afterwards', async () => {
+  test('passes on a changed public address at most once a minute, the last one when the minute is over', async () => {
     await agent.connect({ publicIpv4: '192.0.2.1' });
-    await eventually(() => house.addresses.length).toBe(1);
+    await eventually(() => fixture.addresses.length).toBe(1);
     await agent.connect({ publicIpv4: '192.0.2.2' });
     await agent.connect({ publicIpv4: '192.0.2.3', publicIpv6: 'no address' });
-    await eventually(() => house.telemetry.opened.length).toBe(3);
-    expect(house.addresses).toEqual([['node-1', '192.0.2.1', null]]);
-    house.clock.advance(61_000);
-    await eventually(() => house.addresses.length).toBe(2);
-    expect(house.addresses[1]).toEqual(['node-1', '192.0.2.3', null]);
+    await eventually(() => fixture.telemetry.opened.length).toBe(3);
+    expect(fixture.addresses).toEqual([['node-1', '192.0.2.1', null]]);
+    fixture.clock.advance(61_000);
+    await eventually(() => fixture.addresses.length).toBe(2);
+    expect(fixture.addresses[1]).toEqual(['node-1', '192.0.2.3', null]);
   });
 });
 
-test('a later session_id that is the own one is taken', async () => {
+test('a later frame may repeat the session_id of its session', async () => {
   const stream = await agent.connect();
   const heartbeat = AgentPayload.encode({ payload: heartbeatOf(5) }).finish();
   stream.sendFrame({ ...stream.seal(Buffer.concat([Buffer.of(0), heartbeat])), sessionId: stream.opened.sessionId });
@@ -79,27 +73,27 @@ test('a later session_id that is the own one is taken', async () => {
 });
 
 describe('configuration', () => {
-  test('a ConfigRequest is answered with the whole snapshot, which counts as pushed once it is out', async () => {
+  test('a ConfigRequest is answered with the whole snapshot, which counts as pushed once it is sent', async () => {
     const stream = await agent.connect();
     stream.say(configRequestOf(0n));
-    await eventually(() => snapshotsHeard(stream)).toEqual([1n]);
-    await eventually(() => house.attachments[0]?.sent.map(({ generation }) => generation)).toEqual([1]);
+    await eventually(() => stream.generationsHeard()).toEqual([1n]);
+    await eventually(() => fixture.nodeSessions[0]?.sent.map(({ generation }) => generation)).toEqual([1]);
     stream.say(heartbeatOf(1));
-    await eventually(() => house.telemetry.alives.at(-1)?.presence.pushed_generation).toBe(1);
+    await eventually(() => fixture.telemetry.alives.at(-1)?.presence.pushed_generation).toBe(1);
   });
-  test('unchanged is said with its generation', async () => {
-    house.answer = () => ({ kind: 'unchanged', generation: 12 });
+  test('an unchanged configuration is answered with its generation', async () => {
+    fixture.answer = () => ({ kind: 'unchanged', generation: 12 });
     const stream = await agent.connect();
     stream.say(configRequestOf(12n, Buffer.alloc(32)));
     await eventually(() => stream.heard).toEqual([
       { $case: 'configUpdate', value: { update: { $case: 'unchanged', value: { generation: 12n } } } },
     ]);
   });
-  test('a push reaches the agent without being asked for; a report reaches delivery', async () => {
+  test('a push reaches the agent without a request, and its apply report reaches delivery', async () => {
     const stream = await agent.connect();
-    await eventually(() => house.attachments.length).toBe(1);
-    house.attachments[0]!.slot.offer(snapshotPush(7));
-    await eventually(() => snapshotsHeard(stream)).toEqual([7n]);
+    await eventually(() => fixture.nodeSessions.length).toBe(1);
+    fixture.nodeSessions[0]!.slot.offer(snapshotPush(7));
+    await eventually(() => stream.generationsHeard()).toEqual([7n]);
     stream.say({
       $case: 'applyReport',
       value: {
@@ -110,62 +104,57 @@ describe('configuration', () => {
         checksum: Buffer.alloc(32, 7),
       },
     });
-    await eventually(() => house.attachments[0]?.reports.length).toBe(1);
-    expect(house.attachments[0]?.reports[0]).toMatchObject({
+    await eventually(() => fixture.nodeSessions[0]?.reports.length).toBe(1);
+    expect(fixture.nodeSessions[0]?.reports[0]).toMatchObject({
       generation: 7n,
       status: 'rejected',
       errors: [{ resource_type: 'l4_chain', resource_id: 'c', path: 'hops[0]', message: 'in use' }],
     });
   });
-  test('a snapshot of many fragments arrives whole, and answers go on after it', async () => {
-    house.answer = () => ({ kind: 'snapshot', push: snapshotPush(3, 2_000_000) });
+  test('a snapshot of many fragments arrives whole, and answers follow it', async () => {
+    fixture.answer = () => ({ kind: 'snapshot', push: snapshotPush(3, 2_000_000) });
     const stream = await agent.connect();
     stream.say(configRequestOf(0n));
     stream.say(heartbeatOf(1));
     await eventually(() => stream.heard.length).toBe(2);
-    expect(snapshotsHeard(stream)).toEqual([3n]);
+    expect(stream.generationsHeard()).toEqual([3n]);
   });
-  test('an agent that asks faster than delivery answers is held back, and every request is answered', async () => {
+  test('an agent that asks faster than delivery answers is slowed down, and every request is answered', async () => {
     let release: (answer: ConfigAnswer) => void = () => undefined;
     const slow = new Promise<ConfigAnswer>((resolve) => {
       release = resolve;
     });
-    house.answer = () => slow;
+    fixture.answer = () => slow;
     const stream = await agent.connect();
     for (let index = 0; index < 50; index += 1) stream.say(configRequestOf(0n));
-    await eventually(() => house.attachments[0]?.requests.length).toBe(1);
-    // Silent for long, but it is the service that does not read.
-    house.clock.advance(40_000);
+    await eventually(() => fixture.nodeSessions[0]?.requests.length).toBe(1);
+    // The silence does not count, because the service has stopped reading.
+    fixture.clock.advance(40_000);
     release({ kind: 'unchanged', generation: 1 });
     await eventually(() => stream.heard.length).toBe(50);
   });
 });
 
 describe('heartbeats and metrics', () => {
-  test('a response with the intervals in force and the commands claimed, each once', async () => {
-    house.commands.set('node-1', ['RELOAD_CONFIG', 'RUN_DIAGNOSTICS']);
+  test('a heartbeat is answered with the intervals in force and the claimed commands, each once', async () => {
+    fixture.commands.set('node-1', ['RELOAD_CONFIG', 'RUN_DIAGNOSTICS']);
     const stream = await agent.connect();
     stream.say(heartbeatOf(41));
     await eventually(() => stream.heard.length).toBe(1);
-    house.settings = { ...house.settings, heartbeat_interval_secs: 4, metrics_interval_secs: 9 };
+    fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 4, metrics_interval_secs: 9 };
     stream.say(heartbeatOf(42));
     await eventually(() => stream.heard.length).toBe(2);
     expect(stream.heard).toMatchObject([
       { value: { ok: true, ackSequence: 41n, commands: [Command.RELOAD_CONFIG, Command.RUN_DIAGNOSTICS] } },
       { value: { ackSequence: 42n, commands: [], heartbeatIntervalSecs: 4, metricsIntervalSecs: 9 } },
     ]);
-    expect(house.telemetry.heartbeats[0]).toMatchObject({ cpu_usage: 0.5, memory_usage: 0.25, uptime_seconds: 7 });
+    expect(fixture.telemetry.heartbeats[0]).toMatchObject({ cpu_usage: 0.5, memory_usage: 0.25, uptime_seconds: 7 });
   });
-  test('numbers that JSON does not know are made safe', async () => {
+  test('numbers that JSON cannot hold are made safe', async () => {
     const stream = await agent.connect();
-    const heartbeat = heartbeatOf(1);
-    if (heartbeat.$case !== 'heartbeat') throw new Error('unreachable');
-    stream.say({
-      $case: 'heartbeat',
-      value: { ...heartbeat.value, cpuUsage: Number.NaN, memoryUsage: 17, uptimeSeconds: 2n ** 64n - 1n },
-    });
-    await eventually(() => house.telemetry.heartbeats.length).toBe(1);
-    expect(house.telemetry.heartbeats[0]).toMatchObject({
+    stream.say(heartbeatOf(1, { cpuUsage: Number.NaN, memoryUsage: 17, uptimeSeconds: 2n ** 64n - 1n }));
+    await eventually(() => fixture.telemetry.heartbeats.length).toBe(1);
+    expect(fixture.telemetry.heartbeats[0]).toMatchObject({
       cpu_usage: 0,
       memory_usage: 1,
       uptime_seconds: Number.MAX_SAFE_INTEGER,
@@ -179,7 +168,7 @@ describe('heartbeats and metrics', () => {
     });
     stream.say(heartbeatOf(1));
     await eventually(() => stream.heard.length).toBe(1);
-    expect(house.telemetry.reports).toHaveLength(1);
+    expect(fixture.telemetry.reports).toHaveLength(1);
   });
 });
 
@@ -188,20 +177,20 @@ describe('takeover', () => {
     const { code } = await stream.status;
     return code === status.ABORTED && stream.closeHeard()?.reason === SessionCloseReason.SUPERSEDED;
   };
-  test('the second within 5 minutes marks the node as duplicate for an hour', async () => {
+  test('twice within 5 minutes marks the node as duplicate for an hour', async () => {
     const first = await agent.connect();
-    await eventually(() => house.telemetry.opened.length).toBe(1);
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
     const second = await agent.connect();
     expect(await superseded(first)).toBe(true);
     expect(factTypes()).not.toContain('AgentDuplicateSeen');
     await agent.connect();
     expect(await superseded(second)).toBe(true);
     await eventually(() => factTypes().filter((type) => type === 'AgentDuplicateSeen').length).toBe(1);
-    const seen = house.facts.find(({ type }) => type === 'AgentDuplicateSeen');
-    const until = Date.parse((seen!.data as { until: string }).until);
-    expect(Math.abs(until - house.clock.now() - 3_600_000)).toBeLessThan(60_000);
+    const duplicateSeen = fixture.facts.find(({ type }) => type === 'AgentDuplicateSeen');
+    const until = Date.parse((duplicateSeen!.data as { until: string }).until);
+    expect(Math.abs(until - fixture.clock.now() - 3_600_000)).toBeLessThan(60_000);
   });
-  test('a rekey is no event, supersedes nobody and leaves the new session live', async () => {
+  test('does not happen at a rekey, which records no event and leaves the new session live', async () => {
     let current: RawStream = await agent.connect();
     await eventually(() => factTypes()).toEqual(['AgentSessionOpened']);
     for (let round = 0; round < 3; round += 1) {
@@ -210,13 +199,13 @@ describe('takeover', () => {
       expect((await current.status).code).toBe(status.OK);
       current = agent.attach(opened);
       current.say(helloOf());
-      await eventually(() => house.telemetry.opened.length).toBe(round + 2);
+      await eventually(() => fixture.telemetry.opened.length).toBe(round + 2);
     }
     current.say(heartbeatOf(1));
     await eventually(() => current.heard.length).toBe(1);
     expect(factTypes()).toEqual(['AgentSessionOpened']);
   });
-  test('a session opened after the old one said REKEY is a new one, and an event', async () => {
+  test('does not happen for a session opened after REKEY, but an event is recorded', async () => {
     const old = await agent.connect();
     await eventually(() => factTypes()).toEqual(['AgentSessionOpened']);
     old.say({ $case: 'close', value: { reason: SessionCloseReason.REKEY, message: '', retryAfterMs: 0 } });
@@ -224,31 +213,31 @@ describe('takeover', () => {
     await agent.connect();
     await eventually(() => factTypes()).toEqual(['AgentSessionOpened', 'AgentSessionOpened']);
   });
-  test('a newer session on another instance ends the own one; an older one in the log does not', async () => {
+  test('happens for a newer session on another instance, not for one that is older in the log', async () => {
     const stream = await agent.connect();
-    await eventually(() => house.telemetry.opened.length).toBe(1);
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
     const id = stream.opened.sessionId.toString('hex');
-    house.transport.noteSessionOpened('node-1', 'ab'.repeat(16), 'instance-2');
+    fixture.transport.noteSessionOpened('node-1', 'ab'.repeat(16), 'instance-2');
     stream.say(heartbeatOf(1));
     await eventually(() => stream.heard.length).toBe(1);
-    house.transport.noteSessionOpened('node-1', id, instanceId);
-    house.transport.noteSessionOpened('node-1', 'cd'.repeat(16), 'instance-2');
+    fixture.transport.noteSessionOpened('node-1', id, instanceId);
+    fixture.transport.noteSessionOpened('node-1', 'cd'.repeat(16), 'instance-2');
     expect(await superseded(stream)).toBe(true);
   });
-  test('a lease that another session has taken ends the session', async () => {
+  test('happens when another session has taken the presence lease', async () => {
     const stream = await agent.connect();
-    await eventually(() => house.telemetry.opened.length).toBe(1);
-    house.telemetry.lose('node-1', 'another session');
-    house.telemetry.lose('node-1', stream.opened.sessionId.toString('hex'));
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    fixture.telemetry.lose('node-1', 'another session');
+    fixture.telemetry.lose('node-1', stream.opened.sessionId.toString('hex'));
     expect(await superseded(stream)).toBe(true);
   });
 });
 
-test('closing drains every agent, and leaves no connection', async () => {
+test('closing the transport drains every session and releases its lease', async () => {
   const stream = await agent.connect();
-  await eventually(() => house.telemetry.opened.length).toBe(1);
-  await house.close();
+  await eventually(() => fixture.telemetry.opened.length).toBe(1);
+  await fixture.close();
   expect((await stream.status).code).toBe(status.UNAVAILABLE);
   expect(stream.closeHeard()?.reason).toBe(SessionCloseReason.DRAINING);
-  expect(house.telemetry.ended).toHaveLength(1);
+  expect(fixture.telemetry.ended).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-/** OpenSession as `docs/contract/agent-protocol.md` has it: the order of checks, the answers, the budgets, admission. */
+/** OpenSession as in `docs/contract/agent-protocol.md#opensession`: order of checks, answers, budgets, admission. */
 import { status } from '@grpc/grpc-js';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
@@ -6,45 +6,45 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SessionOffer } from '../../src/gen/svc/control/v1/session.js';
 import { sessionIdOf } from '../../src/noise/handshake.js';
 import { issueControlPsk } from '../../src/security/psk.js';
-import { startAgentHouse } from '../support/agent-fixture.js';
-import type { AgentHouse } from '../support/agent-fixture.js';
+import { startAgentFixture } from '../support/agent-fixture.js';
+import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createRawAgent, heartbeatOf, helloOf, isRefused } from '../support/raw-agent.js';
 import type { Opened, RawAgent, Refused } from '../support/raw-agent.js';
 
-let house: AgentHouse;
+let fixture: AgentFixture;
 const agents: RawAgent[] = [];
 const proxies: Server[] = [];
 
 beforeEach(async () => {
-  house = await startAgentHouse({ admissionDelayMs: 300 });
+  fixture = await startAgentFixture({ admissionDelayMs: 300 });
 });
 afterEach(async () => {
   for (const agent of agents.splice(0)) agent.disconnect();
   for (const proxy of proxies.splice(0)) proxy.close();
-  await house.close();
+  await fixture.close();
 });
 
-async function newAgent(nodeId = 'node-1', target: { host: string; port: number } = house): Promise<RawAgent> {
+async function newAgent(nodeId = 'node-1', target: { host: string; port: number } = fixture): Promise<RawAgent> {
   const agent = createRawAgent(
-    { host: target.host, port: target.port, clock: house.clock },
+    { host: target.host, port: target.port, clock: fixture.clock },
     nodeId,
-    await house.issue(nodeId),
+    await fixture.issue(nodeId),
   );
   agents.push(agent);
   return agent;
 }
 
 function stranger(nodeId: string): RawAgent {
-  const agent = createRawAgent(house, nodeId, issueControlPsk(house.servicePublic).controlPsk);
+  const agent = createRawAgent(fixture, nodeId, issueControlPsk(fixture.servicePublic).controlPsk);
   agents.push(agent);
   return agent;
 }
 
-/** Reaches the service from another loopback address. */
-async function through(localAddress: string): Promise<{ host: string; port: number }> {
+/** Starts a proxy that reaches the service from another loopback address. */
+async function proxyFrom(localAddress: string): Promise<{ host: string; port: number }> {
   const proxy = createServer((near) => {
-    const far = connect({ host: house.host, port: house.port, localAddress });
+    const far = connect({ host: fixture.host, port: fixture.port, localAddress });
     near.pipe(far).pipe(near);
     near.on('error', () => far.destroy());
     far.on('error', () => near.destroy());
@@ -60,24 +60,24 @@ function codeOf(answer: Opened | Refused): number {
   return isRefused(answer) ? answer.code : status.OK;
 }
 
-test('a good offer is granted the intervals in force, and the session id is the handshake hash', async () => {
-  house.settings = { ...house.settings, heartbeat_interval_secs: 7, metrics_interval_secs: 33 };
+test('a valid offer is granted the intervals in force, and the session id comes from the handshake hash', async () => {
+  fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 7, metrics_interval_secs: 33 };
   const agent = await newAgent();
   const opened = await agent.session();
   expect(opened.grant).toMatchObject({ rekeyAfterSecs: 21_600, heartbeatIntervalSecs: 7, metricsIntervalSecs: 33 });
-  expect(Math.abs(Number(opened.grant.serverTimeMs) - house.clock.now())).toBeLessThan(60_000);
+  expect(Math.abs(Number(opened.grant.serverTimeMs) - fixture.clock.now())).toBeLessThan(60_000);
   expect(opened.sessionId).toEqual(Buffer.from(sessionIdOf(opened.noise.handshakeHash)));
 });
 
 describe('the order of checks', () => {
-  test('protocol_version is looked at before the handshake: FAILED_PRECONDITION', async () => {
+  test('begins with protocol_version: another one is FAILED_PRECONDITION, whatever the handshake', async () => {
     const agent = await newAgent();
     const handshake = Buffer.alloc(3);
     for (const protocolVersion of [0, 2]) {
       expect(codeOf(await agent.open({ protocolVersion, handshake }))).toBe(status.FAILED_PRECONDITION);
     }
   });
-  test('a handshake outside 48..1,024 bytes: INVALID_ARGUMENT; inside: UNAUTHENTICATED', async () => {
+  test('checks the length of the handshake before its content: INVALID_ARGUMENT, then UNAUTHENTICATED', async () => {
     const agent = await newAgent();
     const answers: number[] = [];
     for (const length of [0, 47, 48, 1024, 1025]) {
@@ -86,7 +86,7 @@ describe('the order of checks', () => {
     const { INVALID_ARGUMENT, UNAUTHENTICATED } = status;
     expect(answers).toEqual([INVALID_ARGUMENT, INVALID_ARGUMENT, UNAUTHENTICATED, UNAUTHENTICATED, INVALID_ARGUMENT]);
   });
-  test('a request that does not parse: INVALID_ARGUMENT', async () => {
+  test('refuses a request that does not parse with INVALID_ARGUMENT', async () => {
     const agent = await newAgent();
     for (const bytes of [[0x0a, 0x7f], [0x00, 0x00], [0x1b]]) {
       expect(codeOf(await agent.open({ request: Buffer.from(bytes) }))).toBe(status.INVALID_ARGUMENT);
@@ -94,11 +94,11 @@ describe('the order of checks', () => {
   });
 });
 
-describe('what does not authenticate gets one answer', () => {
-  test('an unknown node, a wrong PSK, a deleted node, a nonce of another length, an offer that is none', async () => {
+describe('a failure to authenticate', () => {
+  test('gets the same answer for an unknown node, a wrong PSK, a deleted node, a bad nonce or a bad offer', async () => {
     const good = await newAgent('known');
     const deleted = await newAgent('deleted');
-    house.revoke('deleted');
+    fixture.revoke('deleted');
     const answers = [
       await stranger('nobody').open(),
       await stranger('known').open(),
@@ -113,7 +113,7 @@ describe('what does not authenticate gets one answer', () => {
     }
     expect(isRefused(await good.open())).toBe(false);
   });
-  test('a message 1 already seen: UNAUTHENTICATED; a new one is taken', async () => {
+  test('is also a replayed message 1; a new one is accepted', async () => {
     const agent = await newAgent();
     const { handshake } = await agent.session();
     expect(codeOf(await agent.open({ handshake }))).toBe(status.UNAUTHENTICATED);
@@ -122,24 +122,24 @@ describe('what does not authenticate gets one answer', () => {
 });
 
 describe('clock skew', () => {
-  test('120 s are allowed, more is FAILED_PRECONDITION with the time of the service', async () => {
+  test('of up to 120 s is allowed, more is FAILED_PRECONDITION with the time of the service', async () => {
     const agent = await newAgent();
     for (const offset of [-119_000, 119_000]) {
-      expect(codeOf(await agent.open({ timestampMs: house.clock.now() + offset }))).toBe(status.OK);
+      expect(codeOf(await agent.open({ timestampMs: fixture.clock.now() + offset }))).toBe(status.OK);
     }
     for (const offset of [-125_000, 125_000]) {
-      const answer = await agent.open({ timestampMs: house.clock.now() + offset });
+      const answer = await agent.open({ timestampMs: fixture.clock.now() + offset });
       expect(codeOf(answer)).toBe(status.FAILED_PRECONDITION);
-      const [told] = (answer as Refused).metadata.get('server-time-ms');
-      expect(Math.abs(Number(told) - house.clock.now())).toBeLessThan(60_000);
+      const [serverTime] = (answer as Refused).metadata.get('server-time-ms');
+      expect(Math.abs(Number(serverTime) - fixture.clock.now())).toBeLessThan(60_000);
     }
   });
-  test('it is told only to those that authenticated', async () => {
+  test('is reported only after authentication', async () => {
     await newAgent('known');
     const answer = await stranger('known').open({ timestampMs: 0 });
     expect(codeOf(answer)).toBe(status.UNAUTHENTICATED);
   });
-  test('a timestamp far beyond any clock is skew, not a failure of the service', async () => {
+  test('is the answer to the largest possible timestamp too', async () => {
     const agent = await newAgent();
     const offer = SessionOffer.encode({
       timestampMs: 2n ** 64n - 1n,
@@ -150,9 +150,9 @@ describe('clock skew', () => {
   });
 });
 
-describe('budgets', () => {
-  test('a flood of wrong PSKs uses up its own address, not another one, nor the node that it names', async () => {
-    const elsewhere = await newAgent('node-1', await through('127.0.0.2'));
+describe('the budgets', () => {
+  test('let a flood of wrong PSKs use up its own address only, not another address nor the named node', async () => {
+    const elsewhere = await newAgent('node-1', await proxyFrom('127.0.0.2'));
     const flood = stranger('node-1');
     const codes: number[] = [];
     for (let round = 0; round < 7; round += 1) {
@@ -165,66 +165,66 @@ describe('budgets', () => {
     stream.say(heartbeatOf(1));
     await eventually(() => stream.heard.length).toBe(1);
   });
-  test('successes cost an address nothing: many more than its burst from one address', async () => {
+  test('do not charge an address for successes', async () => {
     for (let index = 0; index < 70; index += 1) {
       const agent = await newAgent(`node-${index}`);
       await agent.session();
       agent.disconnect();
     }
-    expect(house.transport.stats().handshakes.get('ok')).toBe(70);
+    expect(fixture.transport.stats().handshakes.get('ok')).toBe(70);
   });
-  test('a node may offer ten at once; its first valid frame gives one back', async () => {
+  test('let a node make ten offers at once and refund one at its first valid frame', async () => {
     const agent = await newAgent();
     const codes: number[] = [];
     for (let index = 0; index < 11; index += 1) codes.push(codeOf(await agent.open()));
     expect(codes.filter((code) => code === status.OK).length).toBe(10);
     expect(codes.at(-1)).toBe(status.RESOURCE_EXHAUSTED);
-    // Not charged to the address: another node is served.
+    // The refusal is not charged to the address: another node is served.
     await (await newAgent('node-2')).session();
-    house.clock.advance(1_100);
+    fixture.clock.advance(1_100);
     const stream = await agent.connect();
-    await eventually(() => house.telemetry.opened.length).toBe(1);
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
     expect(codeOf(await agent.open())).toBe(status.OK);
     stream.halfClose();
   });
 });
 
-describe('pending sessions', () => {
-  test('at most two per node: the oldest goes', async () => {
+describe('a pending session', () => {
+  test('is dropped when the node opens a third', async () => {
     const agent = await newAgent();
     const opened = [await agent.session(), await agent.session(), await agent.session()] as const;
-    expect(house.transport.stats().pending).toBe(2);
+    expect(fixture.transport.stats().pending).toBe(2);
     const first = agent.attach(opened[0]);
     first.say(helloOf());
     expect((await first.status).code).toBe(status.UNAUTHENTICATED);
     const second = agent.attach(opened[1]);
     second.say(helloOf());
-    await eventually(() => house.telemetry.opened.length).toBe(1);
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
   });
-  test('dropped after 10 s', async () => {
+  test('is dropped after 10 s', async () => {
     const agent = await newAgent();
     const opened = await agent.session();
-    house.clock.advance(10_100);
+    fixture.clock.advance(10_100);
     const stream = agent.attach(opened);
     stream.say(helloOf());
     expect((await stream.status).code).toBe(status.UNAUTHENTICATED);
-    await eventually(() => house.transport.stats().pending).toBe(0);
+    await eventually(() => fixture.transport.stats().pending).toBe(0);
   });
-  test('found only from the connection that opened it', async () => {
+  test('is found only from the connection that opened it', async () => {
     const agent = await newAgent();
     const opened = await agent.session();
     const foreign = stranger('node-1').attach(opened);
     foreign.say(helloOf());
     expect((await foreign.status).code).toBe(status.UNAUTHENTICATED);
-    // The attempt took nothing from the owner, but its first frame is used up here: only the keys would fit again.
-    expect(house.transport.stats().pending).toBe(1);
+    // The session is still pending. Its owner cannot attach it any more, because its first frame was used up here.
+    expect(fixture.transport.stats().pending).toBe(1);
   });
-  test('attached once: a second stream with the same session is refused, the first goes on', async () => {
+  test('is attached once: a second stream is refused and the first stays', async () => {
     const agent = await newAgent();
     const opened = await agent.session();
     const first = agent.attach(opened);
     first.say(helloOf());
-    await eventually(() => house.telemetry.opened.length).toBe(1);
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
     const second = agent.bare();
     second.resume();
     const ended = new Promise<number>((resolve) => second.on('status', ({ code }) => resolve(code)));
@@ -236,23 +236,23 @@ describe('pending sessions', () => {
     second.end();
     expect(await ended).toBe(status.UNAUTHENTICATED);
   });
-  test('gone with their connection', async () => {
+  test('is dropped with its connection', async () => {
     const agent = await newAgent();
     await agent.session();
     agent.disconnect();
-    await eventually(() => house.transport.stats().pending).toBe(0);
+    await eventually(() => fixture.transport.stats().pending).toBe(0);
   });
 });
 
-test('too many pending: admission is delayed, served when one goes, else refused', async () => {
-  await house.close();
-  house = await startAgentHouse({ pendingSessions: 1, admissionDelayMs: 400 });
+test('with too many pending sessions, admission waits until one is attached, and is refused if none is', async () => {
+  await fixture.close();
+  fixture = await startAgentFixture({ pendingSessions: 1, admissionDelayMs: 400 });
   const holder = await newAgent('holder');
   const held = await holder.session();
   const waiter = await newAgent('waiter');
   expect(codeOf(await waiter.open())).toBe(status.RESOURCE_EXHAUSTED);
   const waiting = waiter.open();
-  await eventually(() => house.transport.stats().waiting).toBe(1);
+  await eventually(() => fixture.transport.stats().waiting).toBe(1);
   holder.attach(held).say(helloOf());
   expect(codeOf(await waiting)).toBe(status.OK);
 });

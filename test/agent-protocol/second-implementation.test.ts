@@ -1,6 +1,6 @@
 /**
- * One whole session of an agent that shares no cryptography and no framing with the service: the handshake on @noble
- * alone, the frames by the generated code. OpenSession, hello, ConfigRequest, a large snapshot, heartbeat, close.
+ * One whole session of an agent that shares no cryptography and no framing code with the service: the handshake uses
+ * @noble alone, the frames the generated code.
  */
 import { status } from '@grpc/grpc-js';
 import { randomBytes } from 'node:crypto';
@@ -17,28 +17,28 @@ import {
   SessionGrant,
   SessionOffer,
 } from '../../src/gen/svc/control/v1/session.js';
-import { snapshotPush, startAgentHouse } from '../support/agent-fixture.js';
-import type { AgentHouse } from '../support/agent-fixture.js';
+import { snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
+import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { oracleDecrypt, oracleEncrypt, oracleInitiate } from '../support/noise-oracle.js';
 import { configRequestOf, createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
 import type { RawAgent, Sayable } from '../support/raw-agent.js';
 
-let house: AgentHouse;
+let fixture: AgentFixture;
 let wire: RawAgent;
 let psk: string;
 
 beforeEach(async () => {
-  house = await startAgentHouse();
-  psk = await house.issue('node-1');
-  wire = createRawAgent(house, 'node-1', psk);
+  fixture = await startAgentFixture();
+  psk = await fixture.issue('node-1');
+  wire = createRawAgent(fixture, 'node-1', psk);
 });
 afterEach(async () => {
   wire.disconnect();
-  await house.close();
+  await fixture.close();
 });
 
-test('a whole session', async () => {
+test('an independent implementation completes a session: hello, a large snapshot, a heartbeat, close', async () => {
   const bundle = Buffer.from(psk.slice('svcpsk1_'.length), 'base64url');
   const secret = bundle.subarray(0, 32);
   const derive = (info: string): Uint8Array =>
@@ -69,7 +69,7 @@ test('a whole session', async () => {
   expect(response.sessionId).toEqual(Buffer.from(keys.hash.subarray(0, 16)));
   expect(SessionGrant.decode(keys.payload).rekeyAfterSecs).toBe(21_600);
 
-  house.answer = () => ({ kind: 'snapshot', push: snapshotPush(5, 300_000) });
+  fixture.answer = () => ({ kind: 'snapshot', push: snapshotPush(5, 300_000) });
   const call = wire.bare();
   const heard: ServicePayload[] = [];
   let received = 0n;

@@ -1,4 +1,4 @@
-/** The session as a pure machine: what comes when, how long what may take, and that nothing an agent says breaks it. */
+/** The session as a pure machine: the order of payloads, the time limits, and that no input from an agent breaks it. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ConfigAnswer } from '../../src/delivery/port.js';
@@ -8,9 +8,9 @@ import type { SessionInput, SessionOutput, SessionState } from '../../src/transp
 import { configRequestOf, heartbeatOf, helloOf } from '../support/raw-agent.js';
 import type { Sayable } from '../support/raw-agent.js';
 
-const told = { heartbeatSecs: 10, metricsSecs: 60, offlineAfterMs: 30_000 };
+const intervals = { heartbeatSecs: 10, metricsSecs: 60, offlineAfterMs: 30_000 };
 const fresh = (): SessionState =>
-  startState({ nodeId: 'node-1', openedAt: 0, streamAt: 1_000, rekeyAfterSecs: 100, told });
+  startState({ nodeId: 'node-1', openedAt: 0, streamAt: 1_000, rekeyAfterSecs: 100, intervals });
 const bytesOf = (payload: Sayable): Uint8Array => AgentPayload.encode({ payload }).finish();
 const say = (payload: Sayable): SessionInput => ({ kind: 'payload', bytes: bytesOf(payload) });
 
@@ -27,11 +27,11 @@ function play(inputs: readonly (readonly [number, SessionInput])[], start = fres
 
 function reasonOf(outputs: readonly SessionOutput[]): SessionCloseReason | undefined | 'open' {
   const last = outputs.at(-1);
-  return last?.kind === 'end' ? last.end.close?.reason : 'open';
+  return last?.kind === 'end' ? last.reason.close?.reason : 'open';
 }
 
-describe('payloads', () => {
-  test('hello first, then each payload is a sign of life and does its work', () => {
+describe('the session machine', () => {
+  test('takes a hello first, then every payload as a sign of life and for its effect', () => {
     const { outputs } = play([
       [1_000, say(helloOf())],
       [2_000, say(heartbeatOf(3))],
@@ -39,11 +39,11 @@ describe('payloads', () => {
     ]);
     expect(outputs.map(({ kind }) => kind)).toEqual(['hello', 'alive', 'heartbeat', 'alive', 'config_request']);
   });
-  test('a node_id that is empty or the own one is taken', () => {
+  test('accepts a node_id that is empty or that of its node', () => {
     const { outputs } = play([[1_000, say(helloOf({ nodeId: 'node-1' }))]]);
     expect(outputs.map(({ kind }) => kind)).toEqual(['hello']);
   });
-  test('a report of unknown status is ignored, one of known status is passed on', () => {
+  test('ignores an apply report of unknown status and passes on one of known status', () => {
     const report = (status: number): SessionInput =>
       say({
         $case: 'applyReport',
@@ -66,7 +66,7 @@ describe('payloads', () => {
     ]);
     expect(outputs.at(-1)).toMatchObject({ outcome: { generation: 4n, status: 'rejected', durationMs: 9 } });
   });
-  test('the reason of the agent is told with the end', () => {
+  test("ends at the agent's SessionClose, with its reason", () => {
     const close: Sayable = {
       $case: 'close',
       value: { reason: SessionCloseReason.REKEY, message: '', retryAfterMs: 0 },
@@ -79,55 +79,55 @@ describe('payloads', () => {
     expect(outputs.at(-1)).toMatchObject({
       kind: 'end',
       agentReason: SessionCloseReason.REKEY,
-      end: { close: undefined },
+      reason: { close: undefined },
     });
     expect(state.phase).toBe('over');
   });
 });
 
-describe('time', () => {
+describe('the time limits of a session', () => {
   const hello = [1_000, say(helloOf())] as const;
   const tick = (at: number): readonly [number, SessionInput] => [at, { kind: 'tick' }];
 
-  test('hello within 10 s of the stream', () => {
+  test('require a hello within 10 s of the stream', () => {
     expect(reasonOf(play([tick(11_000)]).outputs)).toBe('open');
     expect(reasonOf(play([tick(11_001)]).outputs)).toBe(SessionCloseReason.PROTOCOL_ERROR);
   });
-  test('idle after the interval last told', () => {
+  test('end it as idle after the interval last sent to the agent', () => {
     expect(reasonOf(play([hello, tick(31_000)]).outputs)).toBe('open');
     expect(reasonOf(play([hello, tick(31_001)]).outputs)).toBe(SessionCloseReason.IDLE);
-    const longer: SessionInput = { kind: 'told', told: { ...told, offlineAfterMs: 60_000 } };
+    const longer: SessionInput = { kind: 'intervals', intervals: { ...intervals, offlineAfterMs: 60_000 } };
     expect(reasonOf(play([hello, [2_000, longer], tick(60_000)]).outputs)).toBe('open');
   });
-  test('not idle while a message is unfinished, but that has 30 s', () => {
+  test('do not end it as idle while a message is unfinished, which has 30 s', () => {
     const part: readonly [number, SessionInput] = [25_000, { kind: 'fragment' }];
     expect(reasonOf(play([hello, part, tick(55_000)]).outputs)).toBe('open');
-    // Later fragments do not buy time.
+    // Later fragments do not extend the limit.
     expect(reasonOf(play([hello, part, [54_000, { kind: 'fragment' }], tick(55_001)]).outputs)).toBe(
       SessionCloseReason.PROTOCOL_ERROR,
     );
     expect(reasonOf(play([hello, part, [54_000, say(heartbeatOf(1))], tick(70_000)]).outputs)).toBe('open');
   });
-  test('not idle while the service itself does not read', () => {
-    const hold = (held: boolean): SessionInput => ({ kind: 'held', held });
-    expect(reasonOf(play([hello, [2_000, hold(true)], tick(60_000)]).outputs)).toBe('open');
-    expect(reasonOf(play([hello, [2_000, hold(true)], [60_000, hold(false)], tick(89_000)]).outputs)).toBe('open');
+  test('do not end it as idle while the service has stopped reading', () => {
+    const pause = (paused: boolean): SessionInput => ({ kind: 'paused', paused });
+    expect(reasonOf(play([hello, [2_000, pause(true)], tick(60_000)]).outputs)).toBe('open');
+    expect(reasonOf(play([hello, [2_000, pause(true)], [60_000, pause(false)], tick(89_000)]).outputs)).toBe('open');
   });
-  test('expired after 1.15 times the granted interval, from OpenSession', () => {
+  test('expire it after 1.15 times the granted interval, counted from OpenSession', () => {
     const alive: readonly [number, SessionInput] = [110_000, say(heartbeatOf(1))];
     expect(reasonOf(play([hello, alive, tick(115_000)]).outputs)).toBe('open');
     expect(reasonOf(play([hello, alive, tick(115_001)]).outputs)).toBe(SessionCloseReason.EXPIRED);
   });
 });
 
-describe('delivery answers', () => {
+describe('an answer of delivery', () => {
   const answers: readonly (readonly [ConfigAnswer, SessionOutput['kind'], SessionCloseReason | 'open'])[] = [
     [{ kind: 'unchanged', generation: 3 }, 'send_unchanged', 'open'],
     [{ kind: 'overloaded', retryAfterMs: 5 }, 'end', SessionCloseReason.OVERLOADED],
     [{ kind: 'absurd_version' }, 'end', SessionCloseReason.PROTOCOL_ERROR],
     [{ kind: 'draining', retryAfterMs: 5 }, 'end', SessionCloseReason.DRAINING],
   ];
-  test.each(answers)('%o', (answer, kind, reason) => {
+  test.each(answers)('%o leads to %s and leaves the session with %o', (answer, kind, reason) => {
     const { outputs } = play([
       [1_000, say(helloOf())],
       [1_000, { kind: 'config_answer', answer }],
@@ -139,7 +139,7 @@ describe('delivery answers', () => {
 
 const anyInput: fc.Arbitrary<SessionInput> = fc.oneof(
   fc.uint8Array({ maxLength: 200 }).map((bytes): SessionInput => ({ kind: 'payload', bytes })),
-  // Real payloads with a few bytes changed come further than noise does.
+  // Real payloads with a few bytes changed get further than random bytes.
   fc
     .tuple(
       fc.constantFrom(helloOf(), helloOf({ detectedAddresses: ['::1'] }), heartbeatOf(1), configRequestOf(1n)),
@@ -157,13 +157,13 @@ const anyInput: fc.Arbitrary<SessionInput> = fc.oneof(
     { kind: 'lost' },
     { kind: 'superseded' },
     { kind: 'revoked' },
-    { kind: 'held', held: true },
+    { kind: 'paused', paused: true },
     { kind: 'refused_frame', failure: 'not_authentic' },
     { kind: 'config_answer', answer: { kind: 'unchanged', generation: 1 } },
   ),
 );
 
-test('whatever comes, in whatever order: no throw, hello before anything else, one end at most and nothing after it', () => {
+test('any sequence of inputs gives no exception, no effect before hello, at most one end and nothing after it', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(20_000), anyInput), { maxLength: 30 }), (steps) => {
       let at = 1_000;

@@ -1,4 +1,4 @@
-/** The worked example of `docs/agent-protocol.md`: true to the second implementation, to the first one, and in the text. */
+/** The worked example of `docs/agent-protocol.md#a-worked-example` against both implementations and the document. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/noise/handshake.js';
@@ -11,12 +11,12 @@ const example = workedExample();
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const row = (name: string, which = 0): string => example.rows.filter(([entry]) => entry === name)[which]![1];
 
-test('the document shows it', () => {
+test('the document contains the worked example as the second implementation computes it', () => {
   const document = readFileSync(new URL('../../docs/agent-protocol.md', import.meta.url), 'utf8');
   expect(document).toContain(exampleText(example));
 });
 
-test('the handshake and the frames of the service give the same bytes', () => {
+test('the handshake and the frames of the service give the bytes of the worked example', () => {
   const keys = valueOf(agentKeysFrom(row('control PSK')));
   expect(keys.fingerprint).toBe(row('fingerprint'));
   const service = importX25519Private(example.servicePrivate);

@@ -1,6 +1,6 @@
 /**
- * The real agent transport on a free port, between small stand-ins of delivery, telemetry and the fact recorder that
- * remember what they were told. Time is the machine's plus what a test adds.
+ * The real agent transport on a free port, with small fakes of delivery, telemetry and the fact recorder that record
+ * their calls. Its clock is the machine's plus what a test adds.
  */
 import { randomBytes } from 'node:crypto';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
@@ -32,11 +32,11 @@ import type { AgentTransport, AgentTransportOptions } from '../../src/transport/
 import { startListener } from '../../src/transport/listener/listener.js';
 import { createMemoryDataKeyStore } from './memory-data-key-store.js';
 
-export interface ShiftedClock extends Clock {
+interface ShiftedClock extends Clock {
   advance(milliseconds: number): void;
 }
 
-export function createShiftedClock(): ShiftedClock {
+function createShiftedClock(): ShiftedClock {
   let offset = 0;
   return {
     now: () => Date.now() + offset,
@@ -47,7 +47,7 @@ export function createShiftedClock(): ShiftedClock {
   };
 }
 
-export interface FakeAttachment {
+interface FakeNodeSession {
   readonly nodeId: string;
   readonly sessionId: string;
   readonly slot: PushSlot;
@@ -57,7 +57,7 @@ export interface FakeAttachment {
   closed: boolean;
 }
 
-export interface FakeTelemetry extends Telemetry {
+interface FakeTelemetry extends Telemetry {
   readonly opened: { readonly nodeId: string; readonly presence: PresenceFacts; readonly offlineAfterMs: number }[];
   readonly alives: { readonly nodeId: string; readonly presence: PresenceFacts }[];
   readonly heartbeats: HeartbeatFacts[];
@@ -67,7 +67,7 @@ export interface FakeTelemetry extends Telemetry {
   lose(nodeId: string, sessionId: string): void;
 }
 
-export interface AgentHouse {
+export interface AgentFixture {
   readonly transport: AgentTransport;
   readonly host: string;
   readonly port: number;
@@ -78,23 +78,26 @@ export interface AgentHouse {
   readonly facts: AgentEvent[];
   readonly addresses: (readonly [string, string | null, string | null])[];
   readonly commands: Map<string, AgentCommandName[]>;
-  readonly attachments: FakeAttachment[];
-  /** What the app says of the stores. */
+  readonly nodeSessions: FakeNodeSession[];
+  /** Whether the app says that the stores are out of reach. */
   storesAway: boolean;
   /** The answer to the next ConfigRequests. */
   answer: (version: bigint) => ConfigAnswer | Promise<ConfigAnswer>;
   settings: SettingsState;
   setState(state: DeliveryState): void;
-  /** Makes a node, or gives an existing one another PSK; answers the PSK's text. */
+  /**
+   * Creates a node, or gives an existing one another PSK.
+   * @returns the PSK as text
+   */
   issue(nodeId: string, secret?: Uint8Array): Promise<string>;
-  /** As a PSK reset or a deletion does: the verifier is gone, listeners are told. */
+  /** Does what a PSK reset or a deletion does: removes the verifier and notifies the listeners. */
   revoke(nodeId: string): void;
   close(): Promise<void>;
 }
 
 export const instanceId = 'instance-1';
 
-/** A snapshot whose payload is about so many bytes long. */
+/** @param bytes about how long the payload is */
 export function snapshotPush(generation: number, bytes = 0): SnapshotPush {
   const checksum = Buffer.alloc(32, generation);
   const snapshot = RuntimeConfigSnapshot.fromPartial({ generation: BigInt(generation), checksum });
@@ -105,7 +108,7 @@ export function snapshotPush(generation: number, bytes = 0): SnapshotPush {
   return { generation, checksum, payload };
 }
 
-export async function startAgentHouse(options: Partial<AgentTransportOptions> = {}): Promise<AgentHouse> {
+export async function startAgentFixture(options: Partial<AgentTransportOptions> = {}): Promise<AgentFixture> {
   const clock = createShiftedClock();
   const identity = generateServiceIdentity();
   const keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: createMemoryDataKeyStore() });
@@ -114,14 +117,11 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
   const stateListeners = new Set<(state: DeliveryState) => void>();
   let deliveryState: DeliveryState = { kind: 'ready' };
   const facts: AgentEvent[] = [];
-  const attachments: FakeAttachment[] = [];
+  const nodeSessions: FakeNodeSession[] = [];
   const addresses: (readonly [string, string | null, string | null])[] = [];
   const commands = new Map<string, AgentCommandName[]>();
   const telemetry = createFakeTelemetry();
 
-  const unused = (): never => {
-    throw new Error('not part of these tests');
-  };
   const delivery: Delivery = {
     state: () => deliveryState,
     onStateChange(listener) {
@@ -133,7 +133,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
         ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState)
         : undefined,
     chain: unused,
-    settings: () => house.settings,
+    settings: () => fixture.settings,
     verifier: (nodeId) => verifiers.get(nodeId),
     generation: () => 1,
     onRevoked(listener) {
@@ -141,7 +141,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
       return () => revokedListeners.delete(listener);
     },
     openNodeSession(nodeId, sessionId, slot) {
-      const attachment: FakeAttachment = {
+      const nodeSession: FakeNodeSession = {
         nodeId,
         sessionId,
         slot,
@@ -150,18 +150,18 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
         sent: [],
         closed: false,
       };
-      attachments.push(attachment);
+      nodeSessions.push(nodeSession);
       return {
         async request(version, checksum) {
-          attachment.requests.push({ version, checksum });
-          return house.answer(version);
+          nodeSession.requests.push({ version, checksum });
+          return fixture.answer(version);
         },
         async report(outcome) {
-          attachment.reports.push(outcome);
+          nodeSession.reports.push(outcome);
         },
-        sent: (push) => attachment.sent.push(push),
+        sent: (push) => nodeSession.sent.push(push),
         close() {
-          attachment.closed = true;
+          nodeSession.closed = true;
         },
       };
     },
@@ -195,7 +195,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
         commands.delete(nodeId);
         return claimed;
       },
-      storesAway: () => house.storesAway,
+      storesAway: () => fixture.storesAway,
       random: () => 0.5,
     },
     {
@@ -210,7 +210,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
   );
   const [host = '', port = ''] = transport.address.split(':');
 
-  const house: AgentHouse = {
+  const fixture: AgentFixture = {
     transport,
     host,
     port: Number(port),
@@ -221,7 +221,7 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
     facts,
     addresses,
     commands,
-    attachments,
+    nodeSessions,
     storesAway: false,
     answer: () => ({ kind: 'snapshot', push: snapshotPush(1) }),
     settings: defaultSettings,
@@ -244,14 +244,15 @@ export async function startAgentHouse(options: Partial<AgentTransportOptions> = 
     },
     close: () => transport.close(1000),
   };
-  return house;
+  return fixture;
+}
+
+function unused(): never {
+  throw new Error('not part of these tests');
 }
 
 function createFakeTelemetry(): FakeTelemetry {
   const lostListeners = new Set<(nodeId: string, sessionId: string) => void>();
-  const unused = (): never => {
-    throw new Error('not part of these tests');
-  };
   const fake: FakeTelemetry = {
     opened: [],
     alives: [],

@@ -1,9 +1,10 @@
 /**
- * An agent with nothing of its own will: every byte it sends is a test's choice. Real gRPC, the Noise of `src/noise`.
+ * An agent that does nothing by itself: the test chooses every byte that it sends. Real gRPC, the Noise of `src/noise`.
  */
 import { Client, Metadata, credentials } from '@grpc/grpc-js';
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import { randomBytes } from 'node:crypto';
+import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import {
   AgentPayload,
@@ -22,9 +23,9 @@ import { agentKeysFrom } from '../../src/noise/keys.js';
 import { valueOf } from './noise-parties.js';
 
 export type Sayable = NonNullable<AgentPayload['payload']>;
-export type Heard = NonNullable<ServicePayload['payload']>;
+type Heard = NonNullable<ServicePayload['payload']>;
 
-export interface OpenChoices {
+interface OpenChoices {
   readonly protocolVersion?: number;
   readonly timestampMs?: number;
   readonly nonce?: Buffer;
@@ -53,33 +54,35 @@ export interface RawStream {
   readonly heard: Heard[];
   readonly call: ClientDuplexStream<Buffer, Buffer>;
   say(payload: Sayable): void;
-  /** Any bytes as payload, cut into fragments. */
+  /** Sends any bytes as a payload, split into fragments. */
   sayBytes(payload: Uint8Array): void;
-  /** One plaintext with its fragment byte, encrypted in order. */
+  /** Sends one plaintext, fragment byte included, encrypted with the next sequence. */
   sayFragment(plaintext: Uint8Array): void;
-  /** A frame of the test's own making. */
+  /** Sends a frame as given. */
   sendFrame(frame: Partial<SecureFrame>): void;
   sendBytes(bytes: Buffer): void;
   /** Encrypts the next plaintext without sending it. */
   seal(plaintext: Uint8Array): SecureFrame;
   halfClose(): void;
-  /** Stops taking messages, so that the service's window fills. */
+  /** Stops reading, so that the service's window fills. */
   stopReading(): void;
-  readAgain(): void;
+  resumeReading(): void;
   readonly status: Promise<StatusObject>;
-  /** The service's encrypted SessionClose, if it said one. */
+  /** The service's encrypted SessionClose, if it sent one. */
   closeHeard(): SessionClose | undefined;
+  /** The generations of the snapshots received, in order. */
+  generationsHeard(): bigint[];
 }
 
 export interface RawAgent {
   readonly nodeId: string;
   open(choices?: OpenChoices): Promise<Opened | Refused>;
-  /** Opens and fails the test when refused. */
+  /** Opens a session; fails the test if it is refused. */
   session(): Promise<Opened>;
   attach(opened: Opened): RawStream;
-  /** A stream without a session. */
+  /** Opens a stream without a session. */
   bare(): ClientDuplexStream<Buffer, Buffer>;
-  /** Session, stream and hello. */
+  /** Opens a session, attaches it and says hello. */
   connect(hello?: Partial<AgentHello>): Promise<RawStream & { readonly opened: Opened }>;
   unary(path: string, request: Buffer): Promise<Buffer | Refused>;
   disconnect(): void;
@@ -103,7 +106,7 @@ export function helloOf(partial: Partial<AgentHello> = {}): Sayable {
   return { $case: 'hello', value };
 }
 
-export function heartbeatOf(sequence: number): Sayable {
+export function heartbeatOf(sequence: number, partial: Partial<HeartbeatRequest> = {}): Sayable {
   return {
     $case: 'heartbeat',
     value: {
@@ -115,6 +118,7 @@ export function heartbeatOf(sequence: number): Sayable {
       uptimeSeconds: 7n,
       linkMetrics: [],
       runtimeListeners: [],
+      ...partial,
     },
   };
 }
@@ -217,12 +221,18 @@ export function createRawAgent(
       seal,
       halfClose: () => void call.end(),
       stopReading: () => void call.pause(),
-      readAgain: () => void call.resume(),
+      resumeReading: () => void call.resume(),
       status,
       closeHeard() {
         const last = heard.at(-1);
         return last?.$case === 'close' ? last.value : undefined;
       },
+      generationsHeard: () =>
+        heard.flatMap((payload) =>
+          payload.$case === 'configUpdate' && payload.value.update?.$case === 'snapshot'
+            ? [payload.value.update.value.generation]
+            : [],
+        ),
     };
   };
 

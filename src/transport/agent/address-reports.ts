@@ -1,7 +1,7 @@
 /**
- * Public addresses that hellos report, passed on when they differ from what is known, at most once a minute per node;
- * what came too soon is passed on when the minute is over. Decides nothing: the command does.
- * Implements `docs/contract/domain.md#generation` (`NodeReportedAddressChanged`).
+ * Passes on the public addresses that hellos report, if they differ from the recorded ones: at most once a minute per
+ * node, the last report within the minute when it is over. What follows from them is decided by the command.
+ * Implements `NodeReportedAddressChanged` in `docs/contract/domain.md#generation`.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Delivery } from '../../delivery/port.js';
@@ -14,9 +14,9 @@ import type { Logger } from '../../kernel/logger.js';
 
 export type ReportAddress = (nodeId: string, ipv4: string | null, ipv6: string | null) => Promise<void>;
 
-export interface AddressReports {
+interface AddressReports {
   hello(nodeId: string, hello: Pick<AgentHello, 'publicIpv4' | 'publicIpv6'>): void;
-  /** Passes on what is due, and forgets nodes whose minute is over. */
+  /** Passes on the reports that are due, and forgets nodes whose minute is over. */
   sweep(): void;
 }
 
@@ -35,12 +35,12 @@ export function createAddressReports(
   const send = (nodeId: string, ipv4: string, ipv6: string): boolean => {
     const node = deps.delivery.node(nodeId);
     if (node === undefined) return false;
-    // An agent that does not know an address says nothing about it.
+    // Empty means that the agent does not know the address, not that there is none.
     const v4 = ipv4 === '' ? node.public_ipv4 : ipv4;
     const v6 = ipv6 === '' ? node.public_ipv6 : ipv6;
     if (v4 === node.public_ipv4 && v6 === node.public_ipv6) return false;
     report(nodeId, v4, v6).catch((error: unknown) => {
-      deps.logger.warn({ node_id: nodeId, error: errorText(error) }, 'a reported address could not be recorded');
+      deps.logger.warn({ node_id: nodeId, error: errorText(error) }, 'cannot record a reported public address');
     });
     return true;
   };

@@ -1,16 +1,19 @@
-/** The intervals that a session was last told: by its grant, then by each HeartbeatResponse. It is judged by these. */
+/**
+ * The intervals in force for one session: first from its grant, then from each HeartbeatResponse. The session is judged
+ * by the intervals that it was last sent, not by the current settings.
+ */
 import { offlineAfterSeconds } from '../../delivery/port.js';
 import type { Delivery } from '../../delivery/port.js';
 
-export interface Told {
+export interface AgentIntervals {
   readonly heartbeatSecs: number;
   readonly metricsSecs: number;
   /** Silence after which the node counts as offline and its session as idle. */
   readonly offlineAfterMs: number;
 }
 
-/** What a session would be told now. */
-export function toldBy(settings: ReturnType<Delivery['settings']>): Told {
+/** The intervals that the current settings ask for. */
+export function intervalsOf(settings: ReturnType<Delivery['settings']>): AgentIntervals {
   return {
     heartbeatSecs: settings.heartbeat_interval_secs,
     metricsSecs: settings.metrics_interval_secs,

@@ -1,7 +1,7 @@
 /**
- * An `AgentPayload` from its bytes, within every limit on size, count and text, or the reason why not. Pure. The order
- * of payloads is the session's. Implements `docs/contract/agent-protocol.md` (table of ends: "any fixed size or count outside its
- * limit", "foreign node_id") and the limits of `docs/contract/configuration.md`.
+ * Reads an `AgentPayload` from its bytes and checks every limit on sizes, counts and texts. Pure. Which payload may come
+ * when is checked in `session.ts`. Implements the PROTOCOL_ERROR rows of `docs/contract/agent-protocol.md#control` and
+ * the fixed limits of `docs/contract/configuration.md`.
  */
 import { AgentPayload } from '../../gen/svc/control/v1/session.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';
@@ -9,19 +9,19 @@ import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { checkShape } from './wire-scan.js';
+import { decodeStrictly } from './wire-scan.js';
 import type { WireShape } from './wire-scan.js';
 
 export type AgentMessage = NonNullable<AgentPayload['payload']>;
 
-export type ReadPayload =
+type ReadPayload =
   | { readonly kind: 'message'; readonly message: AgentMessage }
-  /** Parses, but says nothing that this release knows. */
+  /** Parses, but contains nothing that this release knows. */
   | { readonly kind: 'empty' }
   | { readonly kind: 'refused'; readonly why: string };
 
 const { agent } = limits;
-/** Field numbers of `AgentPayload` and what lies in it. */
+/** Field numbers of `AgentPayload` and of the messages in it. */
 const shape: WireShape = {
   nested: {
     1: { counted: { 7: { name: 'detected_addresses', max: agent.detectedAddresses } } },
@@ -44,17 +44,15 @@ const shape: WireShape = {
   },
 };
 
-/** @param nodeId the session's node: every payload names it, or none */
+/** @param nodeId the session's node: a payload names this node or leaves the field empty */
 export function readAgentPayload(bytes: Uint8Array, nodeId: string): ReadPayload {
-  const fits = checkShape(bytes, shape);
-  if (fits === 'malformed') return refused('payload does not parse');
-  if (fits !== 'fits') return refused(`${fits.tooMany}: too many entries`);
-  let message: AgentPayload['payload'];
-  try {
-    message = AgentPayload.decode(bytes).payload;
-  } catch {
-    return refused('payload does not parse');
+  const decoded = decodeStrictly(AgentPayload, bytes, shape);
+  if (!decoded.ok) {
+    return refused(
+      decoded.error === 'malformed' ? 'payload does not parse' : `${decoded.error.tooMany}: too many entries`,
+    );
   }
+  const message = decoded.value.payload;
   if (message === undefined) return { kind: 'empty' };
   const why = objection(message, nodeId);
   return why === undefined ? { kind: 'message', message } : refused(why);
@@ -128,7 +126,7 @@ function ofChecksum(message: Pick<ConfigRequest, 'checksum'>): string | undefine
 
 function longText(field: string, texts: readonly string[]): string | undefined {
   for (const text of texts) {
-    // A character is at least one byte of UTF-8 and at most three per UTF-16 unit: most texts need no counting.
+    // One UTF-16 unit is at most three bytes of UTF-8, so short texts need no counting.
     if (text.length * 3 <= agent.stringBytes) continue;
     if (Buffer.byteLength(text) > agent.stringBytes)
       return `${field}: a text is longer than ${agent.stringBytes} bytes`;

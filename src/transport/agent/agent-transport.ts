@@ -1,9 +1,10 @@
 /**
- * The agent transport, put together: listener, gRPC server, OpenSession, Control streams, sessions, and the sweep that
- * looks at every time limit. `src/app.ts` gives it what it works with. No rule of the protocol lives here.
+ * Puts the agent transport together: listener, gRPC server, OpenSession, Control streams, sessions, and the sweep that
+ * checks every time limit. `src/app.ts` passes in its dependencies. No rule of the protocol lives here.
  */
 import type { FactRecorder } from '../../commands/port.js';
 import type { AgentCommandName, Delivery, DeliveryState } from '../../delivery/port.js';
+import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
@@ -28,24 +29,24 @@ import { countIn, createCounters, metricSources } from './counters.js';
 import type { Counters, Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
 import { createIdleConnections } from './idle-connections.js';
-import type { LiveSession } from './live-session.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
+import { createUnfinishedBytes } from './unfinished-bytes.js';
 import { tuning } from './tuning.js';
 
 /** What the transport needs of the listener; `startListener` of `transport/listener` fits. */
-export interface AgentListener {
+interface AgentListener {
   readonly address: string;
   stop(): void;
   close(graceMs: number): Promise<void>;
 }
 
-export type StartAgentListener = (
+type StartAgentListener = (
   options: { readonly host: string; readonly port: number; readonly maxConnections: number; readonly logger: Logger },
   accept: (connection: AgentConnection) => void,
 ) => Promise<AgentListener>;
 
-export interface AgentTransportDeps {
+interface AgentTransportDeps {
   readonly delivery: Delivery;
   readonly telemetry: Telemetry;
   readonly facts: Pick<FactRecorder, 'agent'>;
@@ -56,13 +57,13 @@ export interface AgentTransportDeps {
   /** The service's X25519 private key, 32 bytes. */
   readonly servicePrivate: Uint8Array;
   readonly listen: StartAgentListener;
-  /** A store is out of reach: no session is begun. Those that are there stay. */
+  /** True while a store is out of reach: no new session is opened, the existing ones stay. */
   storesAway(): boolean;
-  /** A hello reported other public addresses; null: none is known. At most once a minute per node. */
+  /** Called when a hello reports other public addresses; null: none is known. At most once a minute per node. */
   readonly reportAddress: ReportAddress;
-  /** Claims the unexpired commands of a node, oldest first, at most 16; each is given out once. */
+  /** Claims the unexpired commands of a node, oldest first, at most 16; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
-  /** Between 0 and 1, for jitter; `Math.random` when absent. */
+  /** Between 0 and 1, for jitter; default `Math.random`. */
   readonly random?: () => number;
 }
 
@@ -72,33 +73,34 @@ export interface AgentTransportOptions {
   readonly rekeySeconds: number;
   readonly failuresPerAddress: { readonly perSecond: number; readonly burst: number };
   readonly pendingSessions: number;
-  /** Of one processor. */
+  /** Share of one processor. */
   readonly handshakeCpuShare: number;
   readonly maxConnections: number;
-  /** How long admission may be delayed in all, in milliseconds; 2 s when absent. */
+  /** How long admission may take in all, in milliseconds; default 2 s. */
   readonly admissionDelayMs?: number;
-  /** Unfinished messages of all sessions, in bytes; 256 MiB when absent. */
+  /** Bound on the unfinished messages of all sessions, in bytes; default 256 MiB. */
   readonly unfinishedBytes?: number;
 }
 
 export interface AgentTransport {
   /** `host:port`, IPv6 in brackets. */
   readonly address: string;
-  /** To be called for every AgentSessionOpened event of every instance, in the order of the log. */
+  /** Must be called for every AgentSessionOpened event of every instance, in the order of the log. */
   noteSessionOpened(nodeId: string, sessionId: string, instanceId: string): void;
   /** True once every session that the node has here now is gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   stats(): Gauges & Readonly<Counters>;
   metricSources(): readonly MetricSource[];
-  /** Closes every session with DRAINING, waits up to `graceMs` for agents to go, cuts the rest. */
+  /** Closes every session with DRAINING, waits up to `graceMs` for the agents to leave, then closes their sockets. */
   close(graceMs: number): Promise<void>;
 }
 
+/** A stream counts as slow when its peer has not taken a fragment for this long. */
 const slowAfterMs = 1_000;
 
 /**
- * Starts to serve agents.
- * @throws Error in one sentence when the address can't be bound or the gRPC library is not the expected one
+ * Starts serving agents.
+ * @throws Error if the address cannot be bound or the gRPC library is not the expected one
  */
 export async function createAgentTransport(
   deps: AgentTransportDeps,
@@ -106,7 +108,7 @@ export async function createAgentTransport(
 ): Promise<AgentTransport> {
   const { clock, delivery, facts, instanceId, keyring, logger, telemetry } = deps;
   const counters = createCounters();
-  const unfinished = { bytes: 0, maxBytes: options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal };
+  const unfinished = createUnfinishedBytes(options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal);
   let closing = false;
   const draining = (): boolean => closing || delivery.state().kind !== 'ready' || deps.storesAway();
 
@@ -149,7 +151,7 @@ export async function createAgentTransport(
     clock,
     pending,
     draining,
-    onUnattached: (end) => countIn(counters.ends, end.cause),
+    onUnattached: (reason) => countIn(counters.ends, reason.cause),
     session: {
       delivery,
       telemetry,
@@ -174,7 +176,7 @@ export async function createAgentTransport(
         );
         await sessions.hello(session, hello);
       },
-      onEnded: (session, end, agentReason) => sessions.ended(session, end, agentReason),
+      onEnded: (session, _reason, agentReason) => sessions.ended(session, agentReason),
     },
   });
 
@@ -190,7 +192,7 @@ export async function createAgentTransport(
     listener = await deps.listen({ host, port, maxConnections: options.maxConnections, logger }, accept);
   } catch (error) {
     grpc.close();
-    throw new Error(`The agent listener can not be opened: ${errorText(error)}`, { cause: error });
+    throw new Error(`The agent listener cannot be opened: ${errorText(error)}`, { cause: error });
   }
 
   const drainAll = (): void => {
@@ -204,7 +206,7 @@ export async function createAgentTransport(
       sessions.revoke(nodeId);
     }),
     delivery.onStateChange((state: DeliveryState) => {
-      // Without the log nothing is known to be missing, and no other instance would be better off.
+      // Cut off from the log, this instance is not known to miss anything, and no other instance would be better off.
       if (state.kind !== 'ready' && state.kind !== 'cut_off') drainAll();
     }),
     telemetry.onLost((nodeId, sessionId) => sessions.lost(nodeId, sessionId)),
@@ -228,7 +230,7 @@ export async function createAgentTransport(
       sessions: sessions.size,
       pending: pending.size,
       waiting: gate.waiting,
-      unfinishedBytes: unfinished.bytes,
+      unfinishedBytes: unfinished.total,
       slowStreams,
     };
   };
@@ -247,24 +249,14 @@ export async function createAgentTransport(
       gate.close();
       drainAll();
       const flushMs = Math.min(graceMs, limits.agent.closeGraceMs);
-      await allClosed(sessions.all(), flushMs);
+      // Streams that do not end in time are cut by their own timers, or by the listener.
+      await withDeadline(Promise.all(Array.from(sessions.all(), ({ closed }) => closed)), flushMs);
       clearInterval(sweep);
       for (const stop of unsubscribe) stop();
-      // A stream that has ended here may still have its status on its way: the sockets are not cut under it.
+      // The status of an ended stream may still be on its way, so the sockets are not closed yet.
       grpc.drain(flushMs);
       await listener.close(flushMs);
       grpc.close();
     },
   };
-}
-
-/** Waits for the streams to end; those that do not are cut by their own timers, or by the listener. */
-async function allClosed(sessions: Iterable<LiveSession>, withinMs: number): Promise<void> {
-  const closed = Promise.all([...sessions].map((session) => session.closed));
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, withinMs);
-  });
-  await Promise.race([closed, deadline]);
-  clearTimeout(timer);
 }

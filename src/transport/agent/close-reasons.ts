@@ -1,6 +1,7 @@
 /**
- * How a session or a stream can end, as data: what is said under the session's keys, and the bare gRPC status. The
- * choice of the row is the session's. Implements the table of ends of `docs/contract/agent-protocol.md`.
+ * Every way in which a session or a stream can end, as data: the SessionClose that is sent under the session's keys, and
+ * the gRPC status. Which one applies is decided in `session.ts`.
+ * Implements the table of ends in `docs/contract/agent-protocol.md#control`.
  */
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { SessionClose } from '../../gen/svc/control/v1/session.js';
@@ -8,15 +9,15 @@ import { GrpcStatus } from '../../kernel/errors.js';
 import type { GrpcStatusCode } from '../../kernel/errors.js';
 import type { StreamStatus } from './agent-stream.js';
 
-export interface End {
+export interface CloseReason {
   /** Stable word for counters and logs. */
-  readonly cause: EndCause;
+  readonly cause: CloseCause;
   readonly status: StreamStatus;
   /** Undefined: nothing more is sent under the session's keys. */
   readonly close: SessionClose | undefined;
 }
 
-export type EndCause =
+type CloseCause =
   | 'unauthenticated'
   | 'malformed'
   | 'protocol_error'
@@ -32,32 +33,32 @@ export type EndCause =
   | 'lost';
 
 function closing(
-  cause: EndCause,
+  cause: CloseCause,
   reason: SessionCloseReason,
   code: GrpcStatusCode,
   message: string,
   retryAfterMs = 0,
-): End {
+): CloseReason {
   return { cause, status: { code, details: message }, close: { reason, message, retryAfterMs } };
 }
 
-function bare(cause: EndCause, code: GrpcStatusCode, details: string): End {
+function bare(cause: CloseCause, code: GrpcStatusCode, details: string): CloseReason {
   return { cause, status: { code, details }, close: undefined };
 }
 
-export const ends = {
-  /** No session was attached: unknown, expired, opened on another connection, no frame at all. */
+export const closeReasons = {
+  /** No session was attached: unknown, expired, opened on another connection, or the stream sent no frame. */
   unauthenticated: bare('unauthenticated', GrpcStatus.UNAUTHENTICATED, 'session refused'),
-  /** Before a session is attached there is no key to say more with. */
+  /** The first frame does not parse: without a session there is no key to send a SessionClose with. */
   malformed: bare('malformed', GrpcStatus.INVALID_ARGUMENT, 'frame does not parse'),
-  /** Wrong sequence or tag: whoever sent it may not be the agent, so nothing more is said. */
+  /** Wrong sequence or tag: the sender may not be the agent, so nothing more is sent. */
   badFrame: bare('bad_frame', GrpcStatus.ABORTED, 'frame refused'),
   byAgent: bare('closed_by_agent', GrpcStatus.OK, ''),
-  /** The stream is gone already: nothing can be said. */
+  /** The stream is already gone, so nothing can be sent. */
   lost: bare('lost', GrpcStatus.UNAVAILABLE, 'stream lost'),
-  protocolError: (message: string): End =>
+  protocolError: (message: string): CloseReason =>
     closing('protocol_error', SessionCloseReason.PROTOCOL_ERROR, GrpcStatus.INVALID_ARGUMENT, message),
-  outOfOrder: (message: string): End =>
+  outOfOrder: (message: string): CloseReason =>
     closing('out_of_order', SessionCloseReason.PROTOCOL_ERROR, GrpcStatus.FAILED_PRECONDITION, message),
   superseded: closing(
     'superseded',
@@ -77,26 +78,26 @@ export const ends = {
     GrpcStatus.DEADLINE_EXCEEDED,
     'the session is older than 1.15 times its rekey interval',
   ),
-  idle: closing('idle', SessionCloseReason.IDLE, GrpcStatus.DEADLINE_EXCEEDED, 'nothing was heard for too long'),
-  draining: (retryAfterMs: number): End =>
+  idle: closing('idle', SessionCloseReason.IDLE, GrpcStatus.DEADLINE_EXCEEDED, 'no message was received for too long'),
+  draining: (retryAfterMs: number): CloseReason =>
     closing(
       'draining',
       SessionCloseReason.DRAINING,
       GrpcStatus.UNAVAILABLE,
-      'this instance can not serve now',
+      'this instance cannot serve agents now',
       retryAfterMs,
     ),
-  overloaded: (retryAfterMs: number): End =>
+  overloaded: (retryAfterMs: number): CloseReason =>
     closing(
       'overloaded',
       SessionCloseReason.OVERLOADED,
       GrpcStatus.RESOURCE_EXHAUSTED,
-      'too much at once',
+      'the service is overloaded',
       retryAfterMs,
     ),
 } as const;
 
-/** Between half and one and a half times the base, in whole milliseconds: a fleet must not come back at one moment. */
+/** Between 0.5 and 1.5 times the base, in whole milliseconds, so that a fleet does not come back all at once. */
 export function jittered(baseMs: number, random: () => number): number {
   return Math.round(baseMs * (0.5 + random()));
 }

@@ -1,64 +1,67 @@
 /**
- * Control streams before they are sessions: waits for the first frame, finds the pending session that it names, and
- * hands over. Implements `docs/contract/agent-protocol.md#control` ("A session attaches once, on the HTTP/2 connection that opened
- * it") and the rows of the table of ends that come before a session.
+ * Control streams before a session is attached: waits for the first frame, finds the pending session that it names, and
+ * starts the live session. Implements `docs/contract/agent-protocol.md#control`: attaching, and the rows of the table of
+ * ends that apply before it.
  */
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import type { PendingTable } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
-import { ends } from './close-reasons.js';
-import type { End } from './close-reasons.js';
+import { closeReasons } from './close-reasons.js';
+import type { CloseReason } from './close-reasons.js';
 import { decodeFrame } from './frame.js';
 import { startLiveSession } from './live-session.js';
 import type { LiveSession, LiveSessionDeps } from './live-session.js';
 
-export interface ControlDeps {
+interface ControlDeps {
   readonly clock: Clock;
   readonly pending: PendingTable;
   readonly session: LiveSessionDeps;
   draining(): boolean;
-  /** A stream ended before it was a session. */
-  onUnattached(end: End): void;
+  /** A stream was ended before a session was attached to it. */
+  onUnattached(reason: CloseReason): void;
 }
 
-export interface ControlStreams {
+interface ControlStreams {
   open(stream: AgentStream): void;
-  /** Ends streams that have sent no frame for 10 s. */
+  /** Ends streams that have sent no frame within 10 s. */
   sweep(now: number): void;
-  /** Ends all that have sent no frame. */
+  /** Ends all streams that have sent no frame. */
   drain(): void;
 }
 
-interface Waiting {
+interface WaitingStream {
   readonly openedAt: number;
-  end(ending: End): void;
+  end(reason: CloseReason): void;
 }
 
+/** Without a session there is no key to send a SessionClose with. */
+const drainingUnattached: CloseReason = { ...closeReasons.draining(0), close: undefined };
+
 export function createControlStreams(deps: ControlDeps): ControlStreams {
-  /** In the order of opening. Bounded by connections and their streams. */
-  const waiting = new Set<Waiting>();
+  /** In the order of opening. Bounded by the connections and their streams. */
+  const waiting = new Set<WaitingStream>();
 
   const open = (stream: AgentStream): void => {
     const openedAt = deps.clock.monotonic();
     let session: LiveSession | undefined;
-    let clearCut: (() => void) | undefined;
-    const entry: Waiting = {
+    let cancelForcedClose: (() => void) | undefined;
+    const entry: WaitingStream = {
       openedAt,
-      end(ending) {
+      end(reason) {
         waiting.delete(entry);
-        if (clearCut !== undefined) return;
-        deps.onUnattached(ending);
-        clearCut = endUnattached(stream, ending);
+        if (cancelForcedClose !== undefined) return;
+        deps.onUnattached(reason);
+        cancelForcedClose = endUnattached(stream, reason);
       },
     };
 
     const attach = (bytes: Uint8Array): void => {
       const frame = decodeFrame(bytes);
       if (frame === undefined || frame.ciphertext.length > limits.agent.ciphertextBytes)
-        return entry.end(ends.malformed);
+        return entry.end(closeReasons.malformed);
       const pending = deps.pending.take(frame.sessionId, stream.connection, deps.clock.monotonic());
-      if (pending === undefined) return entry.end(ends.unauthenticated);
+      if (pending === undefined) return entry.end(closeReasons.unauthenticated);
       waiting.delete(entry);
       session = startLiveSession(deps.session, pending, stream, openedAt);
       session.frame(frame);
@@ -68,19 +71,19 @@ export function createControlStreams(deps: ControlDeps): ControlStreams {
     stream.start({
       message(bytes) {
         if (session !== undefined) session.message(bytes);
-        else if (clearCut === undefined) attach(bytes);
+        else if (cancelForcedClose === undefined) attach(bytes);
       },
       halfClosed() {
-        if (session === undefined) entry.end(ends.unauthenticated);
+        if (session === undefined) entry.end(closeReasons.unauthenticated);
         else session.halfClosed();
       },
       gone() {
         waiting.delete(entry);
-        clearCut?.();
+        cancelForcedClose?.();
         session?.gone();
       },
     });
-    if (deps.draining()) entry.end({ ...ends.draining(0), close: undefined });
+    if (deps.draining()) entry.end(drainingUnattached);
   };
 
   return {
@@ -88,18 +91,21 @@ export function createControlStreams(deps: ControlDeps): ControlStreams {
     sweep(now) {
       for (const entry of waiting) {
         if (now - entry.openedAt <= limits.agent.helloWithinMs) return;
-        entry.end(ends.unauthenticated);
+        entry.end(closeReasons.unauthenticated);
       }
     },
     drain() {
-      for (const entry of waiting) entry.end({ ...ends.draining(0), close: undefined });
+      for (const entry of waiting) entry.end(drainingUnattached);
     },
   };
 }
 
-/** The bare status, and the cut for a peer that does not even take that. Answers how to call the cut off. */
-function endUnattached(stream: AgentStream, ending: End): () => void {
-  stream.close(ending.status);
-  const cut = setTimeout(() => stream.kill(), limits.agent.closeGraceMs);
-  return () => clearTimeout(cut);
+/**
+ * Sends the bare status, and closes the connection if the peer does not take it.
+ * @returns a function that cancels the forced close
+ */
+function endUnattached(stream: AgentStream, reason: CloseReason): () => void {
+  stream.close(reason.status);
+  const forcedClose = setTimeout(() => stream.kill(), limits.agent.closeGraceMs);
+  return () => clearTimeout(forcedClose);
 }

@@ -1,10 +1,10 @@
-/** What the transport counts, and the same as sources of `/metrics`. Numbers only; no name of a node. */
+/** The transport's counters and gauges, and how `/metrics` shows them. Totals only: no node is named. */
 import type { MetricSource } from '../../operations/metrics.js';
 
 export interface Counters {
-  /** By outcome: `ok`, or why it was refused. */
+  /** OpenSession calls by outcome: `ok`, or why they were refused. */
   readonly handshakes: Map<string, number>;
-  /** Streams and sessions that ended, by cause. */
+  /** Ended streams and sessions, by cause. */
   readonly ends: Map<string, number>;
   framesIn: number;
   framesOut: number;
@@ -27,7 +27,7 @@ export function countIn(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-/** What is there now, beside what was counted. */
+/** Current values, beside the counted totals. */
 export interface Gauges {
   readonly sessions: number;
   readonly pending: number;
@@ -40,15 +40,31 @@ export interface Gauges {
 export function metricSources(counters: Counters, gauges: () => Gauges): readonly MetricSource[] {
   return [
     { name: 'svc_agent_sessions', help: 'Attached agent sessions', read: () => gauges().sessions },
-    { name: 'svc_agent_pending_sessions', help: 'Opened, not yet attached', read: () => gauges().pending },
-    { name: 'svc_agent_waiting_handshakes', help: 'OpenSession calls in line', read: () => gauges().waiting },
-    { name: 'svc_agent_unfinished_bytes', help: 'Held of unfinished messages', read: () => gauges().unfinishedBytes },
+    {
+      name: 'svc_agent_pending_sessions',
+      help: 'Agent sessions opened, not yet attached',
+      read: () => gauges().pending,
+    },
+    {
+      name: 'svc_agent_waiting_handshakes',
+      help: 'OpenSession calls waiting for admission',
+      read: () => gauges().waiting,
+    },
+    {
+      name: 'svc_agent_unfinished_bytes',
+      help: 'Bytes held of unfinished messages',
+      read: () => gauges().unfinishedBytes,
+    },
     { name: 'svc_agent_slow_streams', help: 'Streams whose peer reads slowly', read: () => gauges().slowStreams },
     { name: 'svc_agent_handshakes', help: 'OpenSession by outcome', label: 'outcome', read: () => counters.handshakes },
     { name: 'svc_agent_session_ends', help: 'Ended streams by cause', label: 'cause', read: () => counters.ends },
     { name: 'svc_agent_frames_in', help: 'Frames received', read: () => counters.framesIn },
     { name: 'svc_agent_frames_out', help: 'Frames sent', read: () => counters.framesOut },
-    { name: 'svc_agent_ignored_reports', help: 'Reports of unknown status', read: () => counters.ignoredReports },
-    { name: 'svc_agent_snapshots_sent', help: 'Snapshots handed over as a whole', read: () => counters.snapshotsSent },
+    {
+      name: 'svc_agent_ignored_reports',
+      help: 'Apply reports with an unknown status',
+      read: () => counters.ignoredReports,
+    },
+    { name: 'svc_agent_snapshots_sent', help: 'Snapshots sent completely', read: () => counters.snapshotsSent },
   ];
 }

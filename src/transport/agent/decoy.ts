@@ -1,14 +1,14 @@
 /**
- * What a handshake for a node that does not exist is checked against, so that it costs the same work and gets the same
- * answer: a verifier that no PSK matches, sealed under a key that exists nowhere else and opened each time.
- * Implements `docs/contract/agent-protocol.md#opensession` ("get the same answer after the same work").
+ * The verifier for a node that does not exist, so that its handshake costs the same work and gets the same answer. No
+ * PSK matches it; it is sealed under a throw-away key and opened for each handshake, as a real one is.
+ * Implements `docs/contract/agent-protocol.md#opensession` ("the same answer after the same work").
  */
 import { randomBytes } from 'node:crypto';
 import { createDummyVerifier } from '../../security/psk.js';
 import type { PskVerifier } from '../../security/psk.js';
 import { openWith, sealWith } from '../../security/sealing.js';
 
-export interface Decoy {
+interface Decoy {
   open(): PskVerifier;
 }
 

@@ -1,10 +1,10 @@
 /**
- * When two agents share one PSK: at the second SUPERSEDED of a node within 5 minutes. Pure.
- * Implements `docs/contract/agent-protocol.md#control` ("the node shows `duplicate_agent: true` for an hour").
+ * Decides when two agents seem to share one PSK: at the second SUPERSEDED of a node within 5 minutes. Pure.
+ * Implements `duplicate_agent` in `docs/contract/agent-protocol.md#control`.
  */
 import { limits } from '../../kernel/limits.js';
 
-/** Wall-clock milliseconds of the SUPERSEDED closes of one node that still matter. */
+/** When a node's sessions were closed with SUPERSEDED, in wall-clock milliseconds; only those that still count. */
 export type Supersedings = readonly number[];
 
 export function noteSuperseded(

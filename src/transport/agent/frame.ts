@@ -1,13 +1,13 @@
 /**
- * `SecureFrame` by hand, in both directions: it is the hottest message, and the reader has to be strict. A test holds it
- * against the generated code. Implements `docs/contract/wire.md#session`.
+ * Reads and writes `SecureFrame` by hand: it is the most frequent message, and reading must be strict. A test compares
+ * the bytes with the generated code. Implements `docs/contract/wire.md#session`.
  */
 import { scanMessage } from './wire-scan.js';
 
 export interface Frame {
   /** Empty when absent. */
   readonly sessionId: Uint8Array;
-  /** Exact up to 2^53; anything above is refused as out of order all the same. */
+  /** Exact up to 2^53; anything above is out of order anyway. */
   readonly sequence: number;
   readonly ciphertext: Uint8Array;
 }
@@ -16,7 +16,7 @@ const sequenceTag = (2 << 3) | 0;
 const ciphertextTag = (3 << 3) | 2;
 const none = new Uint8Array(0);
 
-/** The frame, or undefined when the bytes are none. Its parts share the memory of `bytes`. */
+/** The frame, or undefined if the bytes do not parse. Its fields share the memory of `bytes`. */
 export function decodeFrame(bytes: Uint8Array): Frame | undefined {
   let sessionId: Uint8Array = none;
   let sequence = 0;
@@ -30,9 +30,9 @@ export function decodeFrame(bytes: Uint8Array): Frame | undefined {
   return parsed ? { sessionId, sequence, ciphertext } : undefined;
 }
 
-/** A frame of the service: never with a session id. */
+/** Encodes a frame of the service, which never has a session id. */
 export function encodeFrame(sequence: number, ciphertext: Uint8Array): Buffer {
-  // proto3 leaves a zero out.
+  // proto3 leaves out a zero.
   const sequenceBytes = sequence === 0 ? 0 : 1 + varintLength(sequence);
   const lengthBytes = ciphertext.length === 0 ? 0 : 1 + varintLength(ciphertext.length);
   const frame = Buffer.allocUnsafe(sequenceBytes + lengthBytes + ciphertext.length);

@@ -1,8 +1,8 @@
 /**
  * The gRPC server of the agent protocol: limits, the two RPCs of SecureAgentService, and AgentService, which is not
- * served. Knows bytes and statuses, nothing of sessions. All connections go through one injector: one per connection
- * leaks. Messages are passed as bytes, so that one that does not parse gets the status of the contract.
- * Implements `docs/contract/agent-protocol.md` (table of ends) and the notes on grpc-js of `docs/architecture.md`.
+ * served. Handles bytes and statuses, knows nothing of sessions. All connections share one injector, because an injector
+ * per connection leaks. Messages are passed on as bytes, so that the service itself chooses the status for one that does
+ * not parse. Implements `docs/contract/wire.md#services` and the gRPC statuses of `docs/contract/agent-protocol.md#control`.
  */
 import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
 import type { ServerDuplexStream, ServerUnaryCall, handleBidiStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
@@ -19,18 +19,18 @@ export type OpenAnswer =
   | { readonly ok: true; readonly response: Uint8Array }
   | { readonly ok: false; readonly status: StreamStatus; readonly trailers?: { readonly [name: string]: string } };
 
-export interface GrpcHandlers {
-  /** Answers OpenSession; never rejects. `cancelled` tells whether anybody still waits. */
+interface GrpcHandlers {
+  /** Answers OpenSession; never rejects. `cancelled` is true once nobody waits for the answer. */
   openSession(request: Uint8Array, connection: AgentConnection, cancelled: () => boolean): Promise<OpenAnswer>;
   control(stream: AgentStream): void;
 }
 
-export interface GrpcServer {
-  /** Speaks HTTP/2 on a connection from now on. */
+interface GrpcServer {
+  /** Serves HTTP/2 on a connection from now on. */
   accept(connection: AgentConnection): void;
-  /** Lets each connection go once what is on its way has left; what has not by then is ended after `graceMs`. */
+  /** Closes each connection once its calls have ended; calls that are still open after `graceMs` are ended. */
   drain(graceMs: number): void;
-  /** Ends at once whatever is still open. */
+  /** Closes every connection at once. */
   close(): void;
 }
 
@@ -40,9 +40,9 @@ const serverOptions = {
   'grpc.max_send_message_length': limits.agent.grpcMessageBytes,
   'grpc.keepalive_time_ms': tuning.keepaliveMs,
   'grpc.keepalive_timeout_ms': tuning.keepaliveTimeoutMs,
-  // A connection without a stream is a connection without a session.
+  // A connection without a stream carries no session.
   'grpc.max_connection_idle_ms': tuning.connectionIdleMs,
-  // In megabytes, as node:http2 counts.
+  // In megabytes, as node:http2 counts it.
   'grpc-node.max_session_memory': tuning.connectionMemoryMiB,
   'grpc.enable_channelz': 0,
 };
@@ -50,7 +50,7 @@ const serverOptions = {
 const asBytes = (bytes: Buffer): Buffer => bytes;
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** @throws Error in one sentence when the installed gRPC library is not the one this was written for */
+/** @throws Error if the installed gRPC library is not the one that this file was written for */
 export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): Promise<GrpcServer> {
   await checkGrpcInternals();
   const server = new Server(serverOptions);
@@ -92,14 +92,14 @@ function openSessionHandler(handlers: GrpcHandlers, logger: Logger): handleUnary
     }
   };
   return async (call, callback) => {
-    const answered = await answer(call);
-    if (answered.ok) {
-      callback(null, asBuffer(answered.response));
+    const result = await answer(call);
+    if (result.ok) {
+      callback(null, asBuffer(result.response));
       return;
     }
     const metadata = new Metadata();
-    for (const [name, value] of Object.entries(answered.trailers ?? {})) metadata.set(name, value);
-    callback({ ...answered.status, metadata });
+    for (const [name, value] of Object.entries(result.trailers ?? {})) metadata.set(name, value);
+    callback({ ...result.status, metadata });
   };
 }
 
@@ -126,7 +126,7 @@ function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: Agent
       call.on('end', () => {
         if (!over) stream.halfClosed();
       });
-      // The library's name for every end, a sent status included.
+      // The library emits this for every end, including a status that the service sent.
       call.once('cancelled', () => {
         over = true;
         closeLater(call);
@@ -147,7 +147,7 @@ function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: Agent
     close(status) {
       if (over || closing) return;
       closing = true;
-      // Reading goes on, so that what the peer still sends is thrown away and its end is seen.
+      // Keep reading, so that what the peer still sends is discarded and its end is noticed.
       call.resume();
       if (status.code === GrpcStatus.OK) call.end();
       else call.emit('error', { code: status.code, details: status.details, metadata: new Metadata() });
@@ -158,7 +158,7 @@ function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: Agent
   };
 }
 
-/** A peer that keeps its half of an ended stream open would hold one of the few streams of its connection. */
+/** A peer that keeps its half of an ended stream open would occupy one of the few streams of its connection. */
 function closeLater(call: object): void {
   const stream = http2StreamOf(call);
   if (stream === undefined || stream.closed || stream.destroyed) return;

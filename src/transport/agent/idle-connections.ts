@@ -1,12 +1,12 @@
 /**
- * Connections that carry no session: cut after a minute. HTTP/2's own idle time does not see a call that is opened and
- * never finished, and connections are bounded, so without this a stranger could hold them all.
+ * Closes connections that have carried no session for a minute. HTTP/2's own idle timeout does not apply while a call is
+ * open, and the number of connections is bounded, so without this a stranger could hold all of them.
  */
 import type { Clock } from '../../kernel/clock.js';
 import type { AgentConnection } from './agent-stream.js';
 import { tuning } from './tuning.js';
 
-export interface IdleConnections {
+interface IdleConnections {
   add(connection: AgentConnection): void;
   /** The connection carries a session until `closed` resolves. */
   attached(connection: AgentConnection, closed: Promise<void>): void;
@@ -14,33 +14,34 @@ export interface IdleConnections {
 }
 
 export function createIdleConnections(clock: Clock): IdleConnections {
-  /** Those without a session, since when, in that order. Bounded by the listener. */
+  /** Connections without a session and since when, oldest first. Bounded by the listener. */
   const idle = new Map<AgentConnection, number>();
-  const carried = new Map<AgentConnection, number>();
+  /** How many sessions a connection carries. */
+  const sessions = new Map<AgentConnection, number>();
 
-  const rest = (connection: AgentConnection): void => {
+  const markIdle = (connection: AgentConnection): void => {
     if (!connection.closed) idle.set(connection, clock.monotonic());
   };
 
   return {
     add(connection) {
-      rest(connection);
+      markIdle(connection);
       connection.onClose(() => {
         idle.delete(connection);
-        carried.delete(connection);
+        sessions.delete(connection);
       });
     },
     attached(connection, closed) {
       idle.delete(connection);
-      carried.set(connection, (carried.get(connection) ?? 0) + 1);
+      sessions.set(connection, (sessions.get(connection) ?? 0) + 1);
       void closed.then(() => {
-        const left = (carried.get(connection) ?? 1) - 1;
+        const left = (sessions.get(connection) ?? 1) - 1;
         if (left > 0) {
-          carried.set(connection, left);
+          sessions.set(connection, left);
           return;
         }
-        carried.delete(connection);
-        rest(connection);
+        sessions.delete(connection);
+        markIdle(connection);
       });
     },
     sweep() {

@@ -1,6 +1,6 @@
 /**
- * From the frames of one session to its messages: session id, size, sequence, tag, fragments. What a message means is
- * the session's (`session.ts`). Implements `docs/contract/agent-protocol.md#control` (frames and fragments).
+ * Turns the frames of one session into messages: checks session id, size, sequence, tag and fragments. What a message
+ * means is decided in `session.ts`. Implements frames and fragments of `docs/contract/agent-protocol.md#control`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { CipherState } from '../../noise/cipher-state.js';
@@ -12,7 +12,7 @@ export type InboundFailure =
   | 'malformed_frame'
   | 'foreign_session'
   | 'ciphertext_too_large'
-  /** Wrong sequence, a ciphertext without room for a tag, or a tag that does not verify. */
+  /** Wrong sequence, a ciphertext too short for a tag, or a tag that does not verify. */
   | 'not_authentic'
   | 'bad_fragment'
   | 'payload_too_large';
@@ -22,16 +22,16 @@ export type Inbound =
   | { readonly kind: 'fragment' }
   | { readonly kind: 'refused_frame'; readonly failure: InboundFailure };
 
-export interface InboundFrames {
+interface InboundFrames {
   /** One gRPC message. */
   take(bytes: Uint8Array): Inbound;
-  /** The same, when its frame has been read already. */
+  /** The same for a frame that has been decoded already. */
   takeFrame(frame: Frame): Inbound;
-  /** A frame has decrypted: whoever sends is the agent. */
+  /** A frame has been decrypted, so the sender is the agent. */
   readonly proven: boolean;
   /** Bytes held of an unfinished message. */
   readonly heldBytes: number;
-  /** Wipes the key and lets go of what is held. */
+  /** Wipes the key and frees the unfinished message. */
   discard(): void;
 }
 
@@ -47,7 +47,7 @@ export function createInbound(receive: CipherState, sessionId: Uint8Array): Inbo
     const opened = receive.decrypt(frame.sequence, frame.ciphertext);
     if (!opened.ok) return refuse('not_authentic');
     proven = true;
-    // The time limit of a message is the session's, by its own clock.
+    // The session itself checks the time limit of a message.
     const joined = joiner.push(opened.value, 0);
     switch (joined.kind) {
       case 'payload':

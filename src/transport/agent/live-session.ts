@@ -1,36 +1,32 @@
 /**
- * One attached session at work: feeds the pure machine (`session.ts`) with what comes and carries out what it says,
- * with delivery, telemetry and the stream. Decides nothing of its own but when to stop reading.
- * Implements `docs/contract/agent-protocol.md#control`, and Heartbeats.
+ * One attached session at work: feeds what comes to the pure machine (`session.ts`) and carries out what it answers,
+ * with delivery, telemetry and the stream. Decides only when to stop reading.
+ * Implements `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import type { AgentCommandName, ApplyReport, Delivery, NodeSession } from '../../delivery/port.js';
+import type { AgentCommandName, Delivery } from '../../delivery/port.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
-import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
-import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
-import { timestamp } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { PresenceFacts, Telemetry } from '../../telemetry/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentConnection, AgentStream } from './agent-stream.js';
+import { jittered } from './close-reasons.js';
+import type { CloseReason } from './close-reasons.js';
+import { createConfigExchange } from './config-exchange.js';
 import { countIn } from './counters.js';
 import type { Counters } from './counters.js';
-import { jittered } from './close-reasons.js';
-import type { End } from './close-reasons.js';
 import type { Frame } from './frame.js';
-import { heartbeatResponse } from './heartbeat-response.js';
+import { createHeartbeats } from './heartbeats.js';
 import { createInbound } from './inbound.js';
 import type { Inbound } from './inbound.js';
-import { createLane } from './serial-queue.js';
 import { createOutbox } from './outbox.js';
+import { createSessionClosing } from './session-closing.js';
 import { startState, step } from './session.js';
 import type { SessionInput, SessionOutput, SessionState } from './session.js';
 import { heartbeatFacts, metricsFacts } from './telemetry-facts.js';
-import { toldBy } from './agent-intervals.js';
-import type { Told } from './agent-intervals.js';
+import type { UnfinishedBytes } from './unfinished-bytes.js';
 import { tuning } from './tuning.js';
 
 export interface LiveSessionDeps {
@@ -44,14 +40,13 @@ export interface LiveSessionDeps {
   readonly instanceId: string;
   readonly rekeySeconds: number;
   readonly counters: Counters;
-  /** Held by unfinished messages of all sessions. */
-  readonly unfinished: { bytes: number; readonly maxBytes: number };
+  readonly unfinished: UnfinishedBytes;
   /** The session's first valid frame has come. */
   onProven(session: LiveSession, connection: AgentConnection): void;
   /** The hello has come: the session becomes its node's live one. Rejects when the stores are out of reach. */
   onHello(session: LiveSession, hello: AgentHello): Promise<void>;
-  /** The session has ended: nothing comes from it any more; its stream may still be closing. */
-  onEnded(session: LiveSession, end: End, agentReason: SessionCloseReason | undefined): void;
+  /** Nothing more comes from the session; its stream may still be closing. */
+  onEnded(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
 }
 
 export interface LiveSession {
@@ -70,9 +65,9 @@ export interface LiveSession {
   supersede(): void;
   revoke(): void;
   drain(): void;
-  /** Looks at the time limits. */
+  /** Checks the time limits. */
   tick(now: number): void;
-  /** Milliseconds for which the peer has not taken the fragment on its way. */
+  /** For how many milliseconds the peer has not taken the fragment on its way. */
   slowFor(now: number): number;
   /** Resolves when the stream is over. */
   readonly closed: Promise<void>;
@@ -85,28 +80,31 @@ export function startLiveSession(
   stream: AgentStream,
   streamAt: number,
 ): LiveSession {
-  const { clock, counters, delivery, logger, telemetry, unfinished } = deps;
+  const { clock, counters, delivery, logger, telemetry } = deps;
   const { nodeId, id } = pending;
-  let told: Told = pending.told;
   let state: SessionState = startState({
     nodeId,
     openedAt: pending.openedAt,
     streamAt,
     rekeyAfterSecs: deps.rekeySeconds,
-    told,
+    intervals: pending.intervals,
   });
-  let attachment: NodeSession | undefined;
-  let pushed: { readonly generation: number; readonly at: string } | undefined;
   let proven = false;
-  let held = false;
-  let heldBytes = 0;
+  let paused = false;
   let over = false;
-  let cut: NodeJS.Timeout | undefined;
-  let resolveClosed: () => void = () => undefined;
-  const closed = new Promise<void>((resolve) => {
-    resolveClosed = resolve;
-  });
 
+  const run = (input: SessionInput): void => {
+    const stepped = step(state, input, clock.monotonic());
+    state = stepped.state;
+    for (const output of stepped.outputs) perform(output);
+  };
+  const drain = (): void => run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, deps.random) });
+  const drainAfter = (error: unknown, message: string): void => {
+    logger.warn({ node_id: nodeId, session_id: id, error: errorText(error) }, message);
+    drain();
+  };
+
+  const unfinished = deps.unfinished.share();
   const inbound = createInbound(pending.noise.receive, pending.sessionId);
   const outbox = createOutbox({
     stream,
@@ -114,92 +112,74 @@ export function startLiveSession(
     now: () => clock.monotonic(),
     onSent(push) {
       counters.snapshotsSent += 1;
-      pushed = { generation: push.generation, at: timestamp(clock.now()) };
-      attachment?.sent(push);
+      config.sent(push);
     },
     onProgress: () => balance(),
     onFrame() {
       counters.framesOut += 1;
     },
   });
-  const drainFor = (error: unknown, what: string): void => {
-    logger.warn({ node_id: nodeId, session_id: id, error: errorText(error) }, what);
-    run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, deps.random) });
-  };
-  const configLane = createLane(
-    (error) => drainFor(error, 'an agent is drained: its configuration can not be served'),
-    () => balance(),
+  const send = (payload: ServicePayload['payload']): void => outbox.send(ServicePayload.encode({ payload }).finish());
+  const config = createConfigExchange({
+    delivery,
+    clock,
+    onAnswer: (answer) => run({ kind: 'config_answer', answer }),
+    onFailed: (error) => drainAfter(error, 'agent drained: its configuration cannot be served'),
+    onProgress: () => balance(),
+  });
+  const heartbeats = createHeartbeats(
+    {
+      delivery,
+      claimCommands: () => deps.claimCommands(nodeId),
+      send,
+      onIntervals: (intervals) => run({ kind: 'intervals', intervals }),
+      onFailed: (error) => drainAfter(error, 'agent drained: its heartbeat cannot be answered'),
+      onProgress: () => balance(),
+    },
+    pending.intervals,
   );
-  const heartbeatLane = createLane(
-    (error) => drainFor(error, 'an agent is drained: its heartbeat can not be answered'),
-    () => balance(),
-  );
+  const closing = createSessionClosing(stream, outbox);
 
-  /** Stops reading while this side, or the peer's reading, is behind; so nothing piles up here. */
+  /** Stops reading while this side is busy or the agent does not read its answers, so that nothing piles up here. */
   const balance = (): void => {
     if (over) return;
-    const busy = configLane.size >= tuning.serialQueueRequests || heartbeatLane.size >= tuning.serialQueueRequests;
+    const busy = Math.max(config.waiting, heartbeats.waiting) >= tuning.serialQueueRequests;
     const full = outbox.waiting >= tuning.outboxPayloads;
-    if ((busy || full) === held) return;
-    held = busy || full;
-    stream.pause(held);
-    // An agent that does not read its answers is silent by its own doing.
-    if (busy || !held) run({ kind: 'held', held });
+    if ((busy || full) === paused) return;
+    paused = busy || full;
+    stream.pause(paused);
+    // While only `full` holds, the agent is to blame for its silence and may become idle.
+    if (busy || !paused) run({ kind: 'paused', paused });
   };
 
   const presence = (): PresenceFacts => ({
     session_id: id,
     instance_id: deps.instanceId,
-    pushed_generation: pushed?.generation ?? 0,
-    pushed_at: pushed?.at ?? null,
+    pushed_generation: config.pushed?.generation ?? 0,
+    pushed_at: config.pushed?.at ?? null,
   });
-
-  const say = (payload: ServicePayload['payload']): void => outbox.send(ServicePayload.encode({ payload }).finish());
-
-  const answerHeartbeat = async (heartbeat: HeartbeatRequest): Promise<void> => {
-    const claimed = await deps.claimCommands(nodeId);
-    if (over) return;
-    const now = toldBy(delivery.settings());
-    told = now;
-    say(heartbeatResponse(heartbeat, claimed, now));
-    run({ kind: 'told', told: now });
-  };
-
-  const report = async (outcome: ApplyReport): Promise<void> => attachment?.report(outcome);
 
   const perform = (output: SessionOutput): void => {
     switch (output.kind) {
-      case 'hello': {
-        attachment = delivery.openNodeSession(nodeId, id, outbox);
-        const { hello } = output;
-        deps.onHello(session, hello).catch((error: unknown) => {
-          drainFor(error, 'an agent is drained: its session can not be recorded');
+      case 'hello':
+        config.open(nodeId, id, outbox);
+        deps.onHello(session, output.hello).catch((error: unknown) => {
+          drainAfter(error, 'agent drained: its session cannot be recorded');
         });
         return;
-      }
       case 'alive':
-        telemetry.alive(nodeId, presence(), told.offlineAfterMs);
+        telemetry.alive(nodeId, presence(), heartbeats.intervals.offlineAfterMs);
         return;
-      case 'heartbeat': {
-        const { heartbeat } = output;
-        telemetry.heartbeat(nodeId, heartbeatFacts(heartbeat));
-        heartbeatLane.run(() => answerHeartbeat(heartbeat));
+      case 'heartbeat':
+        telemetry.heartbeat(nodeId, heartbeatFacts(output.heartbeat));
+        heartbeats.answer(output.heartbeat);
         return;
-      }
-      case 'config_request': {
-        const { version, checksum } = output;
-        configLane.run(async () => {
-          const answer = await attachment?.request(version, checksum);
-          if (answer !== undefined) run({ kind: 'config_answer', answer });
-        });
+      case 'config_request':
+        config.request(output.version, output.checksum);
         return;
-      }
-      case 'apply_report': {
-        const { outcome } = output;
-        // The fact may wait for the event store for as long as it is away: neither this session nor its requests do.
-        configLane.run(async () => void (await withDeadline(report(outcome), tuning.reportWaitMs)));
+      case 'apply_report':
+        config.report(output.outcome);
         return;
-      }
       case 'ignored_report':
         counters.ignoredReports += 1;
         return;
@@ -207,7 +187,7 @@ export function startLiveSession(
         telemetry.metrics(nodeId, metricsFacts(output.metrics));
         return;
       case 'send_unchanged':
-        say({
+        send({
           $case: 'configUpdate',
           value: { update: { $case: 'unchanged', value: { generation: BigInt(output.generation) } } },
         });
@@ -216,43 +196,24 @@ export function startLiveSession(
         outbox.offer(output.push);
         return;
       case 'end':
-        end(output.end, output.agentReason);
+        end(output.reason, output.agentReason);
         return;
       default:
         unreachable(output);
     }
   };
 
-  const end = (ending: End, agentReason: SessionCloseReason | undefined): void => {
+  const end = (reason: CloseReason, agentReason: SessionCloseReason | undefined): void => {
     over = true;
-    countIn(counters.ends, ending.cause);
-    unfinished.bytes -= heldBytes;
-    heldBytes = 0;
+    countIn(counters.ends, reason.cause);
+    unfinished.hold(0);
     inbound.discard();
-    configLane.close();
-    heartbeatLane.close();
-    attachment?.close();
-    deps.onEnded(session, ending, agentReason);
-    if (ending.cause === 'lost') return;
-    logger.debug({ node_id: nodeId, session_id: id, cause: ending.cause }, 'agent session ended');
-    // Nothing is said to a peer that has not proven itself.
-    const last = proven ? ending.close : undefined;
-    outbox.finish(
-      last === undefined ? undefined : ServicePayload.encode({ payload: { $case: 'close', value: last } }).finish(),
-      ending.status,
-    );
-    const patience = ending.cause === 'revoked' ? tuning.revokedFlushMs : limits.agent.closeGraceMs;
-    cut = setTimeout(() => stream.kill(), patience);
-    if (ending.cause === 'revoked') {
-      // Even one that reads is cut: the status is out, the connection has no business here any more.
-      void closed.then(() => setTimeout(() => stream.kill(), tuning.revokedLingerMs));
-    }
-  };
-
-  const run = (input: SessionInput): void => {
-    const stepped = step(state, input, clock.monotonic());
-    state = stepped.state;
-    for (const output of stepped.outputs) perform(output);
+    config.close();
+    heartbeats.close();
+    deps.onEnded(session, reason, agentReason);
+    if (reason.cause === 'lost') return;
+    logger.debug({ node_id: nodeId, session_id: id, cause: reason.cause }, 'agent session ended');
+    closing.begin(reason, proven);
   };
 
   const receive = (incoming: Inbound): void => {
@@ -261,9 +222,8 @@ export function startLiveSession(
       proven = true;
       deps.onProven(session, stream.connection);
     }
-    unfinished.bytes += inbound.heldBytes - heldBytes;
-    heldBytes = inbound.heldBytes;
-    if (unfinished.bytes > unfinished.maxBytes && incoming.kind === 'fragment') {
+    unfinished.hold(inbound.heldBytes);
+    if (unfinished.exceeded && incoming.kind === 'fragment') {
       return run({ kind: 'overloaded', retryAfterMs: jittered(tuning.overloadRetryMs, deps.random) });
     }
     run(incoming);
@@ -276,7 +236,7 @@ export function startLiveSession(
     openedAt: pending.openedAt,
     presence,
     get offlineAfterMs() {
-      return told.offlineAfterMs;
+      return heartbeats.intervals.offlineAfterMs;
     },
     frame(frame) {
       if (!over) receive(inbound.takeFrame(frame));
@@ -287,25 +247,23 @@ export function startLiveSession(
     halfClosed: () => run({ kind: 'half_closed' }),
     gone() {
       run({ kind: 'lost' });
-      clearTimeout(cut);
-      outbox.discard();
-      resolveClosed();
+      closing.gone();
     },
     supersede: () => run({ kind: 'superseded' }),
     revoke: () => run({ kind: 'revoked' }),
-    drain: () => run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, deps.random) }),
+    drain,
     tick(now) {
       if (!over && mayHaveEnded(state, now)) run({ kind: 'tick' });
     },
     slowFor: (now) => (outbox.writingSince === undefined ? 0 : now - outbox.writingSince),
-    closed,
+    closed: closing.closed,
   };
   return session;
 }
 
-/** Spares ten thousand quiet sessions a step each time they are looked at. */
+/** Saves a step for each of ten thousand quiet sessions every time they are checked. */
 function mayHaveEnded(state: SessionState, now: number): boolean {
   if (state.phase === 'over') return false;
   if (state.phase === 'hello' || state.unfinishedSince !== undefined || now > state.expiresAt) return true;
-  return now - state.lastPayloadAt > state.told.offlineAfterMs;
+  return now - state.lastPayloadAt > state.intervals.offlineAfterMs;
 }

@@ -1,7 +1,8 @@
 /**
- * Which sessions each node has on this instance, and which of them is live. Takes a newer hello over, tells a rekey
- * from a reconnect, sees duplicates, and ends sessions that lost their node elsewhere. Not the session itself.
- * Implements `docs/contract/agent-protocol.md#control` (SUPERSEDED), Rekey, and Several instances.
+ * Which sessions each node has on this instance, and which of them is live. Supersedes the older session at a newer
+ * hello, tells a rekey from a reconnect, notices duplicate agents, and ends sessions whose node is now live on another
+ * instance. Not the session itself. Implements SUPERSEDED in `docs/contract/agent-protocol.md#control`,
+ * `docs/contract/agent-protocol.md#rekey` and `docs/contract/agent-protocol.md#several-instances`.
  */
 import type { FactRecorder } from '../../commands/port.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';
@@ -16,11 +17,10 @@ import type { Logger } from '../../kernel/logger.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import { noteSuperseded, recentSupersedings } from './duplicates.js';
 import type { Supersedings } from './duplicates.js';
-import type { End } from './close-reasons.js';
 import type { LiveSession } from './live-session.js';
 import { tuning } from './tuning.js';
 
-export interface NodeSessionsDeps {
+interface NodeSessionsDeps {
   readonly telemetry: Pick<Telemetry, 'sessionOpened' | 'sessionEnded'>;
   readonly facts: Pick<FactRecorder, 'agent'>;
   readonly clock: Clock;
@@ -28,31 +28,31 @@ export interface NodeSessionsDeps {
   readonly instanceId: string;
 }
 
-export interface NodeSessions {
-  /** An attached session, from its first valid frame to the end of its stream. */
+interface NodeSessions {
+  /** Adds an attached session, from its first valid frame to the end of its stream. */
   add(session: LiveSession): void;
-  /** Its hello: it becomes the live one. Rejects when presence or the fact can't be recorded. */
+  /** Makes the session the node's live one. Rejects if its presence or the fact cannot be recorded. */
   hello(session: LiveSession, hello: AgentHello): Promise<void>;
-  ended(session: LiveSession, end: End, agentReason: SessionCloseReason | undefined): void;
-  /** An AgentSessionOpened fact, as the log has it, of this or another instance. */
+  ended(session: LiveSession, agentReason: SessionCloseReason | undefined): void;
+  /** An AgentSessionOpened fact was read from the log, of this or another instance. */
   noteSessionOpened(nodeId: string, sessionId: string, instanceId: string): void;
-  /** The lease of this session was taken by another one. */
+  /** Another session has taken the presence lease of this one. */
   lost(nodeId: string, sessionId: string): void;
   revoke(nodeId: string): void;
-  /** True once every session that the node has now is gone, false after the time. */
+  /** True once every session that the node has now is gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   all(): Iterable<LiveSession>;
   readonly size: number;
-  /** Forgets nodes of which nothing matters any more. */
+  /** Forgets nodes without sessions, unless a rekey or a recent SUPERSEDED still counts. */
   sweep(): void;
 }
 
 interface Entry {
   readonly sessions: Set<LiveSession>;
   live: LiveSession | undefined;
-  /** The fact that stands for the live session in the log; a rekeyed session goes under its predecessor's. */
+  /** The fact that stands for the live session in the log. A session that replaces another by rekey keeps its fact. */
   announced: { readonly sessionId: string; seen: boolean } | undefined;
-  /** When the agent closed its session for a rekey, monotonic; undefined otherwise. */
+  /** When the agent closed its live session with REKEY, monotonic; undefined if it did not. */
   rekeyedAt: number | undefined;
   supersedings: Supersedings;
 }
@@ -60,7 +60,7 @@ interface Entry {
 export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const { clock, logger } = deps;
   const nodes = new Map<string, Entry>();
-  /** Those that said hello: only they have a lease to give back. */
+  /** Sessions that said hello: only they hold a presence lease. */
   const greeted = new WeakSet<LiveSession>();
   let size = 0;
 
@@ -74,22 +74,25 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   };
 
   const supersede = (entry: Entry, session: LiveSession): void => {
-    const noted = noteSuperseded(entry.supersedings, clock.now());
-    entry.supersedings = noted.supersedings;
+    const { supersedings, duplicate } = noteSuperseded(entry.supersedings, clock.now());
+    entry.supersedings = supersedings;
     session.supersede();
-    if (!noted.duplicate) return;
+    if (!duplicate) return;
     const until = timestamp(clock.now() + limits.agent.duplicateShownMs);
     deps.facts
       .agent(session.nodeId, { type: 'AgentDuplicateSeen', data: { node_id: session.nodeId, until } }, session.id)
       .catch((error: unknown) => {
-        logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'a duplicate agent could not be recorded');
+        logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot record a duplicate agent');
       });
   };
 
-  const isRekey = (entry: Entry, session: LiveSession): boolean =>
-    entry.rekeyedAt !== undefined &&
-    session.openedAt <= entry.rekeyedAt &&
-    clock.monotonic() - entry.rekeyedAt <= tuning.rekeyWindowMs;
+  /** Recent enough for the successor of the rekeyed session to say hello. */
+  const isRecentRekey = (rekeyedAt: number | undefined): rekeyedAt is number =>
+    rekeyedAt !== undefined && clock.monotonic() - rekeyedAt <= tuning.rekeyWindowMs;
+
+  /** A successor was opened before the old session was closed with REKEY; a session opened later is a reconnect. */
+  const isSuccessor = (session: LiveSession, { rekeyedAt }: Entry): boolean =>
+    isRecentRekey(rekeyedAt) && session.openedAt <= rekeyedAt;
 
   const announce = (session: LiveSession, hello: AgentHello): Promise<void> =>
     deps.facts.agent(
@@ -124,7 +127,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     async hello(session, hello) {
       const entry = entryOf(session.nodeId);
       const previous = entry.live;
-      const rekey = previous === undefined && isRekey(entry, session);
+      const rekey = previous === undefined && isSuccessor(session, entry);
       entry.live = session;
       greeted.add(session);
       entry.rekeyedAt = undefined;
@@ -133,7 +136,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       const opened = deps.telemetry.sessionOpened(session.nodeId, session.presence(), session.offlineAfterMs);
       await Promise.all([opened, rekey ? undefined : announce(session, hello)]);
     },
-    ended(session, _end, agentReason) {
+    ended(session, agentReason) {
       const entry = nodes.get(session.nodeId);
       if (entry === undefined) return;
       if (entry.live === session) {
@@ -142,7 +145,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       }
       if (!greeted.has(session)) return;
       deps.telemetry.sessionEnded(session.nodeId, session.id).catch((error: unknown) => {
-        logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'a presence lease could not be released');
+        logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot release a presence lease');
       });
     },
     noteSessionOpened(nodeId, sessionId, instanceId) {
@@ -152,7 +155,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         if (entry.announced.sessionId === sessionId) entry.announced.seen = true;
         return;
       }
-      // The log decides which is newer: one that stands before the live session's own fact is older.
+      // The log decides which session is newer: a fact before that of the live session is of an older one.
       if (entry.announced.seen) supersede(entry, entry.live);
     },
     lost(nodeId, sessionId) {
@@ -175,8 +178,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     sweep() {
       for (const [nodeId, entry] of nodes) {
         if (entry.sessions.size > 0) continue;
-        const rekeying = entry.rekeyedAt !== undefined && clock.monotonic() - entry.rekeyedAt <= tuning.rekeyWindowMs;
-        if (!rekeying && recentSupersedings(entry.supersedings, clock.now()).length === 0) nodes.delete(nodeId);
+        if (isRecentRekey(entry.rekeyedAt) || recentSupersedings(entry.supersedings, clock.now()).length > 0) continue;
+        nodes.delete(nodeId);
       }
     },
   };

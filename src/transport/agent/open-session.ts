@@ -1,7 +1,7 @@
 /**
- * OpenSession: admission, the handshake, and what an authenticated offer still has to pass (clock, replay, the node's
- * budget). Gives a pending session; attaching it is `service.ts`. Says the same after the same work to an unknown node,
- * a wrong PSK and a deleted node. Implements `docs/contract/agent-protocol.md#opensession`, row by row.
+ * OpenSession: admission, the handshake, and the checks of an authenticated offer (clock, replay, the node's budget). The
+ * result is a pending session, which `control.ts` attaches to a stream. An unknown node, a wrong PSK and a deleted node
+ * get the same answer after the same work. Implements `docs/contract/agent-protocol.md#opensession`.
  */
 import type { Delivery } from '../../delivery/port.js';
 import {
@@ -28,15 +28,19 @@ import type { PendingTable } from './admission/pending-table.js';
 import type { ReplayCache } from './admission/replay-cache.js';
 import type { AgentConnection } from './agent-stream.js';
 import { createDecoy } from './decoy.js';
+import { intervalsOf } from './agent-intervals.js';
+import { closeReasons } from './close-reasons.js';
 import type { OpenAnswer } from './grpc-server.js';
-import { toldBy } from './agent-intervals.js';
-import { checkShape } from './wire-scan.js';
+import { decodeStrictly } from './wire-scan.js';
 
-export type SealedVerifier = NonNullable<ReturnType<Delivery['verifier']>>;
+type SealedVerifier = NonNullable<ReturnType<Delivery['verifier']>>;
 
-export interface OpenSessionDeps {
+interface OpenSessionDeps {
   readonly delivery: Pick<Delivery, 'verifier' | 'settings'>;
-  /** Opens a node's sealed verifier. @throws when the store of data keys is out of reach */
+  /**
+   * Opens a node's sealed verifier.
+   * @throws if the store of data keys is out of reach
+   */
   openVerifier(nodeId: string, sealed: SealedVerifier): Promise<OpenedVerifier>;
   readonly serviceStatic: X25519KeyPair;
   readonly clock: Clock;
@@ -47,11 +51,11 @@ export interface OpenSessionDeps {
   readonly replays: ReplayCache;
   readonly pending: PendingTable;
   readonly rekeySeconds: number;
-  /** How long admission may be delayed in all, in milliseconds. */
+  /** How long admission may take in all, in milliseconds. */
   readonly admissionDelayMs: number;
-  /** Sessions are not served now. */
+  /** True while no new sessions are served. */
   draining(): boolean;
-  /** Each answered call, by outcome. */
+  /** Counts an answered call by its outcome. */
   count(outcome: string): void;
 }
 
@@ -68,23 +72,19 @@ interface Refusal {
   readonly trailers?: { readonly [name: string]: string };
 }
 
-/** What came of a handshake; `addressFault` tells whether it stays on the bill of the source address. */
-type Shaken =
+/** The result of a call; `addressFault`: the failure counts against the source address. */
+type OpenResult =
   | { readonly ok: true; readonly response: Uint8Array }
   | { readonly ok: false; readonly refusal: Refusal; readonly addressFault: boolean };
 
-/** The one answer to everything that did not authenticate. */
-const refused: Refusal = { outcome: 'refused', code: GrpcStatus.UNAUTHENTICATED, details: 'session refused' };
+/** The answer to everything that does not authenticate. */
+const refused: Refusal = { outcome: 'refused', ...closeReasons.unauthenticated.status };
 const overBudget = (outcome: string): Refusal => ({
   outcome,
   code: GrpcStatus.RESOURCE_EXHAUSTED,
   details: 'too many sessions are being opened',
 });
-const unavailable: Refusal = {
-  outcome: 'draining',
-  code: GrpcStatus.UNAVAILABLE,
-  details: 'this instance can not serve now',
-};
+const unavailable: Refusal = { outcome: 'draining', ...closeReasons.draining(0).status };
 const gone: Refusal = { outcome: 'cancelled', code: GrpcStatus.UNAVAILABLE, details: 'connection closed' };
 
 const agent = limits.agent;
@@ -98,18 +98,19 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     const opened = await deps.openVerifier(nodeId, sealed);
     if (opened.kind === 'opened') return opened.verifier;
     if (opened.kind === 'refused')
-      logger.error({ node_id: nodeId, reason: opened.reason }, 'a PSK verifier can not be opened');
+      logger.error({ node_id: nodeId, reason: opened.reason }, 'cannot open a PSK verifier');
     return decoy.open();
   };
 
-  /** The part that costs processor time, in one go. */
-  const shake = (
+  const refuse = (refusal: Refusal, addressFault: boolean): OpenResult => ({ ok: false, refusal, addressFault });
+
+  /** The part that costs processor time, in one synchronous piece. */
+  const completeHandshake = (
     request: OpenSessionRequest,
     sealed: SealedVerifier | undefined,
     verifier: PskVerifier,
     connection: AgentConnection,
-  ): Shaken => {
-    const fault = (refusal: Refusal, addressFault = true): Shaken => ({ ok: false, refusal, addressFault });
+  ): OpenResult => {
     const responded = respond(
       {
         prologue: controlPrologue(request.nodeId),
@@ -119,32 +120,31 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
       },
       request.handshake,
     );
-    if (!responded.ok) return fault(refused);
+    if (!responded.ok) return refuse(refused, true);
     const handshake = responded.value;
-    const answer = judge(request, sealed, handshake, connection);
-    if (!answer.ok) handshake.discard();
-    return answer;
+    const result = judgeOffer(request, sealed, handshake, connection);
+    if (!result.ok) handshake.discard();
+    return result;
   };
 
-  const judge = (
+  const judgeOffer = (
     request: OpenSessionRequest,
     sealed: SealedVerifier | undefined,
     handshake: Responded,
     connection: AgentConnection,
-  ): Shaken => {
-    const fault = (refusal: Refusal, addressFault: boolean): Shaken => ({ ok: false, refusal, addressFault });
-    const offer = readOffer(handshake.payload);
-    if (offer === undefined || offer.nonce.length !== agent.nonceBytes) return fault(refused, true);
+  ): OpenResult => {
+    const offer = decodeStrictly(SessionOffer, handshake.payload);
+    if (!offer.ok || offer.value.nonce.length !== agent.nonceBytes) return refuse(refused, true);
     const now = clock.now();
-    const timestampMs = Number(offer.timestampMs);
-    if (Math.abs(timestampMs - now) > agent.clockSkewMs) return fault(skewed(now), true);
-    const seen = deps.replays.note(request.handshake, timestampMs, now);
-    if (seen === 'replayed') return fault({ ...refused, outcome: 'replayed' }, true);
-    if (seen === 'full') return fault(overBudget('replay_cache_full'), false);
-    if (!deps.nodes.charge(request.nodeId)) return fault(overBudget('node_budget'), false);
-    // The PSK may have been replaced while the verifier was opened.
-    if (!sameVerifier(delivery.verifier(request.nodeId), sealed)) return fault(refused, false);
-    if (connection.closed) return fault(gone, false);
+    const timestampMs = Number(offer.value.timestampMs);
+    if (Math.abs(timestampMs - now) > agent.clockSkewMs) return refuse(skewed(now), true);
+    const replay = deps.replays.note(request.handshake, timestampMs, now);
+    if (replay === 'replayed') return refuse({ ...refused, outcome: 'replayed' }, true);
+    if (replay === 'full') return refuse(overBudget('replay_cache_full'), false);
+    if (!deps.nodes.charge(request.nodeId)) return refuse(overBudget('node_budget'), false);
+    // The PSK may have been replaced while the verifier was being opened.
+    if (!sameVerifier(delivery.verifier(request.nodeId), sealed)) return refuse(refused, false);
+    if (connection.closed) return refuse(gone, false);
     return { ok: true, response: openPending(request, handshake, connection, now) };
   };
 
@@ -154,105 +154,101 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     connection: AgentConnection,
     now: number,
   ): Uint8Array => {
-    const told = toldBy(delivery.settings());
+    const intervals = intervalsOf(delivery.settings());
     const grant = SessionGrant.encode({
       rekeyAfterSecs: deps.rekeySeconds,
-      heartbeatIntervalSecs: told.heartbeatSecs,
-      metricsIntervalSecs: told.metricsSecs,
+      heartbeatIntervalSecs: intervals.heartbeatSecs,
+      metricsIntervalSecs: intervals.metricsSecs,
       serverTimeMs: BigInt(Math.round(now)),
     }).finish();
     const finished = handshake.finish(grant);
-    // Only a handshake that has ended fails, and this one has just begun.
+    // Finishing fails only for a handshake that is already over, and this one has just begun.
     if (!finished.ok) throw new Error(`handshake: ${finished.error}`);
     const { message, handshakeHash } = finished.value;
     const sessionId = sessionIdOf(handshakeHash);
     const id = Buffer.from(sessionId).toString('hex');
     const openedAt = clock.monotonic();
-    deps.pending.add({ nodeId: request.nodeId, sessionId, id, connection, noise: finished.value, openedAt, told });
+    deps.pending.add({ nodeId: request.nodeId, sessionId, id, connection, noise: finished.value, openedAt, intervals });
     return OpenSessionResponse.encode({ sessionId: Buffer.from(sessionId), handshake: Buffer.from(message) }).finish();
   };
 
-  const admitted = async (
+  const admit = async (
     request: OpenSessionRequest,
     connection: AgentConnection,
     cancelled: () => boolean,
-  ): Promise<Shaken> => {
+  ): Promise<OpenResult> => {
     const began = clock.monotonic();
     const charge = await deps.addresses.charge(connection.remoteAddress, deps.admissionDelayMs);
-    if (charge === undefined) return { ok: false, refusal: overBudget('address_budget'), addressFault: true };
-    const left = deps.admissionDelayMs - (clock.monotonic() - began);
-    const place = await deps.gate.enter(left);
+    if (charge === undefined) return refuse(overBudget('address_budget'), true);
+    const remainingMs = deps.admissionDelayMs - (clock.monotonic() - began);
+    const place = await deps.gate.enter(remainingMs);
     if (place === undefined) {
       charge.refund();
-      return { ok: false, refusal: overBudget('admission'), addressFault: false };
+      return refuse(overBudget('admission'), false);
     }
     let cpuMs = 0;
     try {
-      const shaken = await handshake(request, connection, cancelled, (cost) => {
+      const result = await shakeHands(request, connection, cancelled, (cost) => {
         cpuMs = cost;
       });
-      if (shaken.ok || !shaken.addressFault) charge.refund();
-      return shaken;
+      if (result.ok || !result.addressFault) charge.refund();
+      return result;
     } catch (error) {
       charge.refund();
-      logger.warn({ error: errorText(error) }, 'a handshake could not be served');
-      return { ok: false, refusal: unavailable, addressFault: false };
+      logger.warn({ error: errorText(error) }, 'a handshake failed');
+      return refuse(unavailable, false);
     } finally {
       place.leave(cpuMs);
     }
   };
 
-  const handshake = async (
+  const shakeHands = async (
     request: OpenSessionRequest,
     connection: AgentConnection,
     cancelled: () => boolean,
     onCost: (milliseconds: number) => void,
-  ): Promise<Shaken> => {
-    // Known or not, the work begins in a turn of its own: the time to the answer tells nothing.
+  ): Promise<OpenResult> => {
+    // For every node, known or not, the work begins in its own turn of the event loop: the time to answer reveals nothing.
     await yieldToEventLoop();
-    if (cancelled()) return { ok: false, refusal: gone, addressFault: false };
+    if (cancelled()) return refuse(gone, false);
     const sealed = delivery.verifier(request.nodeId);
     const verifier = await verifierOf(request.nodeId, sealed);
     const began = clock.monotonic();
     try {
-      return shake(request, sealed, verifier, connection);
+      return completeHandshake(request, sealed, verifier, connection);
     } finally {
       onCost(clock.monotonic() - began);
     }
   };
 
   return async (bytes, connection, cancelled) => {
-    const read = readRequest(bytes);
-    const shaken: Shaken =
-      'code' in read
-        ? { ok: false, refusal: read, addressFault: false }
-        : deps.draining()
-          ? { ok: false, refusal: unavailable, addressFault: false }
-          : await admitted(read, connection, cancelled);
-    if (shaken.ok) {
+    const open = async (): Promise<OpenResult> => {
+      const request = readRequest(bytes);
+      if ('code' in request) return refuse(request, false);
+      if (deps.draining()) return refuse(unavailable, false);
+      return admit(request, connection, cancelled);
+    };
+    const result = await open();
+    if (result.ok) {
       deps.count('ok');
-      return shaken;
+      return result;
     }
-    const { outcome, code, details, trailers } = shaken.refusal;
+    const { outcome, code, details, trailers } = result.refusal;
     deps.count(outcome);
     return { ok: false, status: { code, details }, ...(trailers === undefined ? {} : { trailers }) };
   };
 }
 
-/** What the request alone tells, in the order of the contract. */
+/** The checks of the request itself, in the order of the contract. */
 function readRequest(bytes: Uint8Array): OpenSessionRequest | Refusal {
   const malformed = (details: string): Refusal => ({
     outcome: 'malformed',
     code: GrpcStatus.INVALID_ARGUMENT,
     details,
   });
-  let request: OpenSessionRequest;
-  try {
-    if (checkShape(bytes, {}) !== 'fits') return malformed('request does not parse');
-    request = OpenSessionRequest.decode(bytes);
-  } catch {
-    return malformed('request does not parse');
-  }
+  const decoded = decodeStrictly(OpenSessionRequest, bytes);
+  if (!decoded.ok) return malformed('request does not parse');
+  const request = decoded.value;
   if (request.protocolVersion !== agent.protocolVersion) {
     return {
       outcome: 'protocol_version',
@@ -267,19 +263,11 @@ function readRequest(bytes: Uint8Array): OpenSessionRequest | Refusal {
   return request;
 }
 
-function readOffer(bytes: Uint8Array): SessionOffer | undefined {
-  try {
-    return checkShape(bytes, {}) === 'fits' ? SessionOffer.decode(bytes) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function skewed(nowMs: number): Refusal {
   return {
     outcome: 'skewed',
     code: GrpcStatus.FAILED_PRECONDITION,
-    details: 'the clock of the agent is more than 120 s off',
+    details: "the agent's clock differs from the service's by more than 120 s",
     trailers: { 'server-time-ms': String(Math.round(nowMs)) },
   };
 }

@@ -1,8 +1,8 @@
 /**
- * What waits to be written to one agent: small answers in a bounded queue and one slot for a snapshot. One fragment is
- * on its way at a time; the next one is encrypted when the peer's window has taken it, so a peer that does not read
- * costs one snapshot and a few answers, however long it sleeps.
- * Implements `docs/contract/agent-protocol.md#configuration` ("Each stream holds at most one unsent snapshot").
+ * What waits to be sent to one agent: small answers in a bounded queue and one slot for a snapshot. One fragment is on
+ * its way at a time; the next is encrypted once the peer's window has taken it. So a peer that does not read costs one
+ * snapshot and a few answers, however long it sleeps.
+ * Implements `docs/contract/agent-protocol.md#configuration` ("at most one unsent snapshot").
  */
 import type { PushSlot, SnapshotPush } from '../../delivery/port.js';
 import type { CipherState } from '../../noise/cipher-state.js';
@@ -13,26 +13,26 @@ import { encodeFrame } from './frame.js';
 export interface Outbox extends PushSlot {
   /** Queues the bytes of one small `ServicePayload`. */
   send(payload: Uint8Array): void;
-  /** Small answers that wait. The owner stops reading from an agent that lets them pile up. */
+  /** Number of answers that wait. The owner stops reading from an agent that lets them pile up. */
   readonly waiting: number;
-  /** When the fragment on its way was handed over, in the owner's clock; undefined when none is. */
+  /** When the fragment on its way was handed to the stream, by the owner's clock; undefined if there is none. */
   readonly writingSince: number | undefined;
   /**
-   * Ends: drops what waits, finishes the message that is half sent (nothing may come between its fragments), says
-   * `last` if there is one, ends the stream.
+   * Drops what waits, finishes the message that is half sent (nothing may come between its fragments), sends `last` if
+   * there is one, and ends the stream.
    */
   finish(last: Uint8Array | undefined, status: StreamStatus): void;
-  /** The stream is over: nothing is written any more, the key is wiped. */
+  /** The stream is over: nothing more is written, the key is wiped. */
   discard(): void;
 }
 
-export interface OutboxOptions {
+interface OutboxOptions {
   readonly stream: AgentStream;
   readonly cipher: CipherState;
   now(): number;
-  /** A snapshot has been taken by the peer's window as a whole. */
+  /** The peer's window has taken a whole snapshot. */
   onSent(push: SnapshotPush): void;
-  /** One fragment is out: the queue may be shorter. */
+  /** One fragment has been sent: the queue may be shorter. */
   onProgress(): void;
   /** A frame has been written, for counting. */
   onFrame(): void;
@@ -97,7 +97,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     }
     const sequence = cipher.nextSequence;
     const encrypted = cipher.encrypt(sequence, fragment);
-    // Only a wiped key fails: the stream is over.
+    // Encryption fails only with a wiped key: the stream is over.
     if (!encrypted.ok) return;
     writingSince = options.now();
     options.onFrame();
@@ -129,7 +129,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       if (over || ending !== undefined) return;
       queue.length = 0;
       slot = undefined;
-      // Without a last word there is nothing to keep whole.
+      // Without a last message, a half-sent one need not be finished.
       if (last === undefined) current = undefined;
       ending = { last, status };
       if (last === undefined) {

@@ -1,31 +1,31 @@
 /**
- * Does the asynchronous work of one session in the order it came, one thing at a time, each within a time limit.
- * Bounded by its owner, who looks at `size` and stops reading.
+ * Runs the asynchronous tasks of one session in order, one at a time, each within a time limit. The owner bounds it: it
+ * watches `size` and stops reading from the agent.
  */
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import { tuning } from './tuning.js';
 
-export interface Lane {
-  run(work: () => Promise<void>): void;
-  /** Works that wait or run. */
+interface SerialQueue {
+  run(task: () => Promise<void>): void;
+  /** Tasks that wait or run. */
   readonly size: number;
-  /** Forgets what waits; what runs ends by itself. */
+  /** Drops the waiting tasks; the running one is left to finish. */
   close(): void;
 }
 
 /**
- * @param onFailed a work has thrown or took too long
- * @param onProgress a work is done
+ * @param onFailed a task threw or took too long
+ * @param onProgress a task has finished, whether or not it failed
  */
-export function createLane(onFailed: (error: unknown) => void, onProgress: () => void): Lane {
+export function createSerialQueue(onFailed: (error: unknown) => void, onProgress: () => void): SerialQueue {
   const waiting: (() => Promise<void>)[] = [];
   let running = false;
 
-  const turn = async (): Promise<void> => {
+  const runAll = async (): Promise<void> => {
     running = true;
-    for (let work = waiting.shift(); work !== undefined; work = waiting.shift()) {
+    for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
       try {
-        if ((await withDeadline(work(), tuning.serialQueueTimeoutMs)) === timedOut)
+        if ((await withDeadline(task(), tuning.serialQueueTimeoutMs)) === timedOut)
           onFailed(new Error('no answer in time'));
       } catch (error) {
         onFailed(error);
@@ -36,9 +36,9 @@ export function createLane(onFailed: (error: unknown) => void, onProgress: () =>
   };
 
   return {
-    run(work) {
-      waiting.push(work);
-      if (!running) void turn();
+    run(task) {
+      waiting.push(task);
+      if (!running) void runAll();
     },
     get size() {
       return waiting.length + (running ? 1 : 0);

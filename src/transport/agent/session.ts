@@ -1,8 +1,9 @@
 /**
- * One attached session as a pure machine: (state, input) → (state, outputs). What may come when, how long what may
- * take, and how the session ends. No socket, no cipher, no clock, no store: bytes come in joined and decrypted, time
- * comes in with each input, effects go out as data and are carried out by `live-session.ts`.
- * Implements `docs/contract/agent-protocol.md#control`, its table of ends, and Heartbeats ("Any valid payload counts").
+ * One attached session as a pure machine: (state, input) → (state, outputs). It knows which payload may come when, the
+ * time limits, and how the session ends. No socket, no cipher, no clock, no store: bytes come in joined and decrypted,
+ * time comes in with each input, effects go out as data and are carried out by `live-session.ts`.
+ * Implements `docs/contract/agent-protocol.md#control` with its table of ends, and the signs of life of
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { ConfigAnswer, ApplyReport, SnapshotPush } from '../../delivery/port.js';
 import { ConfigApplyStatus } from '../../gen/svc/control/v1/config.js';
@@ -14,75 +15,75 @@ import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { readAgentPayload } from './agent-payload.js';
 import type { AgentMessage } from './agent-payload.js';
-import { ends } from './close-reasons.js';
-import type { End } from './close-reasons.js';
+import { closeReasons } from './close-reasons.js';
+import type { CloseReason } from './close-reasons.js';
 import type { InboundFailure } from './inbound.js';
-import type { Told } from './agent-intervals.js';
+import type { AgentIntervals } from './agent-intervals.js';
 
 /** All times are monotonic milliseconds. */
-export interface OpenState {
+interface OpenState {
   readonly phase: 'hello' | 'live';
   readonly nodeId: string;
   readonly helloBy: number;
   readonly expiresAt: number;
   readonly lastPayloadAt: number;
-  /** When the first fragment of the unfinished message came. */
+  /** When the first fragment of the unfinished message arrived. */
   readonly unfinishedSince: number | undefined;
-  /** The service itself does not read now: silence is not the agent's. */
-  readonly held: boolean;
-  readonly told: Told;
+  /** The service has stopped reading, so the agent's silence does not count. */
+  readonly paused: boolean;
+  readonly intervals: AgentIntervals;
 }
 
 export type SessionState = OpenState | { readonly phase: 'over' };
 
 export type SessionInput =
-  /** A whole message, decrypted and joined. */
+  /** A complete message, decrypted and joined. */
   | { readonly kind: 'payload'; readonly bytes: Uint8Array }
-  /** A fragment, and more follow. */
+  /** A fragment that is not the last of its message. */
   | { readonly kind: 'fragment' }
-  /** A frame that could not be taken. */
+  /** A frame that was refused. */
   | { readonly kind: 'refused_frame'; readonly failure: InboundFailure }
-  /** All sessions together hold too much of unfinished messages. */
+  /** All sessions together hold too many bytes of unfinished messages. */
   | { readonly kind: 'overloaded'; readonly retryAfterMs: number }
   | { readonly kind: 'half_closed' }
   | { readonly kind: 'lost' }
   | { readonly kind: 'tick' }
-  /** The service stops reading from this agent, or goes on. */
-  | { readonly kind: 'held'; readonly held: boolean }
+  /** The service stops or resumes reading from this agent. */
+  | { readonly kind: 'paused'; readonly paused: boolean }
   /** Delivery's answer to a ConfigRequest. */
   | { readonly kind: 'config_answer'; readonly answer: ConfigAnswer }
   /** A HeartbeatResponse with these intervals is on its way. */
-  | { readonly kind: 'told'; readonly told: Told }
+  | { readonly kind: 'intervals'; readonly intervals: AgentIntervals }
   | { readonly kind: 'superseded' }
   | { readonly kind: 'revoked' }
   | { readonly kind: 'draining'; readonly retryAfterMs: number };
 
 export type SessionOutput =
   | { readonly kind: 'hello'; readonly hello: AgentHello }
-  /** A valid payload came; after `hello` only. */
+  /** A valid payload arrived. Only after `hello`. */
   | { readonly kind: 'alive' }
   | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest }
   | { readonly kind: 'config_request'; readonly version: bigint; readonly checksum: Uint8Array }
   | { readonly kind: 'apply_report'; readonly outcome: ApplyReport }
-  /** A report whose status this release does not know. */
+  /** A report with a status unknown to this release. */
   | { readonly kind: 'ignored_report' }
   | { readonly kind: 'metrics'; readonly metrics: MetricsReport }
   | { readonly kind: 'send_unchanged'; readonly generation: number }
   | { readonly kind: 'send_snapshot'; readonly push: SnapshotPush }
-  | { readonly kind: 'end'; readonly end: End; readonly agentReason: SessionCloseReason | undefined };
+  | { readonly kind: 'end'; readonly reason: CloseReason; readonly agentReason: SessionCloseReason | undefined };
 
 export interface Step {
   readonly state: SessionState;
   readonly outputs: readonly SessionOutput[];
 }
 
-export interface SessionStart {
+interface SessionStart {
   readonly nodeId: string;
   /** When OpenSession was answered, and when the stream was opened. */
   readonly openedAt: number;
   readonly streamAt: number;
   readonly rekeyAfterSecs: number;
-  readonly told: Told;
+  readonly intervals: AgentIntervals;
 }
 
 const { agent } = limits;
@@ -95,12 +96,12 @@ export function startState(start: SessionStart): SessionState {
     expiresAt: start.openedAt + Math.round(start.rekeyAfterSecs * 1000 * agent.sessionAgeFactor),
     lastPayloadAt: start.streamAt,
     unfinishedSince: undefined,
-    held: false,
-    told: start.told,
+    paused: false,
+    intervals: start.intervals,
   };
 }
 
-/** Never throws, whatever the agent sent. After an end nothing comes out any more. */
+/** Never throws, whatever the agent sent. After `end` there are no more outputs. */
 export function step(state: SessionState, input: SessionInput, now: number): Step {
   if (state.phase === 'over') return { state, outputs: [] };
   switch (input.kind) {
@@ -109,27 +110,27 @@ export function step(state: SessionState, input: SessionInput, now: number): Ste
     case 'fragment':
       return next({ ...state, unfinishedSince: state.unfinishedSince ?? now });
     case 'refused_frame':
-      return over(endOf(input.failure));
+      return over(reasonFor(input.failure));
     case 'overloaded':
-      return over(ends.overloaded(input.retryAfterMs));
+      return over(closeReasons.overloaded(input.retryAfterMs));
     case 'half_closed':
-      return over(ends.byAgent);
+      return over(closeReasons.byAgent);
     case 'lost':
-      return over(ends.lost);
+      return over(closeReasons.lost);
     case 'tick':
       return onTick(state, now);
-    case 'held':
-      return next({ ...state, held: input.held, lastPayloadAt: input.held ? state.lastPayloadAt : now });
+    case 'paused':
+      return next({ ...state, paused: input.paused, lastPayloadAt: input.paused ? state.lastPayloadAt : now });
     case 'config_answer':
       return onAnswer(state, input.answer);
-    case 'told':
-      return next({ ...state, told: input.told });
+    case 'intervals':
+      return next({ ...state, intervals: input.intervals });
     case 'superseded':
-      return over(ends.superseded);
+      return over(closeReasons.superseded);
     case 'revoked':
-      return over(ends.revoked);
+      return over(closeReasons.revoked);
     case 'draining':
-      return over(ends.draining(input.retryAfterMs));
+      return over(closeReasons.draining(input.retryAfterMs));
     default:
       return unreachable(input);
   }
@@ -139,50 +140,50 @@ function next(state: SessionState, ...outputs: readonly SessionOutput[]): Step {
   return { state, outputs };
 }
 
-function over(end: End, agentReason?: SessionCloseReason): Step {
-  return { state: { phase: 'over' }, outputs: [{ kind: 'end', end, agentReason }] };
+function over(reason: CloseReason, agentReason?: SessionCloseReason): Step {
+  return { state: { phase: 'over' }, outputs: [{ kind: 'end', reason, agentReason }] };
 }
 
-function endOf(failure: InboundFailure): End {
+function reasonFor(failure: InboundFailure): CloseReason {
   switch (failure) {
     case 'malformed_frame':
-      return ends.protocolError('frame does not parse');
+      return closeReasons.protocolError('frame does not parse');
     case 'foreign_session':
-      return ends.protocolError('session_id: not the id of this session');
+      return closeReasons.protocolError('session_id: not the id of this session');
     case 'ciphertext_too_large':
-      return ends.protocolError('ciphertext: longer than 65535 bytes');
+      return closeReasons.protocolError('ciphertext: longer than 65535 bytes');
     case 'bad_fragment':
-      return ends.protocolError('fragment: wrong first byte or size');
+      return closeReasons.protocolError('fragment: wrong first byte or size');
     case 'payload_too_large':
-      return ends.protocolError('message: longer than 4 MiB');
+      return closeReasons.protocolError('message: longer than 4 MiB');
     case 'not_authentic':
-      return ends.badFrame;
+      return closeReasons.badFrame;
     default:
       return unreachable(failure);
   }
 }
 
 function onTick(state: OpenState, now: number): Step {
-  if (now > state.expiresAt) return over(ends.expired);
+  if (now > state.expiresAt) return over(closeReasons.expired);
   if (state.phase === 'hello') {
-    return now > state.helloBy ? over(ends.outOfOrder('no hello within 10 s')) : next(state);
+    return now > state.helloBy ? over(closeReasons.outOfOrder('no hello within 10 s')) : next(state);
   }
   if (state.unfinishedSince !== undefined) {
-    const late = now - state.unfinishedSince > agent.messageCompleteMs && !state.held;
-    return late ? over(ends.protocolError('a message was not complete within 30 s')) : next(state);
+    const late = now - state.unfinishedSince > agent.messageCompleteMs && !state.paused;
+    return late ? over(closeReasons.protocolError('a message was not complete within 30 s')) : next(state);
   }
-  const silent = now - state.lastPayloadAt > state.told.offlineAfterMs && !state.held;
-  return silent ? over(ends.idle) : next(state);
+  const silent = now - state.lastPayloadAt > state.intervals.offlineAfterMs && !state.paused;
+  return silent ? over(closeReasons.idle) : next(state);
 }
 
 function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
   const read = readAgentPayload(bytes, state.nodeId);
-  if (read.kind === 'refused') return over(ends.protocolError(read.why));
+  if (read.kind === 'refused') return over(closeReasons.protocolError(read.why));
   const message = read.kind === 'message' ? read.message : undefined;
   if (state.phase === 'hello' && message?.$case !== 'hello') {
-    return over(ends.outOfOrder('the first payload is not a hello'));
+    return over(closeReasons.outOfOrder('the first payload is not a hello'));
   }
-  if (message === undefined) return over(ends.protocolError('payload: nothing known in it'));
+  if (message === undefined) return over(closeReasons.protocolError('payload: contains nothing this release knows'));
   const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined };
   if (state.phase === 'hello') {
     return message.$case === 'hello' ? next(alive, { kind: 'hello', hello: message.value }) : next(alive);
@@ -193,7 +194,7 @@ function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
 function onMessage(state: OpenState, message: AgentMessage): Step {
   switch (message.$case) {
     case 'hello':
-      return over(ends.outOfOrder('a second hello'));
+      return over(closeReasons.outOfOrder('a second hello'));
     case 'heartbeat':
       return next(state, { kind: 'alive' }, { kind: 'heartbeat', heartbeat: message.value });
     case 'configRequest': {
@@ -205,7 +206,7 @@ function onMessage(state: OpenState, message: AgentMessage): Step {
     case 'metrics':
       return next(state, { kind: 'alive' }, { kind: 'metrics', metrics: message.value });
     case 'close':
-      return over(ends.byAgent, message.value.reason);
+      return over(closeReasons.byAgent, message.value.reason);
     default:
       return unreachable(message);
   }
@@ -249,11 +250,11 @@ function onAnswer(state: OpenState, answer: ConfigAnswer): Step {
     case 'unchanged':
       return next(state, { kind: 'send_unchanged', generation: answer.generation });
     case 'overloaded':
-      return over(ends.overloaded(answer.retryAfterMs));
+      return over(closeReasons.overloaded(answer.retryAfterMs));
     case 'absurd_version':
-      return over(ends.outOfOrder('config_version: absurd'));
+      return over(closeReasons.outOfOrder('config_version: too far above the generation of the node'));
     case 'draining':
-      return over(ends.draining(answer.retryAfterMs));
+      return over(closeReasons.draining(answer.retryAfterMs));
     default:
       return unreachable(answer);
   }

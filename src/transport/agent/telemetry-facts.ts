@@ -1,6 +1,6 @@
 /**
- * Heartbeats and metrics from their wire form to what telemetry keeps. Pure: limits were checked before. Numbers are
- * made safe for JSON: a 64-bit counter beyond 2^53 is capped, what is not a number counts as 0.
+ * Converts heartbeats and metrics from the wire to the form that telemetry stores. Pure; limits are checked before.
+ * Numbers are made safe for JSON: 64-bit counters are capped at 2^53 - 1, NaN and infinities become 0.
  */
 import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../telemetry/port.js';
 import type {

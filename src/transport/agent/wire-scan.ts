@@ -1,16 +1,17 @@
 /**
- * A walk over protobuf bytes without decoding them: is the form right, and how many of what are in there. Comes before
- * the generated decoder, which lets malformed tails pass and would first build a million objects of a message that is
- * refused for its counts. Not a decoder of values.
+ * Walks over protobuf bytes before they are decoded: checks their form and counts repeated fields. The generated decoder
+ * accepts malformed tails, and would build a million objects of a message only to refuse it for its counts.
  */
+import { err, ok } from '../../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
 
-export interface WireField {
+interface WireField {
   readonly number: number;
   /** 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes. */
   readonly wireType: number;
-  /** Of a varint: exact up to 2^53. Else 0. */
+  /** Value of a varint, exact up to 2^53; 0 for the other wire types. */
   readonly varint: number;
-  /** Where the content of a length-delimited field lies. */
+  /** Where the content of a length-delimited field begins and ends. */
   readonly start: number;
   readonly end: number;
 }
@@ -18,7 +19,7 @@ export interface WireField {
 const maxVarintBytes = 10;
 const maxFieldNumber = 2 ** 29 - 1;
 
-/** Visits each field of one message, in order. False when the bytes are no message, or when a visit answers false. */
+/** Visits each field of one message in order. Returns false if the bytes are malformed or a visit returns false. */
 export function scanMessage(
   bytes: Uint8Array,
   start: number,
@@ -65,7 +66,7 @@ export function scanMessage(
         position += 4;
         break;
       default:
-        // Groups have never been part of this protocol.
+        // Groups are not part of this protocol.
         return false;
     }
     if (failed || position > end) return false;
@@ -74,16 +75,32 @@ export function scanMessage(
   return true;
 }
 
-/** Which fields of a message are messages to walk into, and which are counted against a limit. */
+/** Which fields of a message are messages to walk into, and which fields are counted against a limit. */
 export interface WireShape {
   readonly nested?: { readonly [field: number]: WireShape };
   readonly counted?: { readonly [field: number]: { readonly name: string; readonly max: number } };
 }
 
-export type ShapeResult = 'fits' | 'malformed' | { readonly tooMany: string };
+/** Why bytes are refused; `tooMany` names the field whose count is above its limit. */
+type ShapeError = 'malformed' | { readonly tooMany: string };
 
-/** Walks a message by its shape. Counts are over the whole message, wherever the field repeats. */
-export function checkShape(bytes: Uint8Array, shape: WireShape): ShapeResult {
+/** Decodes a message whose bytes are well-formed and within the counts of `shape`. */
+export function decodeStrictly<T>(
+  type: { decode(bytes: Uint8Array): T },
+  bytes: Uint8Array,
+  shape: WireShape = {},
+): Result<T, ShapeError> {
+  const checked = checkShape(bytes, shape);
+  if (checked !== 'fits') return err(checked);
+  try {
+    return ok(type.decode(bytes));
+  } catch {
+    return err('malformed');
+  }
+}
+
+/** Counts are over the whole message, wherever the field repeats. */
+export function checkShape(bytes: Uint8Array, shape: WireShape): 'fits' | ShapeError {
   const counts = new Map<string, number>();
   let tooMany: string | undefined;
   const walk = (from: number, to: number, current: WireShape): boolean =>

@@ -1,6 +1,7 @@
 /**
- * A TCP connection that the service owns: its address, the stream that is handed over, and the hard cut. Not what is
- * spoken on it. With REALITY the stream will be one inside the socket; address and cut stay the socket's.
+ * A TCP connection that the service owns: the peer's address, the stream that is handed over, and the forced close. Not
+ * the protocol spoken on it. With REALITY the stream will be the one inside the TLS session; address and forced close
+ * remain those of the socket.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,14 +9,14 @@ import type { Duplex } from 'node:stream';
 export interface OwnedConnection {
   /** Counts from 1 within the process. */
   readonly id: number;
-  /** Of the peer, as the kernel tells it. */
+  /** Of the peer, as the operating system reports it; empty if it does not. */
   readonly remoteAddress: string;
-  /** What HTTP/2 is spoken on. */
+  /** Carries HTTP/2. */
   readonly stream: Duplex;
   readonly closed: boolean;
-  /** Calls back once, when the socket has closed; at once when it has. */
+  /** Calls back once, when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
-  /** Cuts the socket at once; what the kernel has not taken is lost. */
+  /** Closes the socket at once; data that is not sent yet is lost. */
   destroy(): void;
 }
 

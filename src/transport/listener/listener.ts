@@ -1,6 +1,7 @@
 /**
- * The agent listener: one TCP socket that the service owns. Accepts, sniffs, hands HTTP/2 with prior knowledge over and
- * closes everything else. Not gRPC: that is `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
+ * The agent listener, one TCP socket: accepts connections, reads their first bytes, hands over those that speak HTTP/2
+ * with prior knowledge (h2c) and closes all others. Not gRPC: that is `transport/agent`.
+ * Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
@@ -14,23 +15,23 @@ import type { OwnedConnection } from './connection.js';
 import { sniff } from './sniff.js';
 import type { Sniffed } from './sniff.js';
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly maxConnections: number;
   readonly logger: Logger;
-  /** How long the preface may take, in milliseconds; 5 s when absent. */
+  /** How long the preface may take, in milliseconds; default 5 s. */
   readonly sniffMs?: number;
 }
 
-export interface ListenerStats {
-  /** Open now, those that are still sniffed included. */
+interface ListenerStats {
+  /** Open now, including those whose first bytes are still awaited. */
   readonly connections: number;
   readonly accepted: number;
-  /** Closed because they spoke something else. */
+  /** Closed because they spoke another protocol. */
   readonly foreign: number;
-  /** Closed because no full preface came in time. */
+  /** Closed because the full preface did not arrive in time. */
   readonly silent: number;
   /** Closed at once because `maxConnections` were open. */
   readonly dropped: number;
@@ -40,16 +41,16 @@ export interface Listener {
   /** `host:port`, IPv6 in brackets. */
   readonly address: string;
   stats(): ListenerStats;
-  /** Takes no new connections; those that are open go on. */
+  /** Accepts no new connections; the open ones stay. */
   stop(): void;
-  /** Stops, waits up to `graceMs` for connections to close by themselves, cuts the rest. */
+  /** Stops, waits up to `graceMs` for connections to close by themselves, then closes the rest. */
   close(graceMs: number): Promise<void>;
 }
 
 /**
- * Starts to listen.
- * @param accept is given each connection that speaks h2c, with all its bytes unread; it must not throw
- * @throws the error of the operating system when the address can't be bound
+ * Starts listening.
+ * @param accept is given each connection that speaks h2c, with all its bytes unread; must not throw
+ * @throws the error of the operating system if the address cannot be bound
  */
 export async function startListener(
   options: ListenerOptions,
@@ -60,8 +61,8 @@ export async function startListener(
   const counts = { accepted: 0, foreign: 0, silent: 0, dropped: 0 };
   let onEmpty: (() => void) | undefined;
 
-  const settle = (sniffed: Sniffed, socket: Socket, id: number): void => {
-    switch (sniffed) {
+  const settle = (result: Sniffed, socket: Socket, id: number): void => {
+    switch (result) {
       case 'h2c':
         accept(ownConnection(id, socket));
         return;
@@ -77,21 +78,21 @@ export async function startListener(
         socket.destroy();
         return;
       default:
-        unreachable(sniffed);
+        unreachable(result);
     }
   };
 
   const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
     counts.accepted += 1;
     sockets.add(socket);
-    // A reset peer is an ordinary end; without a listener it would end the process.
+    // A reset by the peer is ordinary; without a listener the event would end the process.
     socket.on('error', (error) => logger.debug({ error: errorText(error) }, 'agent connection failed'));
     socket.once('close', () => {
       sockets.delete(socket);
       if (sockets.size === 0) onEmpty?.();
     });
     const id = counts.accepted;
-    sniff(socket, options.sniffMs ?? limits.agent.sniffMs, (sniffed) => settle(sniffed, socket, id));
+    sniff(socket, options.sniffMs ?? limits.agent.sniffMs, (result) => settle(result, socket, id));
   });
   server.maxConnections = options.maxConnections;
   server.on('drop', () => {
@@ -105,8 +106,8 @@ export async function startListener(
       resolve();
     });
   });
-  // For instance no file descriptor for the next connection: those that are open go on.
-  server.on('error', (error) => logger.error({ error: errorText(error) }, 'the agent listener reports an error'));
+  // For instance, no file descriptor is left for the next connection; the open ones stay.
+  server.on('error', (error) => logger.error({ error: errorText(error) }, 'agent listener error'));
   const bound = server.address() as AddressInfo;
 
   const stop = (): void => {

@@ -1,6 +1,6 @@
 /**
- * What one source address may fail: a token is taken before the handshake and given back when it succeeds, so only
- * failures cost. An address over its budget waits in a line of its own, served at the refill rate.
+ * The budget of failed handshakes of one source address: a token is taken before the handshake and returned if it
+ * succeeds, so only failures cost. An address over its budget waits in its own line, served at the refill rate.
  * Implements `docs/contract/agent-protocol.md#opensession` ("Budgets are charged for failures").
  */
 import type { Clock } from '../../../kernel/clock.js';
@@ -12,20 +12,20 @@ import { createTokenBucket } from './token-bucket.js';
 import type { TokenBucket } from './token-bucket.js';
 import { tuning } from '../tuning.js';
 
-export interface AddressCharge {
-  /** The attempt was no failure of this address. Counts once. */
+interface AddressCharge {
+  /** Returns the token: the attempt was no failure of this address. Only the first call counts. */
   refund(): void;
 }
 
 export interface AddressBudget {
-  /** Charges the address (IPv6: its /64); undefined when that was not possible within `waitMs`. */
+  /** Charges the address (IPv6: its /64); undefined if that was not possible within `waitMs`. */
   charge(address: string, waitMs: number): Promise<AddressCharge | undefined>;
   close(): void;
 }
 
 interface Entry {
   readonly bucket: TokenBucket;
-  /** Made when somebody has to wait, dropped when the last one has gone. */
+  /** Created when a caller has to wait, dropped when nobody waits any more. */
   line: Line | undefined;
 }
 

@@ -1,30 +1,34 @@
 /**
  * How much of one processor handshakes may use: a budget in milliseconds that refills with time. Each handshake is
- * charged what handshakes have cost so far, and corrected when its own cost is known.
- * Implements `docs/contract/configuration.md`, SVC_HANDSHAKE_CPU_SHARE.
+ * charged an average of the earlier ones, and corrected once its own cost is known.
+ * Implements SVC_HANDSHAKE_CPU_SHARE of `docs/contract/configuration.md`.
  */
 import { tuning } from '../tuning.js';
 
-export interface CpuShare {
-  /** Milliseconds until a handshake may begin; 0 now. */
+interface CpuShare {
+  /** Milliseconds until a handshake may begin; 0: now. */
   wait(now: number): number;
-  /** Charges the estimate; answers it. */
+  /**
+   * Charges an estimate for one handshake.
+   * @returns the estimate
+   */
   take(now: number): number;
-  /** Replaces a charged estimate by the cost that it had. */
+  /** Replaces a charged estimate by the actual cost. */
   settle(estimate: number, cost: number): void;
 }
 
-const firstGuessMs = 0.5;
+const firstEstimateMs = 0.5;
+/** Weight of the newest handshake in the average. */
 const weight = 0.1;
 
-/** @param share of one processor, above 0 and at most 1 */
+/** @param share share of one processor, above 0 and at most 1 */
 export function createCpuShare(share: number, start: number): CpuShare {
   let balance: number = tuning.handshakeBurstMs;
-  let at = start;
-  let estimate = firstGuessMs;
+  let refilledAt = start;
+  let estimate = firstEstimateMs;
   const refill = (now: number): void => {
-    balance = Math.min(tuning.handshakeBurstMs, balance + Math.max(0, now - at) * share);
-    at = now;
+    balance = Math.min(tuning.handshakeBurstMs, balance + Math.max(0, now - refilledAt) * share);
+    refilledAt = now;
   };
   return {
     wait(now) {

@@ -1,30 +1,30 @@
 /**
- * The bound over all handshakes of the instance: sessions that are pending or handshaking, and the processor time that
- * handshakes use. Who finds it shut waits in one line. Implements `docs/contract/agent-protocol.md#opensession` ("admission is
- * delayed up to 2 s, then refused"; "A global CPU budget for handshakes bounds the rest").
+ * The bounds on all handshakes of this instance: the number of sessions that are pending or handshaking, and the
+ * processor time that handshakes use. Callers over the bounds wait in one line.
+ * Implements `docs/contract/agent-protocol.md#opensession` ("admission is delayed up to 2 s"; "A global CPU budget").
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { createCpuShare } from './cpu-share.js';
 import { createLine } from './line.js';
 import { tuning } from '../tuning.js';
 
-export interface HandshakePlace {
-  /** The handshake is over; `cpuMs` is what it cost. Counts once. */
+interface HandshakePlace {
+  /** The handshake is over and has cost `cpuMs`. Only the first call counts. */
   leave(cpuMs: number): void;
 }
 
 export interface HandshakeGate {
-  /** A place, or undefined when there was none within `waitMs`. */
+  /** A place, or undefined if none became free within `waitMs`. */
   enter(waitMs: number): Promise<HandshakePlace | undefined>;
-  /** A pending session has gone. */
+  /** A pending session is gone, so a place may be free. */
   poke(): void;
   close(): void;
   readonly waiting: number;
 }
 
-export interface HandshakeGateOptions {
+interface HandshakeGateOptions {
   readonly clock: Clock;
-  /** Sessions pending or handshaking at most; as many again may wait. */
+  /** At most this many sessions are pending or handshaking; as many again may wait. */
   readonly maxSessions: number;
   readonly cpuShare: number;
   pending(): number;
@@ -58,7 +58,7 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
           left = true;
           handshaking -= 1;
           cpu.settle(estimate, cpuMs);
-          // Not at once: sockets get a turn between two lots of handshakes.
+          // Not at once: sockets get a turn between two batches of handshakes.
           if (line.waiting > 0) setImmediate(line.poke);
         },
       };

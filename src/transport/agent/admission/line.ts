@@ -1,21 +1,21 @@
 /**
- * A line in front of something that lets one through at a time: first come, first served, bounded, and nobody waits
- * longer than told. Knows nothing of what is behind it.
+ * A bounded waiting line: first come, first served, each caller with its own time limit. `delay` and `take` decide when
+ * the next one may pass.
  */
-export interface LineOptions {
-  /** 0: the next may pass now. Else the milliseconds after which it is worth asking again; Infinity: after `poke`. */
+interface LineOptions {
+  /** 0: the next may pass now. Otherwise the milliseconds until the next check; Infinity: check after `poke`. */
   delay(): number;
-  /** Called for each that passes, before the next is judged. */
+  /** Called for each that passes, before the next is checked. */
   take(): void;
   readonly maxWaiting: number;
 }
 
 export interface Line {
-  /** True when it was this one's turn within `waitMs`; false at once when the line is full or closed. */
+  /** True if the caller's turn came within `waitMs`; false at once if the line is full or closed. */
   enter(waitMs: number): Promise<boolean>;
-  /** Something has become free. */
+  /** Checks whether the next may pass. */
   poke(): void;
-  /** Turns away everybody who waits. */
+  /** Turns away everyone who waits. */
   close(): void;
   readonly waiting: number;
 }

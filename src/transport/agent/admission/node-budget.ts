@@ -1,6 +1,7 @@
 /**
- * What one node may offer: 1 per second, burst 10, charged by offers that authenticated and refunded by the first valid
- * frame. Nobody without the PSK can use it up. Implements `docs/contract/agent-protocol.md#opensession`.
+ * The budget of session offers of one node: 1 per second, burst 10. Only offers that authenticated are charged, so nobody
+ * without the PSK can use it up; the first valid frame refunds one.
+ * Implements `docs/contract/agent-protocol.md#opensession`.
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
@@ -10,7 +11,7 @@ import type { TokenBucket } from './token-bucket.js';
 import { tuning } from '../tuning.js';
 
 export interface NodeBudget {
-  /** False: over the budget. */
+  /** Returns false if the node is over its budget. */
   charge(nodeId: string): boolean;
   refund(nodeId: string): void;
 }

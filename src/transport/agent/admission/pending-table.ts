@@ -1,42 +1,44 @@
 /**
- * Sessions that were opened but not attached: 10 s each, at most two per node (the oldest goes), found only from the
- * connection that opened them, taken once. Implements `docs/contract/agent-protocol.md`, OpenSession and Control.
+ * Sessions that were opened but not attached yet: kept for 10 s, at most two per node (the oldest is dropped), found only
+ * from the connection that opened them, taken once. Implements pending sessions in
+ * `docs/contract/agent-protocol.md#opensession` and attaching in `docs/contract/agent-protocol.md#control`.
  */
 import { limits } from '../../../kernel/limits.js';
 import type { NoiseSession } from '../../../noise/handshake.js';
 import type { AgentConnection } from '../agent-stream.js';
-import type { Told } from '../agent-intervals.js';
+import type { AgentIntervals } from '../agent-intervals.js';
 
 export interface PendingSession {
   readonly nodeId: string;
-  /** 16 bytes, and the same in lower-case hex. */
+  /** 16 bytes. */
   readonly sessionId: Uint8Array;
+  /** The same in lower-case hex. */
   readonly id: string;
   readonly connection: AgentConnection;
   readonly noise: NoiseSession;
   /** Monotonic milliseconds. */
   readonly openedAt: number;
-  /** The intervals granted. */
-  readonly told: Told;
+  /** The intervals of the grant. */
+  readonly intervals: AgentIntervals;
 }
 
 export interface PendingTable {
   add(session: PendingSession): void;
-  /** Takes a session out for its stream; undefined when there is none of that id, here, now. */
+  /** Removes and returns a session; undefined if this connection has no pending session of that id. */
   take(sessionId: Uint8Array, connection: AgentConnection, now: number): PendingSession | undefined;
   dropNode(nodeId: string): void;
-  /** Drops what is older than 10 s. */
+  /** Drops sessions older than 10 s. */
   sweep(now: number): void;
   clear(): void;
   readonly size: number;
 }
 
-/** @param onFreed is called whenever a place has become free */
+/** @param onFreed called whenever a session has left the table */
 export function createPendingTable(onFreed: () => void): PendingTable {
   /** In the order of opening. */
   const byId = new Map<string, PendingSession>();
   const byNode = new Map<string, Set<PendingSession>>();
-  /** One close listener per connection, however many sessions it opens. */
+  /** So that a connection gets one close listener, however many sessions it opens. */
   const byConnection = new WeakMap<AgentConnection, Set<PendingSession>>();
 
   const remove = (session: PendingSession): void => {

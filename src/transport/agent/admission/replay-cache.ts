@@ -1,18 +1,18 @@
 /**
- * Every message 1 that authenticated, until its own timestamp + 120 s has passed: then the clock skew refuses it anyway.
- * Per instance. Implements `docs/contract/agent-protocol.md#opensession` ("A message 1 already seen is refused").
+ * Remembers every message 1 that authenticated until 120 s after its own timestamp; from then on the check of the clock
+ * refuses it. One cache per instance.
+ * Implements `docs/contract/agent-protocol.md#opensession` ("A message 1 already seen is refused").
  */
 import { limits } from '../../../kernel/limits.js';
 import { tuning } from '../tuning.js';
 
-export type Seen = 'new' | 'replayed' | 'full';
-
 export interface ReplayCache {
   /**
-   * Remembers a message by its ephemeral key, which is bound to all of it.
-   * @param timestampMs the offer's own time, within the skew of `nowMs`; both milliseconds since the Unix epoch
+   * Remembers a message by its ephemeral key, to which the whole message is bound.
+   * @param timestampMs the offer's own time, within the allowed skew of `nowMs`; both milliseconds since the Unix epoch
+   * @returns full: the message was not remembered, so its session must be refused
    */
-  note(message: Uint8Array, timestampMs: number, nowMs: number): Seen;
+  note(message: Uint8Array, timestampMs: number, nowMs: number): 'new' | 'replayed' | 'full';
   readonly size: number;
 }
 
@@ -20,7 +20,7 @@ const keyBytes = 32;
 
 export function createReplayCache(maxEntries: number = tuning.replayEntries): ReplayCache {
   const seen = new Set<string>();
-  /** Keys by the second in which they may go: forgetting costs what is forgotten, not what is held. */
+  /** Keys by the second in which they expire, so that the cost of forgetting depends on the expired keys only. */
   const bySecond = new Map<number, string[]>();
   let forgottenUpTo = 0;
 

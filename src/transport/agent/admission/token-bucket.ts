@@ -1,19 +1,19 @@
-/** A budget that refills by the second up to its burst. Pure but for its own counter; time comes in, in milliseconds. */
+/** A token bucket: refills steadily up to its burst. Has no clock: `now` is passed in, in milliseconds. */
 export interface TokenBucket {
-  /** Milliseconds until a whole token is there; 0 now. */
+  /** Milliseconds until a whole token is available; 0: now. */
   wait(now: number): number;
-  /** Takes one token, which must be there. */
+  /** Takes one token, which must be available. */
   take(now: number): void;
-  /** Puts one back. */
+  /** Returns one token. */
   give(now: number): void;
 }
 
 export function createTokenBucket(perSecond: number, burst: number, start: number): TokenBucket {
   let tokens = burst;
-  let at = start;
+  let refilledAt = start;
   const refill = (now: number): void => {
-    tokens = Math.min(burst, tokens + (Math.max(0, now - at) * perSecond) / 1000);
-    at = now;
+    tokens = Math.min(burst, tokens + (Math.max(0, now - refilledAt) * perSecond) / 1000);
+    refilledAt = now;
   };
   return {
     wait(now) {

@@ -1,58 +1,58 @@
-/** The table of ends of `docs/contract/agent-protocol.md`, row by row, over real sockets: what is said encrypted, and the status. */
+/**
+ * The table of ends in `docs/contract/agent-protocol.md#control`, row by row, over real sockets: the reason in the
+ * encrypted SessionClose, and the gRPC status.
+ */
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { AgentPayload, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
-import { startAgentHouse } from '../support/agent-fixture.js';
-import type { AgentHouse } from '../support/agent-fixture.js';
+import { RuntimeListener } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { AgentPayload, SecureFrame, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { startAgentFixture } from '../support/agent-fixture.js';
+import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { configRequestOf, createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
 
-let house: AgentHouse;
+let fixture: AgentFixture;
 let agent: RawAgent;
 
 beforeEach(async () => {
-  house = await startAgentHouse({ unfinishedBytes: 200_000 });
-  agent = createRawAgent(house, 'node-1', await house.issue('node-1'));
+  fixture = await startAgentFixture({ unfinishedBytes: 200_000 });
+  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
 });
 afterEach(async () => {
   agent.disconnect();
-  await house.close();
+  await fixture.close();
 });
 
 async function expectEnd(stream: RawStream, code: number, reason: SessionCloseReason | undefined): Promise<void> {
   const ended = await stream.status;
   expect({ code: ended.code, reason: stream.closeHeard()?.reason }).toEqual({ code, reason });
-  await eventually(() => house.transport.stats().sessions).toBe(0);
+  await eventually(() => fixture.transport.stats().sessions).toBe(0);
 }
 
 async function live(): Promise<RawStream> {
   const stream = await agent.connect();
-  await eventually(() => house.telemetry.opened.length).toBeGreaterThan(0);
+  await eventually(() => fixture.telemetry.opened.length).toBeGreaterThan(0);
   return stream;
 }
 
 const { PROTOCOL_ERROR, SUPERSEDED, REVOKED, EXPIRED, IDLE, DRAINING, OVERLOADED, NORMAL } = SessionCloseReason;
 
-describe('PROTOCOL_ERROR, INVALID_ARGUMENT', () => {
+describe('the service ends a session with PROTOCOL_ERROR and INVALID_ARGUMENT after', () => {
   const cases: { readonly [what: string]: (stream: RawStream) => void } = {
     'a frame that does not parse': (stream) => stream.sendBytes(Buffer.from([0x0a, 0xff])),
     'a frame with field number 0': (stream) => stream.sendBytes(Buffer.from([0x00, 0x01])),
     'a payload that does not parse': (stream) => stream.sayBytes(Buffer.from([0x0a, 0xff, 0x01])),
-    'a payload with nothing known in it': (stream) => stream.sayBytes(Buffer.alloc(0)),
-    'a bad fragment byte': (stream) => stream.sayFragment(Buffer.from([0x02, 0x00])),
+    'a payload that contains nothing known': (stream) => stream.sayBytes(Buffer.alloc(0)),
+    'an unknown fragment byte': (stream) => stream.sayFragment(Buffer.from([0x02, 0x00])),
     'a plaintext without a fragment byte': (stream) => stream.sayFragment(Buffer.alloc(0)),
     'a fragment below 16 KiB that is not the last': (stream) =>
       stream.sayFragment(Buffer.concat([Buffer.of(1), Buffer.alloc(16 * 1024 - 1)])),
-    'a ciphertext above 65,535 bytes': (stream) => stream.sendFrame({ sequence: 1n, ciphertext: Buffer.alloc(65_536) }),
-    'a foreign session_id': (stream) =>
+    'a ciphertext of more than 65,535 bytes': (stream) =>
+      stream.sendFrame({ sequence: 1n, ciphertext: Buffer.alloc(65_536) }),
+    'the session_id of another session': (stream) =>
       stream.sendFrame({ ...stream.seal(Buffer.of(0)), sessionId: Buffer.alloc(16, 7) }),
-    'a foreign node_id': (stream) => {
-      const heartbeat = heartbeatOf(1);
-      if (heartbeat.$case !== 'heartbeat') throw new Error('unreachable');
-      stream.say({ $case: 'heartbeat', value: { ...heartbeat.value, nodeId: 'node-2' } });
-    },
+    'the node_id of another node': (stream) => stream.say(heartbeatOf(1, { nodeId: 'node-2' })),
     'a checksum that is not 32 bytes': (stream) => stream.say(configRequestOf(1n, Buffer.alloc(31))),
     'more than 1,000 apply errors': (stream) =>
       stream.say({
@@ -66,20 +66,10 @@ describe('PROTOCOL_ERROR, INVALID_ARGUMENT', () => {
         },
       }),
     'more than 4,096 runtime listeners': (stream) => {
-      const listener = { transport: 'tcp', listenAddr: '::', listenPort: 1, state: 'running', routes: [] };
-      const heartbeat = heartbeatOf(1);
-      if (heartbeat.$case !== 'heartbeat') throw new Error('unreachable');
-      const runtimeListeners = Array.from({ length: 4097 }, () => ({
-        ...listener,
-        bytesIn: undefined,
-        bytesOut: undefined,
-        activeSessions: undefined,
-        totalSessions: undefined,
-        errorSessions: undefined,
-      }));
-      stream.say({ $case: 'heartbeat', value: { ...heartbeat.value, runtimeListeners } });
+      const listener = RuntimeListener.create({ transport: 'tcp', listenAddr: '::', listenPort: 1 });
+      stream.say(heartbeatOf(1, { runtimeListeners: Array.from({ length: 4097 }, () => listener) }));
     },
-    'a text above 1,024 bytes': (stream) =>
+    'a text of more than 1,024 bytes': (stream) =>
       stream.say({ $case: 'close', value: { reason: NORMAL, message: 'x'.repeat(1025), retryAfterMs: 0 } }),
   };
   test.each(Object.keys(cases))('%s', async (what) => {
@@ -88,32 +78,32 @@ describe('PROTOCOL_ERROR, INVALID_ARGUMENT', () => {
     await expectEnd(stream, status.INVALID_ARGUMENT, PROTOCOL_ERROR);
   });
 
-  test('a message that is not complete in 30 s', async () => {
+  test('a message that is not complete within 30 s', async () => {
     const stream = await live();
     stream.sayFragment(Buffer.concat([Buffer.of(1), Buffer.alloc(16 * 1024)]));
-    await eventually(() => house.transport.stats().unfinishedBytes).toBe(16 * 1024);
-    house.clock.advance(29_000);
-    // Not idle either: silence is not judged while a message is unfinished.
+    await eventually(() => fixture.transport.stats().unfinishedBytes).toBe(16 * 1024);
+    fixture.clock.advance(29_000);
+    // The session does not become idle either: silence does not count while a message is unfinished.
     stream.sayFragment(Buffer.concat([Buffer.of(1), Buffer.alloc(16 * 1024)]));
-    await eventually(() => house.transport.stats().unfinishedBytes).toBe(32 * 1024);
-    house.clock.advance(2_000);
+    await eventually(() => fixture.transport.stats().unfinishedBytes).toBe(32 * 1024);
+    fixture.clock.advance(2_000);
     await expectEnd(stream, status.INVALID_ARGUMENT, PROTOCOL_ERROR);
-    expect(house.transport.stats().unfinishedBytes).toBe(0);
+    expect(fixture.transport.stats().unfinishedBytes).toBe(0);
   });
 });
 
-describe('PROTOCOL_ERROR, FAILED_PRECONDITION', () => {
-  test('the first payload is not a hello', async () => {
+describe('the service ends a session with PROTOCOL_ERROR and FAILED_PRECONDITION after', () => {
+  test('a first payload that is not a hello', async () => {
     const stream = agent.attach(await agent.session());
     stream.say(heartbeatOf(1));
     await expectEnd(stream, status.FAILED_PRECONDITION, PROTOCOL_ERROR);
-    expect(house.telemetry.opened).toEqual([]);
+    expect(fixture.telemetry.opened).toEqual([]);
   });
-  test('no hello within 10 s of opening the stream', async () => {
+  test('10 s without a hello on the stream', async () => {
     const stream = agent.attach(await agent.session());
     stream.sayFragment(Buffer.concat([Buffer.of(1), Buffer.alloc(16 * 1024)]));
-    await eventually(() => house.transport.stats().sessions).toBe(1);
-    house.clock.advance(10_100);
+    await eventually(() => fixture.transport.stats().sessions).toBe(1);
+    fixture.clock.advance(10_100);
     await expectEnd(stream, status.FAILED_PRECONDITION, PROTOCOL_ERROR);
   });
   test('a second hello', async () => {
@@ -122,27 +112,26 @@ describe('PROTOCOL_ERROR, FAILED_PRECONDITION', () => {
     await expectEnd(stream, status.FAILED_PRECONDITION, PROTOCOL_ERROR);
   });
   test('an absurd config_version', async () => {
-    house.answer = () => ({ kind: 'absurd_version' });
+    fixture.answer = () => ({ kind: 'absurd_version' });
     const stream = await live();
     stream.say(configRequestOf(2n ** 60n));
     await expectEnd(stream, status.FAILED_PRECONDITION, PROTOCOL_ERROR);
-    expect(house.attachments[0]?.requests[0]?.version).toBe(2n ** 60n);
+    expect(fixture.nodeSessions[0]?.requests[0]?.version).toBe(2n ** 60n);
   });
 });
 
-describe('ABORTED, nothing more is sent', () => {
+describe('the service ends a session with the bare status ABORTED after', () => {
   const cases: { readonly [what: string]: (stream: RawStream) => void } = {
-    'a sequence that skips': (stream) => {
+    'a skipped sequence': (stream) => {
       stream.seal(Buffer.of(0));
       stream.sayFragment(Buffer.of(0));
     },
-    'a sequence that repeats': (stream) => stream.sendFrame({ ...stream.seal(Buffer.of(0)), sequence: 0n }),
-    'a failed tag': (stream) => {
+    'a repeated sequence': (stream) => stream.sendFrame({ ...stream.seal(Buffer.of(0)), sequence: 0n }),
+    'a tag that does not verify': (stream) => {
       const frame = stream.seal(Buffer.of(0));
       stream.sendFrame({ ...frame, ciphertext: Buffer.concat([frame.ciphertext.subarray(0, -1), Buffer.of(0)]) });
     },
-    'a ciphertext too short to have a tag': (stream) =>
-      stream.sendFrame({ sequence: 1n, ciphertext: Buffer.alloc(15) }),
+    'a ciphertext too short for a tag': (stream) => stream.sendFrame({ sequence: 1n, ciphertext: Buffer.alloc(15) }),
     'a sequence beyond 2^53': (stream) => stream.sendFrame({ ...stream.seal(Buffer.of(0)), sequence: 2n ** 64n - 1n }),
   };
   test.each(Object.keys(cases))('%s', async (what) => {
@@ -153,7 +142,7 @@ describe('ABORTED, nothing more is sent', () => {
   });
 });
 
-describe('before a session is attached, the bare status', () => {
+describe('before a session is attached, the bare status is', () => {
   async function bareEnd(act: (call: ReturnType<RawAgent['bare']>) => void): Promise<number> {
     const call = agent.bare();
     call.resume();
@@ -164,44 +153,44 @@ describe('before a session is attached, the bare status', () => {
   const frame = (value: Partial<SecureFrame>): Buffer =>
     Buffer.from(SecureFrame.encode(SecureFrame.fromPartial(value)).finish());
 
-  test('a half-close without a frame: UNAUTHENTICATED', async () => {
+  test('UNAUTHENTICATED for a half-close without a frame', async () => {
     expect(await bareEnd((call) => call.end())).toBe(status.UNAUTHENTICATED);
   });
-  test('an unknown session_id, none, or one of another length: UNAUTHENTICATED', async () => {
+  test('UNAUTHENTICATED for a session_id that is unknown, empty or of another length', async () => {
     for (const sessionId of [Buffer.alloc(16, 1), Buffer.alloc(0), Buffer.alloc(15)]) {
       const send = frame({ sessionId, ciphertext: Buffer.alloc(32) });
       expect(await bareEnd((call) => call.write(send))).toBe(status.UNAUTHENTICATED);
     }
   });
-  test('bytes that do not parse: INVALID_ARGUMENT', async () => {
+  test('INVALID_ARGUMENT for bytes that do not parse', async () => {
     expect(await bareEnd((call) => call.write(Buffer.from([0xff])))).toBe(status.INVALID_ARGUMENT);
   });
-  test('a stream without a frame for 10 s: UNAUTHENTICATED', async () => {
+  test('UNAUTHENTICATED for a stream without a frame for 10 s', async () => {
     const ended = bareEnd(() => undefined);
     await agent.session();
-    house.clock.advance(10_100);
+    fixture.clock.advance(10_100);
     expect(await ended).toBe(status.UNAUTHENTICATED);
   });
-  test('a bad first tag: ABORTED, nothing said, no presence', async () => {
+  test('ABORTED for a first frame whose tag does not verify, and no presence is recorded', async () => {
     const opened = await agent.session();
     const stream = agent.attach(opened);
     const sealed = stream.seal(AgentPayload.encode({ payload: helloOf() }).finish());
     stream.sendFrame({ ...sealed, ciphertext: Buffer.alloc(64) });
     await expectEnd(stream, status.ABORTED, undefined);
     expect(stream.heard).toEqual([]);
-    expect(house.telemetry.opened).toEqual([]);
+    expect(fixture.telemetry.opened).toEqual([]);
   });
-  test('its PSK was reset meanwhile: UNAUTHENTICATED', async () => {
+  test('UNAUTHENTICATED if the PSK was reset after OpenSession', async () => {
     const opened = await agent.session();
-    house.revoke('node-1');
+    fixture.revoke('node-1');
     const stream = agent.attach(opened);
     stream.say(helloOf());
     await expectEnd(stream, status.UNAUTHENTICATED, undefined);
   });
 });
 
-describe('ends that the service chooses', () => {
-  test('superseded: SUPERSEDED, ABORTED', async () => {
+describe('the service closes', () => {
+  test('an older session with SUPERSEDED and ABORTED at the hello of a newer one', async () => {
     const old = await live();
     const fresh = await agent.connect();
     const ended = await old.status;
@@ -209,107 +198,107 @@ describe('ends that the service chooses', () => {
     fresh.say(heartbeatOf(1));
     await eventually(() => fresh.heard.length).toBe(1);
   });
-  test('PSK reset or node deleted: REVOKED, PERMISSION_DENIED, and the socket is cut', async () => {
+  test('a session whose PSK was reset or whose node was deleted with REVOKED and PERMISSION_DENIED, and its socket', async () => {
     const stream = await live();
-    house.revoke('node-1');
-    expect(await house.transport.sessionsEnded('node-1', 2_000)).toBe(true);
+    fixture.revoke('node-1');
+    expect(await fixture.transport.sessionsEnded('node-1', 2_000)).toBe(true);
     await expectEnd(stream, status.PERMISSION_DENIED, REVOKED);
   });
-  test('older than 1.15 times the rekey interval: EXPIRED, DEADLINE_EXCEEDED', async () => {
+  test('a session older than 1.15 times the rekey interval with EXPIRED and DEADLINE_EXCEEDED', async () => {
     const stream = await live();
-    house.settings = { ...house.settings, offline_after_secs: 100_000 };
+    fixture.settings = { ...fixture.settings, offline_after_secs: 100_000 };
     stream.say(heartbeatOf(1));
     await eventually(() => stream.heard.length).toBe(1);
-    house.clock.advance(21_600_000 * 1.15 - 5_000);
+    fixture.clock.advance(21_600_000 * 1.15 - 5_000);
     stream.say(heartbeatOf(2));
     await eventually(() => stream.heard.length).toBe(2);
-    house.clock.advance(10_000);
+    fixture.clock.advance(10_000);
     await expectEnd(stream, status.DEADLINE_EXCEEDED, EXPIRED);
   });
-  test('no payload for offline_after, by the interval last told: IDLE, DEADLINE_EXCEEDED', async () => {
+  test('a session silent for offline_after, by the intervals last sent to it, with IDLE and DEADLINE_EXCEEDED', async () => {
     const stream = await live();
-    house.settings = { ...house.settings, heartbeat_interval_secs: 20 };
+    fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 20 };
     stream.say(heartbeatOf(1));
     await eventually(() => stream.heard.length).toBe(1);
-    // Lowered, but not told yet: the session is judged by 3 × 20 s.
-    house.settings = { ...house.settings, heartbeat_interval_secs: 1 };
-    house.clock.advance(58_000);
+    // The interval is lowered, but not sent to the agent yet: 3 × 20 s still count.
+    fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 1 };
+    fixture.clock.advance(58_000);
     stream.say(heartbeatOf(2));
     await eventually(() => stream.heard.length).toBe(2);
-    house.clock.advance(3_500);
+    fixture.clock.advance(3_500);
     await expectEnd(stream, status.DEADLINE_EXCEEDED, IDLE);
   });
-  test('shutting down: DRAINING with a retry time, UNAVAILABLE, for sessions and for OpenSession', async () => {
+  test('all sessions with DRAINING, a retry time and UNAVAILABLE while it cannot serve, and refuses OpenSession', async () => {
     const stream = await live();
-    house.setState({ kind: 'older_compiler', logVersion: 2, ownVersion: 1 });
+    fixture.setState({ kind: 'older_compiler', logVersion: 2, ownVersion: 1 });
     expect(await agent.open()).toMatchObject({ code: status.UNAVAILABLE });
     await expectEnd(stream, status.UNAVAILABLE, DRAINING);
     expect(stream.closeHeard()?.retryAfterMs).toBeGreaterThan(0);
-    house.setState({ kind: 'ready' });
+    fixture.setState({ kind: 'ready' });
     await live();
   });
-  test('stores out of reach: DRAINING, UNAVAILABLE', async () => {
-    house.telemetry.failOpening = true;
+  test('a session that cannot be recorded because the stores are out of reach with DRAINING and UNAVAILABLE', async () => {
+    fixture.telemetry.failOpening = true;
     const stream = await agent.connect();
     await expectEnd(stream, status.UNAVAILABLE, DRAINING);
   });
-  test('stores out of reach: a session that is there stays and is answered, none is begun', async () => {
+  test('no live session while the stores are out of reach, but opens no new one', async () => {
     const stream = await live();
-    const newcomer = createRawAgent(house, 'node-2', await house.issue('node-2'));
-    for (const lose of [() => (house.storesAway = true), () => house.setState({ kind: 'cut_off' })]) {
+    const newcomer = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
+    for (const lose of [() => (fixture.storesAway = true), () => fixture.setState({ kind: 'cut_off' })]) {
       lose();
       expect(await newcomer.open()).toMatchObject({ code: status.UNAVAILABLE });
       const heard = stream.heard.length;
       stream.say(heartbeatOf(heard + 1));
       await eventually(() => stream.heard.length).toBe(heard + 1);
       expect(stream.closeHeard()).toBeUndefined();
-      house.storesAway = false;
+      fixture.storesAway = false;
     }
-    house.setState({ kind: 'catching_up' });
+    fixture.setState({ kind: 'catching_up' });
     await expectEnd(stream, status.UNAVAILABLE, DRAINING);
     newcomer.disconnect();
   });
-  test('a raised generation too soon after the last: OVERLOADED with the retry time, RESOURCE_EXHAUSTED', async () => {
-    house.answer = () => ({ kind: 'overloaded', retryAfterMs: 4321 });
+  test('a session that asks for a second generation raise too soon with OVERLOADED, the retry time and RESOURCE_EXHAUSTED', async () => {
+    fixture.answer = () => ({ kind: 'overloaded', retryAfterMs: 4321 });
     const stream = await live();
     stream.say(configRequestOf(9n));
     await expectEnd(stream, status.RESOURCE_EXHAUSTED, OVERLOADED);
     expect(stream.closeHeard()?.retryAfterMs).toBe(4321);
   });
-  test('too much of unfinished messages in all: OVERLOADED, RESOURCE_EXHAUSTED, that session alone', async () => {
-    const other = createRawAgent(house, 'node-2', await house.issue('node-2'));
+  test('only the session that exceeds the bound on unfinished messages, with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
+    const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
     const quiet = await other.connect();
     const stream = await live();
     const part = Buffer.concat([Buffer.of(1), Buffer.alloc(60_000)]);
     for (let count = 0; count < 4; count += 1) stream.sayFragment(part);
     const ended = await stream.status;
     expect([ended.code, stream.closeHeard()?.reason]).toEqual([status.RESOURCE_EXHAUSTED, OVERLOADED]);
-    expect(house.transport.stats().unfinishedBytes).toBe(0);
+    expect(fixture.transport.stats().unfinishedBytes).toBe(0);
     quiet.say(heartbeatOf(1));
     await eventually(() => quiet.heard.length).toBe(1);
     other.disconnect();
   });
 });
 
-describe('ends that the agent chooses: OK, nothing more is sent, the lease is released', () => {
-  test('its SessionClose', async () => {
+describe('an agent ends its session', () => {
+  test('by a SessionClose: the status is OK, nothing more is sent, and the lease is released', async () => {
     const stream = await live();
     stream.say({ $case: 'close', value: { reason: NORMAL, message: '', retryAfterMs: 0 } });
     await expectEnd(stream, status.OK, undefined);
     expect(stream.heard).toEqual([]);
-    expect(house.telemetry.ended).toHaveLength(1);
-    expect(house.attachments[0]?.closed).toBe(true);
+    expect(fixture.telemetry.ended).toHaveLength(1);
+    expect(fixture.nodeSessions[0]?.closed).toBe(true);
   });
-  test('its half-close', async () => {
+  test('by a half-close: the status is OK and the lease is released', async () => {
     const stream = await live();
     stream.halfClose();
     await expectEnd(stream, status.OK, undefined);
-    expect(house.telemetry.ended).toHaveLength(1);
+    expect(fixture.telemetry.ended).toHaveLength(1);
   });
-  test('a lost connection releases the lease as well', async () => {
+  test('by losing its connection: the lease is released', async () => {
     const stream = await live();
     stream.call.cancel();
-    await eventually(() => house.telemetry.ended.length).toBe(1);
-    await eventually(() => house.transport.stats().sessions).toBe(0);
+    await eventually(() => fixture.telemetry.ended.length).toBe(1);
+    await eventually(() => fixture.transport.stats().sessions).toBe(0);
   });
 });

@@ -1,0 +1,84 @@
+/**
+ * Answers the heartbeats of one session in order: claims the node's commands, sends them with the intervals now in
+ * force, and remembers those intervals. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ */
+import type { AgentCommandName, Delivery } from '../../delivery/port.js';
+import { Command } from '../../gen/svc/control/v1/command.js';
+import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
+import type { ServicePayload } from '../../gen/svc/control/v1/session.js';
+import { limits } from '../../kernel/limits.js';
+import { intervalsOf } from './agent-intervals.js';
+import type { AgentIntervals } from './agent-intervals.js';
+import { createSerialQueue } from './serial-queue.js';
+
+interface HeartbeatsDeps {
+  readonly delivery: Pick<Delivery, 'settings'>;
+  claimCommands(): Promise<readonly AgentCommandName[]>;
+  send(payload: ServicePayload['payload']): void;
+  /** A HeartbeatResponse with these intervals has been queued. */
+  onIntervals(intervals: AgentIntervals): void;
+  onFailed(error: unknown): void;
+  /** A heartbeat has been answered. */
+  onProgress(): void;
+}
+
+export interface Heartbeats {
+  answer(heartbeat: Pick<HeartbeatRequest, 'sequence'>): void;
+  /** The intervals that the agent was last sent. */
+  readonly intervals: AgentIntervals;
+  /** Heartbeats not answered yet. */
+  readonly waiting: number;
+  close(): void;
+}
+
+/** @param granted the intervals of the session's grant */
+export function createHeartbeats(deps: HeartbeatsDeps, granted: AgentIntervals): Heartbeats {
+  let intervals = granted;
+  let closed = false;
+  const queue = createSerialQueue(deps.onFailed, deps.onProgress);
+
+  return {
+    answer(heartbeat) {
+      queue.run(async () => {
+        const commands = await deps.claimCommands();
+        if (closed) return;
+        intervals = intervalsOf(deps.delivery.settings());
+        deps.send(heartbeatResponse(heartbeat, commands, intervals));
+        deps.onIntervals(intervals);
+      });
+    },
+    get intervals() {
+      return intervals;
+    },
+    get waiting() {
+      return queue.size;
+    },
+    close() {
+      closed = true;
+      queue.close();
+    },
+  };
+}
+
+const commandValues: { readonly [name in AgentCommandName]: Command } = {
+  RELOAD_CONFIG: Command.RELOAD_CONFIG,
+  RESTART_PINGORA: Command.RESTART_PINGORA,
+  RUN_DIAGNOSTICS: Command.RUN_DIAGNOSTICS,
+};
+
+function heartbeatResponse(
+  heartbeat: Pick<HeartbeatRequest, 'sequence'>,
+  commands: readonly AgentCommandName[],
+  intervals: AgentIntervals,
+): ServicePayload['payload'] {
+  return {
+    $case: 'heartbeatResponse',
+    value: {
+      ok: true,
+      ackSequence: heartbeat.sequence,
+      commands: commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]),
+      heartbeatIntervalSecs: intervals.heartbeatSecs,
+      metricsIntervalSecs: intervals.metricsSecs,
+    },
+  };
+}
