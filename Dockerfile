@@ -1,4 +1,4 @@
-# The service in one image: build with the development packages, run without them.
+# The service in one image: built with the development packages, run without them.
 FROM node:20-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -16,14 +16,14 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY LICENSE ./
-# A named volume takes its owner from the folder in the image.
+# A named volume gets the owner of this folder.
 RUN mkdir /data && chown node:node /data && chmod 700 /data
 USER node
 VOLUME /data
 # REST, agents.
 EXPOSE 8081 8443
-# Alive, not ready: an instance that is catching up must not be restarted. With REST over TLS give a check of your own.
+# Checks liveness, not readiness: an instance that is catching up must not be restarted. With REST over TLS, replace it.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "const port = (process.env.SVC_HTTP_LISTEN_ADDR ?? ':8081').split(':').at(-1); fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(4000) }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# No npm and no shell in between: signals reach the service.
+# No npm and no shell in between, so that signals reach the service.
 ENTRYPOINT ["node", "--enable-source-maps", "dist/src/main.js"]

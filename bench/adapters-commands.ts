@@ -1,6 +1,6 @@
 /**
- * Commands a second with 1 and 64 callers: through the gateway on an event store alone, and over REST on the whole
- * service for pairs of stores; beside bare appends to the same store, one event each and in groups of 64.
+ * Commands per second with 1 and 64 callers, through the gateway on an event store alone and over REST on the whole
+ * service, for each pair of stores. Floor: bare appends to the same event store, of one event and of groups of 64.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { beside } from './figures.js';
 import type { Figure } from './figures.js';
 import { throughput } from './http-caller.js';
 import type { AdapterStores } from './processes/adapter.js';
-import { mongoDbThere, withEventStoreDb, withMongoDb } from './servers.js';
+import { mongoDbAvailable, withEventStoreDb, withMongoDb } from './servers.js';
 import { withFolder, withService } from './stack.js';
 
 export interface CommandSizes {
@@ -21,17 +21,17 @@ type Outer = Omit<AdapterStores, 'dataDir'>;
 
 interface Measured {
   rate(callers: number): Promise<number>;
-  /** JSON of an event that a command has made. */
+  /** JSON of an event that a command has written. */
   sample(): Promise<string>;
 }
 
 const callerCounts = [1, 64] as const;
 
-/** Both in turn, round by round, so that what else happens on the machine hits both alike. */
+/** Measures both in turn, so that other load on the machine affects both. */
 async function besideBareAppends(
   folder: string,
   eventStoreUrl: string | undefined,
-  ours: Measured,
+  subject: Measured,
   { rounds, forMs }: CommandSizes,
 ): Promise<Figure> {
   const floor =
@@ -39,15 +39,15 @@ async function besideBareAppends(
       ? startChild('floors/bare-lmdb', [join(folder, 'bare')])
       : startChild('floors/bare-eventstoredb', [eventStoreUrl]);
   try {
-    await ours.rate(1);
-    const sample = await ours.sample();
+    await subject.rate(1);
+    const sample = await subject.sample();
     const none = (): { [callers: number]: number[] } => ({ 1: [], 64: [] });
     const [service, bare] = [none(), none()];
-    // The first round warms up.
+    // Round -1 is the warm-up.
     for (let round = -1; round < rounds; round += 1) {
       for (const count of callerCounts) {
         const ofFloor = await floor.ask<number>('appends', { group: count, forMs, sample }, forMs + 60_000);
-        const ofService = await ours.rate(count);
+        const ofService = await subject.rate(count);
         if (round < 0) continue;
         bare[count]?.push(ofFloor);
         service[count]?.push(ofService);
@@ -82,7 +82,7 @@ async function throughGateway(folder: string, outer: Outer, sizes: CommandSizes)
   }
 }
 
-/** One for all services of a run: a real server keeps what the first of them wrote with it. */
+/** The same for every service of a run: on a real server later ones read what the first has sealed. */
 const masterKey = randomBytes(32).toString('base64');
 
 async function overRest(folder: string, outer: Outer, sizes: CommandSizes): Promise<Figure> {
@@ -100,7 +100,7 @@ async function overRest(folder: string, outer: Outer, sizes: CommandSizes): Prom
         const request = () => ({ method: 'POST', path: '/api/l4-upstreams', body: body() });
         return (await throughput(callers.slice(0, count), sizes.forMs, request, 201)).perSecond;
       };
-      return await besideBareAppends(folder, eventStoreUrl, { rate, sample: async () => likeOurs() }, sizes);
+      return await besideBareAppends(folder, eventStoreUrl, { rate, sample: async () => sampleEvent() }, sizes);
     } finally {
       for (const caller of callers) caller.close();
     }
@@ -115,8 +115,8 @@ const upstream = (): { readonly [field: string]: unknown } => ({
 });
 const body = (): string => JSON.stringify(upstream());
 
-/** An event of the size that a request makes: the log of a running service is its own. */
-function likeOurs(): string {
+/** An event of the size that a request writes; the log of a running service cannot be read from here. */
+function sampleEvent(): string {
   const [id, request_id] = [randomUUID(), randomUUID()];
   const metadata = {
     command: { id, index: 0, count: 1 },
@@ -149,7 +149,7 @@ export async function measureCommands(sizes: CommandSizes): Promise<CommandFigur
     embedded_and_embedded: await on(overRest, {}),
     eventstoredb_and_embedded: await withEventStoreDb((eventStoreUrl) => on(overRest, { eventStoreUrl })),
   };
-  if (mongoDbThere()) {
+  if (mongoDbAvailable()) {
     rest['eventstoredb_and_mongodb'] = await withEventStoreDb((eventStoreUrl) =>
       withMongoDb((mongoUrl) => on(overRest, { eventStoreUrl, mongoUrl })),
     );

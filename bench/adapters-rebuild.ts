@@ -1,6 +1,6 @@
 /**
- * How many events a second a rebuild of the read models gets through, on each pair of stores, beside the bare read of as
- * many events and the bare write of as many documents; and how many its reading half alone gets through.
+ * Events per second of a rebuild of the read models, and of its reading alone, on each pair of stores. Floors: a bare read
+ * of the same number of events, a bare write of the same number of documents.
  */
 import { join } from 'node:path';
 import { startChild } from './child.js';
@@ -8,7 +8,7 @@ import type { Child } from './child.js';
 import { beside, median, rounded } from './figures.js';
 import type { Figure } from './figures.js';
 import type { AdapterStores, Rebuilt, Walked } from './processes/adapter.js';
-import { mongoDbThere, withEventStoreDb, withMongoDb } from './servers.js';
+import { mongoDbAvailable, withEventStoreDb, withMongoDb } from './servers.js';
 import { withFolder } from './stack.js';
 
 const longMs = 900_000;
@@ -16,7 +16,7 @@ const longMs = 900_000;
 export interface RebuildSizes {
   readonly rounds: number;
   readonly events: number;
-  /** Fewer, for a read store that is slow where something else stands in for MongoDB. */
+  /** Fewer, because the stand-in for MongoDB is slow. */
   readonly mongoEvents: number;
 }
 
@@ -51,12 +51,12 @@ async function onPair(stores: AdapterStores, folder: string, rounds: number, eve
     return child;
   };
   try {
-    const ours = keep(startChild('processes/adapter', [JSON.stringify(stores)]));
+    const subject = keep(startChild('processes/adapter', [JSON.stringify(stores)]));
     const bareRead = keep(readFloor(stores.eventStoreUrl, folder));
     const bareWrite =
       stores.mongoUrl === undefined ? undefined : keep(startChild('floors/bare-mongodb', [stores.mongoUrl]));
-    const figures = await measure(ours, bareRead, bareWrite, rounds, events);
-    await ours.ask('close');
+    const figures = await measure(subject, bareRead, bareWrite, rounds, events);
+    await subject.ask('close');
     return figures;
   } finally {
     await Promise.all(children.map((child) => child.close()));
@@ -64,26 +64,26 @@ async function onPair(stores: AdapterStores, folder: string, rounds: number, eve
 }
 
 async function measure(
-  ours: Child,
+  subject: Child,
   bareRead: ReadFloor,
   bareWrite: Child | undefined,
   rounds: number,
   events: number,
 ): Promise<Figure> {
-  const written = await ours.ask<number>('fill', events, longMs);
-  const sample = await ours.ask<string>('sample');
+  const written = await subject.ask<number>('fill', events, longMs);
+  const sample = await subject.ask<string>('sample');
   await bareRead.prepare(written, sample);
-  // The first of each warms up.
-  await ours.ask('follow', undefined, longMs);
+  // A warm-up of each.
+  await subject.ask('follow', undefined, longMs);
   await bareRead.read(written);
-  const { documentsWritten: count } = await ours.ask<Rebuilt>('rebuild', undefined, longMs);
-  const [rebuilt, followed, read, wrote]: [number[], number[], number[], number[]] = [[], [], [], []];
+  const { documentsWritten: count } = await subject.ask<Rebuilt>('rebuild', undefined, longMs);
+  const [rebuilt, followed, read, wroteDocuments]: [number[], number[], number[], number[]] = [[], [], [], []];
   for (let round = 0; round < rounds; round += 1) {
     read.push(perSecond(await bareRead.read(written)));
-    followed.push(perSecond(await ours.ask<Walked>('follow', undefined, longMs)));
-    rebuilt.push(perSecond(await ours.ask<Rebuilt>('rebuild', undefined, longMs)));
+    followed.push(perSecond(await subject.ask<Walked>('follow', undefined, longMs)));
+    rebuilt.push(perSecond(await subject.ask<Rebuilt>('rebuild', undefined, longMs)));
     const ms = await bareWrite?.ask<number>('write', { count, sample }, longMs);
-    if (ms !== undefined) wrote.push(perSecond({ events: written, ms }));
+    if (ms !== undefined) wroteDocuments.push(perSecond({ events: written, ms }));
   }
   return {
     events: written,
@@ -91,7 +91,7 @@ async function measure(
     rebuild_events_per_second_beside_bare_read: beside(rebuilt, read),
     follow_events_per_second_beside_bare_read: beside(followed, read),
     share_of_the_rebuild_that_reading_alone_takes: rounded(median(rebuilt) / median(followed)),
-    ...(wrote.length > 0 && { rebuild_events_per_second_beside_bare_write: beside(rebuilt, wrote) }),
+    ...(wroteDocuments.length > 0 && { rebuild_events_per_second_beside_bare_write: beside(rebuilt, wroteDocuments) }),
   };
 }
 
@@ -104,7 +104,7 @@ export async function measureRebuilds(sizes: RebuildSizes): Promise<{ readonly [
     });
   await pair('embedded_and_embedded', {}, events);
   await withEventStoreDb((eventStoreUrl) => pair('eventstoredb_and_embedded', { eventStoreUrl }, events));
-  if (!mongoDbThere()) return figures;
+  if (!mongoDbAvailable()) return figures;
   await withMongoDb((mongoUrl) => pair('embedded_and_mongodb', { mongoUrl }, mongoEvents));
   await withEventStoreDb((eventStoreUrl) =>
     withMongoDb((mongoUrl) => pair('eventstoredb_and_mongodb', { eventStoreUrl, mongoUrl }, mongoEvents)),

@@ -1,21 +1,22 @@
 /**
- * The adapters of the stores beside the bare clients that they use: commands a second, and events a second of a rebuild.
- * Each pair of stores has its own file of measurements; here is only their size and order.
+ * The store adapters beside the bare clients that they use: commands per second (`adapters-commands.ts`) and events per
+ * second of a rebuild (`adapters-rebuild.ts`), for each pair of stores. This file sets sizes and order.
  */
 import { measureCommands } from './adapters-commands.js';
 import { measureRebuilds } from './adapters-rebuild.js';
 import type { Report } from './figures.js';
 import type { BenchOptions } from './options.js';
-import { mongoDbThere, serversInUse } from './servers.js';
+import { mongoDbAvailable, serversInUse } from './servers.js';
 
-/** More than the read models of so many events tell nothing more, and a rebuild on every pair takes long. */
+/** More events would not change the figures, and a rebuild on every pair takes long. */
 const rebuildEvents = 100_000;
 const mongoEvents = 1_000;
 
 export async function adapters({ quick, events }: BenchOptions): Promise<Report> {
-  if (!mongoDbThere()) process.stderr.write('adapters: without MongoDB; npm run test:servers builds FerretDB\n');
+  if (!mongoDbAvailable())
+    process.stderr.write('adapters: measured without MongoDB; npm run test:servers builds FerretDB as a stand-in\n');
   const rounds = quick ? 2 : 3;
-  // Filled while the log of a real server is empty.
+  // Rebuilds come first, because they need the log of a real server to be empty.
   const rebuilds = await measureRebuilds({
     rounds,
     events: Math.min(events, quick ? 20_000 : rebuildEvents),

@@ -1,10 +1,10 @@
-/** What agents have applied, as their process tells it, and waiting for it. */
+/** Waits for applies that the agents' process reports. */
 import { timedOut, withDeadline } from '../src/kernel/background.js';
 import type { Child } from './child.js';
 import type { AgentEvent } from './processes/agents.js';
 
 export interface Applies {
-  /** Watches for the next apply of each of these agents; call before the edit. Resolves with the events, by agent. */
+  /** Waits for the next apply of each of these agents; call it before the edit. Resolves with the events by agent. */
   next(agents: readonly string[], timeoutMs?: number): Promise<ReadonlyMap<string, AgentEvent>>;
 }
 

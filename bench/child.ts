@@ -1,6 +1,6 @@
 /**
- * A part of a benchmark in a process of its own: started from TypeScript or from the build, asked over IPC. Both ends of
- * that line are here. Not for the service: `scripts/stack/` starts that one.
+ * A part of a benchmark in a separate process, started from TypeScript or from the build and called over IPC; both ends of
+ * the IPC are here. The service itself is started by `scripts/stack/service.ts`.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,24 +19,24 @@ type Answer =
 
 export interface Child {
   readonly pid: number;
-  /** @throws Error that the child answered with, or after `timeoutMs`, or when the child ends */
+  /** @throws Error that the child's handler threw; after `timeoutMs`; when the child exits */
   ask<T>(what: string, body?: unknown, timeoutMs?: number): Promise<T>;
-  /** Called for what the child tells without being asked. */
+  /** Called for events that the child sends by itself. */
   onEvent(listener: (event: unknown) => void): void;
-  /** Ends the process: SIGTERM, SIGKILL after 5 s. */
+  /** SIGTERM, then SIGKILL after 5 s. */
   close(): Promise<void>;
 }
 
 const killAfterMs = 5_000;
 
-/** Starts `bench/<name>`. `execArgv` are arguments of Node, for example `--expose-gc`. */
+/** Starts `bench/<name>`. @param execArgv arguments for Node, for example `--expose-gc` */
 export function startChild(name: string, args: readonly string[] = [], execArgv: readonly string[] = []): Child {
   const fromSource = import.meta.url.endsWith('.ts');
   const entry = fileURLToPath(new URL(`./${name}.${fromSource ? 'ts' : 'js'}`, import.meta.url));
   const child = fork(entry, args, {
     execArgv: [...(fromSource ? ['--import', 'tsx'] : ['--enable-source-maps']), ...execArgv],
     serialization: 'advanced',
-    // Standard output belongs to the report.
+    // Standard output is for the report.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const ended = once(child, 'exit');
@@ -46,25 +46,28 @@ export function startChild(name: string, args: readonly string[] = [], execArgv:
   child.on('message', (message) => {
     const answer = message as Answer;
     if ('event' in answer) return listener(answer.event);
-    const asked = waiting.get(answer.id);
+    const pending = waiting.get(answer.id);
     waiting.delete(answer.id);
-    if ('failed' in answer) asked?.reject(new Error(`${name}: ${answer.failed}`));
-    else asked?.resolve(answer.value);
+    if ('failed' in answer) pending?.reject(new Error(`${name}: ${answer.failed}`));
+    else pending?.resolve(answer.value);
   });
   child.once('exit', (code, signal) => {
-    for (const { reject } of waiting.values()) reject(new Error(`${name} ended with ${code ?? signal}`));
+    for (const { reject } of waiting.values()) reject(new Error(`${name} exited with ${code ?? signal}`));
     waiting.clear();
   });
   return {
     pid: child.pid ?? -1,
     async ask<T>(what: string, body?: unknown, timeoutMs = 60_000): Promise<T> {
-      if (!child.connected) throw new Error(`${name} has ended`);
+      if (!child.connected) throw new Error(`${name} has exited`);
       const id = (last += 1);
       let timer: NodeJS.Timeout | undefined;
       try {
         return (await new Promise<unknown>((resolve, reject) => {
           waiting.set(id, { resolve, reject });
-          timer = setTimeout(() => reject(new Error(`${name} did not answer ${what} in ${timeoutMs} ms`)), timeoutMs);
+          timer = setTimeout(
+            () => reject(new Error(`${name} did not answer "${what}" within ${timeoutMs} ms`)),
+            timeoutMs,
+          );
           child.send({ id, what, body } satisfies Question);
         })) as T;
       } finally {
@@ -87,7 +90,7 @@ export function startChild(name: string, args: readonly string[] = [], execArgv:
 
 type Handlers = { readonly [what: string]: (body: never) => unknown };
 
-/** The child's end: answers each question with what its handler returns. The process ends when the parent goes. */
+/** The child's end: answers each question with its handler's result. The process exits when the parent disconnects. */
 export function answerParent(handlers: Handlers): { tell(event: unknown): void } {
   const send = (answer: Answer): void => void process.send?.(answer);
   process.on('message', (message) => {
@@ -95,7 +98,7 @@ export function answerParent(handlers: Handlers): { tell(event: unknown): void }
     const handle = handlers[what] as ((body: unknown) => unknown) | undefined;
     Promise.resolve()
       .then(() => {
-        if (handle === undefined) throw new Error(`nobody answers ${what} here`);
+        if (handle === undefined) throw new Error(`no handler for "${what}"`);
         return handle(body);
       })
       .then(

@@ -1,6 +1,6 @@
 /**
- * Durable commands a second over REST, one caller and 64 of them, beside a bare server that validates and appends the
- * same bodies durably. Every answer of the service is also in its read models.
+ * Durable commands per second over REST with 1 and 64 callers. Floor: a bare server that validates the same bodies and
+ * appends them durably. The service also has each command in its read models before it answers.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -25,13 +25,13 @@ export async function commands({ quick }: BenchOptions): Promise<Report> {
         const floorUrl = await floor.ask<string>('url');
         const figures: Record<string, Figure> = { round_ms: forMs, rounds, body_bytes: body().length };
         for (const count of callerCounts) {
-          const ours = await service.callers(count);
+          const subject = await service.callers(count);
           const bare = await Promise.all(Array.from({ length: count }, () => openCaller(floorUrl, undefined)));
-          opened.push(...ours, ...bare);
+          opened.push(...subject, ...bare);
           const run = async (target: 'service' | 'floor'): Promise<Awaited<ReturnType<typeof throughput>>> => {
             const path = target === 'service' ? '/api/l4-upstreams' : '/commands';
             const request = () => ({ method: 'POST', path, body: body() });
-            return throughput(target === 'service' ? ours : bare, forMs, request, 201);
+            return throughput(target === 'service' ? subject : bare, forMs, request, 201);
           };
           await run('floor');
           await run('service');
@@ -59,7 +59,7 @@ export async function commands({ quick }: BenchOptions): Promise<Report> {
   );
 }
 
-/** A new upstream, the same size each time. */
+/** A new upstream, always of the same size. */
 function body(): string {
   return JSON.stringify({
     name: `upstream-${randomUUID()}`,

@@ -1,6 +1,6 @@
 /**
- * From an edit over REST to the agents' apply, with 1, 100 and more connected agents, for an edit that touches one node
- * and for one that touches all. Floor: a bare durable append, then a push of the same size over bare grpc-js streams.
+ * Time from an edit over REST to the agents' apply, with 1, 100 and more connected agents, for edits that touch one node
+ * and edits that touch all. Floor: a bare durable append, then a push of the same size over bare grpc-js streams.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,15 +19,15 @@ import type { StartAgents } from './processes/agents.js';
 import { withFolder, withService } from './stack.js';
 import type { BenchService } from './stack.js';
 
-/** Milliseconds, each from the edit's start. */
+/** Milliseconds since the start of the edit. */
 interface Latencies {
-  /** An edit that touches one node, until its agent has applied. */
+  /** An edit of one node, until its agent has applied it. */
   readonly one: number[];
-  /** Until the service knows, as the node shows it; the floor: until the server has the agent's answer. */
+  /** The same, until REST shows the node applied; for the floor, until the server has the agent's answer. */
   readonly known: number[];
-  /** An edit that touches all nodes, until each agent has applied. */
+  /** An edit of all nodes, until each agent has applied it. */
   readonly all: number[];
-  /** The same, until the last one has. */
+  /** The same, until the last agent has applied it. */
   readonly last: number[];
 }
 
@@ -47,30 +47,30 @@ export async function convergence({ quick, agents }: BenchOptions): Promise<Repo
     figures[`agents_${count}`] = await withFolder((folder) =>
       withService({}, async (service) => {
         const fleet = await createFleet(service, count);
-        const ours = startChild('processes/agents');
+        const subject = startChild('processes/agents');
         const [server, bareAgents] = [
           startChild('floors/bare-grpc', [join(folder, 'floor')]),
           startChild('processes/bare-agents'),
         ];
         try {
-          const applies = await connectAgents(service, fleet, ours);
+          const applies = await connectAgents(service, fleet, subject);
           const bareApplies = watchApplies(bareAgents);
           await bareAgents.ask('start', { port: await server.ask<number>('listen'), count });
           await eventually('the bare agents are connected', async () =>
             (await server.ask<number>('connected')) === count ? true : undefined,
           );
           const [measured, floor, deploys] = [none(), none(), [] as number[]];
-          // In turn, a few rounds at a time, so that what else happens on the machine hits both alike.
+          // A few rounds of each in turn, so that other load on the machine affects both.
           const turns = 5;
           for (let turn = 0; turn < turns; turn += 1) {
-            const some = { one: Math.ceil(rounds.one / turns), all: Math.ceil(rounds.all / turns) };
-            await measureFloor(floor, server, bareApplies, { count, size, rounds: some });
-            await measureService(measured, service, fleet, applies, some, turn);
+            const part = { one: Math.ceil(rounds.one / turns), all: Math.ceil(rounds.all / turns) };
+            await measureFloor(floor, server, bareApplies, { count, size, rounds: part });
+            await measureService(measured, service, fleet, applies, part, turn);
             deploys.push(await deployAndWait(service, fleet, turn));
           }
           return { ...compare(measured, floor), deploy_wait_applied_ms: { ...spread(deploys) } };
         } finally {
-          await Promise.all([ours.close(), server.close(), bareAgents.close()]);
+          await Promise.all([subject.close(), server.close(), bareAgents.close()]);
         }
       }),
     );
@@ -87,7 +87,7 @@ async function connectAgents(service: BenchService, fleet: BenchFleet, child: Ch
   );
   await child.ask('start', { host: hostname, port: Number(port), agents: fleet.nodes } satisfies StartAgents, 120_000);
   await first;
-  // What came with the connections (facts, presence) is written before anything is measured.
+  // Let the facts and presence leases of the new connections be written before the measurement.
   await delay(2_000);
   return applies;
 }
@@ -117,14 +117,14 @@ async function measureService(
       const [events] = await Promise.all([applied, edit(node.upstreamId, 1_000 + number)]);
       const event = events.get(node.nodeId);
       into.one.push((event?.at ?? Number.NaN) - began);
-      // Only now and then: it is written in batches, so each look takes a while.
+      // Only every fourth round: the fact is written in batches, so this takes a while.
       if (round % 4 !== 0) continue;
-      const known = async (): Promise<boolean> => {
+      const showsApplied = async (): Promise<boolean> => {
         const { body } = await caller.send('GET', `/api/nodes/${node.nodeId}`, undefined);
-        const shown = (JSON.parse(body) as { data: { applied_generation: number | null } }).data;
-        return (shown.applied_generation ?? -1) >= (event?.generation ?? 0);
+        const view = (JSON.parse(body) as { data: { applied_generation: number | null } }).data;
+        return (view.applied_generation ?? -1) >= (event?.generation ?? 0);
       };
-      while (!(await known())) await delay(4);
+      while (!(await showsApplied())) await delay(4);
       into.known.push(sharedClock() - began);
     }
     for (let round = 0; round < rounds.all; round += 1) {
@@ -142,7 +142,7 @@ async function measureService(
   }
 }
 
-/** A deploy that answers when the agent has applied it, in milliseconds. */
+/** Milliseconds of a deploy that waits until the agent has applied it. */
 async function deployAndWait(service: BenchService, fleet: BenchFleet, turn: number): Promise<number> {
   const node = fleet.nodes[turn % fleet.nodes.length];
   const path = `/api/l4-chains/${node?.chainId}`;
@@ -150,7 +150,7 @@ async function deployAndWait(service: BenchService, fleet: BenchFleet, turn: num
   const began = sharedClock();
   await service.admin.call('POST', `${path}/deploy?wait=applied`);
   const ms = sharedClock() - began;
-  // Back to the upstream, whose edits are measured.
+  // Back to the upstream, because its edits are measured next.
   await service.admin.call('PUT', path, { target: { upstream_id: node?.upstreamId } });
   await service.admin.call('POST', `${path}/deploy?wait=applied`);
   return ms;
@@ -194,12 +194,12 @@ function note(into: Latencies, began: number, times: readonly number[]): void {
 
 function compare(service: Latencies, floor: Latencies): { readonly [name: string]: Figure } {
   const both = (name: keyof Latencies): Figure => {
-    const [ours, bare]: [Spread, Spread] = [spread(service[name]), spread(floor[name])];
+    const [subject, bare]: [Spread, Spread] = [spread(service[name]), spread(floor[name])];
     return {
-      service: { ...ours },
+      service: { ...subject },
       floor: { ...bare },
-      ratio_p50: rounded(ours.p50 / bare.p50),
-      ratio_p99: rounded(ours.p99 / bare.p99),
+      ratio_p50: rounded(subject.p50 / bare.p50),
+      ratio_p99: rounded(subject.p99 / bare.p99),
     };
   };
   return {

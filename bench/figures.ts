@@ -1,7 +1,7 @@
-/** From raw measurements to the figures of a report: quantiles, spreads, runs that alternate, facts of the machine. */
+/** Turns measurements into the figures of a report: quantiles, spreads, alternating runs, facts about the machine. */
 import { cpus, loadavg, totalmem } from 'node:os';
 
-/** Order statistics of some measurements; the unit stands in the figure's name. */
+/** Order statistics; the figure's name carries the unit. */
 export interface Spread {
   readonly n: number;
   readonly min: number;
@@ -10,7 +10,7 @@ export interface Spread {
   readonly max: number;
 }
 
-/** A figure beside its floor, measured in the same run. */
+/** A figure and its floor, measured in the same run. */
 export interface Beside {
   readonly service: number;
   readonly floor: number;
@@ -26,12 +26,12 @@ export interface Report {
   readonly figures: { readonly [name: string]: Figure };
 }
 
-/** Three significant digits are more than a shared machine can promise. */
+/** Four significant digits, already more than a shared machine reproduces. */
 export function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }
 
-/** The value below which the share `q` (0..1) of the measurements lies; the nearest one that was measured. */
+/** The measurement nearest to the quantile `q` (0..1). */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? Number.NaN;
@@ -54,7 +54,7 @@ export function beside(service: readonly number[], floor: readonly number[]): Be
   };
 }
 
-/** Measures both in turn, so that what else happens on the machine hits both alike. */
+/** Measures both in turn, so that other load on the machine affects both. */
 export async function alternately(
   rounds: number,
   service: () => Promise<number>,
@@ -68,7 +68,7 @@ export async function alternately(
   return beside(measured.service, measured.floor);
 }
 
-/** What the figures were measured on: only ratios carry over to another machine. */
+/** The machine of the figures: only ratios are comparable with another one. */
 export function machine(): Figure {
   const [cpu] = cpus();
   return {
@@ -81,7 +81,7 @@ export function machine(): Figure {
   };
 }
 
-/** Milliseconds of a clock that all processes of this machine share. */
+/** Milliseconds on a clock that all processes of this machine share. */
 export function sharedClock(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

@@ -1,6 +1,6 @@
 /**
- * Writes a long log of a fleet, every command decided on the fold as the gateway would: 10,000 nodes, upstreams, 20,000
- * chains over two hops, deployed, then a realistic mix of edits. Not the gateway: nothing waits for projections.
+ * Writes a long log of a fleet, deciding every command on the fold like the gateway, but without waiting for projections:
+ * up to 10,000 nodes and 20,000 deployed chains over two hops, then a realistic mix of edits.
  */
 import { fleetAggregate } from '../src/commands/aggregate.js';
 import { asRecorded, propose } from '../src/commands/proposal.js';
@@ -21,7 +21,7 @@ export interface FleetShape {
   readonly chains: number;
 }
 
-/** The shape that fits a log of so many events: a tenth of them make the fleet, the rest edits it. */
+/** The fleet for a log of `events` events: part of them create it, the rest edit it. */
 export function shapeFor(events: number): FleetShape {
   const share = Math.min(1, events / 200_000);
   return {
@@ -122,7 +122,7 @@ function* commandsOf(shape: FleetShape): Generator<FleetCommand, void, void> {
   }
 }
 
-/** Appends that wait for their flush at the same time. */
+/** Appends that may wait for their flush at the same time. */
 const inFlight = 32;
 
 /**
@@ -140,13 +140,13 @@ export async function writeFleetLog(store: EventStore, events: number): Promise<
 
   async function flush(): Promise<void> {
     if (group.length === 0) return;
-    const [mine, expected] = [group, appended];
-    appended += mine.length;
+    const [events, expected] = [group, appended];
+    appended += events.length;
     [group, bytes] = [[], 0];
-    const written = store.append(stream, expected < 0 ? 'no_stream' : expected, mine).then((outcome) => {
+    const written = store.append(stream, expected < 0 ? 'no_stream' : expected, events).then((outcome) => {
       if (outcome.kind !== 'appended') throw new Error(`an append was not written: ${outcome.kind}`);
     });
-    // Awaited below; until then a failure is nobody's.
+    // Awaited below; without this a failure before that would be an unhandled rejection.
     written.catch(() => undefined);
     flights.push(written);
     if (flights.length >= inFlight) await flights.shift();
@@ -173,7 +173,7 @@ export async function writeFleetLog(store: EventStore, events: number): Promise<
   await Promise.all(flights);
 }
 
-/** Unique within the log and cheaper than random ones. */
+/** Unique within the log, and cheaper than random ids. */
 function sequentialIds(): () => string {
   let last = 0;
   return () => `00000000-0000-4000-8000-${(last += 1).toString(16).padStart(12, '0')}`;

@@ -1,6 +1,6 @@
 /**
- * A fleet described over REST for agents that a benchmark connects: each node has a chain to an upstream of its own and
- * one to an upstream that all share, so that one edit can touch one node or all of them.
+ * Creates a fleet over REST for the agents of a benchmark. Each node has a chain to its own upstream and one to an
+ * upstream that all share, so that an edit can touch one node or all.
  */
 import { randomUUID } from 'node:crypto';
 import type { LightCredentials } from '../src/agent/light-agent.js';
@@ -18,7 +18,7 @@ import { randomIds } from '../src/kernel/ids.js';
 import type { BenchService } from './stack.js';
 
 export interface BenchNode extends LightCredentials {
-  /** Its own upstream and chain. */
+  /** The upstream that only this node's chain uses, and that chain. */
   readonly upstreamId: string;
   readonly chainId: string;
 }
@@ -32,7 +32,7 @@ const endpoint = '192.0.2.10:8443';
 const hop = (node_id: string, listen_port: number) =>
   ({ node_id, listen_port, outer: 'tcp', security: 'raw' }) as const;
 
-/** Nodes with a PSK only, by name from 0. */
+/** Nodes without chains, named `agent-0` and so on. */
 export async function createNodes(service: BenchService, count: number): Promise<readonly LightCredentials[]> {
   return spreadOver(service, count, async (post, index) => {
     const body = { name: `agent-${index}`, address: '192.0.2.1' };
@@ -41,17 +41,17 @@ export async function createNodes(service: BenchService, count: number): Promise
   });
 }
 
-/** Nodes with both their chains, deployed. */
+/** Nodes with both chains, deployed. */
 export async function createFleet(service: BenchService, count: number): Promise<BenchFleet> {
   const shared = await service.admin.call<{ id: string }>('POST', '/api/l4-upstreams', { name: 'shared', endpoint });
   const credentials = await createNodes(service, count);
   const nodes = await spreadOver(service, count, async (post, index): Promise<BenchNode> => {
     const node = credentials[index];
     if (node === undefined) throw new RangeError(`there is no node ${index}`);
-    const own = await post<{ id: string }>('/api/l4-upstreams', { name: `own-${index}`, endpoint });
+    const upstream = await post<{ id: string }>('/api/l4-upstreams', { name: `own-${index}`, endpoint });
     const chains: string[] = [];
     for (const [name, port, upstream_id] of [
-      ['own', 20_000, own.id],
+      ['own', 20_000, upstream.id],
       ['shared', 20_001, shared.id],
     ] as const) {
       const body = {
@@ -64,12 +64,12 @@ export async function createFleet(service: BenchService, count: number): Promise
       await post(`/api/l4-chains/${chain.id}/deploy`);
       chains.push(chain.id);
     }
-    return { ...node, upstreamId: own.id, chainId: chains[0] ?? '' };
+    return { ...node, upstreamId: upstream.id, chainId: chains[0] ?? '' };
   });
   return { nodes, sharedUpstreamId: shared.id };
 }
 
-/** Bytes of the snapshot that such a node gets, for the floor to send as many. */
+/** Size of such a node's snapshot, which the floor sends as well. */
 export function snapshotBytes(): number {
   const fleet = emptyFleet();
   const [node, upstream] = [randomUUID(), randomUUID()];
@@ -103,7 +103,7 @@ export function snapshotBytes(): number {
 type Post = <T>(path: string, body?: object) => Promise<T>;
 const callersAtOnce = 32;
 
-/** Does `each` for 0..count-1 over some callers at once. */
+/** Runs `each` for 0..count-1 on several callers in parallel. */
 async function spreadOver<T>(
   service: BenchService,
   count: number,

@@ -1,6 +1,6 @@
 /**
- * OpenSession a second over the wire, beside a bare grpc-js unary call of the same sizes, and the handshake alone on one
- * core, beside the bare key agreements that it can't do without. The callers' side is made before the clock starts.
+ * OpenSession per second over the wire, beside a bare grpc-js unary call of the same sizes; and the handshake alone on one
+ * core, beside the key agreements that it cannot avoid. The callers' messages are prepared before the clock starts.
  */
 import { diffieHellman, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { SessionGrant, SessionOffer } from '../src/gen/svc/control/v1/session.js';
@@ -16,14 +16,14 @@ import type { BenchOptions } from './options.js';
 import type { Calls } from './processes/callers.js';
 import { withFolder, withService } from './stack.js';
 
-/** A node's budget is 1/s with a burst of 10, so each calls twice a round. */
+/** A node may open 1 session per second, 10 at once: two calls per round stay within that. */
 const callsPerNode = 2;
 
 export async function handshakes({ quick }: BenchOptions): Promise<Report> {
   const nodes = quick ? 100 : 500;
   const rounds = quick ? 2 : 5;
   const figures: Record<string, Figure> = { per_core_alone: await alone(quick ? 300 : 2_000) };
-  // The default share, and all of one core: what the admission leaves, and what the code can do.
+  // The default share shows what the admission allows, a whole core what the code can do.
   for (const share of ['0.5', '1']) {
     figures[`handshake_cpu_share_${share}`] = await withFolder((folder) =>
       withService({ env: { SVC_HANDSHAKE_CPU_SHARE: share } }, async (service) => {
@@ -57,7 +57,7 @@ async function perSecond(callers: Child, what: string, calls: Calls): Promise<nu
   return (calls.calls * 1000) / (await callers.ask<number>(what, calls, 120_000));
 }
 
-/** The service's side of the handshake without a wire, beside one key pair and four key agreements. */
+/** The service's side of the handshake without the wire, beside one key pair and four key agreements. */
 async function alone(count: number): Promise<Figure> {
   const [agentStatic, serviceStatic] = [generateX25519(), generateX25519()];
   const common = { prologue: controlPrologue('a-node'), psk: randomBytes(32) };
@@ -96,12 +96,12 @@ async function alone(count: number): Promise<Figure> {
 
 type PrivateKey = Parameters<typeof diffieHellman>[0]['privateKey'];
 
-/** What KKpsk0 asks of a responder and no implementation can save: an ephemeral key pair and es, ss, ee, se. */
+/** The part of KKpsk0 that no responder can avoid: an ephemeral key pair, and es, ss, ee, se. */
 function bareAgreement(privateKey: PrivateKey): () => void {
   const { publicKey } = generateKeyPairSync('x25519');
   return () => {
     const ephemeral = generateKeyPairSync('x25519').privateKey;
-    for (const own of [privateKey, privateKey, ephemeral, ephemeral]) diffieHellman({ privateKey: own, publicKey });
+    for (const key of [privateKey, privateKey, ephemeral, ephemeral]) diffieHellman({ privateKey: key, publicKey });
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * One caller on one kept connection: writes a request, reads its answer, no more. `fetch` costs more than the servers
- * under test, so it would be what is measured. Not a general client: answers must carry a content-length.
+ * One HTTP caller on one persistent connection. It replaces `fetch`, which costs more than the servers under test. Not a
+ * general client: answers must carry a content-length.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -11,12 +11,12 @@ export interface CallerAnswer {
 }
 
 export interface HttpCaller {
-  /** Sends JSON and waits for the answer; one request at a time. @throws Error when the connection is lost */
+  /** Sends JSON and waits for the answer; only one request at a time. @throws Error when the connection is lost */
   send(method: string, path: string, body: string | undefined): Promise<CallerAnswer>;
   close(): void;
 }
 
-/** Connects to `http://host:port`; each request carries the token, if there is one. */
+/** Connects to `http://host:port`. @param token sent with each request, if given */
 export async function openCaller(url: string, token: string | undefined, timeoutMs = 30_000): Promise<HttpCaller> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
@@ -67,7 +67,7 @@ export async function openCaller(url: string, token: string | undefined, timeout
   };
 }
 
-/** How many answers a second `callers` get, each sending its next request when it has its answer, over `forMs`. */
+/** Answers per second over `forMs`; each caller sends its next request when it has its answer. */
 export async function throughput(
   callers: readonly HttpCaller[],
   forMs: number,

@@ -1,6 +1,6 @@
 /**
- * Memory of the service per connected agent, after three heartbeats and a push, garbage collected. Floor: a bare grpc-js
- * server whose streams have exchanged as many messages of these sizes.
+ * Memory of the service per connected agent, after three heartbeats and a push, with garbage collected. Floor: a bare
+ * grpc-js server whose streams have exchanged the same number of messages of the same sizes.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../scripts/stack/process.js';
@@ -23,22 +23,22 @@ const heartbeats = 3;
 const heartbeatSeconds = 2;
 
 export async function memory({ agents }: BenchOptions): Promise<Report> {
-  const floor = await bare(agents);
-  const service = await ours(agents);
+  const floor = await floorMemory(agents);
+  const service = await serviceMemory(agents);
   const perAgentKib = (from: Memory, to: Memory): { rss: number; heap: number } => ({
     rss: rounded((to.rss - from.rss) / agents / 1024),
     heap: rounded((to.heap - from.heap) / agents / 1024),
   });
-  const [own, least] = [perAgentKib(service.before, service.after), perAgentKib(floor.before, floor.after)];
+  const [perAgent, least] = [perAgentKib(service.before, service.after), perAgentKib(floor.before, floor.after)];
   const mib = ({ rss, heap }: Memory): Figure => ({ rss: rounded(rss / 2 ** 20), heap: rounded(heap / 2 ** 20) });
   return {
     bench: 'memory',
     figures: {
       agents,
       kib_per_agent: {
-        service: own,
+        service: perAgent,
         floor: least,
-        ratio: { rss: rounded(own.rss / least.rss), heap: rounded(own.heap / least.heap) },
+        ratio: { rss: rounded(perAgent.rss / least.rss), heap: rounded(perAgent.heap / least.heap) },
       },
       service_mib: { without_agents: mib(service.before), with_agents: mib(service.after) },
       floor_mib: { without_agents: mib(floor.before), with_agents: mib(floor.after) },
@@ -46,7 +46,7 @@ export async function memory({ agents }: BenchOptions): Promise<Report> {
   };
 }
 
-async function ours(count: number): Promise<{ readonly before: Memory; readonly after: Memory }> {
+async function serviceMemory(count: number): Promise<{ readonly before: Memory; readonly after: Memory }> {
   return withService({ env: collectable }, async (service) => {
     const child = startChild('processes/agents');
     try {
@@ -69,7 +69,7 @@ async function ours(count: number): Promise<{ readonly before: Memory; readonly 
       const edit = { health_check_interval_ms: 5_000 };
       await service.admin.call('PUT', `/api/l4-upstreams/${fleet.sharedUpstreamId}`, edit);
       await pushed;
-      // The first comes within two seconds of the connection.
+      // The first heartbeat comes within two seconds of the connection.
       await delay((2 + heartbeats * heartbeatSeconds + 1) * 1_000);
       return { before, after: await memoryOf(service.process) };
     } finally {
@@ -78,7 +78,7 @@ async function ours(count: number): Promise<{ readonly before: Memory; readonly 
   });
 }
 
-async function bare(count: number): Promise<{ readonly before: Memory; readonly after: Memory }> {
+async function floorMemory(count: number): Promise<{ readonly before: Memory; readonly after: Memory }> {
   return withFolder(async (folder) => {
     const server = startChild('floors/bare-grpc', [folder], ['--expose-gc']);
     const child = startChild('processes/bare-agents');

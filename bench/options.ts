@@ -1,12 +1,12 @@
-/** What a run of the benchmarks may be told on the command line. */
+/** The command line of the benchmarks. */
 import { parseArgs } from 'node:util';
 
 export interface BenchOptions {
-  /** Fewer and shorter rounds: to see that a benchmark works, not to quote it. */
+  /** Fewer and shorter rounds, to check that a benchmark works. */
   readonly quick: boolean;
   /** Events of the replayed log. */
   readonly events: number;
-  /** Connected agents of the largest fleet. */
+  /** Connected agents in the largest fleet. */
   readonly agents: number;
 }
 

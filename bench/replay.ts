@@ -1,7 +1,7 @@
 /**
- * Replay of a long log: events a second through the committed fold, and how long a start takes until `/readyz`, with
- * and without checkpoint and the first time, when the read models are filled. Floors: the bare read of the same events
- * as MessagePack, and the start on an empty folder.
+ * Replay of a long log: events per second through the committed fold, and the time of a start until `/readyz` with and
+ * without a checkpoint and for the first start, which fills the read models. Floors: a bare read of the same events as
+ * MessagePack, and a start on an empty folder.
  */
 import { join } from 'node:path';
 import { prepareService } from '../scripts/stack/service.js';
@@ -19,11 +19,11 @@ const startWithinMs = 900_000;
 interface Started {
   readonly ms: number;
   readonly peakBytes: number;
-  /** Of its own, when it was ready: without the pages of the stores' files. */
+  /** When it was ready, without the mapped pages of the stores' files. */
   readonly ownBytes: number;
 }
 
-/** One start of the service until it is ready, and its stop, in which it writes what is late. */
+/** Starts the service, waits until it is ready, and stops it. */
 async function start(dataDir: string): Promise<Started> {
   const service = await prepareService({
     dataDir,
@@ -32,8 +32,8 @@ async function start(dataDir: string): Promise<Started> {
     askEveryMs: 10,
   });
   return whileRunning(service, async (ms) => {
-    const { peak, own } = await residentBytes(service.program().pid);
-    return { ms, peakBytes: peak, ownBytes: own };
+    const { peak, anonymous } = await residentBytes(service.program().pid);
+    return { ms, peakBytes: peak, ownBytes: anonymous };
   });
 }
 
@@ -68,7 +68,7 @@ export async function replay({ quick, events }: BenchOptions): Promise<Report> {
       empty.push(await start(emptyDir));
       withCheckpoint.push(await start(dataDir));
     }
-    // Afterwards: a service that is stopped as soon as it is ready has not written a checkpoint again.
+    // Last, because a service that is stopped as soon as it is ready does not write a new checkpoint.
     for (let round = 0; round < rounds; round += 1) {
       await inChild('spoilCheckpoint');
       without.push(await start(dataDir));

@@ -1,5 +1,5 @@
 /**
- * Runs benchmarks one after the other and prints one JSON object each, and nothing else, to standard output:
+ * Runs benchmarks one after the other and prints one JSON object for each to standard output:
  *
  *   npm run bench -- [names…] [--quick] [--events N] [--agents N]
  */
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   const { options, names } = readOptions(process.argv.slice(2));
   const unknown = names.find((name) => !Object.hasOwn(benches, name));
   if (unknown !== undefined) {
-    throw new Error(`there is no benchmark ${unknown}; there are ${Object.keys(benches).join(', ')}`);
+    throw new Error(`there is no benchmark "${unknown}": expected ${Object.keys(benches).join(', ')}`);
   }
   for (const [name, bench] of Object.entries(benches)) {
     if (names.length > 0 && !names.includes(name)) continue;

@@ -1,4 +1,4 @@
-/** The service under test and its temporary folder, as every benchmark needs them; measured from outside by its pid. */
+/** The service under test, its temporary folder, and its memory as seen from outside. */
 import { rmSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,13 +14,13 @@ import type { HttpCaller } from './http-caller.js';
 const folders = new Set<string>();
 const services = new Set<ServiceProcess>();
 
-/** For a run that is broken off: ends the services and removes the folders at once. Other children end with their line. */
+/** Cleans up an interrupted run: kills the services and removes the folders. Other children exit with their IPC. */
 export function abandon(): void {
   for (const service of services) service.program().child.kill('SIGKILL');
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Runs `use` with a folder that is gone afterwards. */
+/** Runs `use` with a temporary folder. */
 export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   folders.add(folder);
@@ -32,7 +32,7 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   }
 }
 
-/** Runs `use` while the service runs, from its start to its stop; `use` gets the milliseconds until it was ready. */
+/** Starts the service, runs `use` with the milliseconds until it was ready, and stops it. */
 export async function whileRunning<T>(service: ServiceProcess, use: (readyMs: number) => Promise<T>): Promise<T> {
   services.add(service);
   try {
@@ -49,23 +49,23 @@ const password = 'a password for benchmarks only';
 
 export interface BenchService {
   readonly process: ServiceProcess;
-  /** Signed in once: sign-ins are limited per address. */
+  /** Signed in once, because sign-ins are limited per address. */
   readonly admin: RestClient;
   readonly token: string;
-  /** Callers with connections of their own, to be closed by who asked for them. */
+  /** Callers with one connection each; the caller of this function closes them. */
   callers(count: number): Promise<readonly HttpCaller[]>;
 }
 
-/** Preloaded into the service by `env`: SIGUSR2 collects garbage. A data URL, so that it needs no file. */
+/** A module, as a data URL, that makes the service collect garbage on SIGUSR2. */
 const collectOnSignal = `data:text/javascript,${encodeURIComponent(
   `import v8 from 'node:v8'; import vm from 'node:vm'; v8.setFlagsFromString('--expose-gc');
    const gc = vm.runInNewContext('gc'); process.on('SIGUSR2', () => { gc(); gc(); });`,
 )}`;
 
-/** Environment for a service whose memory `memoryOf` can look at. */
+/** Environment of a service that `memoryOf` can measure. */
 export const collectable = { NODE_OPTIONS: `--import=${collectOnSignal}` };
 
-/** Runs `use` with a service of its own, quiet and with a fresh folder unless `dataDir` names one. */
+/** Runs `use` with a new service on a temporary folder, or on `dataDir`. */
 export async function withService<T>(
   options: { readonly dataDir?: string; readonly env?: { readonly [name: string]: string } },
   use: (service: BenchService) => Promise<T>,
@@ -88,25 +88,25 @@ export async function withService<T>(
 }
 
 async function signIn(url: string): Promise<string> {
-  const asked = { username: 'admin', password };
-  return (await createRestClient(url).call<{ token: string }>('POST', '/api/auth/login', asked)).token;
+  const body = { username: 'admin', password };
+  return (await createRestClient(url).call<{ token: string }>('POST', '/api/auth/login', body)).token;
 }
 
 export interface Resident {
-  /** The most so far, pages of mapped files included: LMDB maps its stores, so these grow with the disk cache. */
+  /** The peak, with mapped files: LMDB maps its stores, so this grows with the disk cache. */
   readonly peak: number;
-  /** Now, without mapped files. */
-  readonly own: number;
+  /** The current value, without mapped files. */
+  readonly anonymous: number;
 }
 
-/** Resident bytes of a process, as the kernel counts them. */
+/** Resident bytes of a process, from the kernel. */
 export async function residentBytes(pid: number): Promise<Resident> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
-  return { peak: field('VmHWM'), own: field('RssAnon') };
+  return { peak: field('VmHWM'), anonymous: field('RssAnon') };
 }
 
-/** Memory of a service started with `collectable`, after its garbage was collected. */
+/** Memory of a service that was started with `collectable`, after a garbage collection. */
 export async function memoryOf(service: ServiceProcess): Promise<{ readonly rss: number; readonly heap: number }> {
   service.program().child.kill('SIGUSR2');
   await delay(1_000);

@@ -1,6 +1,6 @@
 /**
- * The least that EventStoreDB costs here: its client package as it comes. Appends to one stream, one append after the
- * other, each awaited; one subscription to all streams of a prefix, whose events are counted. No retries, no domain.
+ * The floor of EventStoreDB: its plain client. Awaited appends to one stream, and a subscription to all streams of a
+ * prefix whose events are counted. No retries, no domain.
  */
 import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client';
@@ -9,10 +9,10 @@ import { answerParent } from '../child.js';
 import type { Walked } from '../processes/adapter.js';
 
 export interface BareAppends {
-  /** Events of one append. */
+  /** Events per append. */
   readonly group: number;
   readonly forMs: number;
-  /** JSON of an event whose content each appended event has. */
+  /** JSON of an event; each appended event has its content. */
   readonly sample: string;
 }
 
@@ -46,7 +46,7 @@ function subscribe(expected: number): Promise<Walked> {
   const subscription = client.subscribeToAll({ fromPosition: START, filter });
   let events = 0;
   return new Promise<Walked>((resolve, reject) => {
-    const silent = setTimeout(() => reject(new Error(`${events} of ${expected} events came`)), silenceMs);
+    const silent = setTimeout(() => reject(new Error(`only ${events} of ${expected} events arrived`)), silenceMs);
     subscription.on('error', reject);
     subscription.on('data', (_: ResolvedEvent) => {
       events += 1;

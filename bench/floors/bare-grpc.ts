@@ -1,6 +1,6 @@
 /**
- * The least that an agent's connection can cost here: grpc-js with bytes that nobody encodes, one unary call and one
- * stream that answers, and a push that is appended durably before it is written. No handshake, no encryption, no state.
+ * The floor of an agent's connection: grpc-js with plain bytes, a unary call, a stream that answers, and a push that is
+ * appended durably before it is sent. No handshake, no encryption, no state.
  */
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { ServerDuplexStream, ServiceDefinition } from '@grpc/grpc-js';
@@ -67,7 +67,7 @@ function serve(folder: string): void {
         );
       }),
     connected: () => streams.size,
-    /** Returns when all have confirmed, on the shared clock. */
+    /** @returns the time on the shared clock when all agents have confirmed */
     async push({ to, size, edit }: Push) {
       await log.append(edit);
       const message = Buffer.alloc(size, kinds.push);
@@ -90,5 +90,5 @@ function serve(folder: string): void {
 }
 
 const [folder] = process.argv.slice(2);
-// Imported for its definitions by those who call it.
+// Serve only as a process of its own: its callers import this file for the definitions.
 if (folder !== undefined && process.argv[1]?.includes('bare-grpc') === true) serve(folder);

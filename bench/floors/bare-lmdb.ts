@@ -1,6 +1,6 @@
 /**
- * The least that the embedded stores cost here: events as text appended in groups, one durable transaction each; a range
- * read of events as MessagePack. No revisions, no subscription.
+ * The floor of the embedded stores: groups of events appended as text in one durable transaction each, and a range read
+ * of events in MessagePack. No revisions, no subscription.
  */
 import { open } from 'lmdb';
 import type { RecordedEvent } from '../../src/kernel/event.js';
@@ -28,7 +28,7 @@ async function appends({ group, forMs, sample }: BareAppends): Promise<number> {
   return (appended * 1000) / (performance.now() - began);
 }
 
-/** So many events like the sample, for the range read. */
+/** Writes `count` copies of the sample for the range read. */
 async function fill({ count, sample }: { readonly count: number; readonly sample: string }): Promise<void> {
   const event = JSON.parse(sample) as RecordedEvent;
   let written: Promise<unknown> = Promise.resolve();

@@ -1,13 +1,13 @@
-/** The least that a durable append costs: what comes in one turn of the event loop is one synchronous transaction. */
+/** The floor of a durable append: all appends of one turn of the event loop go into one synchronous transaction. */
 import { open } from 'lmdb';
 
 export interface BareLog {
-  /** Resolves with its revision once it is on the disk. */
+  /** Resolves with the revision once it is on disk. */
   append(text: string): Promise<number>;
 }
 
 export function openBareLog(path: string): BareLog {
-  // Flushed inside the commit, as the service's log is.
+  // Flushed within the commit, like the service's log.
   const log = open<string, number>({ path, encoding: 'string', keyEncoding: 'uint32', overlappingSync: false });
   let head = 0;
   let turn: { readonly text: string; readonly resolve: (revision: number) => void }[] = [];

@@ -1,4 +1,4 @@
-/** The least that documents cost in MongoDB: unordered bulk writes of new ones, one after the other, without indexes. */
+/** The floor of documents in MongoDB: unordered bulk inserts, one after the other, without indexes. */
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { answerParent } from '../child.js';
@@ -7,7 +7,7 @@ import { tuning } from '../../src/storage/mongodb/tuning.js';
 const [url = ''] = process.argv.slice(2);
 const client = new MongoClient(url);
 
-/** Milliseconds for so many documents with the fields of the sample. */
+/** Milliseconds for `count` documents with the fields of the sample. */
 async function write({ count, sample }: { readonly count: number; readonly sample: string }): Promise<number> {
   const fields = JSON.parse(sample) as { readonly [field: string]: unknown };
   const collection = client.db().collection<{ _id: string }>(`bare_${randomUUID().slice(0, 8)}`);

@@ -1,6 +1,6 @@
 /**
- * The least that a durable command over REST can cost here: fastify, a body checked by zod, one LMDB transaction per
- * turn of the event loop, flushed before it is answered. No domain, no read models, no authentication.
+ * The floor of a durable command over REST: fastify, a body checked by zod, and one LMDB transaction per turn of the event
+ * loop, flushed before the answers. No domain, no read models, no authentication.
  */
 import { serializerCompiler, validatorCompiler } from '@fastify/type-provider-zod';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';

@@ -1,6 +1,6 @@
 /**
- * The service's own parts on a pair of stores, in a process of its own: commands through the gateway, the log followed
- * without writing anything, read models rebuilt. No REST, no read models behind a command, no delivery.
+ * A separate process that runs parts of the service on a pair of stores: commands through the gateway, following the log
+ * without writing, rebuilding the read models. No REST and no delivery; commands do not wait for read models.
  */
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
@@ -63,7 +63,7 @@ async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
   });
 }
 
-/** The command of the benchmark over REST: a new upstream, the same size each time. */
+/** The same command as the benchmark over REST: a new upstream, always of the same size. */
 function upstream(): FleetCommand {
   return {
     type: 'CreateUpstream',
@@ -94,7 +94,7 @@ async function commands({ callers, forMs }: CommandRun): Promise<number> {
   return (done * 1000) / (performance.now() - began);
 }
 
-/** The newest event as the adapter stored it, for a floor that appends the same. */
+/** The newest stored event, for a floor that appends the same. */
 async function sample(): Promise<string> {
   const { eventStore } = await open();
   const newest = { direction: 'backward', from: 'end', maxCount: 1 } as const;
@@ -110,7 +110,7 @@ async function fill(events: number): Promise<number> {
   return ((await lastRevision(eventStore, streams.fleet)) ?? -1) + 1;
 }
 
-/** Whole commands as projections get them, and nothing done with them. */
+/** Reads whole commands like the projections, and only counts their events. */
 async function follow(): Promise<Walked> {
   const { eventStore } = await open();
   const stop = new AbortController();
@@ -126,7 +126,7 @@ async function follow(): Promise<Walked> {
   return { events, ms };
 }
 
-/** The read store, counting the guarded writes that rebuilding asks it for. */
+/** The read store, with a count of the guarded writes of a rebuild. */
 function counting(readStore: ReadStore, count: (writes: number) => void): ReadStore {
   return {
     ...readStore,

@@ -1,10 +1,10 @@
-/** Light agents of the project in a process of their own: the real session, an apply the moment a snapshot is there. */
+/** A separate process with light agents: they hold real sessions and apply a snapshot the moment it arrives. */
 import { startLightFleet } from '../../src/agent/light-agent.js';
 import type { LightCredentials, LightFleet } from '../../src/agent/light-agent.js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 
-/** An agent has applied a generation; `at` is on the clock that processes share. */
+/** An agent has applied a generation; `at` is a time of `sharedClock`. */
 export interface AgentEvent {
   readonly agent: string;
   readonly generation: number;

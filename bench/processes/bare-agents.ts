@@ -1,4 +1,4 @@
-/** As many connections to the bare gRPC server as there are agents, in one process: hello, heartbeats, confirmed pushes. */
+/** A separate process with one connection to the bare gRPC server per agent: hello, heartbeats, confirmed pushes. */
 import { Client, credentials } from '@grpc/grpc-js';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { answerParent } from '../child.js';
@@ -9,7 +9,7 @@ import type { AgentEvent } from './agents.js';
 const clients: Client[] = [];
 const streams: ClientDuplexStream<Buffer, Buffer>[] = [];
 
-/** One connection each, as agents have. */
+/** A client with its own connection, like an agent. */
 export function bareClient(port: number): Client {
   return new Client(`127.0.0.1:${port}`, credentials.createInsecure(), {
     'grpc.use_local_subchannel_pool': 1,

@@ -1,4 +1,4 @@
-/** Many unary calls over a few connections: OpenSession with messages made beforehand, or the bare call. */
+/** A separate process that makes many unary calls over a few connections: OpenSession with prepared messages, or the bare call. */
 import { randomBytes } from 'node:crypto';
 import { Client, credentials as channel } from '@grpc/grpc-js';
 import type { LightCredentials } from '../../src/agent/light-agent.js';
@@ -24,7 +24,7 @@ const callsAtOnce = 64;
 
 type Call = (client: Client, done: (error: Error | null) => void) => void;
 
-/** Milliseconds that all calls took, some at a time. */
+/** Milliseconds for all calls, with several in parallel. */
 async function time(target: string, calls: readonly Call[]): Promise<number> {
   const options = { 'grpc.use_local_subchannel_pool': 1, 'grpc.enable_http_proxy': 0, 'grpc.enable_retries': 0 };
   const clients = Array.from({ length: connections }, () => new Client(target, channel.createInsecure(), options));
@@ -40,8 +40,8 @@ async function time(target: string, calls: readonly Call[]): Promise<number> {
   let next = 0;
   const began = performance.now();
   await Promise.all(
-    Array.from({ length: callsAtOnce }, async (_, lane) => {
-      const client = clients[lane % connections];
+    Array.from({ length: callsAtOnce }, async (_, worker) => {
+      const client = clients[worker % connections];
       for (let call = calls[next++]; call !== undefined && client !== undefined; call = calls[next++]) {
         const run = call;
         await new Promise<void>((resolve, reject) =>
@@ -55,7 +55,7 @@ async function time(target: string, calls: readonly Call[]): Promise<number> {
   return ms;
 }
 
-/** Made before the clock starts: the agent's half is as much work as the service's. */
+/** Prepared before the clock starts: the agent's half is as much work as the service's. */
 function requests({ calls, credentials }: Calls): OpenSessionRequest[] {
   const parties = credentials.map(({ nodeId, controlPsk }) => {
     const keys = agentKeysFrom(controlPsk);

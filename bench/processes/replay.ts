@@ -1,6 +1,6 @@
 /**
- * Reads the log of a data folder in a process of its own, so that memory and time are this one's: with the committed
- * fold of delivery, or bare, which is a range read of the same events as MessagePack.
+ * A separate process, for its own memory and time, that reads the log of a data folder: through the committed fold of
+ * delivery, or bare, as a range read of the same events in MessagePack.
  */
 import { open } from 'lmdb';
 import { openCommittedFold } from '../../src/delivery/committed-fold.js';
@@ -36,7 +36,7 @@ async function withStores<T>(use: (stores: EmbeddedStores) => Promise<T>): Promi
 const openBare = () =>
   open<RecordedEvent, number>({ path: bareDir, encoding: 'msgpack', sharedStructuresKey: Symbol.for('structures') });
 
-/** Writes the log, and the same events once more for the bare read. */
+/** Writes the log, and a copy of its events for the bare read. */
 async function write(events: number): Promise<number> {
   return withStores(async ({ eventStore }) => {
     await writeFleetLog(eventStore, events);
@@ -88,7 +88,7 @@ async function bareRead(): Promise<Replayed> {
   return { events, ms, peakBytes: peakBytes() };
 }
 
-/** Puts a checkpoint in place that no release uses, so that the next start replays the log. */
+/** Stores a checkpoint of an unknown version, so that the next start replays the log. */
 async function spoilCheckpoint(): Promise<void> {
   const spoiled = { foldVersion: 0, revision: 0, position: 0, sha256: '', bytes: Buffer.from('-') };
   await withStores(({ eventStore }) => eventStore.saveFoldCheckpoint(streams.fleet, spoiled));
