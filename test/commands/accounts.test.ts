@@ -7,8 +7,8 @@ import { createPasswordHasher } from '../../src/security/passwords.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandHouse } from '../support/command-fixture.js';
-import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture } from '../support/command-fixture.js';
+import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { until } from '../support/delivery-fixture.js';
 
 const password = 'correct horse battery';
@@ -16,17 +16,17 @@ const wrong = 'wrong horse battery';
 const address = '192.0.2.1';
 const context = { actor, requestId: 'r' };
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let accounts: AccountsInstance;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  accounts = await startAccounts(house);
-  await accounts.firstAdmin(house.dataDir, password);
+  fixture = await createCommandFixture();
+  accounts = await startAccounts(fixture);
+  await accounts.firstAdmin(fixture.dataDir, password);
 });
 afterEach(async () => {
   await accounts.close();
-  await house.close();
+  await fixture.close();
 });
 
 const login = (given = password, name = 'admin', from = address) => accounts.handlers.login(name, given, from, 'r');
@@ -52,7 +52,7 @@ test('a right password gives a token that stands for its user', async () => {
   });
   expect(await accounts.handlers.authenticate(token)).toEqual({ userId: userId(), username: 'admin', role: 'admin' });
   expect(await accounts.handlers.authenticate(`${token}x`)).toBeUndefined();
-  house.clock.advance(expiresIn * 1000);
+  fixture.clock.advance(expiresIn * 1000);
   expect(await accounts.handlers.authenticate(token)).toBeUndefined();
 });
 
@@ -68,7 +68,7 @@ test('sign-ins are facts, without what was typed', async () => {
   await refusalOf(login(wrong));
   await refusalOf(login(password, 'hunter2-typed-into-the-wrong-field'));
   await accounts.facts.close();
-  const log = await house.log(streams.signins);
+  const log = await fixture.log(streams.signins);
   expect(log.map(({ type, data }) => [type, data])).toEqual([
     ['SignedIn', { user_id: userId(), username: 'admin', address }],
     ['SignInRefused', { user_id: userId(), username: 'admin', address }],
@@ -84,14 +84,14 @@ test('after five failures the next sign-in is rate limited, until the window has
   expect(refusal.hints.retryAfterSeconds).toBeGreaterThan(0);
   // From elsewhere the name is not locked.
   expect(await login(password, 'admin', '198.51.100.1')).toMatchObject({ expiresIn: 43_200 });
-  house.clock.advance(limits.logins.windowMs);
+  fixture.clock.advance(limits.logins.windowMs);
   expect(await login()).toMatchObject({ expiresIn: 43_200 });
 });
 
 test('a full hash queue is rate limited and spends nothing of the budget', async () => {
   const { limiter } = accounts;
   const hasher = createPasswordHasher({ inFlight: 0, queue: 0 });
-  const busy = await startAccounts(house, { hasher, limiter });
+  const busy = await startAccounts(fixture, { hasher, limiter });
   try {
     for (let index = 0; index < limits.logins.failuresPerAddressAndName + 1; index += 1) {
       const refusal = await refusalOf(busy.handlers.login('admin', password, address, 'r'));
@@ -104,7 +104,7 @@ test('a full hash queue is rate limited and spends nothing of the budget', async
 });
 
 test('a password change ends every older token at once, here, and on another instance as soon as it hears of it', async () => {
-  const other = await startAccounts(house);
+  const other = await startAccounts(fixture);
   try {
     const { token } = await login();
     expect(await other.handlers.authenticate(token)).toMatchObject({ username: 'admin' });
@@ -124,7 +124,7 @@ test('the profile is sealed: what is shown stands nowhere in the log', async () 
   const outcome = await accounts.handlers.updateMe(context, userId(), undefined, fields);
   expect(outcome).toMatchObject({ kind: 'done', result: { ...fields, version: 2 } });
   expect(await accounts.handlers.me(userId())).toMatchObject(fields);
-  const log = await house.log(streams.accounts);
+  const log = await fixture.log(streams.accounts);
   expect(log.map(({ type }) => type)).toEqual(['UserCreated', 'UserProfileUpdated']);
   expect(clearTextIn(log, [...Object.values(fields), password, '$argon2id$'])).toEqual([]);
   // One personal key for both, so that one deletion forgets the person.
@@ -148,7 +148,7 @@ test('a profile update that changes nothing writes nothing, null clears, and If-
   expect(await update({ email: null })).toMatchObject({ events: [], result: { version: 3 } });
   expect((await refusalOf(update({ display_name: 'Bob' }, [2]))).code).toBe('precondition_failed');
   expect((await refusalOf(accounts.handlers.updateMe(context, 'nobody', undefined, {}))).code).toBe('not_found');
-  expect((await house.log(streams.accounts)).length).toBe(3);
+  expect((await fixture.log(streams.accounts)).length).toBe(3);
 });
 
 test('a field that was altered in the store is an internal error without the value', async () => {
@@ -168,7 +168,7 @@ test('a field that was altered in the store is an internal error without the val
 
 test('an unknown event stops the accounts of an instance, and it says so', async () => {
   const { revision } = accounts.view.accounts;
-  await house.stores.eventStore.append(streams.accounts, revision.value, [
+  await fixture.stores.eventStore.append(streams.accounts, revision.value, [
     {
       id: '00000000-0000-4000-8000-000000000001',
       type: 'UserCloned',
@@ -184,5 +184,5 @@ test('an unknown event stops the accounts of an instance, and it says so', async
   ]);
   await until(() => accounts.view.failure() !== undefined, 'the failure is told');
   expect(accounts.view.failure()).toContain('UserCloned');
-  await expect(startAccounts(house)).rejects.toThrow('UserCloned');
+  await expect(startAccounts(fixture)).rejects.toThrow('UserCloned');
 });

@@ -1,22 +1,22 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { EventMetadata } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
-import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
-import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { actor, bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
 import { after } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let gateway: FleetGateway;
 let other: FleetGateway;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  gateway = await house.gateway();
-  other = await house.other();
+  fixture = await createCommandFixture();
+  gateway = await fixture.gateway();
+  other = await fixture.other();
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const unknownEvent = async (): Promise<void> => {
   const { revision } = other.fleet;
@@ -27,7 +27,7 @@ const unknownEvent = async (): Promise<void> => {
     occurred_at: '2025-01-01T00:00:00.000Z',
     schema_version: 1,
   };
-  await house.stores.eventStore.append(streams.fleet, revision.value < 0 ? 'no_stream' : revision.value, [
+  await fixture.stores.eventStore.append(streams.fleet, revision.value < 0 ? 'no_stream' : revision.value, [
     { id: '00000000-0000-4000-8000-000000000001', type: 'NodeTeleported', data: { to: 'secret place' }, metadata },
   ]);
 };
@@ -37,7 +37,7 @@ test('an instance that is behind catches up and decides again', async () => {
   const created = await gateway.run(createNode('b'));
   expect(created).toMatchObject({ kind: 'done', events: [{ revision: 1 }] });
   expect((await refusalOf(gateway.run(createNode('A2', { name: 'A' })))).code).toBe('conflict');
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
 test('of two instances that take one name at once, one is refused', async () => {
@@ -49,7 +49,7 @@ test('of two instances that take one name at once, one is refused', async () => 
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(results.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'conflict' } });
   }
-  expect((await house.log()).length).toBe(20);
+  expect((await fixture.log()).length).toBe(20);
 });
 
 test('a refusal is judged against the newest log', async () => {
@@ -78,18 +78,18 @@ test('a no-change is judged against the newest log', async () => {
 test('an answer that writes nothing carries the position of the newest event that it was judged by', async () => {
   await other.run(createNode('a'));
   await other.run(createNode('b'));
-  const newest = (await house.log()).at(-1)?.position;
+  const newest = (await fixture.log()).at(-1)?.position;
   const unchanged = await gateway.run(updateNode('a', { name: 'a' }));
   expect(unchanged).toMatchObject({ kind: 'done', commandId: '', events: [], position: newest });
   // An instance that was started on a fold of the log, too.
-  const started = await house.gateway();
+  const started = await fixture.gateway();
   expect(await started.run(updateNode('a', { name: 'a' }))).toMatchObject({ position: newest });
-  expect(house.store.appends).toEqual([]);
+  expect(fixture.store.appends).toEqual([]);
 });
 
 test('a writer who is always first makes the gateway give up, with nothing written, and it recovers', async () => {
   let round = 0;
-  house.store.always(
+  fixture.store.always(
     after(async () => {
       round += 1;
       await other.run(createNode(`o${round}`));
@@ -99,9 +99,9 @@ test('a writer who is always first makes the gateway give up, with nothing writt
   expect(refusal.code).toBe('unavailable');
   expect(refusal.message).toContain('nothing was written');
   expect(round).toBe(tuning.gatewayAttempts + 1);
-  house.store.always(undefined);
+  fixture.store.always(undefined);
   expect(await gateway.run(createNode('mine'))).toMatchObject({ kind: 'done' });
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
 test('an unknown event in the tail makes every answer unavailable, by its name and nothing else of it', async () => {
@@ -116,5 +116,5 @@ test('an unknown event in the tail makes every answer unavailable, by its name a
     expect(refusal.message).not.toContain('secret');
   }
   expect(bytesOf(gateway.fleet)).toBe(before);
-  await expect(house.gateway()).rejects.toThrow('NodeTeleported');
+  await expect(fixture.gateway()).rejects.toThrow('NodeTeleported');
 });

@@ -6,22 +6,22 @@ import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import { agentShards, agentsStream, streams, eventBytesMax } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import { eventBytes } from '../../src/storage/event-json.js';
-import type { CommandHouse } from '../support/command-fixture.js';
-import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture } from '../support/command-fixture.js';
+import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let facts: FactRecorder;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  facts = createFactRecorder(house.options);
+  fixture = await createCommandFixture();
+  facts = createFactRecorder(fixture.options);
 });
 afterEach(async () => {
-  house.store.always(undefined);
+  fixture.store.always(undefined);
   await facts.close();
-  await house.close();
+  await fixture.close();
 });
 
 const stream = agentsStream('n1');
@@ -40,19 +40,19 @@ const rejected = (size: number): AgentEvent => ({
 });
 const record = (event: AgentEvent): Promise<void> => facts.agent('n1', event, 'r');
 const generations = async (): Promise<readonly unknown[]> =>
-  (await house.log(stream)).map(({ data }) => data['generation']);
+  (await fixture.log(stream)).map(({ data }) => data['generation']);
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 
 test('facts of one stream that come together are appended together, in order', async () => {
   await Promise.all(upTo(250).map((generation) => record(applied(generation))));
-  expect(house.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
+  expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
   expect(await generations()).toEqual(upTo(250));
 });
 
 test('a fact is durable when its promise resolves', async () => {
   await record(applied(7));
   expect(await generations()).toEqual([7]);
-  const [event] = await house.log(stream);
+  const [event] = await fixture.log(stream);
   expect(event?.metadata).toMatchObject({
     actor: { type: 'agent', id: 'n1' },
     command: { index: 0, count: 1 },
@@ -62,8 +62,8 @@ test('a fact is durable when its promise resolves', async () => {
 
 test('large facts are appended in groups below 512 KiB', async () => {
   await Promise.all(upTo(10).map(() => record(rejected(100 * 1024))));
-  expect(house.store.appends.map(({ events }) => events.length)).toEqual([5, 5]);
-  for (const { events } of house.store.appends) {
+  expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([5, 5]);
+  for (const { events } of fixture.store.appends) {
     expect(events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(limits.events.appendBytes);
   }
 });
@@ -78,16 +78,16 @@ test('a fact that the log would not take is refused alone and holds nothing up',
 });
 
 test('facts are tried again until they are durable, with the same ids', async () => {
-  house.store.script(unavailable, notWritten, answerLost);
+  fixture.store.script(unavailable, notWritten, answerLost);
   await Promise.all([record(applied(1)), record(applied(2))]);
-  const [first, ...later] = house.store.appends;
+  const [first, ...later] = fixture.store.appends;
   expect(later.length).toBe(3);
   for (const { events } of later) expect(events).toEqual(first?.events);
   expect(await generations()).toEqual([1, 2]);
 });
 
 test('a store that throws fails who waits, and the next facts go through', async () => {
-  house.store.script(async () => {
+  fixture.store.script(async () => {
     throw new Error('broken');
   });
   expect((await refusalOf(record(applied(1)))).code).toBe('unavailable');
@@ -104,14 +104,14 @@ test('a fact that comes right after a batch starts the next one', async () => {
 });
 
 test('the queue of a stream is bounded: whoever does not fit is told at once', async () => {
-  house.store.always(unavailable);
+  fixture.store.always(unavailable);
   const bound = tuning.agentFactsQueue / agentShards;
   const waiting = upTo(bound).map((generation) => record(applied(generation)).catch((error: unknown) => error));
   expect((await refusalOf(record(applied(bound)))).code).toBe('unavailable');
   await facts.close();
   for (const result of await Promise.all(waiting)) expect(result).toMatchObject({ code: 'unavailable' });
   // One last try for all of them, not one for each group.
-  expect(house.store.appends.length).toBeLessThanOrEqual(2);
+  expect(fixture.store.appends.length).toBeLessThanOrEqual(2);
 });
 
 test('close writes what waits, without the wait for more, and takes no more', async () => {
@@ -128,18 +128,18 @@ test('a sign-in is recorded without anyone waiting for it, and nobody is hurt wh
   signin();
   signin();
   await facts.close();
-  expect((await house.log(streams.signins)).map(({ type }) => type)).toEqual(['SignInRefused', 'SignInRefused']);
-  expect(house.store.appends.length).toBe(1);
+  expect((await fixture.log(streams.signins)).map(({ type }) => type)).toEqual(['SignInRefused', 'SignInRefused']);
+  expect(fixture.store.appends.length).toBe(1);
   signin();
   await delay(0);
-  expect((await house.log(streams.signins)).length).toBe(2);
+  expect((await fixture.log(streams.signins)).length).toBe(2);
 });
 
 test('facts are kept for as long as the contract says', async () => {
-  await setFactRetention(house.store);
+  await setFactRetention(fixture.store);
   await record(applied(1));
-  house.clock.advance(limits.events.agentsMaxAgeSeconds * 1000 - 1);
+  fixture.clock.advance(limits.events.agentsMaxAgeSeconds * 1000 - 1);
   expect(await generations()).toEqual([1]);
-  house.clock.advance(2000);
+  fixture.clock.advance(2000);
   expect(await generations()).toEqual([]);
 });

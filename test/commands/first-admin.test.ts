@@ -7,25 +7,25 @@ import { streams } from '../../src/kernel/event.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandHouse } from '../support/command-fixture.js';
-import { createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture } from '../support/command-fixture.js';
+import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { answerLost } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let folders: string[];
 let instances: AccountsInstance[];
 
 beforeEach(async () => {
-  house = await createCommandHouse();
+  fixture = await createCommandFixture();
   folders = [mkdtempSync(join(tmpdir(), 'admin-')), mkdtempSync(join(tmpdir(), 'admin-'))];
   // Both start before either has made a user.
-  instances = [await startAccounts(house), await startAccounts(house)];
+  instances = [await startAccounts(fixture), await startAccounts(fixture)];
 });
 afterEach(async () => {
   for (const instance of instances) await instance.close();
   for (const folder of folders) rmSync(folder, { recursive: true });
-  await house.close();
+  await fixture.close();
 });
 
 const fileOf = (folder: string): string => join(folder, initialPasswordFile);
@@ -44,12 +44,12 @@ test('a later start makes nothing and leaves the file alone', async () => {
   const password = passwordIn(folders[0]!);
   await instances[0]!.firstAdmin(folders[0]!);
   expect(passwordIn(folders[0]!)).toBe(password);
-  expect((await house.log(streams.accounts)).length).toBe(1);
+  expect((await fixture.log(streams.accounts)).length).toBe(1);
 });
 
 test('of two first starts in folders of their own one makes the admin, and only its file stays', async () => {
   await Promise.all(instances.map((instance, index) => instance.firstAdmin(folders[index]!)));
-  expect((await house.log(streams.accounts)).length).toBe(1);
+  expect((await fixture.log(streams.accounts)).length).toBe(1);
   const left = folders.filter((folder) => readdirSync(folder).length > 0);
   expect(left.length).toBe(1);
   expect(await login(passwordIn(left[0]!))).toMatchObject({ user: { username: 'admin' } });
@@ -57,31 +57,31 @@ test('of two first starts in folders of their own one makes the admin, and only 
 
 test('of two first starts on one folder neither takes the password of the other away', async () => {
   await Promise.all(instances.map((instance) => instance.firstAdmin(folders[0]!)));
-  expect((await house.log(streams.accounts)).length).toBe(1);
+  expect((await fixture.log(streams.accounts)).length).toBe(1);
   expect(readdirSync(folders[0]!)).toEqual([initialPasswordFile]);
   expect(await login(passwordIn(folders[0]!))).toMatchObject({ user: { username: 'admin' } });
 });
 
 test('an admin that was written after its start had given up has the password of the file', async () => {
   let late: (() => Promise<unknown>) | undefined;
-  house.store.script(async (write) => {
+  fixture.store.script(async (write) => {
     late = write;
-    house.clock.advance(tuning.outcomeWaitMs);
+    fixture.clock.advance(tuning.outcomeWaitMs);
     return { kind: 'unknown', cause: 'late' };
   });
   expect((await refusalOf(instances[0]!.firstAdmin(folders[0]!))).message).toContain('may have been');
   // The next start looks before it is there, and decides after it has come.
-  house.store.script(async (write) => {
+  fixture.store.script(async (write) => {
     await late?.();
     return write();
   });
   await instances[1]!.firstAdmin(folders[0]!);
-  expect((await house.log(streams.accounts)).length).toBe(1);
+  expect((await fixture.log(streams.accounts)).length).toBe(1);
   expect(await login(passwordIn(folders[0]!))).toMatchObject({ user: { username: 'admin' } });
 });
 
 test('a lost answer makes one admin', async () => {
-  house.store.script(answerLost);
+  fixture.store.script(answerLost);
   await instances[0]!.firstAdmin(folders[0]!);
   expect(await login(passwordIn(folders[0]!))).toMatchObject({ user: { username: 'admin' } });
 });
@@ -97,7 +97,7 @@ test('with SVC_ADMIN_PASSWORD there is no file', async () => {
   await Promise.all(instances.map((instance, index) => instance.firstAdmin(folders[index]!, 'correct horse battery')));
   expect(folders.flatMap((folder) => readdirSync(folder))).toEqual([]);
   expect(await login('correct horse battery')).toMatchObject({ user: { username: 'admin' } });
-  const log = await house.log(streams.accounts);
+  const log = await fixture.log(streams.accounts);
   expect(log.length).toBe(1);
   expect(clearTextIn(log, ['correct horse battery', '$argon2id$'])).toEqual([]);
 });

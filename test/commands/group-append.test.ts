@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
-import { actor, bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { actor, bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed, updateNode } from '../support/fleet.js';
 import { after, unavailable } from '../support/scripted-event-store.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  gateway = await house.gateway();
+  fixture = await createCommandFixture();
+  gateway = await fixture.gateway();
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `n${index}`);
 const context = (requestId: string) => ({ actor, requestId });
@@ -23,9 +23,9 @@ test('commands that wait together are appended together, each answered with its 
       gateway.execute(createNode(name), context(name), (fleet) => fleet.nodes.get(nodeId(name))?.name),
     ),
   );
-  expect(house.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
+  expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
   expect(outcomes.map((outcome) => outcome.kind === 'done' && outcome.result)).toEqual(names(250));
-  const log = await house.log();
+  const log = await fixture.log();
   expect(log.map((event) => event.metadata.request_id)).toEqual(names(250));
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome.kind !== 'done') throw new Error(outcome.kind);
@@ -41,15 +41,15 @@ test('what comes while an append is on its way goes into the next one, whole', a
   const psk = { fingerprint: 'f', verifier: sealed };
   const first = gateway.run(createNode('first'));
   let later: Promise<unknown>[] = [];
-  house.store.script(
+  fixture.store.script(
     after(async () => {
       later = names(120).map((name) => gateway.run(createNode(name, { psk })));
     }),
   );
   await first;
   await Promise.all(later);
-  expect(house.store.appends.map(({ events }) => events.length)).toEqual([1, 100, 100, 40]);
-  for (const { events } of house.store.appends) {
+  expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([1, 100, 100, 40]);
+  for (const { events } of fixture.store.appends) {
     expect(events[0]?.metadata.command.index).toBe(0);
     const last = events.at(-1)?.metadata.command;
     expect(last?.index).toBe((last?.count ?? 0) - 1);
@@ -59,8 +59,8 @@ test('what comes while an append is on its way goes into the next one, whole', a
 test('a group of large commands stays below 512 KiB', async () => {
   const description = 'd'.repeat(90 * 1024);
   await Promise.all(names(20).map((name) => gateway.run(createNode(name, { description }))));
-  expect(house.store.appends.map(({ events }) => events.length)).toEqual([5, 5, 5, 5]);
-  for (const { events } of house.store.appends) {
+  expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([5, 5, 5, 5]);
+  for (const { events } of fixture.store.appends) {
     const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
     expect(bytes).toBeLessThanOrEqual(limits.events.appendBytes);
   }
@@ -86,8 +86,8 @@ test('a refused command fails alone, and a select that throws too', async () => 
   expect(again).toMatchObject({ reason: { code: 'conflict' } });
   expect(faulty).toMatchObject({ reason: { code: 'internal' } });
   expect(JSON.stringify((faulty as PromiseRejectedResult).reason.message)).not.toContain('secret');
-  expect(house.store.appends.length).toBe(1);
-  const fold = await house.fold();
+  expect(fixture.store.appends.length).toBe(1);
+  const fold = await fixture.fold();
   expect([...fold.nodes.values()].map(({ name }) => name)).toEqual(['a', 'b', 'd']);
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(fold));
 });
@@ -98,34 +98,34 @@ test('a later command sees what an earlier one of its group does', async () => {
     gateway.run(updateNode('a', { name: 'b' })),
     gateway.run(createNode('a2', { name: 'a' })),
   ]);
-  expect(house.store.appends.length).toBe(1);
+  expect(fixture.store.appends.length).toBe(1);
   expect(renamed.kind).toBe('done');
   expect(taken.kind).toBe('done');
 });
 
 test('a refusal because of an uncommitted predecessor is judged again when the append does not go through', async () => {
   await gateway.run(createNode('x'));
-  const other = await house.other();
+  const other = await fixture.other();
   // The other instance changes x first: the rename is refused then, and the name it would have taken is free.
-  house.store.script(after(() => other.run(updateNode('x', { description: 'newer' }))));
+  fixture.store.script(after(() => other.run(updateNode('x', { description: 'newer' }))));
   const [renamed, created] = await Promise.allSettled([
     gateway.run({ type: 'UpdateNode', id: nodeId('x'), ifMatch: [1], name: 'a' }),
     gateway.run(createNode('a')),
   ]);
   expect(renamed).toMatchObject({ status: 'rejected', reason: { code: 'precondition_failed' } });
   expect(created).toMatchObject({ status: 'fulfilled' });
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
 test('a refusal because of a predecessor that was not written after all is never given', async () => {
-  house.store.script(unavailable);
+  fixture.store.script(unavailable);
   const [created, refused] = await Promise.all([
     refusalOf(gateway.run(createNode('a'))),
     refusalOf(gateway.run(createNode('A'))),
   ]);
   expect(created.code).toBe('unavailable');
   expect(refused.code).toBe('unavailable');
-  expect(await house.log()).toEqual([]);
+  expect(await fixture.log()).toEqual([]);
 });
 
 test('one command after the other never waits for a later one to start it', async () => {
@@ -136,5 +136,5 @@ test('one command after the other never waits for a later one to start it', asyn
     for (let turn = 0; turn < depth; turn += 1) await undefined;
     await gateway.run(createNode(`e${depth}`));
   }
-  expect((await house.log()).length).toBe(360);
+  expect((await fixture.log()).length).toBe(360);
 });

@@ -1,20 +1,20 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { IdempotencyMark } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
-import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
-import { bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed } from '../support/fleet.js';
 import { answerLost, notWritten } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  gateway = await house.gateway();
+  fixture = await createCommandFixture();
+  gateway = await fixture.gateway();
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const key = (key_hash: string, body_hash = 'body'): { readonly idempotency: IdempotencyMark } => ({
   idempotency: { key_hash, body_hash },
@@ -31,7 +31,7 @@ test('the same key and body again is answered with the first resource and writes
   const done = await post('a');
   expect(done).toMatchObject(first);
   const again = await post('a');
-  const [event, last] = await house.log();
+  const [event, last] = await fixture.log();
   expect(again).toEqual({
     kind: 'repeated',
     commandId: event?.metadata.command.id,
@@ -39,7 +39,7 @@ test('the same key and body again is answered with the first resource and writes
     position: last?.position,
     lagging: false,
   });
-  expect((await house.log()).length).toBe(2);
+  expect((await fixture.log()).length).toBe(2);
 });
 
 test('the same key with another body is a conflict', async () => {
@@ -56,32 +56,32 @@ test('within one group too', async () => {
     post('b', gateway, key('a', 'other body')),
   ]);
   expect(done).toMatchObject({ value: first });
-  const resourceId = (await house.log())[0]?.data['node_id'];
+  const resourceId = (await fixture.log())[0]?.data['node_id'];
   expect(again).toMatchObject({ value: { kind: 'repeated', resourceId } });
   expect(other).toMatchObject({ reason: { code: 'conflict' } });
-  expect(house.store.appends.length).toBe(1);
-  expect((await house.log()).length).toBe(2);
+  expect(fixture.store.appends.length).toBe(1);
+  expect((await fixture.log()).length).toBe(2);
 });
 
 test('on another instance too, at once or later', async () => {
-  const other = await house.other();
+  const other = await fixture.other();
   const both = await Promise.all([post('a'), post('a', other)]);
   expect(both.map(({ kind }) => kind).sort()).toEqual(['done', 'repeated']);
   await post('b');
   expect(await post('b', other)).toMatchObject({ kind: 'repeated' });
-  expect((await house.log()).length).toBe(4);
+  expect((await fixture.log()).length).toBe(4);
 });
 
 test('after a restart too', async () => {
   await post('a');
-  house = await house.reopened();
-  gateway = await house.gateway();
+  fixture = await fixture.reopened();
+  gateway = await fixture.gateway();
   expect(await post('a')).toMatchObject({ kind: 'repeated' });
   expect((await refusalOf(post('b', gateway, key('a', 'other body')))).code).toBe('conflict');
 });
 
 test('the answer of a key is the newest log’s: what another instance did meanwhile counts', async () => {
-  const other = await house.other();
+  const other = await fixture.other();
   await post('a', other);
   // The stale fold would refuse the name.
   await post('b');
@@ -94,7 +94,7 @@ test('a refused command does not use its key up', async () => {
   expect((await refusalOf(post('a', gateway, key('other')))).code).toBe('conflict');
   expect(await post('b', gateway, key('other', 'other body'))).toMatchObject(first);
   // Nor one whose append did not go through.
-  house.store.script(async () => ({ kind: 'unavailable', cause: 'scripted' }));
+  fixture.store.script(async () => ({ kind: 'unavailable', cause: 'scripted' }));
   expect((await refusalOf(post('c'))).code).toBe('unavailable');
   expect(await post('c', gateway, key('c', 'other body'))).toMatchObject(first);
 });
@@ -104,33 +104,33 @@ test('a repeat after an unknown outcome is safe whether it was written or not', 
     ['lost', answerLost],
     ['never', notWritten],
   ] as const) {
-    house.store.script(async (...call) => {
-      house.clock.advance(tuning.outcomeWaitMs);
-      house.store.failReads(1);
+    fixture.store.script(async (...call) => {
+      fixture.clock.advance(tuning.outcomeWaitMs);
+      fixture.store.failReads(1);
       return step(...call);
     });
     expect((await refusalOf(post(name))).message).toContain('may have been');
     expect(await post(name)).toMatchObject(step === answerLost ? { kind: 'repeated' } : first);
   }
-  expect((await house.log()).length).toBe(4);
+  expect((await fixture.log()).length).toBe(4);
 });
 
 test('a key is forgotten after 24 hours, not a moment before', async () => {
   await post('a');
-  house.clock.advance(limits.rest.idempotencyWindowMs - 1);
+  fixture.clock.advance(limits.rest.idempotencyWindowMs - 1);
   expect(await post('a')).toMatchObject({ kind: 'repeated' });
-  house.clock.advance(1);
+  fixture.clock.advance(1);
   expect(await post('b', gateway, key('a', 'other body'))).toMatchObject(first);
 });
 
 test('a key that is used again after its window is kept for a window of its own', async () => {
   const hour = 3_600_000;
   await post('a');
-  house.clock.advance(24.5 * hour);
+  fixture.clock.advance(24.5 * hour);
   expect(await post('a2', gateway, key('a'))).toMatchObject(first);
   // The hour of the first use is dropped by now.
-  house.clock.advance(2 * hour);
+  fixture.clock.advance(2 * hour);
   await post('b');
   expect(await post('a3', gateway, key('a'))).toMatchObject({ kind: 'repeated' });
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });

@@ -12,23 +12,23 @@ import { importX25519Private } from '../../src/kernel/x25519.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { openVerifier } from '../../src/security/psk.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
-import { openHouseKeyring } from '../support/accounts-fixture.js';
+import { openKeyring } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
-import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { notWritten, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let gateway: FleetGateway;
 let keyring: Keyring;
 let nodes: CommandHandlers['nodes'];
 const servicePublic = generateServiceIdentity().publicKey;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  gateway = await house.gateway();
-  keyring = await openHouseKeyring(house);
+  fixture = await createCommandFixture();
+  gateway = await fixture.gateway();
+  keyring = await openKeyring(fixture);
   nodes = createNodeHandlers({
     gateway,
     keyring,
@@ -38,7 +38,7 @@ beforeEach(async () => {
     logger: silentLogger,
   });
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const context = { actor, requestId: 'r' };
 const fields = { name: 'a', description: null, address: null, labels: {}, issuePsk: true };
@@ -56,7 +56,7 @@ const secretsOf = (controlPsk: string | null) => {
 };
 const keyIds = async (): Promise<readonly string[]> => {
   const ids: string[] = [];
-  for await (const id of (await openDataKeyStore(house.stores.readStore)).list()) ids.push(id);
+  for await (const id of (await openDataKeyStore(fixture.stores.readStore)).list()) ids.push(id);
   return ids;
 };
 
@@ -64,7 +64,7 @@ test('the stored verifier opens to what the PSK that was shown derives', async (
   const { node, controlPsk } = await create();
   const { servicePublic: pinned, nodeStaticPublic, psk } = secretsOf(controlPsk);
   expect(pinned).toEqual(new Uint8Array(servicePublic));
-  const stored = (await house.fold()).nodes.get(node.id)?.psk;
+  const stored = (await fixture.fold()).nodes.get(node.id)?.psk;
   expect(stored?.fingerprint).toBe(pskFingerprint(nodeStaticPublic));
   const verifier = stored?.verifier as SealedSecret;
   expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: node.id })).toEqual({
@@ -82,7 +82,7 @@ test('a new PSK replaces the verifier, under a data key of its own', async () =>
   const outcome = await nodes.issuePsk(context, node.id);
   if (outcome.kind !== 'done') throw new Error(outcome.kind);
   expect(outcome.result.controlPsk).not.toBe(controlPsk);
-  const stored = (await house.fold()).nodes.get(node.id)?.psk;
+  const stored = (await fixture.fold()).nodes.get(node.id)?.psk;
   expect(stored?.fingerprint).toBe(outcome.result.fingerprint);
   expect(stored?.fingerprint).toBe(pskFingerprint(secretsOf(outcome.result.controlPsk).nodeStaticPublic));
   expect(await keyIds()).toContain(stored?.verifier.key_id);
@@ -93,7 +93,7 @@ test('nothing of a PSK is in the log in clear, in any form', async () => {
   const { node, controlPsk } = await create();
   const outcome = await nodes.issuePsk(context, node.id);
   const second = outcome.kind === 'done' ? outcome.result.controlPsk : '';
-  const log = await house.log();
+  const log = await fixture.log();
   expect(log.length).toBe(3);
   for (const text of [controlPsk ?? '', second]) {
     const { secret, nodeStaticPrivate, psk } = secretsOf(text);
@@ -123,16 +123,16 @@ test('a repeated creation shreds its key and shows no PSK again', async () => {
 
 test('a creation that may have been written keeps its key', async () => {
   let write: (() => Promise<unknown>) | undefined;
-  house.store.script(async (late, call) => {
+  fixture.store.script(async (late, call) => {
     write = late;
-    house.clock.advance(tuning.outcomeWaitMs);
+    fixture.clock.advance(tuning.outcomeWaitMs);
     return notWritten(late, call);
   });
   const refusal = await refusalOf(create());
   expect(refusal.message).toContain('may have been');
   expect(clearTextIn([refusal], ['svcpsk1_'])).toEqual([]);
   await write?.();
-  const [node] = [...(await house.fold()).nodes.values()];
+  const [node] = [...(await fixture.fold()).nodes.values()];
   expect(
     await openVerifier(keyring, node?.psk?.verifier as SealedSecret, {
       stream: streams.fleet,
@@ -147,7 +147,7 @@ test('no PSK is made when none is asked for', async () => {
 });
 
 test('an unavailable store tells nothing of the PSK', async () => {
-  house.store.script(unavailable);
+  fixture.store.script(unavailable);
   const refusal = await refusalOf(create());
   expect(refusal.code).toBe('unavailable');
   expect(clearTextIn([refusal], ['svcpsk1_'])).toEqual([]);

@@ -3,18 +3,18 @@ import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
 import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
-import { actor, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, hop, nodeId } from '../support/fleet.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  gateway = await house.gateway();
+  fixture = await createCommandFixture();
+  gateway = await fixture.gateway();
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const context = { actor, requestId: 'r' };
 
@@ -41,7 +41,7 @@ test('a deploy answers the generations that the log then has, for nodes of the o
       gateway.run(createNode(`later ${hops?.length}`)),
     ]);
     if (deployed.kind !== 'done') throw new Error(deployed.kind);
-    const fleet = await house.fold();
+    const fleet = await fixture.fold();
     const names = hops === undefined ? ['a', 'b'] : ['a', 'b', 'c'];
     expect(Object.fromEntries(deployed.result.nodes.map((node) => [node.node_id, node.generation]))).toEqual(
       Object.fromEntries(names.map((name) => [nodeId(name), generationOf(fleet, nodeId(name))])),
@@ -76,12 +76,12 @@ test('settings answer with what is stored, changed or not', async () => {
 });
 
 test('a command that the read models did not follow in time says that they lag', async () => {
-  const lagging = await house.gateway({ projections: { applied: async () => false } });
+  const lagging = await fixture.gateway({ projections: { applied: async () => false } });
   expect(await lagging.run(createNode('a'))).toMatchObject({ kind: 'done', lagging: true });
 });
 
 test('every data key is listed, however many there are, and a deleted one is gone', async () => {
-  const store = await openDataKeyStore(house.stores.readStore);
+  const store = await openDataKeyStore(fixture.stores.readStore);
   const wrapped = { v: 1, resource_id: 'r', master_key_id: 'm', nonce: 'n', ct: 'c' } as const;
   const ids = Array.from({ length: 1001 }, (_, index) => `dk_${index}`);
   for (const id of ids) void store.put(id, wrapped);

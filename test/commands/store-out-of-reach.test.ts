@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
-import { bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import {
   createChain,
   createNode,
@@ -16,14 +16,14 @@ import { notWritten, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 import { eventBytesMax } from '../../src/kernel/event.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  gateway = await house.gateway();
+  fixture = await createCommandFixture();
+  gateway = await fixture.gateway();
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const idempotency = { key_hash: 'k', body_hash: 'b' };
 
@@ -63,32 +63,32 @@ async function populate(): Promise<void> {
 
 test.each<readonly [string, AppendStep]>([
   ['unavailable', unavailable],
-  ['unknown', (...step) => (house.clock.advance(tuning.outcomeWaitMs), notWritten(...step))],
+  ['unknown', (...step) => (fixture.clock.advance(tuning.outcomeWaitMs), notWritten(...step))],
 ])(
   'an append that ends %s leaves the fold as it was, byte for byte, and the next one goes through',
   async (_, step) => {
     await populate();
     const before = bytesOf(gateway.fleet);
-    house.store.always(step);
+    fixture.store.always(step);
     for (const result of await Promise.allSettled(everything())) {
       expect(result).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
     }
     expect(bytesOf(gateway.fleet)).toBe(before);
-    expect(bytesOf(await house.fold())).toBe(before);
+    expect(bytesOf(await fixture.fold())).toBe(before);
 
-    house.store.always(undefined);
+    fixture.store.always(undefined);
     for (const result of await Promise.allSettled(everything())) expect(result.status).toBe('fulfilled');
     expect(bytesOf(gateway.fleet)).not.toBe(before);
-    expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+    expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
   },
 );
 
 test('unavailable says that nothing was written', async () => {
-  house.store.script(unavailable);
+  fixture.store.script(unavailable);
   const refusal = await refusalOf(gateway.run(createNode('a')));
   expect([refusal.code, refusal.httpStatus]).toEqual(['unavailable', 503]);
   expect(refusal.message).toContain('nothing was written');
-  expect(house.store.appends.length).toBe(1);
+  expect(fixture.store.appends.length).toBe(1);
 });
 
 test('a store that hangs: callers hear in time which change may have been written, and the others are not', async () => {
@@ -98,7 +98,7 @@ test('a store that hangs: callers hear in time which change may have been writte
     const hanging = new Promise<void>((resolve) => (answer = resolve));
     let appending = (): void => undefined;
     const begun = new Promise<void>((resolve) => (appending = resolve));
-    house.store.script(async (write) => {
+    fixture.store.script(async (write) => {
       appending();
       await hanging;
       return write();
@@ -117,22 +117,22 @@ test('a store that hangs: callers hear in time which change may have been writte
     answer();
   }
   expect(await gateway.run(createNode('third'))).toMatchObject({ kind: 'done' });
-  const created = (await house.log()).map(({ data }) => data['name']);
+  const created = (await fixture.log()).map(({ data }) => data['name']);
   expect(created).toEqual(['first', 'third']);
 });
 
 test('a log that can not be read is a 503 for answers that write nothing, and the gateway recovers', async () => {
   await gateway.run(createNode('a'));
-  house.store.failReads(1);
+  fixture.store.failReads(1);
   expect((await refusalOf(gateway.run(createNode('a')))).code).toBe('unavailable');
   expect((await refusalOf(gateway.run(createNode('a')))).code).toBe('conflict');
 });
 
 test('a read-only instance refuses with its reason and asks the store nothing', async () => {
   let reason: string | undefined = 'the log holds the unknown event X';
-  const readOnly = await house.gateway({ readOnly: () => reason });
+  const readOnly = await fixture.gateway({ readOnly: () => reason });
   expect(await refusalOf(readOnly.run(createNode('a')))).toMatchObject({ code: 'unavailable', message: reason });
-  expect(house.store.appends).toEqual([]);
+  expect(fixture.store.appends).toEqual([]);
   reason = undefined;
   expect(await readOnly.run(createNode('a'))).toMatchObject({ kind: 'done' });
 });
@@ -145,7 +145,7 @@ test('an event above 256 KiB is refused alone, whatever it is made of', async ()
   ]);
   expect(small.status).toBe('fulfilled');
   expect(large).toMatchObject({ status: 'rejected', reason: { code: 'payload_too_large' } });
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
 test('the queue is bounded, and whoever does not fit is told at once', async () => {
@@ -162,7 +162,7 @@ test('the queue is bounded, and whoever does not fit is told at once', async () 
 test('close waits for what was accepted and refuses the rest', async () => {
   let closed = false;
   let closing: Promise<void> | undefined;
-  house.store.script(async (write) => {
+  fixture.store.script(async (write) => {
     closing = gateway.close().then(() => {
       closed = true;
     });
@@ -174,5 +174,5 @@ test('close waits for what was accepted and refuses the rest', async () => {
   await Promise.all(accepted);
   await closing;
   expect((await refusalOf(gateway.run(createNode('late')))).code).toBe('unavailable');
-  expect((await house.log()).length).toBe(150);
+  expect((await fixture.log()).length).toBe(150);
 });

@@ -12,8 +12,8 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import type { IdempotencyMark, RecordedCommand } from '../../src/kernel/event.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { collidingPairs } from '../support/collision-oracle.js';
-import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
-import { bytesOf, createCommandHouse } from '../support/command-fixture.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { bytesOf, createCommandFixture } from '../support/command-fixture.js';
 import { createNode } from '../support/fleet.js';
 import type { Move } from '../support/fleet-histories.js';
 import { commandOf, histories } from '../support/fleet-histories.js';
@@ -40,10 +40,10 @@ test('whatever two instances and a bad store do, the log holds what was acknowle
   const counts = { done: 0, repeated: 0, refused: 0, unsure: 0 };
   await fc.assert(
     fc.asyncProperty(histories(40), histories(40), fc.nat(1_000_000), async (left, right, seed) => {
-      const house = await createCommandHouse();
+      const fixture = await createCommandFixture();
       try {
-        const stores = [1, 2].map((salt) => hostileEventStore(house.stores.eventStore, seed + salt, bad));
-        const gateways = await Promise.all(stores.map((eventStore) => house.gateway({ eventStore, clock: hasty })));
+        const stores = [1, 2].map((salt) => hostileEventStore(fixture.stores.eventStore, seed + salt, bad));
+        const gateways = await Promise.all(stores.map((eventStore) => fixture.gateway({ eventStore, clock: hasty })));
         const asked = (
           await Promise.all(
             [left, right].map((moves, index) => ask(gateways[index]!, moves, `g${index}`, seed + index)),
@@ -51,12 +51,12 @@ test('whatever two instances and a bad store do, the log holds what was acknowle
         ).flat();
         for (const store of stores) await store.settled();
 
-        const commands = createCommandAssembler().add(await house.log());
+        const commands = createCommandAssembler().add(await fixture.log());
         checkLog(commands);
         checkAnswers(commands, asked, counts);
-        await checkFolds(house, gateways);
+        await checkFolds(fixture, gateways);
       } finally {
-        await house.close();
+        await fixture.close();
       }
     }),
     { numRuns: 40 },
@@ -153,8 +153,8 @@ function checkAnswers(
 }
 
 /** An answer that writes nothing makes each instance look at the newest log; then all folds are one. */
-async function checkFolds(house: CommandHouse, gateways: readonly FleetGateway[]): Promise<void> {
-  const fresh = bytesOf(await house.fold());
+async function checkFolds(fixture: CommandFixture, gateways: readonly FleetGateway[]): Promise<void> {
+  const fresh = bytesOf(await fixture.fold());
   for (const gateway of gateways) {
     await gateway.run({ type: 'RaiseCompilerVersion', version: 0 });
     expect(bytesOf(gateway.fleet)).toBe(fresh);

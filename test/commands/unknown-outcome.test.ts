@@ -1,51 +1,51 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { AppendOutcome } from '../../src/storage/event-store.js';
-import type { CommandHouse, FleetGateway } from '../support/command-fixture.js';
-import { bytesOf, createCommandHouse, refusalOf } from '../support/command-fixture.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, updateNode } from '../support/fleet.js';
 import type { AppendStep } from '../support/scripted-event-store.js';
 import { after, answerLost, notWritten, positionLost, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
-let house: CommandHouse;
+let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  house = await createCommandHouse();
-  gateway = await house.gateway();
+  fixture = await createCommandFixture();
+  gateway = await fixture.gateway();
   await gateway.run(createNode('before'));
 });
 afterEach(async () => {
   // Whatever happened: the gateway works again, and its fold is the log's.
-  house.store.always(undefined);
+  fixture.store.always(undefined);
   await gateway.run(createNode('afterwards'));
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await house.fold()));
-  await house.close();
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
+  await fixture.close();
 });
 
 /** Not written before the caller has waited for the whole of the time it has. */
 const silence: AppendStep = async (...step) => {
-  house.clock.advance(tuning.outcomeWaitMs);
+  fixture.clock.advance(tuning.outcomeWaitMs);
   return notWritten(...step);
 };
 const namesInLog = async (): Promise<readonly string[]> =>
-  (await house.log()).map((event) => String(event.data['name'] ?? event.type));
+  (await fixture.log()).map((event) => String(event.data['name'] ?? event.type));
 
 test('written with the answer lost: its events are found, and nothing is appended again', async () => {
-  house.store.script(answerLost);
+  fixture.store.script(answerLost);
   const [a, b] = await Promise.all([gateway.run(createNode('a')), gateway.run(createNode('b'))]);
-  expect(house.store.appends.length).toBe(2);
-  const log = await house.log();
+  expect(fixture.store.appends.length).toBe(2);
+  const log = await fixture.log();
   expect(a).toMatchObject({ kind: 'done', events: [{ id: log[1]?.id, revision: 1 }] });
   expect(b).toMatchObject({ kind: 'done', events: [{ id: log[2]?.id, revision: 2 }], position: log[2]?.position });
   expect(await namesInLog()).toEqual(['before', 'a', 'b']);
 });
 
 test('not written: the very same append is tried again', async () => {
-  house.store.script(notWritten, notWritten);
+  fixture.store.script(notWritten, notWritten);
   expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
-  const [, ...tries] = house.store.appends;
+  const [, ...tries] = fixture.store.appends;
   expect(tries.length).toBe(3);
   for (const { expected, events } of tries) expect([expected, events]).toEqual([0, tries[0]?.events]);
   expect(await namesInLog()).toEqual(['before', 'a']);
@@ -53,7 +53,7 @@ test('not written: the very same append is tried again', async () => {
 
 test('written late, before the next try: written once', async () => {
   let late: Promise<AppendOutcome> | undefined;
-  house.store.script(async (write) => {
+  fixture.store.script(async (write) => {
     late = delay(2).then(write);
     return { kind: 'unknown', cause: 'late' };
   });
@@ -63,15 +63,15 @@ test('written late, before the next try: written once', async () => {
 });
 
 test('written with the answer lost and the log unreadable: the next try is answered as the first', async () => {
-  house.store.script(after(async () => house.store.failReads(1), answerLost));
+  fixture.store.script(after(async () => fixture.store.failReads(1), answerLost));
   expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
-  expect(house.store.appends.length).toBe(3);
+  expect(fixture.store.appends.length).toBe(3);
   expect(await namesInLog()).toEqual(['before', 'a']);
 });
 
 test('not written, and another instance comes first: decided again', async () => {
-  const other = await house.other();
-  house.store.script(async (...step) => {
+  const other = await fixture.other();
+  fixture.store.script(async (...step) => {
     await other.run(createNode('theirs', { name: 'taken' }));
     return notWritten(...step);
   });
@@ -85,8 +85,8 @@ test('not written, and another instance comes first: decided again', async () =>
 });
 
 test('written with the answer lost, and another instance behind it: both stand', async () => {
-  const other = await house.other();
-  house.store.script(async (...step) => {
+  const other = await fixture.other();
+  fixture.store.script(async (...step) => {
     const outcome = await answerLost(...step);
     await other.run(createNode('theirs'));
     return outcome;
@@ -97,17 +97,17 @@ test('written with the answer lost, and another instance behind it: both stand',
 });
 
 test('never told: after a bounded time the caller hears that it may have been written', async () => {
-  house.store.always(silence);
+  fixture.store.always(silence);
   const refusal = await refusalOf(gateway.run(createNode('a')));
   expect(refusal.code).toBe('unavailable');
   expect(refusal.message).toContain('may have been');
-  expect(house.store.appends.length).toBe(2);
+  expect(fixture.store.appends.length).toBe(2);
   expect(await namesInLog()).toEqual(['before']);
 });
 
 test('written after the gateway gave up: found as the work of another', async () => {
   let write: (() => Promise<AppendOutcome>) | undefined;
-  house.store.script(async (late, call) => {
+  fixture.store.script(async (late, call) => {
     write = late;
     return silence(late, call);
   });
@@ -118,10 +118,10 @@ test('written after the gateway gave up: found as the work of another', async ()
 });
 
 test('unknown first and unavailable ever after: nobody is told that nothing was written', async () => {
-  house.store.script(after(async () => house.store.failReads(1), answerLost));
-  house.store.always(async (...step) => {
-    house.clock.advance(tuning.outcomeWaitMs);
-    house.store.failReads(1);
+  fixture.store.script(after(async () => fixture.store.failReads(1), answerLost));
+  fixture.store.always(async (...step) => {
+    fixture.clock.advance(tuning.outcomeWaitMs);
+    fixture.store.failReads(1);
     return unavailable(...step);
   });
   const refusal = await refusalOf(gateway.run(createNode('a')));
@@ -132,17 +132,17 @@ test('unknown first and unavailable ever after: nobody is told that nothing was 
 });
 
 test('the ids are looked for even at the last try', async () => {
-  house.store.script(async (...step) => {
-    house.clock.advance(tuning.outcomeWaitMs);
+  fixture.store.script(async (...step) => {
+    fixture.clock.advance(tuning.outcomeWaitMs);
     return answerLost(...step);
   });
   expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
 });
 
 test('tries are bounded even when no time passes', async () => {
-  const other = await house.gateway();
+  const other = await fixture.gateway();
   let tries = 0;
-  house.store.always(async (...step) => {
+  fixture.store.always(async (...step) => {
     tries += 1;
     // The last of them comes with a closing gateway, so that the test need not wait out every backoff.
     if (tries === 3) void other.close();
@@ -153,12 +153,12 @@ test('tries are bounded even when no time passes', async () => {
 });
 
 test('a missing position is read back', async () => {
-  house.store.script(positionLost);
+  fixture.store.script(positionLost);
   const outcome = await gateway.run(createNode('a'));
-  expect(outcome).toMatchObject({ kind: 'done', position: (await house.log())[1]?.position });
-  expect(house.store.appends.length).toBe(2);
+  expect(outcome).toMatchObject({ kind: 'done', position: (await fixture.log())[1]?.position });
+  expect(fixture.store.appends.length).toBe(2);
   // Written, but its position can't be read just now: looked for again, and written once.
-  house.store.script(after(async () => house.store.failReads(1), positionLost));
+  fixture.store.script(after(async () => fixture.store.failReads(1), positionLost));
   expect(await gateway.run(updateNode('a', { name: 'b' }))).toMatchObject({ kind: 'done' });
-  expect((await house.log()).length).toBe(3);
+  expect((await fixture.log()).length).toBe(3);
 });

@@ -1,47 +1,59 @@
-/** `docs/contract/rest.md#beside-api`, and CORS. */
-import { afterEach, describe, expect, test } from 'vitest';
-import { startRest } from '../support/rest-client.js';
-import type { RestUnderTest } from '../support/rest-client.js';
-import { endpoints, nameOf, open } from './endpoints.js';
+/** `docs/contract/rest.md#beside-api`: probes, metrics, CORS, the OpenAPI document and its page. */
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
+import { endpoints, nameOf, openPaths } from './endpoints.js';
 
-let rest: RestUnderTest;
-afterEach(() => rest.app.close());
+let rest: RestFixture;
+beforeAll(async () => {
+  rest = await startRest();
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => rest.close());
 const nobody = { role: 'nobody' } as const;
 
-test('health, readiness with reasons, metrics', async () => {
-  rest = await startRest();
+test('the probes and the metrics need no token; an unready instance answers 503 with its reasons', async () => {
   expect((await rest.call('GET', '/healthz', nobody)).statusCode).toBe(200);
   expect((await rest.call('GET', '/readyz', nobody)).json()).toEqual({ ready: true, reasons: [] });
-  rest.plane.setReadiness(false, ['projections: catching up']);
+  vi.spyOn(rest.deps, 'readiness').mockReturnValue({ ready: false, reasons: ['projections: catching up'] });
   const answer = await rest.call('GET', '/readyz', nobody);
   expect([answer.statusCode, answer.json()]).toEqual([503, { ready: false, reasons: ['projections: catching up'] }]);
   const metrics = await rest.call('GET', '/metrics', nobody);
   expect([metrics.statusCode, metrics.body]).toEqual([200, expect.stringContaining('\nup 1\n')]);
   expect(metrics.headers['content-type']).toMatch(/^text\/plain/);
-  for (const url of open)
+  for (const url of openPaths)
     expect([url, (await rest.call('HEAD', url, nobody)).statusCode]).toEqual([url, url === '/readyz' ? 503 : 200]);
   const wrong = await rest.call('POST', '/healthz', nobody);
   expect([wrong.statusCode, wrong.headers['allow']]).toEqual([405, 'GET, HEAD']);
 });
 
-test('metrics want their token when one is set, and no other', async () => {
-  rest = await startRest({ metricsToken: 'scrape-me' });
+test('the metrics accept only their own token when one is set', async () => {
+  const guarded = await startRest({ metricsToken: 'scrape-me' });
   const get = async (authorization?: string) =>
-    (await rest.call('GET', '/metrics', { ...nobody, headers: authorization === undefined ? {} : { authorization } }))
-      .statusCode;
+    (
+      await guarded.call('GET', '/metrics', {
+        ...nobody,
+        headers: authorization === undefined ? {} : { authorization },
+      })
+    ).statusCode;
   expect(await get()).toBe(401);
-  expect(await get('Bearer token.admin')).toBe(401);
+  expect(await get(`Bearer ${guarded.tokenOf('admin')}`)).toBe(401);
   expect(await get('Bearer scrape-m')).toBe(401);
   expect(await get('Bearer scrape-me')).toBe(200);
+  await guarded.close();
 });
 
 describe('CORS', () => {
+  let open: RestFixture;
+  beforeAll(async () => {
+    open = await startRest({ corsOrigins: ['https://console.example', 'https://b.example'] });
+  });
+  afterAll(() => open.close());
   const preflight = (origin: string) => ({ ...nobody, headers: { origin, 'access-control-request-method': 'PUT' } });
 
-  test('a preflight of an allowed origin is answered before all checks', async () => {
-    rest = await startRest({ corsOrigins: ['https://console.example', 'https://b.example'] });
+  test('a preflight from an allowed origin is answered before all checks', async () => {
     for (const url of ['/api/nodes', '/api/nodes/x', '/api/nope']) {
-      const answer = await rest.call('OPTIONS', url, preflight('https://b.example'));
+      const answer = await open.call('OPTIONS', url, preflight('https://b.example'));
       expect(answer.statusCode).toBe(204);
       expect(answer.headers).toMatchObject({ 'access-control-allow-origin': 'https://b.example', vary: 'Origin' });
       expect(answer.headers['access-control-allow-methods']).toContain('DELETE');
@@ -49,29 +61,26 @@ describe('CORS', () => {
     }
   });
 
-  test('another origin, or no preflight, goes through the checks', async () => {
-    rest = await startRest({ corsOrigins: ['https://console.example'] });
+  test('a preflight from another origin, and an OPTIONS that is no preflight, go through the checks', async () => {
     for (const origin of ['https://evil.example', 'null', 'https://console.example.evil']) {
-      const answer = await rest.call('OPTIONS', '/api/nodes', preflight(origin));
+      const answer = await open.call('OPTIONS', '/api/nodes', preflight(origin));
       expect([origin, answer.statusCode]).toEqual([origin, 401]);
       expect(answer.headers['access-control-allow-origin']).toBeUndefined();
     }
-    const plain = await rest.call('OPTIONS', '/api/nodes', { headers: { origin: 'https://console.example' } });
+    const plain = await open.call('OPTIONS', '/api/nodes', { headers: { origin: 'https://console.example' } });
     expect(plain.statusCode).toBe(405);
-    expect((await rest.call('OPTIONS', '/api/nodes', nobody)).statusCode).toBe(401);
+    expect((await open.call('OPTIONS', '/api/nodes', nobody)).statusCode).toBe(401);
   });
 
-  test('answers, errors included, can be read by an allowed origin', async () => {
-    rest = await startRest({ corsOrigins: ['https://console.example'] });
+  test('an allowed origin can read every answer, errors included', async () => {
     for (const call of [nobody, {}]) {
-      const answer = await rest.call('GET', '/api/nodes', { ...call, headers: { origin: 'https://console.example' } });
+      const answer = await open.call('GET', '/api/nodes', { ...call, headers: { origin: 'https://console.example' } });
       expect(answer.headers['access-control-allow-origin']).toBe('https://console.example');
       expect(answer.headers['access-control-expose-headers']).toContain('x-position');
     }
   });
 
-  test('without origins there is no CORS', async () => {
-    rest = await startRest();
+  test('no answer carries CORS headers when no origin is allowed', async () => {
     const answer = await rest.call('OPTIONS', '/api/nodes', preflight('https://console.example'));
     expect([answer.statusCode, answer.headers['access-control-allow-origin']]).toEqual([401, undefined]);
   });
@@ -91,26 +100,26 @@ describe('the OpenAPI document', () => {
   }
   type Paths = Record<string, Record<string, Operation>>;
 
-  test('lists exactly the endpoints', async () => {
-    rest = await startRest();
+  test('lists exactly the endpoints of this release', async () => {
     const document = (await rest.call('GET', '/openapi.json', nobody)).json();
     expect(document.openapi).toBe('3.1.0');
-    const listed = Object.entries(document.paths as Paths).flatMap(([path, methods]) =>
+    const operations = Object.entries(document.paths as Paths).flatMap(([path, methods]) =>
       Object.keys(methods)
         .filter((method) => method !== 'head')
         .map((method) => `${method.toUpperCase()} ${path}`),
     );
-    expect(listed.toSorted()).toEqual([...endpoints.map(nameOf), ...open.map((path) => `GET ${path}`)].toSorted());
+    expect(operations.toSorted()).toEqual(
+      [...endpoints.map(nameOf), ...openPaths.map((path) => `GET ${path}`)].toSorted(),
+    );
   });
 
-  test('says what each takes and answers, and refers only to what it holds', async () => {
-    rest = await startRest();
+  test('describes parameters, body and answers of each endpoint, and every reference in it resolves', async () => {
     const document = (await rest.call('GET', '/openapi.json', nobody)).json();
     const schemas = document.components.schemas as Record<string, unknown>;
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1] ?? '');
-    const named = new Set(references.map((reference) => reference.replace('#/components/schemas/', '')));
-    expect([...named].filter((name) => !(name in schemas))).toEqual([]);
-    expect(Object.keys(schemas).filter((name) => !named.has(name))).toEqual([]);
+    const referenced = new Set(references.map((reference) => reference.replace('#/components/schemas/', '')));
+    expect([...referenced].filter((name) => !(name in schemas))).toEqual([]);
+    expect(Object.keys(schemas).filter((name) => !referenced.has(name))).toEqual([]);
     for (const one of endpoints) {
       const operation = (document.paths as Paths)[one.path]?.[one.method.toLowerCase()];
       if (operation === undefined) throw new Error(nameOf(one));
@@ -133,8 +142,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('is shown as a page that loads nothing and runs nothing', async () => {
-    rest = await startRest();
+  test('is rendered as a page without scripts and external resources', async () => {
     const page = await rest.call('GET', '/docs', nobody);
     expect(page.headers['content-type']).toMatch(/^text\/html/);
     expect(page.headers['content-security-policy']).toContain("default-src 'none'");

@@ -1,27 +1,36 @@
 /** `docs/contract/rest.md#consistency`: ETag and If-Match, Idempotency-Key, positions, request ids. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { startRest } from '../support/rest-client.js';
-import type { RestUnderTest } from '../support/rest-client.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { password, startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
 import { endpoints, nameOf, unknownId, urlOf } from './endpoints.js';
 
-let rest: RestUnderTest;
-beforeEach(async () => {
-  rest = await startRest();
-});
-afterEach(() => rest.app.close());
+let rest: RestFixture;
+const restForAll = (): void => {
+  beforeAll(async () => {
+    rest = await startRest();
+  });
+  afterAll(() => rest.close());
+};
+afterEach(() => vi.restoreAllMocks());
 
 const target = { endpoint: 'a.example:80' };
+let made = 0;
 
-async function aChain(): Promise<{ nodeId: string; upstreamId: string; chainId: string }> {
-  const node = await rest.data('POST', '/api/nodes', { body: { name: 'n' } });
-  const upstream = await rest.data('POST', '/api/l4-upstreams', { body: { name: 'u', endpoint: 'a.example:80' } });
+/** A chain over one node, and an upstream that it does not use. */
+async function aChain(): Promise<{ nodeId: string; nodeName: string; upstreamId: string; chainId: string }> {
+  made += 1;
+  const node = await rest.data('POST', '/api/nodes', { body: { name: `n${made}`, issue_psk: false } });
+  const upstream = await rest.data('POST', '/api/l4-upstreams', { body: { name: `u${made}`, ...target } });
   const hops = [{ node_id: node.id, listen_port: 80, outer: 'tcp', security: 'raw' }];
-  const chain = await rest.data('POST', '/api/l4-chains', { body: { name: 'c', payload: 'tcp', hops, target } });
-  return { nodeId: node.id, upstreamId: upstream.id, chainId: chain.id };
+  const body = { name: `c${made}`, payload: 'tcp', hops, target };
+  const chain = await rest.data('POST', '/api/l4-chains', { body });
+  return { nodeId: node.id, nodeName: node.name, upstreamId: upstream.id, chainId: chain.id };
 }
 
 describe('ETag and If-Match', () => {
-  test('a GET of one sends its version, and never a 304', async () => {
+  restForAll();
+
+  test('a GET of one resource sends its version as ETag, and never a 304', async () => {
     const { nodeId, upstreamId, chainId } = await aChain();
     const urls = [
       `/api/nodes/${nodeId}`,
@@ -39,7 +48,7 @@ describe('ETag and If-Match', () => {
     expect(plan.headers['etag']).toBe('"1"');
   });
 
-  test('a PUT goes through with the version, a list with it, or *; else 412 and nothing is written', async () => {
+  test('a write succeeds with the version, a list that holds it, or *; any other tag is a 412 and writes nothing', async () => {
     const { nodeId, upstreamId, chainId } = await aChain();
     const puts = [
       [`/api/nodes/${nodeId}`, 'description'],
@@ -47,10 +56,12 @@ describe('ETag and If-Match', () => {
       ['/api/auth/me', 'display_name'],
     ] as const;
     for (const [url, field] of puts) {
+      const before = await rest.position();
       for (const tag of ['"2"', '"0", "7"', 'W/"1"', '"1.0"', '"01"', '"abc"', '""']) {
         const answer = await rest.call('PUT', url, { body: { [field]: 'x' }, headers: { 'if-match': tag } });
         expect([tag, answer.statusCode]).toEqual([tag, 412]);
       }
+      expect(await rest.position()).toBe(before);
       for (const [tag, value] of [
         ['"1"', 'a'],
         ['"9","2"', 'b'],
@@ -69,7 +80,7 @@ describe('ETag and If-Match', () => {
     expect(stale.statusCode).toBe(412);
   });
 
-  test('settings that were never saved have nothing that * matches', async () => {
+  test('* does not match settings that were never saved', async () => {
     const url = '/api/settings/connectivity';
     const body = { metrics_interval_secs: 30 };
     expect((await rest.call('PUT', url, { body, headers: { 'if-match': '*' } })).statusCode).toBe(412);
@@ -78,7 +89,7 @@ describe('ETag and If-Match', () => {
   });
 
   test.each(endpoints.filter((one) => one.ifMatch === true).map((one) => [nameOf(one), one] as const))(
-    'what is no entity tag is a 400: %s',
+    '%s answers 400 to an If-Match that holds no entity tag',
     async (_name, one) => {
       for (const tag of ['7', '"7', '"1" "2"', '*, "1"', '']) {
         const answer = await rest.call(one.method, urlOf(one, unknownId), {
@@ -94,52 +105,56 @@ describe('ETag and If-Match', () => {
     },
   );
 
-  test('a PUT that changes nothing leaves the version', async () => {
-    const { nodeId } = await aChain();
-    for (const body of [{}, { name: 'n' }]) {
+  test('a PUT that changes nothing leaves the version and writes nothing', async () => {
+    const { nodeId, nodeName } = await aChain();
+    const before = await rest.position();
+    for (const body of [{}, { name: nodeName }]) {
       const answer = await rest.call('PUT', `/api/nodes/${nodeId}`, { body });
       expect([answer.statusCode, answer.json().data.version]).toEqual([200, 1]);
-      expect(answer.headers['x-position']).toBe(String(rest.plane.position()));
+      expect(answer.headers['x-position']).toBe(String(before));
     }
+    expect(await rest.position()).toBe(before);
   });
 });
 
 describe('Idempotency-Key', () => {
+  restForAll();
   const key = (value: string) => ({ 'idempotency-key': value });
 
-  test('a repeated create gives the resource as it now is, without its secret, and writes nothing', async () => {
-    const body = { name: 'n' };
+  test('a repeated create answers with the resource as it now is, without its secret, and writes nothing', async () => {
+    const body = { name: 'repeated' };
     const first = await rest.call('POST', '/api/nodes', { body, headers: key('k') });
     const { id, control_psk } = first.json().data;
     expect(control_psk).toMatch(/^svcpsk1_/);
     await rest.data('PUT', `/api/nodes/${id}`, { body: { name: 'renamed' } });
-    const position = rest.plane.position();
+    const position = await rest.position();
     const again = await rest.call('POST', '/api/nodes', { body, headers: key('k') });
     expect([again.statusCode, again.headers['location']]).toEqual([201, `/api/nodes/${id}`]);
     expect(again.json().data).toMatchObject({ id, name: 'renamed', control_psk: null });
-    expect(again.headers['x-position']).toBe(String(position));
-    expect(rest.plane.position()).toBe(position);
+    expect(again.headers['x-position']).toBe(first.headers['x-position']);
+    expect(await rest.position()).toBe(position);
     await rest.data('DELETE', `/api/nodes/${id}`);
     expect((await rest.call('POST', '/api/nodes', { body, headers: key('k') })).statusCode).toBe(404);
   });
 
-  test('the mark is of caller, path, key, and the bytes of the body', async () => {
+  test('a key counts per caller, path and body bytes; the log holds only hashes', async () => {
     const post = (url: string, body: string, role: 'admin' | 'operator', value: string) =>
       rest.call('POST', url, { body, role, headers: key(value) });
-    await post('/api/nodes', '{"name":"a"}', 'admin', 'k');
-    expect((await post('/api/nodes', '{"name": "a"}', 'admin', 'k')).statusCode).toBe(409);
-    await post('/api/nodes', '{"name":"a"}', 'operator', 'k');
-    await post('/api/l4-upstreams', '{"name":"a","endpoint":"a:1"}', 'admin', 'k');
-    await post('/api/nodes', '{"name":"a"}', 'admin', 'l');
-    const marks = rest.plane.contexts.map((one) => one.idempotency);
-    expect(new Set(marks.map((mark) => mark?.key_hash)).size).toBe(4);
+    const logged = (await rest.log()).length;
+    expect((await post('/api/nodes', '{"name":"a"}', 'admin', 'key')).statusCode).toBe(201);
+    expect((await post('/api/nodes', '{"name": "a"}', 'admin', 'key')).statusCode).toBe(409);
+    expect((await post('/api/nodes', '{"name":"b"}', 'operator', 'key')).statusCode).toBe(201);
+    expect((await post('/api/l4-upstreams', '{"name":"a","endpoint":"a:1"}', 'admin', 'key')).statusCode).toBe(201);
+    expect((await post('/api/nodes', '{"name":"c"}', 'admin', 'other')).statusCode).toBe(201);
+    const marks = (await rest.log()).slice(logged).flatMap((event) => event.metadata.idempotency ?? []);
+    expect(new Set(marks.map((mark) => mark.key_hash)).size).toBe(4);
     for (const mark of marks) {
-      expect(mark?.key_hash).toMatch(/^[0-9a-f]{64}$/);
-      expect(mark?.body_hash).toMatch(/^[0-9a-f]{64}$/);
+      expect(mark.key_hash).toMatch(/^[0-9a-f]{64}$/);
+      expect(mark.body_hash).toMatch(/^[0-9a-f]{64}$/);
     }
   });
 
-  test('a repeated PSK reset, refresh and deploy', async () => {
+  test('a repeated PSK reset, refresh or deploy answers as the first one did, less the secret', async () => {
     const { nodeId, chainId } = await aChain();
     const psk = await rest.data('POST', `/api/nodes/${nodeId}/psk`, { headers: key('p') });
     const again = await rest.data('POST', `/api/nodes/${nodeId}/psk`, { headers: key('p') });
@@ -150,28 +165,35 @@ describe('Idempotency-Key', () => {
     expect(await rest.data('POST', `/api/l4-chains/${chainId}/deploy`, { headers: key('d') })).toEqual(deployed);
   });
 
-  test.each(['', ' ', 'a b', 'a'.repeat(129), 'é'])('%j is a 400', async (value) => {
-    const answer = await rest.call('POST', '/api/nodes', { body: { name: 'n' }, headers: key(value) });
+  test.each(['', ' ', 'a b', 'a'.repeat(129), 'é'])('the key %j is a 400', async (value) => {
+    const answer = await rest.call('POST', '/api/nodes', { body: { name: 'unkeyed' }, headers: key(value) });
     expect([answer.statusCode, answer.json().error]).toEqual([
       400,
       expect.stringContaining('idempotency-key: expected'),
     ]);
-    expect(
-      (await rest.call('POST', '/api/nodes', { body: { name: 'm' }, headers: key('a'.repeat(128)) })).statusCode,
-    ).toBe(201);
   });
 
-  test('it means nothing on a PUT and on the login', async () => {
+  test('a key of 128 characters is accepted', async () => {
+    const body = { name: 'long key' };
+    expect((await rest.call('POST', '/api/nodes', { body, headers: key('a'.repeat(128)) })).statusCode).toBe(201);
+  });
+
+  test('a PUT and the login ignore the header', async () => {
     const { nodeId } = await aChain();
-    await rest.data('PUT', `/api/nodes/${nodeId}`, { body: { name: 'x' }, headers: key('k') });
-    expect(rest.plane.contexts.at(-1)?.idempotency).toBeUndefined();
-    const body = { username: 'admin', password: 'correct horse battery' };
+    for (const name of ['x', 'y']) {
+      await rest.data('PUT', `/api/nodes/${nodeId}`, { body: { name }, headers: key('ignored') });
+      const event = (await rest.log()).at(-1);
+      expect([event?.type, event?.metadata.idempotency]).toEqual(['NodeUpdated', undefined]);
+    }
+    const body = { username: 'admin', password };
     expect((await rest.call('POST', '/api/auth/login', { body, headers: key('a b') })).statusCode).toBe(200);
   });
 });
 
 describe('positions', () => {
-  test('every command tells its position, and whether the read models lag', async () => {
+  restForAll();
+
+  test('every command answers its position, and whether the read models lag', async () => {
     const { nodeId, chainId, upstreamId } = await aChain();
     const calls = [
       ['PUT', '/api/auth/me', { display_name: 'x' }],
@@ -186,42 +208,48 @@ describe('positions', () => {
       ['DELETE', `/api/l4-upstreams/${upstreamId}`, undefined],
       ['DELETE', `/api/nodes/${nodeId}`, undefined],
     ] as const;
-    let before = rest.plane.position();
-    for (const [at, [method, url, body]] of calls.entries()) {
-      const lags = at % 2 === 1;
-      rest.plane.setLag(lags);
+    let before = await rest.position();
+    for (const [index, [method, url, body]] of calls.entries()) {
+      const lags = index % 2 === 1;
+      if (lags) vi.spyOn(rest.followers, 'applied').mockResolvedValueOnce(false);
       const answer = await rest.call(method, url, body === undefined ? {} : { body });
       expect([url, answer.statusCode]).toEqual([url, 200]);
       expect(Number(answer.headers['x-position'])).toBeGreaterThan(before);
       expect(answer.headers['x-projection-lag']).toBe(lags ? 'true' : undefined);
-      before = rest.plane.position();
+      before = await rest.position();
+      expect(answer.headers['x-position']).toBe(String(before));
     }
   });
 
   test('a GET waits for x-min-position, and is a 503 when it does not come', async () => {
-    const position = rest.plane.position();
-    for (const one of endpoints.filter((listed) => listed.method === 'GET' && !listed.path.includes('{id}'))) {
-      const get = (value: string) => rest.call('GET', one.path, { headers: { 'x-min-position': value } });
-      expect([one.path, (await get(String(position))).statusCode]).toEqual([one.path, 200]);
-      const late = await get(String(position + 1));
-      expect([one.path, late.statusCode, late.json().error]).toEqual([
-        one.path,
+    const position = await rest.position();
+    const get = (path: string, value: string) => rest.call('GET', path, { headers: { 'x-min-position': value } });
+    const check = async (path: string): Promise<void> => {
+      expect([path, (await get(path, String(position))).statusCode]).toEqual([path, 200]);
+      const late = await get(path, String(position + 1));
+      expect([path, late.statusCode, late.json().error]).toEqual([
+        path,
         503,
         expect.stringContaining('unavailable: x-min-position'),
       ]);
       for (const bad of ['-1', '1.5', 'x', '', '9007199254740993', '0x10']) {
-        expect([bad, (await get(bad)).statusCode]).toEqual([bad, 400]);
+        expect([bad, (await get(path, bad)).statusCode]).toEqual([bad, 400]);
       }
-    }
+    };
+    const gets = endpoints.filter((one) => one.method === 'GET' && !one.path.includes('{id}'));
+    await Promise.all(gets.map((one) => check(one.path)));
   });
 });
 
 describe('x-request-id', () => {
-  test('a sane one is kept, in the answer and in the command; another is replaced', async () => {
+  restForAll();
+
+  test('a valid one is used in the answer and in the log; an invalid one is replaced', async () => {
     const given = 'abc-123:4/5@x';
     const answer = await rest.call('POST', '/api/nodes', { body: { name: 'n' }, headers: { 'x-request-id': given } });
     expect(answer.headers['x-request-id']).toBe(given);
-    expect(rest.plane.contexts.at(-1)).toMatchObject({ requestId: given, actor: { type: 'user', name: 'admin' } });
+    const { metadata } = (await rest.log()).at(-1) ?? {};
+    expect(metadata).toMatchObject({ request_id: given, actor: { type: 'user', name: 'admin' } });
     for (const bad of ['a b', 'x'.repeat(129), '<script>', '']) {
       const other = await rest.call('GET', '/api/nope', { role: 'nobody', headers: { 'x-request-id': bad } });
       expect(other.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);

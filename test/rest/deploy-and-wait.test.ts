@@ -1,25 +1,45 @@
-/** `docs/contract/rest.md`, L4 chains and Nodes: deploy, `?wait=applied`, deployments, plan, snapshot, PSK. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { startRest } from '../support/rest-client.js';
-import type { RestUnderTest } from '../support/rest-client.js';
+/**
+ * `docs/contract/rest.md#l4-chains` and `docs/contract/rest.md#nodes`: deploy, `?wait=applied`, deployments, snapshot, PSK.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { startRest } from '../support/rest-fixture.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 
-let rest: RestUnderTest;
-let nodes: string[];
+let rest: RestFixture;
+/** Ids of the nodes of the test's chain. */
+let [first, second] = ['', ''];
 let url: string;
-beforeEach(async () => {
+let made = 0;
+beforeAll(async () => {
   rest = await startRest();
-  nodes = [];
-  for (const name of ['a', 'b']) nodes.push((await rest.data('POST', '/api/nodes', { body: { name } })).id);
-  const hops = nodes.map((node_id) => ({ node_id, listen_port: 80, outer: 'tcp', security: 'raw' }));
-  const body = { name: 'c', payload: 'tcp', hops, target: { endpoint: 'a.example:80' } };
-  url = `/api/l4-chains/${(await rest.data('POST', '/api/l4-chains', { body })).id}`;
 });
-afterEach(() => rest.app.close());
+beforeEach(async () => {
+  made += 1;
+  const nodes: string[] = [];
+  for (const side of ['first', 'second']) nodes.push((await aNode(`${side} ${made}`)).id);
+  [first = '', second = ''] = nodes;
+  url = await aChain(nodes);
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => rest.close());
+
+const aNode = (name: string, service = rest): Promise<JsonData> =>
+  service.data('POST', '/api/nodes', { body: { name, address: 'gate.example' } });
+
+/** Answers the chain's URL. */
+async function aChain(nodes: readonly string[], service = rest): Promise<string> {
+  const hops = nodes.map((node_id) => ({ node_id, listen_port: 80, outer: 'tcp', security: 'raw' }));
+  const body = { name: `chain ${made}`, payload: 'tcp', hops, target: { endpoint: 'a.example:80' } };
+  return `/api/l4-chains/${(await service.data('POST', '/api/l4-chains', { body })).id}`;
+}
+
+const deployBegan = (service = rest): Promise<void> =>
+  expect.poll(async () => (await service.log()).at(-1)?.type).toBe('ChainDeployed');
 
 const states = (data: { deployment: { nodes: { state: string }[] } }) =>
   data.deployment.nodes.map((node) => node.state);
 
-test('a deploy answers the chain and its deployment, without waiting for offline nodes', async () => {
+test('a deploy answers the chain and its deployment, and does not wait for offline nodes', async () => {
   expect(await rest.data('GET', url)).toMatchObject({ status: 'draft', deployed_version: null, deployed_at: null });
   const data = await rest.data('POST', `${url}/deploy?wait=applied&timeout_ms=30000`);
   expect(data.chain).toMatchObject({
@@ -37,37 +57,29 @@ test('a deploy answers the chain and its deployment, without waiting for offline
   expect(items.map((one: { chain_version: number }) => one.chain_version)).toEqual([3, 1]);
 });
 
-test('it waits until each connected node has applied or rejected', async () => {
-  const [a = '', b = ''] = nodes;
-  rest.plane.connect(a);
-  rest.plane.connect(b);
+test('wait=applied answers when each connected node has applied or rejected', async () => {
+  const [applying, rejecting] = [await rest.connect(first), await rest.connect(second)];
   const waiting = rest.data('POST', `${url}/deploy?wait=applied&timeout_ms=30000`);
-  await expect.poll(() => rest.plane.contexts.length).toBeGreaterThan(3);
-  rest.plane.applied(a);
-  rest.plane.rejected(b, 'hops[1].listen_port');
+  await applying.apply(await applying.receive());
+  await rejecting.reject(await rejecting.receive());
   const data = await waiting;
   expect(states(data)).toEqual(['applied', 'rejected']);
-  expect(data.deployment.nodes[1].errors).toEqual([
-    { resource_type: 'l4_chain', resource_id: 'x', path: 'hops[1].listen_port', message: 'port in use' },
-  ]);
-  expect((await rest.data('GET', `/api/nodes/${a}`)).apply).toMatchObject({ state: 'applied', errors: [] });
-  expect((await rest.data('GET', `/api/nodes/${b}`)).apply).toMatchObject({
-    state: 'rejected',
-    errors: [{ message: 'port in use' }],
-  });
+  const errors = [{ resource_type: 'l4_chain', resource_id: 'c', path: 'hops[0]', message: 'no' }];
+  expect(data.deployment.nodes[1].errors).toEqual(errors);
+  expect((await rest.data('GET', `/api/nodes/${first}`)).apply).toMatchObject({ state: 'applied', errors: [] });
+  expect((await rest.data('GET', `/api/nodes/${second}`)).apply).toMatchObject({ state: 'rejected', errors });
 });
 
-test('a node that goes away is not waited for', async () => {
-  const [a = ''] = nodes;
-  rest.plane.connect(a);
+test('wait=applied does not wait for a node that disconnects', async () => {
+  const agent = await rest.connect(first);
   const waiting = rest.data('POST', `${url}/deploy?wait=applied&timeout_ms=30000`);
-  await expect.poll(() => rest.plane.contexts.length).toBeGreaterThan(3);
-  rest.plane.disconnect(a);
+  await deployBegan();
+  await agent.disconnect();
   expect(states(await waiting)).toEqual(['offline', 'offline']);
 });
 
-test('the timeout is a 200, and the states tell', async () => {
-  rest.plane.connect(nodes[0] ?? '');
+test('wait=applied answers 200 with the states as they are when the time is up; other values are a 400', async () => {
+  await rest.connect(first);
   expect(states(await rest.data('POST', `${url}/deploy?wait=applied&timeout_ms=1`))).toEqual(['pending', 'offline']);
   expect(states(await rest.data('POST', `${url}/deploy?wait=applied&timeout_ms=0`))).toEqual(['pending', 'offline']);
   for (const query of [
@@ -81,19 +93,16 @@ test('the timeout is a 200, and the states tell', async () => {
   }
 });
 
-test('closing the server answers a deploy that waits', async () => {
-  const [a = ''] = nodes;
-  const own = await startRest();
-  const node = await own.data('POST', '/api/nodes', { body: { name: 'x' } });
-  own.plane.connect(node.id);
-  const hops = [{ node_id: node.id, listen_port: 80, outer: 'tcp', security: 'raw' }];
-  const body = { name: 'c', payload: 'tcp', hops, target: { endpoint: 'a.example:80' } };
-  const chain = await own.data('POST', '/api/l4-chains', { body });
-  const waiting = own.data('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied&timeout_ms=30000`);
-  await expect.poll(() => own.plane.contexts.length).toBe(3);
-  await own.app.close();
+test('closing the server answers a deploy that still waits', async () => {
+  const closing = await startRest();
+  const node = await aNode('connected', closing);
+  await closing.connect(node.id);
+  const chain = await aChain([node.id], closing);
+  const waiting = closing.data('POST', `${chain}/deploy?wait=applied&timeout_ms=30000`);
+  await deployBegan(closing);
+  await closing.app.close();
   expect(states(await waiting)).toEqual(['pending']);
-  expect(a).not.toBe(node.id);
+  await closing.close();
 });
 
 test('deploying a disabled chain is a conflict', async () => {
@@ -103,10 +112,10 @@ test('deploying a disabled chain is a conflict', async () => {
   expect([answer.statusCode, answer.json().error]).toEqual([409, expect.stringMatching(/^conflict: /)]);
 });
 
-test('what a chain answers can be sent back as it is', async () => {
+test('a chain can be sent back as it was answered, and does not change', async () => {
   const hops = [
     {
-      node_id: nodes[0],
+      node_id: first,
       listen_addr: '2001:DB8:0:0::1',
       listen_port: 443,
       outer: 'tcp',
@@ -116,10 +125,10 @@ test('what a chain answers can be sent back as it is', async () => {
     },
   ];
   await rest.data('PUT', url, { body: { hops, target: { endpoint: '[2001:0db8::0001]:80' } } });
-  const { name, description, enabled, payload, ...shown } = await rest.data('GET', url);
-  expect(shown.hops).toEqual([
+  const { name, description, enabled, payload, ...answered } = await rest.data('GET', url);
+  expect(answered.hops).toEqual([
     {
-      node_id: nodes[0],
+      node_id: first,
       listen_addr: '2001:db8::1',
       listen_port: 443,
       outer: 'tcp',
@@ -128,57 +137,61 @@ test('what a chain answers can be sent back as it is', async () => {
       dial_addr: 'gate.example',
     },
   ]);
-  expect(shown.target).toEqual({ endpoint: '[2001:db8::1]:80' });
+  expect(answered.target).toEqual({ endpoint: '[2001:db8::1]:80' });
   const again = await rest.data('PUT', url, {
-    body: { name, description, enabled, payload, hops: shown.hops, target: shown.target },
+    body: { name, description, enabled, payload, hops: answered.hops, target: answered.target },
   });
-  expect(again.version).toBe(shown.version);
+  expect(again.version).toBe(answered.version);
 });
 
 describe('nodes', () => {
-  test('a PSK reset waits for the old sessions and tells whether they ended', async () => {
-    const [a = ''] = nodes;
-    expect(await rest.data('POST', `/api/nodes/${a}/psk`)).toMatchObject({
-      node_id: a,
-      control_psk: 'svcpsk1_new',
+  test('a PSK reset waits for the old sessions and answers whether they ended', async () => {
+    const sessionsEnded = vi.spyOn(rest.deps, 'sessionsEnded');
+    expect(await rest.data('POST', `/api/nodes/${first}/psk`)).toMatchObject({
+      node_id: first,
+      control_psk: expect.stringMatching(/^svcpsk1_/),
       sessions_ended: true,
     });
-    rest.plane.setSessionsEnded(false);
-    const { psk_fingerprint, sessions_ended } = await rest.data('POST', `/api/nodes/${a}/psk`);
+    sessionsEnded.mockResolvedValue(false);
+    const { psk_fingerprint, sessions_ended } = await rest.data('POST', `/api/nodes/${first}/psk`);
     expect(sessions_ended).toBe(false);
-    expect(await rest.data('GET', `/api/nodes/${a}`)).toMatchObject({ psk_fingerprint });
-    expect(rest.plane.sessionsEndedCalls).toEqual([a, a]);
+    expect(await rest.data('GET', `/api/nodes/${first}`)).toMatchObject({ psk_fingerprint });
+    expect(sessionsEnded.mock.calls.map(([nodeId]) => nodeId)).toEqual([first, first]);
   });
 
-  test('deleting one ends its session', async () => {
-    const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'free' } });
+  test('deleting a node ends its sessions', async () => {
+    const sessionsEnded = vi.spyOn(rest.deps, 'sessionsEnded');
+    const { id } = await aNode('unused');
     await rest.data('DELETE', `/api/nodes/${id}`);
-    expect(rest.plane.sessionsEndedCalls).toEqual([id]);
+    expect(sessionsEnded.mock.calls.map(([nodeId]) => nodeId)).toEqual([id]);
   });
 
-  test('a refresh tells whether the push left', async () => {
-    const [a = ''] = nodes;
-    const first = await rest.data('POST', `/api/nodes/${a}/config`);
-    expect(first).toMatchObject({ node_id: a, pushed: false });
-    rest.plane.connect(a);
-    const second = await rest.data('POST', `/api/nodes/${a}/config`, { body: {} });
-    expect(second).toEqual({ node_id: a, generation: first.generation + 1, pushed: true });
-    expect((await rest.data('GET', `/api/nodes/${a}`)).apply).toMatchObject({
+  test('a refresh answers the new generation, and whether it was pushed', async () => {
+    const offline = await rest.data('POST', `/api/nodes/${first}/config`);
+    expect(offline).toMatchObject({ node_id: first, pushed: false });
+    const agent = await rest.connect(first);
+    const [online, push] = await Promise.all([
+      rest.data('POST', `/api/nodes/${first}/config`, { body: {} }),
+      agent.receive(),
+    ]);
+    expect(online).toEqual({ node_id: first, generation: push.generation, pushed: true });
+    expect(push.generation).toBeGreaterThan(offline.generation);
+    expect((await rest.data('GET', `/api/nodes/${first}`)).apply).toMatchObject({
       state: 'pushed',
-      generation: second.generation,
+      generation: push.generation,
       errors: [],
     });
   });
 
-  test('the snapshot is the newest one; an earlier generation is not to be had', async () => {
-    const [a = ''] = nodes;
-    const { generation } = await rest.data('GET', `/api/nodes/${a}/config`);
-    expect(await rest.data('GET', `/api/nodes/${a}/config?generation=${generation + 5}`)).toMatchObject({ generation });
-    expect((await rest.call('GET', `/api/nodes/${a}/config?generation=${generation - 1}`)).statusCode).toBe(404);
-    expect((await rest.call('GET', `/api/nodes/${a}/config?generation=x`)).statusCode).toBe(400);
+  test('only the newest snapshot is answered; an earlier generation is a 404', async () => {
+    const config = `/api/nodes/${first}/config`;
+    const { generation } = await rest.data('GET', config);
+    expect(await rest.data('GET', `${config}?generation=${generation + 5}`)).toMatchObject({ generation });
+    expect((await rest.call('GET', `${config}?generation=${generation - 1}`)).statusCode).toBe(404);
+    expect((await rest.call('GET', `${config}?generation=x`)).statusCode).toBe(400);
   });
 
-  test('every field is always there', async () => {
+  test('a node is answered with all of its fields', async () => {
     const node = await rest.data('POST', '/api/nodes', { body: { name: 'bare', issue_psk: false } });
     expect(node).toMatchObject({
       control_psk: null,
@@ -188,14 +201,14 @@ describe('nodes', () => {
       labels: {},
       detected_addresses: [],
     });
-    const { control_psk: _secret, ...rest_ } = node;
-    expect(await rest.data('GET', `/api/nodes/${node.id}`)).toEqual(rest_);
+    const { control_psk: _secret, ...fields } = node;
+    expect(await rest.data('GET', `/api/nodes/${node.id}`)).toEqual(fields);
     const names =
       'id name description address labels status psk_fingerprint psk_issued_at multiplex multiplex_port ' +
       'reported_multiplex reported_multiplex_port duplicate_agent version_conflict_at agent_version public_ipv4 ' +
       'public_ipv6 detected_addresses cpu_usage memory_usage uptime_seconds last_seen_at generation ' +
       'applied_generation apply created_at updated_at version';
-    expect(Object.keys(rest_).toSorted()).toEqual(names.split(' ').toSorted());
+    expect(Object.keys(fields).toSorted()).toEqual(names.split(' ').toSorted());
     await rest.data('PUT', '/api/settings/connectivity', {
       body: {
         multiplex: true,

@@ -1,10 +1,10 @@
-/** Every endpoint of this release, as the contract lists them: what table-driven tests go over. */
+/** Every endpoint of this release, as the contract lists them, for table-driven tests. */
 export interface ListedEndpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** `{id}` stands for an id. */
   readonly path: string;
   readonly access: 'login' | 'anyone' | 'operator';
-  /** A body that is right, or null where none is taken. */
+  /** A valid body, or null where the endpoint takes none. */
   readonly body: object | null;
   readonly ifMatch?: true;
 }
@@ -48,8 +48,8 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/audit', access: 'anyone', body: null },
 ];
 
-/** Paths beside `/api`. */
-export const open = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'];
+/** Paths outside `/api`; they need no token. */
+export const openPaths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'];
 
 export const unknownId = id;
 

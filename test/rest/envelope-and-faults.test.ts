@@ -1,25 +1,29 @@
-/** `docs/contract/rest.md`, Envelope and Errors: three keys on every answer under `/api`, whatever happens; faults are not described. */
+/**
+ * `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`: three keys on every answer under `/api`, whatever
+ * happens; an unexpected fault is logged, not described to the caller.
+ */
 import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { startRest } from '../support/rest-client.js';
-import type { RestUnderTest } from '../support/rest-client.js';
+import { password, startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
 import { endpoints, urlOf } from './endpoints.js';
 
-let rest: RestUnderTest;
+let rest: RestFixture;
 let port: number;
 beforeAll(async () => {
   rest = await startRest({ trustedProxies: ['127.0.0.0/8'] });
   await rest.app.listen({ host: '127.0.0.1', port: 0 });
   port = (rest.app.server.address() as AddressInfo).port;
 });
-afterAll(() => rest.app.close());
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => rest.close());
 
 const envelope = { success: false, data: null, error: expect.stringMatching(/^[a-z_]+: .+/) };
 
-test('whatever JSON comes, the answer is an envelope and never a fault', async () => {
+test('any JSON body is answered with an envelope, never with a fault', async () => {
   const taking = endpoints.filter((one) => one.body !== null);
   const keys = ['name', 'hops', 'target', 'labels', 'nodes', 'tls', 'payload', '__proto__', 'constructor', 'toString'];
   const value = fc.letrec((tie) => ({
@@ -44,47 +48,48 @@ test('whatever JSON comes, the answer is an envelope and never a fault', async (
   );
 });
 
-test('an object nested a hundred thousand deep is a 400', async () => {
+test('a body nested a hundred thousand deep is a 400', async () => {
   const body = `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   expect((await rest.call('POST', '/api/nodes', { body })).statusCode).toBe(400);
 });
 
-test('an unexpected fault is a 500 without its cause, which the log has under the request id', async () => {
-  rest.plane.fail(new Error('the disk said hunter2'));
+test('an unexpected fault is a 500 without its cause, which is logged under the request id', async () => {
+  const fault = new Error('the disk said hunter2');
+  vi.spyOn(rest.deps.projections.nodes, 'list').mockRejectedValue(fault);
+  vi.spyOn(rest.deps.commands.nodes, 'create').mockRejectedValue(fault);
   for (const call of [rest.call('GET', '/api/nodes'), rest.call('POST', '/api/nodes', { body: { name: 'n' } })]) {
     const answer = await call;
     expect([answer.statusCode, answer.json()]).toEqual([500, envelope]);
     expect(answer.body).not.toContain('hunter2');
     const id = String(answer.headers['x-request-id']);
-    expect(rest.plane.logged.find((line) => line.includes(id))).toContain('hunter2');
+    expect(rest.logged.find((line) => line.includes(id))).toContain('hunter2');
   }
-  rest.plane.fail(undefined);
 });
 
 test.each([
   [new ServiceError('unavailable', 'the event store is out of reach; nothing was written'), 503, undefined],
   [new ServiceError('rate_limited', 'too many failures', { hints: { retryAfterSeconds: 12.2 } }), 429, '13'],
   [new ServiceError('conflict', 'name: taken'), 409, undefined],
-] as const)('%s', async (error, status, retryAfter) => {
-  rest.plane.fail(error);
+] as const)('%s is answered with its status and message', async (error, status, retryAfter) => {
+  vi.spyOn(rest.deps.commands.nodes, 'create').mockRejectedValue(error);
   const answer = await rest.call('POST', '/api/nodes', { body: { name: 'n' } });
-  rest.plane.fail(undefined);
   expect([answer.statusCode, answer.json().error]).toEqual([status, `${error.code}: ${error.message}`]);
   expect(answer.headers['retry-after']).toBe(retryAfter);
 });
 
 describe('over a real socket', () => {
-  const headers = { authorization: 'Bearer token.admin', 'content-type': 'application/json' };
+  const authorization = () => `Bearer ${rest.tokenOf('admin')}`;
+  const headers = () => ({ authorization: authorization(), 'content-type': 'application/json' });
   const url = () => `http://127.0.0.1:${port}/api/nodes`;
 
-  test('a body that is far too large is answered, not cut', async () => {
+  test('a body that is far too large is answered, not cut off', async () => {
     for (const body of ['x'.repeat(300_000), 'x'.repeat(8_000_000)]) {
-      const answer = await fetch(url(), { method: 'POST', headers, body });
+      const answer = await fetch(url(), { method: 'POST', headers: headers(), body });
       expect([answer.status, await answer.json()]).toEqual([413, envelope]);
     }
   });
 
-  test('so is one that comes in chunks, announced by nothing', async () => {
+  test('a chunked body without a length that grows too large is answered too', async () => {
     const chunk = new TextEncoder().encode('x'.repeat(64 * 1024));
     const body = new ReadableStream({
       start(controller) {
@@ -92,56 +97,64 @@ describe('over a real socket', () => {
         controller.close();
       },
     });
-    const answer = await fetch(url(), { method: 'POST', headers, body, duplex: 'half' } as RequestInit);
+    const answer = await fetch(url(), { method: 'POST', headers: headers(), body, duplex: 'half' } as RequestInit);
     expect([answer.status, await answer.json()]).toEqual([413, envelope]);
   });
 
-  test('no body in chunks is no body', async () => {
-    const lines =
-      'POST /api/nodes/x/psk HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer token.admin\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n';
-    expect(await raw(lines)).toMatch(/^HTTP\/1\.1 404 [^]*"not_found: /);
+  test('an empty chunked body counts as no body', async () => {
+    const head = [`Authorization: ${authorization()}`, 'Transfer-Encoding: chunked', 'Connection: close'];
+    const lines = ['POST /api/nodes/x/psk HTTP/1.1', 'Host: a', ...head, '', '0', '', ''];
+    expect(await raw(lines.join('\r\n'))).toMatch(/^HTTP\/1\.1 404 [^]*"not_found: /);
   });
 
   test.each([
-    ['no HTTP', 'hello\r\n\r\n', 400],
-    ['two lengths', 'GET /api/nodes HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
-    ['huge headers', `GET /api/nodes HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
-  ])('%s', async (_name, lines, status) => {
+    ['a request that is not HTTP', 'hello\r\n\r\n', 400],
+    [
+      'a request with two lengths',
+      'GET /api/nodes HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+      400,
+    ],
+    ['a request with huge headers', `GET /api/nodes HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+  ])('%s is answered with an envelope', async (_name, lines, status) => {
     const answer = await raw(lines);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toEqual(envelope);
   });
 
-  test("the login sees the caller's address, through a trusted proxy too", async () => {
+  test("the login gets the caller's address, also from behind a trusted proxy", async () => {
+    const calls = vi.spyOn(rest.deps.commands.accounts, 'login');
     const body = JSON.stringify({ username: 'admin', password: 'no' });
     const login = (more: Record<string, string>) =>
-      fetch(`http://127.0.0.1:${port}/api/auth/login`, { method: 'POST', headers: { ...headers, ...more }, body });
+      fetch(`http://127.0.0.1:${port}/api/auth/login`, { method: 'POST', headers: { ...headers(), ...more }, body });
     expect((await login({})).status).toBe(401);
     await login({ 'x-forwarded-for': '203.0.113.9, 198.51.100.7' });
     await login({ 'x-forwarded-for': '::FFFF:198.51.100.8' });
-    expect(rest.plane.loginAddresses.slice(-3)).toEqual(['127.0.0.1', '198.51.100.7', '198.51.100.8']);
+    expect(calls.mock.calls.map(([, , address]) => address)).toEqual(['127.0.0.1', '198.51.100.7', '198.51.100.8']);
   });
 
-  test('while it closes, what is in flight is answered, and what comes after it is a 503', async () => {
-    const own = await startRest();
-    const { id } = await own.data('POST', '/api/nodes', { body: { name: 'n' } });
-    await own.app.listen({ host: '127.0.0.1', port: 0 });
+  test('while the server closes, a request in flight is answered and a later one is a 503', async () => {
+    const closed = await startRest();
+    const { id } = await closed.data('POST', '/api/nodes', { body: { name: 'n' } });
+    await closed.app.listen({ host: '127.0.0.1', port: 0 });
     let release = (_ended: boolean): void => undefined;
-    own.plane.setSessionsEnded(new Promise((resolve) => (release = resolve)));
-    const request = (line: string) => `${line} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer token.admin\r\n\r\n`;
+    const sessionsEnded = vi.spyOn(closed.deps, 'sessionsEnded');
+    sessionsEnded.mockReturnValue(new Promise((resolve) => (release = resolve)));
+    const token = closed.tokenOf('admin');
+    const request = (line: string) => `${line} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`;
     let text = '';
-    const socket = connect((own.app.server.address() as AddressInfo).port, '127.0.0.1');
+    const socket = connect((closed.app.server.address() as AddressInfo).port, '127.0.0.1');
     socket.on('data', (data) => (text += data.toString()));
     const ended = new Promise((resolve) => socket.on('close', resolve));
     socket.write(request(`DELETE /api/nodes/${id}`));
-    await expect.poll(() => own.plane.sessionsEndedCalls).toEqual([id]);
-    const closing = own.app.close();
-    await expect.poll(() => own.app.server.listening).toBe(false);
+    await expect.poll(() => sessionsEnded.mock.calls.map(([nodeId]) => nodeId)).toEqual([id]);
+    const closing = closed.app.close();
+    await expect.poll(() => closed.app.server.listening).toBe(false);
     socket.write(request('GET /api/nodes'));
     release(true);
     await Promise.all([closing, ended]);
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 503']);
     expect(text).toContain('{"success":false,"data":null,"error":"unavailable: ');
+    await closed.close();
   });
 
   function raw(lines: string): Promise<string> {
@@ -156,20 +169,20 @@ describe('over a real socket', () => {
   }
 });
 
-test('sign-ins of one address are bounded whatever their outcome', async () => {
-  const own = await startRest();
-  const body = { username: 'admin', password: 'correct horse battery' };
+test('sign-ins from one address are limited whatever their outcome', async () => {
+  const limited = await startRest();
+  const body = { username: 'admin', password };
   const statuses = new Map<number, number>();
   for (let at = 0; at < 610; at += 1) {
-    const { statusCode } = await own.call('POST', '/api/auth/login', { role: 'nobody', body });
+    const { statusCode } = await limited.call('POST', '/api/auth/login', { role: 'nobody', body });
     statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
   }
   expect([...statuses]).toEqual([
     [200, 600],
     [429, 10],
   ]);
-  const answer = await own.call('POST', '/api/auth/login', { role: 'nobody', body });
+  const answer = await limited.call('POST', '/api/auth/login', { role: 'nobody', body });
   expect(answer.json()).toEqual(envelope);
   expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-  await own.app.close();
+  await limited.close();
 });

@@ -1,14 +1,17 @@
-/** `docs/contract/rest.md#envelope`: 401, 404 of the path, 405, 403, 415, 413, 400, 404 of the resource, 412, references, 409. */
+/**
+ * `docs/contract/rest.md#envelope`, the order of the checks: 401, 404 of the path, 405, 403, 415, 413, 400, 404 of the
+ * resource, 412, references (400), 409.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startRest } from '../support/rest-client.js';
-import type { RestUnderTest } from '../support/rest-client.js';
+import { password, startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
 import { endpoints, nameOf, unknownId, urlOf } from './endpoints.js';
 
-let rest: RestUnderTest;
+let rest: RestFixture;
 beforeAll(async () => {
   rest = await startRest();
 });
-afterAll(() => rest.app.close());
+afterAll(() => rest.close());
 
 const big = JSON.stringify({ name: 'x'.repeat(256 * 1024) });
 const text = { 'content-type': 'text/plain' };
@@ -30,7 +33,7 @@ describe('401 comes before everything', () => {
   });
 
   test.each(['/api', '/api/', '/api/nope', '/api/auth/users', '/api/nodes/', '/api/%zz', '/api/auth/login/'])(
-    'of unknown paths too: %s',
+    'also for the unknown path %s',
     async (url) => {
       expectError(await rest.call('GET', url, { role: 'nobody' }), 401, /^unauthenticated: /);
       expectError(await rest.call('GET', url), 404, /^not_found: no such path$/);
@@ -40,23 +43,25 @@ describe('401 comes before everything', () => {
   test.each([
     'Bearer',
     'Bearer ',
-    'Basic token.admin',
-    'Bearer token.nobody',
-    'Bearer token.admin x',
+    'Basic <token>',
+    'Bearer a.b.c',
+    'Bearer <token>x',
+    'Bearer <token> x',
     `Bearer ${'a'.repeat(9000)}`,
-  ])('with the authorization %j', async (authorization) => {
+  ])('also with the authorization %j', async (scheme) => {
+    const authorization = scheme.replace('<token>', rest.tokenOf('admin'));
     const answer = await rest.call('GET', '/api/nodes', { role: 'nobody', headers: { authorization } });
     expectError(answer, 401, /^unauthenticated: /);
   });
 
-  test('the login alone is open, and only as POST', async () => {
+  test('except for the login, and only as POST', async () => {
     expectError(await rest.call('GET', '/api/auth/login', { role: 'nobody' }), 401, /^unauthenticated: /);
-    const body = { username: 'admin', password: 'correct horse battery' };
+    const body = { username: 'admin', password };
     expect((await rest.call('POST', '/api/auth/login', { role: 'nobody', body })).statusCode).toBe(200);
   });
 });
 
-describe('404 of the path', () => {
+describe('an unknown path is a 404', () => {
   test.each([
     'GET /api/dashboard/stats',
     'GET /api/credentials',
@@ -72,7 +77,7 @@ describe('404 of the path', () => {
   });
 
   test.each(['GET /api/nodes/ports', 'GET /api/nodes/links', 'DELETE /api/nodes/ports'])(
-    '%s is a node without an id',
+    '%s is a 404 for an id that is not a UUID',
     async (line) => {
       const [method = '', url = ''] = line.split(' ');
       expectError(await rest.call(method, url), 404, /^not_found: /);
@@ -80,7 +85,7 @@ describe('404 of the path', () => {
   );
 });
 
-describe('405 with Allow comes before 403 and all that follows', () => {
+describe('405 with Allow comes before 403 and every later check', () => {
   const paths = [...new Set(endpoints.map((one) => one.path))];
   test.each(paths)('%s', async (path) => {
     const allowed = endpoints.filter((one) => one.path === path).map((one) => one.method);
@@ -95,7 +100,7 @@ describe('405 with Allow comes before 403 and all that follows', () => {
   });
 });
 
-describe('403 comes before the body is looked at', () => {
+describe('403 comes before the checks of the body', () => {
   test.each(endpoints.filter((one) => one.access === 'operator').map((one) => [nameOf(one), one] as const))(
     '%s',
     async (_name, one) => {
@@ -142,7 +147,7 @@ describe('415, then 413, then 400, then 404', () => {
     expectError(answer, 404, /^not_found: /);
   });
 
-  test('a body of exactly the limit is read', async () => {
+  test('a body of exactly the limit is accepted', async () => {
     const padding = ' '.repeat(256 * 1024 - '{"nope":1}'.length);
     expectError(
       await rest.call('POST', '/api/nodes', { body: `{"nope":1}${padding}` }),
@@ -153,7 +158,7 @@ describe('415, then 413, then 400, then 404', () => {
   });
 });
 
-describe('404 of the resource', () => {
+describe('404 of the resource in the path comes before 412', () => {
   test.each(withId.map((one) => [nameOf(one), one] as const))('%s', async (_name, one) => {
     const ids = [unknownId, 'x', '%zz', unknownId.toUpperCase().replace('0', 'A'), 'a'.repeat(2000)];
     for (const id of ids) {
@@ -167,12 +172,15 @@ describe('404 of the resource', () => {
   });
 });
 
-test('412 comes before references, references before conflicts', async () => {
+test('412 comes before references, and references before conflicts', async () => {
   const node = await rest.data('POST', '/api/nodes', { body: { name: 'first' } });
-  const hops = [{ node_id: node.id, listen_port: 80, outer: 'tcp', security: 'raw' }];
-  const target = { endpoint: 'a.example:80' };
-  const chain = await rest.data('POST', '/api/l4-chains', { body: { name: 'one', payload: 'tcp', hops, target } });
-  await rest.data('POST', '/api/l4-chains', { body: { name: 'two', payload: 'tcp', hops, target } });
+  const aChain = (name: string, listen_port: number) => {
+    const hops = [{ node_id: node.id, listen_port, outer: 'tcp', security: 'raw' }];
+    const definition = { name, payload: 'tcp', hops, target: { endpoint: 'a.example:80' } };
+    return rest.data('POST', '/api/l4-chains', { body: definition });
+  };
+  const chain = await aChain('one', 80);
+  await aChain('two', 81);
   const body = { name: 'TWO', target: { upstream_id: unknownId } };
   const url = `/api/l4-chains/${chain.id}`;
   expectError(await rest.call('PUT', url, { body, headers: { 'if-match': '"9"' } }), 412, /^precondition_failed: /);

@@ -1,14 +1,16 @@
-/** `docs/contract/rest.md`: all bodies are strict, the sentence names the field by its JSON path, no sentence repeats a value. */
+/**
+ * `docs/contract/rest.md#errors`: bodies are strict, a refusal names the field by its JSON path and repeats no value.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startRest } from '../support/rest-client.js';
-import type { RestUnderTest } from '../support/rest-client.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
 import { endpoints, nameOf, urlOf } from './endpoints.js';
 
-let rest: RestUnderTest;
+let rest: RestFixture;
 beforeAll(async () => {
   rest = await startRest();
 });
-afterAll(() => rest.app.close());
+afterAll(() => rest.close());
 
 const id = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6d';
 const pin = Buffer.alloc(32, 7).toString('base64');
@@ -225,9 +227,9 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['POST /api/auth/login', { username: 'a', password: 1 }, 'password: expected a string'],
 ];
 
-test.each(refusals)('%s %j', async (line, body, sentence) => {
+test.each(refusals)('%s refuses %j and names the field', async (line, body, sentence) => {
   const [method = '', path = ''] = line.split(' ');
-  const before = rest.plane.position();
+  const before = await rest.position();
   const answer = await rest.call(method, path.replace('{id}', id), { body });
   expect(answer.json()).toEqual({
     success: false,
@@ -235,7 +237,7 @@ test.each(refusals)('%s %j', async (line, body, sentence) => {
     error: expect.stringContaining(`invalid_request: ${sentence}`),
   });
   expect(answer.statusCode).toBe(400);
-  expect(rest.plane.position()).toBe(before);
+  expect(await rest.position()).toBe(before);
 });
 
 const combinations = ['tcp', 'udp'].flatMap((payload) =>
@@ -243,23 +245,23 @@ const combinations = ['tcp', 'udp'].flatMap((payload) =>
     ['raw', 'tls', 'reality', 'noise'].map((security) => ({ payload, outer, security })),
   ),
 );
-test('combinations that this release does not take are refused with a list of those it takes', async () => {
+test('a combination of payload, outer and security that is not supported is refused with a list of the supported ones', async () => {
   const node = await rest.data('POST', '/api/nodes', { body: { name: 'combinations' } });
-  const taken: string[] = [];
-  for (const { payload, outer, security } of combinations) {
-    const hops = [{ ...hop, node_id: node.id, outer, security }];
+  const accepted: string[] = [];
+  for (const [index, { payload, outer, security }] of combinations.entries()) {
+    const hops = [{ ...hop, node_id: node.id, listen_port: 1000 + index, outer, security }];
     const body = { ...chain, name: `${payload} ${outer} ${security}`, payload, hops };
     const answer = await rest.call('POST', '/api/l4-chains', { body });
-    if (answer.statusCode === 201) taken.push(body.name);
+    if (answer.statusCode === 201) accepted.push(body.name);
     else
       expect(answer.json().error).toMatch(
         /^invalid_request: hops\[0\]: .*payload tcp with outer tcp and security raw; payload udp with outer udp/,
       );
   }
-  expect(taken).toEqual(['tcp tcp raw', 'udp udp raw', 'udp fake_tcp raw']);
+  expect(accepted).toEqual(['tcp tcp raw', 'udp udp raw', 'udp fake_tcp raw']);
 });
 
-describe('a body that is no JSON object', () => {
+describe('a body that is not a JSON object is a 400', () => {
   const taking = endpoints.filter((one) => one.body !== null);
   test.each(taking.map((one) => [nameOf(one), one] as const))('%s', async (_name, one) => {
     for (const body of ['', ' ', '{', '{"a":1,}', "{'a':1}", '[]', 'null', '1', '"x"', '{"a":1}{}', '\u0000']) {
@@ -275,7 +277,7 @@ describe('a body that is no JSON object', () => {
   });
 });
 
-describe('no body', () => {
+describe('an endpoint that takes no body accepts an empty one and {}, and refuses any other', () => {
   const bodiless = endpoints.filter((one) => one.body === null && one.method !== 'GET');
   test.each(bodiless.map((one) => [nameOf(one), one] as const))('%s', async (_name, one) => {
     const url = urlOf(one, id);
@@ -295,7 +297,7 @@ describe('no body', () => {
   });
 });
 
-test('a duplicate key is refused with its path, however it is spelled and however deep', async () => {
+test('a duplicate key is refused with its path, also when it is escaped or deeply nested', async () => {
   const bodies: readonly (readonly [string, string])[] = [
     ['{"name":"a","name":"a"}', 'name'],
     ['{"name":"a","n\\u0061me":"b"}', 'name'],
@@ -324,5 +326,5 @@ test('no refusal repeats a value', async () => {
     expect(answer.statusCode).toBeGreaterThanOrEqual(400);
     expect(answer.body).not.toContain(secret);
   }
-  expect(rest.plane.logged.join('\n')).not.toContain(secret);
+  expect(rest.logged.join('\n')).not.toContain(secret);
 });

@@ -7,8 +7,8 @@ import type { ProjectionStatus } from '../../src/projections/port.js';
 import { createFollowers } from '../../src/start/followers.js';
 import type { FollowerParts, Followers } from '../../src/start/followers.js';
 import { createNode } from '../support/fleet.js';
-import { createCommandHouse } from '../support/command-fixture.js';
-import type { CommandHouse } from '../support/command-fixture.js';
+import { createCommandFixture } from '../support/command-fixture.js';
+import type { CommandFixture } from '../support/command-fixture.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
 
@@ -104,8 +104,8 @@ describe('waiting for a log position', () => {
 });
 
 describe('a command whose followers lag', () => {
-  let fixture: CommandHouse;
-  beforeEach(async () => void (fixture = await createCommandHouse()));
+  let fixture: CommandFixture;
+  beforeEach(async () => void (fixture = await createCommandFixture()));
   afterEach(() => fixture.close());
 
   it('is answered as lagging after one wait of 2 s', async () => {

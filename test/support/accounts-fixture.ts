@@ -1,4 +1,4 @@
-/** Accounts as one instance has them: gateway, view, sign-in and facts, on the stores of a command house. */
+/** Accounts as one instance has them: gateway, view, sign-in and facts, on the stores of a command fixture. */
 import { randomBytes } from 'node:crypto';
 import type { AccountHandlerOptions } from '../../src/accounts/handlers.js';
 import { createAccountHandlers } from '../../src/accounts/handlers.js';
@@ -9,6 +9,7 @@ import { createFactRecorder } from '../../src/commands/facts.js';
 import { ensureFirstAdmin } from '../../src/start/first-admin.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
+import type { Clock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Keyring } from '../../src/security/keyring.js';
@@ -17,7 +18,7 @@ import { createLoginLimiter } from '../../src/security/login-limiter.js';
 import { createMasterKey } from '../../src/security/master-key.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
 import { createTokens } from '../../src/security/tokens.js';
-import type { CommandHouse } from './command-fixture.js';
+import type { CommandFixture } from './command-fixture.js';
 
 export interface AccountsInstance extends AccountHandlerOptions {
   readonly handlers: CommandHandlers['accounts'];
@@ -26,30 +27,32 @@ export interface AccountsInstance extends AccountHandlerOptions {
   close(): Promise<void>;
 }
 
-/** A keyring whose data keys lie in the house's read store. */
-export async function openHouseKeyring(house: CommandHouse, masterKey = 7): Promise<Keyring> {
-  const store = await openDataKeyStore(house.stores.readStore);
+type AnyFixture = CommandFixture<Clock>;
+
+/** A keyring whose data keys lie in the fixture's read store. */
+export async function openKeyring(fixture: AnyFixture, masterKey = 7): Promise<Keyring> {
+  const store = await openDataKeyStore(fixture.stores.readStore);
   return createKeyring({ masterKey: createMasterKey(new Uint8Array(32).fill(masterKey)), store });
 }
 
 const seed = randomBytes(32);
 
 export async function startAccounts(
-  house: CommandHouse,
+  fixture: AnyFixture,
   overrides: Partial<AccountHandlerOptions> = {},
 ): Promise<AccountsInstance> {
-  const { clock, store: eventStore } = house;
-  const keyring = await openHouseKeyring(house);
+  const { clock, store: eventStore } = fixture;
+  const keyring = await openKeyring(fixture);
   const view = followAccounts(eventStore, silentLogger);
   await view.caughtUp();
   const parts: AccountHandlerOptions = {
-    gateway: await createGateway(accountsAggregate(), { ...house.options, projections: view }),
+    gateway: await createGateway(accountsAggregate(), { ...fixture.options, projections: view }),
     view,
     keyring,
     hasher: createPasswordHasher(),
     limiter: createLoginLimiter({ clock }),
     tokens: createTokens({ seed, ttlSeconds: 43_200, clock }),
-    facts: createFactRecorder(house.options),
+    facts: createFactRecorder(fixture.options),
     ...overrides,
   };
   return {

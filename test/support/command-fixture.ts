@@ -15,6 +15,7 @@ import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
+import type { Clock } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -39,10 +40,10 @@ export type FleetGateway = Gateway<Fleet, FleetCommand> & {
   run(command: FleetCommand, context?: Partial<CommandContext>): Promise<CommandOutcome<undefined>>;
 };
 
-export interface CommandHouse {
+export interface CommandFixture<C extends Clock = ManualClock> {
   readonly dataDir: string;
   readonly stores: EmbeddedStores;
-  readonly clock: ManualClock;
+  readonly clock: C;
   /** The store as the first gateway sees it. */
   readonly store: ScriptedEventStore;
   /** What a gateway needs, on the scripted store. */
@@ -54,14 +55,18 @@ export interface CommandHouse {
   /** A fresh fold of the log. */
   fold(): Promise<Fleet>;
   /** Closes everything and opens the same folder again. */
-  reopened(): Promise<CommandHouse>;
+  reopened(): Promise<CommandFixture<C>>;
   close(): Promise<void>;
 }
 
-export async function createCommandHouse(
+export function createCommandFixture(): Promise<CommandFixture> {
+  return openCommandFixture(createManualClock());
+}
+
+export async function openCommandFixture<C extends Clock>(
+  clock: C,
   dataDir = mkdtempSync(join(tmpdir(), 'commands-')),
-  clock = createManualClock(),
-): Promise<CommandHouse> {
+): Promise<CommandFixture<C>> {
   const stores = await openEmbedded({ dataDir, clock, logger: silentLogger });
   const store = scriptedEventStore(stores.eventStore);
   const options: GatewayOptions = {
@@ -77,7 +82,7 @@ export async function createCommandHouse(
     for (const gateway of gateways) await gateway.close();
     await stores.close();
   };
-  const house: CommandHouse = {
+  const fixture: CommandFixture<C> = {
     dataDir,
     stores,
     clock,
@@ -92,11 +97,11 @@ export async function createCommandHouse(
       gateways.push(made);
       return made;
     },
-    other: () => house.gateway({ eventStore: stores.eventStore }),
+    other: () => fixture.gateway({ eventStore: stores.eventStore }),
     log: (stream = streams.fleet) => readAll(stores.eventStore, stream),
     async fold() {
       const fleet = emptyFleet();
-      for (const command of createCommandAssembler().add(await house.log())) {
+      for (const command of createCommandAssembler().add(await fixture.log())) {
         applyCommand(fleet, readCommand(command));
         fleet.journal.commit();
       }
@@ -104,14 +109,14 @@ export async function createCommandHouse(
     },
     async reopened() {
       await closeStores();
-      return createCommandHouse(dataDir, clock);
+      return openCommandFixture(clock, dataDir);
     },
     async close() {
       await closeStores();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
-  return house;
+  return fixture;
 }
 
 export const actor = { type: 'user', id: 'u-1', name: 'tester' } as const;

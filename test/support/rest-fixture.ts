@@ -1,0 +1,255 @@
+/**
+ * REST over the real service on embedded stores in a temporary folder: commands, accounts, read models, delivery and
+ * telemetry, called through `inject`. Not here: the agent transport (an agent of a test holds its place at delivery and
+ * its presence itself), Argon2 (too slow for hundreds of sign-ins), and what watches the stores. A test forces a state
+ * that it cannot reach otherwise with `vi.spyOn` on `deps` or `followers`.
+ */
+import type { LightMyRequestResponse } from 'fastify';
+import type { Role } from '../../src/commands/handlers-port.js';
+import { createNodeHandlers } from '../../src/commands/nodes.js';
+import type { ProjectionWait } from '../../src/commands/port.js';
+import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
+import { systemContext } from '../../src/commands/system.js';
+import { createDelivery } from '../../src/delivery/delivery.js';
+import type { SnapshotPush } from '../../src/delivery/port.js';
+import { userField } from '../../src/accounts/handlers.js';
+import { compilerVersion } from '../../src/domain/compile/version.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { createClosers } from '../../src/kernel/closers.js';
+import { streams } from '../../src/kernel/event.js';
+import type { RecordedEvent } from '../../src/kernel/event.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import type { Logger } from '../../src/kernel/logger.js';
+import { startProjections } from '../../src/projections/projections.js';
+import type { PasswordHasher } from '../../src/security/passwords.js';
+import { generateServiceIdentity } from '../../src/security/service-identity.js';
+import { createTelemetry } from '../../src/telemetry/telemetry.js';
+import { buildRest } from '../../src/transport/rest/build.js';
+import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
+import { startAccounts } from './accounts-fixture.js';
+import { openCommandFixture } from './command-fixture.js';
+import { openSession, until } from './delivery-fixture.js';
+import { append, sessionOpened } from './read-side.js';
+
+export interface Call {
+  readonly role?: Role | 'nobody';
+  /** Sent as JSON; a string or bytes as they are. */
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+/** Parsed JSON: tests look into it freely. */
+export type JsonData = ReturnType<typeof JSON.parse>;
+
+/** An agent with a live session. */
+export interface ConnectedAgent {
+  /** Takes the next snapshot that is pushed to it off the network. */
+  receive(): Promise<SnapshotPush>;
+  apply(push: SnapshotPush): Promise<void>;
+  reject(push: SnapshotPush): Promise<void>;
+  disconnect(): Promise<void>;
+}
+
+export interface RestFixture {
+  readonly app: RestApp;
+  readonly deps: RestDeps;
+  /** What commands wait for before they answer. */
+  readonly followers: ProjectionWait;
+  /** Log lines, as one text each. */
+  readonly logged: string[];
+  call(method: string, url: string, call?: Call): Promise<LightMyRequestResponse>;
+  /** As `call`, for the data of a success. */
+  data(method: string, url: string, call?: Call): Promise<JsonData>;
+  /** An access token of the user whose name and role this is. */
+  tokenOf(role: Role): string;
+  /** Opens a session of the node's agent, which then runs nothing yet. */
+  connect(nodeId: string): Promise<ConnectedAgent>;
+  /** Events of `svc-fleet`. */
+  log(): Promise<readonly RecordedEvent[]>;
+  /** Of the last event in the log. */
+  position(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Every user's. */
+export const password = 'correct horse battery';
+const roles = ['admin', 'operator', 'viewer'] as const;
+/** How long a GET waits for a position that does not come; the service itself waits two seconds. */
+const reachedWithinMs = 200;
+const offlineAfterMs = 60_000;
+/** How long a start may take on a busy machine. */
+const patienceMs = 20_000;
+
+export async function startRest(options: Partial<RestOptions> = {}): Promise<RestFixture> {
+  const [clock, ids] = [systemClock, randomIds];
+  const { logger, logged } = notedLogger();
+  const closers = createClosers(logger);
+  const fixture = await openCommandFixture(clock);
+  closers.add('stores', () => fixture.close());
+  const { eventStore, readStore } = fixture.stores;
+
+  const projections = await startProjections({ eventStore, readStore, clock, logger });
+  closers.add('projections', () => projections.close());
+  const followers: ProjectionWait = {
+    async applied(stream, revision, timeoutMs) {
+      const waits = [projections.applied(stream, revision, timeoutMs)];
+      if (stream === streams.fleet) waits.push(delivery.waitFor(revision, timeoutMs));
+      if (stream === streams.accounts) waits.push(accounts.view.applied(stream, revision, timeoutMs));
+      return (await Promise.all(waits)).every(Boolean);
+    },
+  };
+  const gateway = await fixture.gateway({ projections: { applied: (...wait) => followers.applied(...wait) } });
+  const accounts = await startAccounts(fixture, { hasher: plainPasswords });
+  closers.add('accounts', () => accounts.close());
+  const { keyring, facts } = accounts;
+  const delivery = await createDelivery({
+    eventStore,
+    readStore,
+    keyring,
+    clock,
+    logger,
+    async raiseGeneration(nodeId, reported) {
+      await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId, reported });
+    },
+    recordFact: (nodeId, fact) => facts.agent(nodeId, fact, 'agent session'),
+    nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
+  });
+  closers.add('delivery', () => delivery.close());
+  const telemetry = await createTelemetry({ readStore, clock, logger });
+  closers.add('telemetry', () => telemetry.close());
+
+  const tokens = new Map<Role, string>();
+  for (const role of roles) {
+    const id = ids.next();
+    const sealed = await keyring.seal(Buffer.from(password), userField(id, 'password'));
+    await accounts.gateway.execute(
+      {
+        type: 'CreateUser',
+        id,
+        username: role,
+        role,
+        display_name: null,
+        email: null,
+        password: sealed,
+        onlyIfFirst: false,
+      },
+      systemContext('test'),
+      () => undefined,
+    );
+    tokens.set(role, accounts.tokens.issue({ sub: id, role, ver: 1 }).token);
+  }
+  await gateway.run({ type: 'RaiseCompilerVersion', version: compilerVersion });
+  await projections.reached(await eventStore.headPosition(), patienceMs);
+  await until(() => delivery.state().kind === 'ready', 'delivery is ready');
+
+  const deps: RestDeps = {
+    commands: {
+      nodes: createNodeHandlers({
+        gateway,
+        keyring,
+        servicePublic: generateServiceIdentity().publicKey,
+        clock,
+        ids,
+        logger,
+      }),
+      upstreams: createUpstreamHandlers(gateway, ids),
+      chains: createChainHandlers(gateway, ids),
+      settings: createSettingsHandlers(gateway),
+      accounts: accounts.handlers,
+    },
+    projections: {
+      ...projections,
+      reached: (position, timeoutMs) => projections.reached(position, Math.min(timeoutMs, reachedWithinMs)),
+    },
+    delivery,
+    telemetry,
+    clock,
+    ids,
+    logger,
+    sessionsEnded: async () => true,
+    readiness: () => ({ ready: true, reasons: [] }),
+    storesAway: () => undefined,
+    metrics: async () => '# HELP up Is it up.\n# TYPE up gauge\nup 1\n',
+  };
+  const app = await buildRest(deps, { version: '0.0.0', corsOrigins: [], trustedProxies: [], ...options });
+  closers.add('rest', () => app.close());
+
+  async function call(method: string, url: string, { role = 'admin', body, headers = {} }: Call = {}) {
+    const raw = typeof body === 'string' || Buffer.isBuffer(body);
+    return app.inject({
+      method: method as 'GET',
+      url,
+      headers: {
+        ...(role === 'nobody' ? {} : { authorization: `Bearer ${tokens.get(role)}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { payload: raw ? body : JSON.stringify(body) }),
+    });
+  }
+
+  return {
+    app,
+    deps,
+    followers,
+    logged,
+    call,
+    async data(method, url, given) {
+      const answer = await call(method, url, given);
+      const parsed = answer.json();
+      if (parsed.success !== true) throw new Error(`${method} ${url}: ${answer.statusCode} ${answer.body}`);
+      return parsed.data;
+    },
+    tokenOf: (role) => tokens.get(role) ?? '',
+    async connect(nodeId) {
+      const sessionId = ids.next();
+      const presence = { session_id: sessionId, instance_id: 'one', pushed_generation: 0, pushed_at: null };
+      const { position = 0 } = await append(eventStore, sessionOpened(nodeId));
+      await projections.reached(position, patienceMs);
+      await telemetry.sessionOpened(nodeId, presence, offlineAfterMs);
+      telemetry.heartbeat(nodeId, {
+        cpu_usage: 0.25,
+        memory_usage: 0.5,
+        uptime_seconds: 60,
+        link_metrics: [],
+        runtime_listeners: [],
+      });
+      await telemetry.flush();
+      const session = openSession(delivery, nodeId, sessionId);
+      await session.ask();
+      return {
+        async receive() {
+          let push = session.take();
+          await until(() => (push ??= session.take()) !== undefined, 'a push');
+          if (push === undefined) throw new Error('nothing was pushed');
+          session.attachment.sent(push);
+          return push;
+        },
+        apply: session.apply,
+        reject: session.reject,
+        async disconnect() {
+          session.attachment.close();
+          await telemetry.sessionEnded(nodeId, sessionId);
+        },
+      };
+    },
+    log: () => fixture.log(),
+    position: () => eventStore.headPosition(),
+    close: () => closers.closeAll(),
+  };
+}
+
+/** Stands in for Argon2, whose cost belongs to the tests of `security/passwords.ts`. */
+const plainPasswords: PasswordHasher = {
+  hash: async (text) => ({ kind: 'hashed', phc: text }),
+  verify: async (stored, text) => (stored === text ? 'match' : 'mismatch'),
+  needsRehash: () => false,
+  close: () => undefined,
+};
+
+function notedLogger(): { readonly logger: Logger; readonly logged: string[] } {
+  const logged: string[] = [];
+  const note = (level: string) => (fields: object, message: string) =>
+    void logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  return { logger: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }, logged };
+}
