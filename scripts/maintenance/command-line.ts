@@ -3,6 +3,7 @@
  * 1: failed, or a problem was found; 2: wrong arguments; 130: interrupted.
  */
 import { access, constants } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
 import { ConfigError } from '../../src/config.js';
 import { errorText, ServiceError } from '../../src/kernel/errors.js';
 import type { Logger } from '../../src/kernel/logger.js';
@@ -23,16 +24,14 @@ export interface Arguments {
  * @throws UsageError
  */
 export function parseArguments(argv: readonly string[], flags: readonly string[], maxPositional: number): Arguments {
-  const flagsSet = new Set<string>();
-  const positional: string[] = [];
-  for (const argument of argv) {
-    if (!argument.startsWith('-')) positional.push(argument);
-    else if (flags.includes(argument)) flagsSet.add(argument);
-    else throw new UsageError(`${argument} is not an option of this command`);
-  }
-  const [extra] = positional.slice(maxPositional);
+  // Not strict: parseArgs words its refusals differently.
+  const { positionals, tokens } = parseArgs({ args: [...argv], allowPositionals: true, strict: false, tokens: true });
+  const given = tokens.filter((token) => token.kind === 'option').map((token) => argv[token.index] ?? token.rawName);
+  const unknown = given.find((argument) => !flags.includes(argument));
+  if (unknown !== undefined) throw new UsageError(`${unknown} is not an option of this command`);
+  const [extra] = positionals.slice(maxPositional);
   if (extra !== undefined) throw new UsageError(`"${extra}" is one argument too many`);
-  return { positional, flags: flagsSet };
+  return { positional: positionals, flags: new Set(given) };
 }
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;

@@ -17,14 +17,14 @@ const pskInfo = utf8ToBytes('noise-psk');
 /** 64 bytes are 86 characters of unpadded base64url. */
 const pskPattern = /^svcpsk1_[A-Za-z0-9_-]{86}$/;
 
-export interface ControlPsk {
+interface ControlPsk {
   /** 32 random bytes, known to the agent alone once the PSK has been shown. */
   readonly secret: Uint8Array;
   /** The service's X25519 public key, which the agent pins. */
   readonly servicePublic: Uint8Array;
 }
 
-export interface NodeSecrets {
+interface NodeSecrets {
   readonly nodeStaticPrivate: Uint8Array;
   readonly psk: Uint8Array;
 }

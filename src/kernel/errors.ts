@@ -27,7 +27,7 @@ interface ErrorKind {
   readonly grpc: GrpcStatusCode;
 }
 
-export const errorCatalogue = {
+const errorCatalogue = {
   invalid_request: { http: 400, grpc: GrpcStatus.INVALID_ARGUMENT },
   unauthenticated: { http: 401, grpc: GrpcStatus.UNAUTHENTICATED },
   forbidden: { http: 403, grpc: GrpcStatus.PERMISSION_DENIED },
@@ -45,7 +45,7 @@ export const errorCatalogue = {
 export type ErrorCode = keyof typeof errorCatalogue;
 
 /** Extra answer headers that an error carries: `Retry-After` in seconds, `Allow` methods. */
-export interface ErrorHints {
+interface ErrorHints {
   readonly retryAfterSeconds?: number;
   readonly allow?: readonly string[];
 }

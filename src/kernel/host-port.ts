@@ -10,7 +10,7 @@ export interface HostPort {
   readonly port: number;
 }
 
-export interface SplitHostPort {
+interface SplitHostPort {
   readonly host: string;
   readonly bracketed: boolean;
   /** One to five digits. */

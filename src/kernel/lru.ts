@@ -13,7 +13,7 @@ export interface Lru<K, V> {
   readonly weight: number;
 }
 
-export interface LruBounds<V> {
+interface LruBounds<V> {
   readonly maxEntries: number;
   readonly maxWeight?: number;
   /** The weight of a value, the same at every call. */

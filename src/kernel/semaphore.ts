@@ -2,7 +2,7 @@
  * A bounded number of places. Those that find none wait in a bounded queue for a bounded time. Knows nothing of what is
  * done with a place.
  */
-export interface Semaphore {
+interface Semaphore {
   /** A function that gives the place back, once; undefined when the queue is full, the wait too long, or it is closed. */
   enter(): Promise<(() => void) | undefined>;
   readonly taken: number;
@@ -10,7 +10,7 @@ export interface Semaphore {
   close(): void;
 }
 
-export interface SemaphoreOptions {
+interface SemaphoreOptions {
   readonly places: number;
   /** How many may wait; without a bound when absent. */
   readonly waiting?: number;

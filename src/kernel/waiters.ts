@@ -1,5 +1,5 @@
 /** Waits for conditions that others bring about, each with a deadline. Not a queue: the order means nothing. */
-export interface Waiters {
+interface Waiters {
   /** True once the condition holds; false after `timeoutMs`, when too many wait already, or when it is closed. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
   /** Checks every condition again. */

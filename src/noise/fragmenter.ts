@@ -34,7 +34,7 @@ export function* fragmentsOf(payload: Uint8Array): Generator<Uint8Array, void, v
   } while (offset < payload.length);
 }
 
-export type JoinRefusal =
+type JoinRefusal =
   | 'no_fragment_byte'
   | 'bad_fragment_byte'
   /** Not the last, yet below 16 KiB: many tiny fragments would cost more than they carry. */
@@ -44,12 +44,12 @@ export type JoinRefusal =
   /** An earlier fragment was refused, or the joiner was discarded. */
   | 'closed';
 
-export type JoinResult =
+type JoinResult =
   | { readonly kind: 'payload'; readonly payload: Uint8Array }
   | { readonly kind: 'more' }
   | { readonly kind: 'refused'; readonly reason: JoinRefusal };
 
-export interface Joiner {
+interface Joiner {
   /**
    * Takes the next decrypted plaintext, whose memory it keeps. `nowMs` is any clock that does not go back.
    * After a refusal nothing is held and everything is refused: the session ends.

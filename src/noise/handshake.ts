@@ -38,7 +38,7 @@ export interface NoiseSession {
   readonly receive: CipherState;
 }
 
-export interface Initiated {
+interface Initiated {
   readonly message: Uint8Array;
   /** Reads message 2, once. The payload is the responder's, authenticated. */
   finish(message: Uint8Array): NoiseResult<NoiseSession & { readonly payload: Uint8Array }>;

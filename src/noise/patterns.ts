@@ -2,7 +2,7 @@
  * The handshake of the control session as data, in the notation of Noise (revision 34, section 7). Patterns here have
  * two messages and never send a static key, which is all that `handshake.ts` runs; the service uses KKpsk0 alone.
  */
-export type Token = 'psk' | 'e' | 'ee' | 'es' | 'se' | 'ss';
+type Token = 'psk' | 'e' | 'ee' | 'es' | 'se' | 'ss';
 
 export interface HandshakePattern {
   readonly protocolName: string;

@@ -37,18 +37,13 @@ const verbs = [
   'revert',
 ];
 
-const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i;
+const rfc3339 = z.iso.datetime({ offset: true });
 
 const instant = canonical('a time such as 2030-01-31T12:00:00.000Z', (value) => {
-  const at = rfc3339.test(value) && isDay(value.slice(0, 10)) ? Date.parse(value.toUpperCase()) : Number.NaN;
-  return Number.isNaN(at) ? undefined : timestamp(at);
+  // RFC 3339 allows lower-case letters, which neither zod nor `Date.parse` takes everywhere.
+  const parsed = rfc3339.safeParse(value.toUpperCase());
+  return parsed.success ? timestamp(Date.parse(parsed.data)) : undefined;
 });
-
-/** `Date.parse` takes the 31st of every month. */
-function isDay(day: string): boolean {
-  const at = Date.parse(`${day}T00:00:00Z`);
-  return !Number.isNaN(at) && timestamp(at).startsWith(day);
-}
 
 const listQuerystring = query({
   ...paging,
