@@ -17,7 +17,8 @@ import { deploymentQueries } from './models/deployments.js';
 import { shortError } from './engine/fold.js';
 import { startGroup } from './engine/group.js';
 import type { Group } from './engine/group.js';
-import { readLayout, stopReading, tellReading } from './engine/layout.js';
+import { readLayout } from './engine/layout.js';
+import { announceReading, stopReading } from './engine/layout-readers.js';
 import type { Layout } from './engine/layout.js';
 import { nodeQueries } from './models/node-queries.js';
 import type { Projections, ProjectionStatus } from './port.js';
@@ -78,7 +79,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   /** So that a rebuild does not drop what is still read here. */
   async function tellWhatIsRead(): Promise<void> {
     const numbers = [current, next, ...retiring.keys()].flatMap((group) => group?.number() ?? []);
-    await tellReading(readStore, reader, release, [...new Set(numbers)], tuning.layoutLeaseMs);
+    await announceReading(readStore, reader, release, [...new Set(numbers)], tuning.layoutLeaseMs);
   }
 
   /** The old one goes on for a while, for those who wait on it. */

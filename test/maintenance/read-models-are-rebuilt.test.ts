@@ -159,10 +159,10 @@ describe('a rebuild', () => {
     expect((await readLayoutRecord(side.stores.readStore, groupVersion)).layout.number).toBe(2);
   });
 
-  it('stops at an event that can not be folded, says which, and shows nothing of it', async () => {
+  it('stops at an event that cannot be folded, says which, and shows nothing of it', async () => {
     const before = await projected(8);
     await append(side.stores.eventStore, planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }]));
-    await expect(rebuild()).rejects.toThrow(/can not be folded: UnknownEventError: .*FromTheFuture/);
+    await expect(rebuild()).rejects.toThrow(/cannot be folded: UnknownEventError: .*FromTheFuture/);
     expect(await shown()).toEqual(before);
   });
 

@@ -144,7 +144,7 @@ describe('a read model that can not tell what an event concerns', () => {
     );
     const projections = await side.started({ models });
     await side.append([created(healthy!)]);
-    await eventually(() => projections.status().lastError).toContain('chains can not tell what an event concerns');
+    await eventually(() => projections.status().lastError).toContain('chains cannot name the entities that an event concerns');
     expect(projections.status().position).toBe(0);
   });
 });

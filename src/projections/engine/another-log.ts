@@ -1,8 +1,8 @@
 /**
- * Whether the read models come from another log than the one that is there: an older log was restored beside them. Their
- * documents carry positions that this log has not reached, so what it says now would be taken for old and left out.
- * A guard for the first start after a restore: once the log has grown past the checkpoint nothing tells them apart.
- * Implements `docs/architecture.md` (projections: a write applies only above the position that a document carries).
+ * Detects read models that come from another log: an older log was restored beside them. Their documents carry positions
+ * that this log has not reached, so its new events would be taken for old ones and left out. This protects the first
+ * start after a restore only: once the log has grown past the checkpoint, the two cannot be told apart.
+ * Implements `docs/architecture.md#read-models`.
  */
 import type { EventStore } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
@@ -10,8 +10,8 @@ import { placeOf, readLayout } from './layout.js';
 import { groupName, groupVersion } from '../read-models.js';
 
 /**
- * A sentence when the read models that are shown hold more than the log, else undefined.
- * @param release version of the release's read models; for tests
+ * @returns a sentence when the read models in use hold more than the log, else undefined
+ * @param release version of the release's read models; tests pass another
  * @throws ServiceError `unavailable`
  */
 export async function ofAnotherLog(
@@ -20,7 +20,7 @@ export async function ofAnotherLog(
   release: number = groupVersion,
 ): Promise<string | undefined> {
   const { number } = await readLayout(readStore, release);
-  // The checkpoint before the head: another instance may be writing both.
+  // The checkpoint is read before the head, because another instance may be moving both.
   const checkpoint = await readStore.loadCheckpoint(groupName, placeOf(release, number));
   if (checkpoint === undefined) return undefined;
   const head = await eventStore.headPosition();

@@ -1,6 +1,7 @@
 /**
- * Applies whole commands to every read model: load what they concern, fold in memory, one guarded write per document.
- * Repeating it changes nothing. Not the checkpoint, which comes after (`runner.ts`).
+ * Applies whole commands to every read model: loads the documents they concern, folds in memory, and makes one guarded
+ * write per document. Repeating it changes nothing. Not the checkpoint, which is written after it (`runner.ts`).
+ * Implements `docs/architecture.md#read-models`.
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
@@ -20,7 +21,7 @@ export interface ApplyTarget {
   readonly collections: OpenCollections;
   readonly parking: Parking;
   readonly logger: Logger;
-  /** While a version is filled for the first time, a poisoned entity stops it instead of being parked. */
+  /** True while a version is filled for the first time: an entity that cannot be folded then stops it. */
   rebuilding(): boolean;
 }
 
@@ -29,7 +30,7 @@ export const documentsPerTurn = 256;
 
 /**
  * Returns once every document is durable. Commands are in today's shapes.
- * @throws ProjectionsStopped when a retry can't help; what the read store throws, when it can
+ * @throws ProjectionsStopped when a retry cannot help; what the read store throws, when a retry can
  */
 export async function applyCommands(target: ApplyTarget, commands: readonly RecordedCommand[]): Promise<void> {
   const poisoned: ParkedEntity[] = [];
@@ -41,17 +42,17 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
       if (work.size === 0) continue;
       const prepared = await prepare(target, model, work, poisoned);
       const write = writeAll(target, model.name, prepared, poisoned);
-      // It is awaited below; until then its failure must not count as unhandled.
+      // Awaited below; until then a failure must not count as unhandled.
       write.catch(() => undefined);
       writes.push(write);
-      // Not after each model: the writes of one turn share a flush, and whoever sent a command waits for all of them.
+      // Not after each model: the writes of one turn share a flush, and the sender of a command waits for all of them.
       sinceYield += work.size;
       if (sinceYield < documentsPerTurn) continue;
       sinceYield = 0;
       await yieldToEventLoop();
     }
   } finally {
-    // No write is left running behind a failure: the next try would race with it.
+    // No write is left running after a failure: the next try would race with it.
     await Promise.allSettled(writes);
   }
   await Promise.all(writes);
@@ -59,8 +60,8 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
 }
 
 /**
- * Parks entities that an event can't be applied to, after the others are durable.
- * @throws ProjectionsStopped while read models are made anew, or when there are too many
+ * Parks the entities that an event cannot be applied to, once all others are durable.
+ * @throws ProjectionsStopped during a rebuild, or when there are too many
  */
 export async function settlePoisoned(target: ApplyTarget, poisoned: readonly ParkedEntity[]): Promise<void> {
   if (poisoned.length === 0) return;
@@ -72,17 +73,20 @@ export async function settlePoisoned(target: ApplyTarget, poisoned: readonly Par
     );
   }
   for (const entity of poisoned) {
-    target.logger.error({ ...entity }, 'an event can not be applied; the entity is taken out of its read model');
+    target.logger.error({ ...entity }, 'an event cannot be applied; the entity is parked');
   }
   await target.parking.add(poisoned);
 }
 
-/** Which entities an event concerns must be known: without that nothing can be parked. */
+/** @throws ProjectionsStopped when the read model cannot name the entities of an event: then none can be parked */
 export function workFor(model: ReadModel, commands: readonly RecordedCommand[]): Work {
   try {
     return workOf(model, commands);
   } catch (error) {
-    throw new ProjectionsStopped(`${model.name} can not tell what an event concerns: ${shortError(error)}`, error);
+    throw new ProjectionsStopped(
+      `${model.name} cannot name the entities that an event concerns: ${shortError(error)}`,
+      error,
+    );
   }
 }
 
@@ -93,8 +97,8 @@ async function prepare(
   poisoned: ParkedEntity[],
 ): Promise<readonly GuardedWrite[]> {
   const ids = [...work.keys()].filter((id) => !parking.has(model.name, id));
-  const found = (await collections.get(model.name)?.getMany(ids)) ?? [];
-  const documents = new Map(found.map((document) => [document.id, document]));
+  const stored = (await collections.get(model.name)?.getMany(ids)) ?? [];
+  const documents = new Map(stored.map((document) => [document.id, document]));
   const prepared: GuardedWrite[] = [];
   for (const id of ids) {
     const before = documents.get(id);
@@ -107,7 +111,7 @@ async function prepare(
 
 const isOutage = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable';
 
-/** A document that the store will never take is poison like an event that can't be folded; the others must go in. */
+/** Writes documents. One that the store refuses for good is reported in `poisoned`; all others are written. */
 export async function writeAll(
   { collections }: ApplyTarget,
   model: string,

@@ -1,8 +1,8 @@
 /**
- * What is folded and not written yet while there is much to catch up with: commands are folded on top of it, so that
- * reading and folding go on while what came before is being written, and a document that changes often is written once.
- * Not used once the log's end is reached: then every command is written at once (`apply.ts`).
- * Part of `docs/architecture.md`, projections.
+ * Documents that are folded and not written yet, while there is much to catch up with. Further commands are folded on
+ * top of them, so that reading and folding continue during a write, and a document that changes often is written once
+ * per segment. Not used after the end of the log is reached: then every command is written at once (`apply.ts`).
+ * Part of `docs/architecture.md#read-models`.
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { RecordedCommand } from '../../kernel/event.js';
@@ -17,7 +17,7 @@ import { tuning } from '../tuning.js';
 
 type Writes = Map<string, GuardedWrite>;
 
-/** Commands that are written together. */
+/** The commands whose documents are written together. */
 export interface Segment {
   readonly commands: readonly RecordedCommand[];
   readonly writes: ReadonlyMap<string, Writes>;
@@ -26,19 +26,19 @@ export interface Segment {
 
 export interface Backlog {
   /**
-   * Folds commands on top of all before. Nothing has changed when it fails.
-   * @throws ProjectionsStopped when a retry can't help; what the read store throws, when it can
+   * Folds commands on top of everything before. When it throws, nothing has changed.
+   * @throws ProjectionsStopped when a retry cannot help; what the read store throws, when a retry can
    */
   add(commands: readonly RecordedCommand[]): Promise<void>;
-  /** Events that were folded and not taken yet. */
+  /** How many events are folded and not taken yet. */
   events(): number;
-  /** An entity of them can't be folded on: they must be written before more is added. */
+  /** True when one of their entities cannot be folded further: they must be written before more is added. */
   poisoned(): boolean;
-  /** Everything folded since the last one. Only when that one is written. */
+  /** Takes everything that was folded since the last segment, which must be written by then. */
   take(): Segment;
-  /** Returns once it is durable; may be tried again. @throws as `add` */
+  /** Returns once the segment is durable; may be called again after a failure. @throws as `add` */
   write(segment: Segment): Promise<void>;
-  /** Keeps no document in memory: others are about to write them. */
+  /** Drops the documents in memory: from now on others write them. */
   forget(): void;
 }
 
@@ -48,10 +48,10 @@ export function createBacklog(target: ApplyTarget): Backlog {
   let events = 0;
   let folded = new Map<string, Writes>();
   let poisoned: ParkedEntity[] = [];
-  /** What was taken and may not be written yet. */
+  /** The writes that were taken and may not be durable yet. */
   let taken = new Map<string, Writes>();
   /** Documents that changed more than once, as they are in the store: they are likely to change again. */
-  const kept = new Map<string, Map<string, StoredDocument>>(models.map(({ name }) => [name, new Map()]));
+  const hot = new Map<string, Map<string, StoredDocument>>(models.map(({ name }) => [name, new Map()]));
 
   /** A document as it is after the write; undefined when the write removed it. */
   const after = ({ id, position }: GuardedWrite, fields: Fields | undefined): StoredDocument | undefined =>
@@ -59,8 +59,8 @@ export function createBacklog(target: ApplyTarget): Backlog {
   const written = (write: GuardedWrite): StoredDocument | undefined =>
     after(write, write.kind === 'put' ? write.fields : undefined);
 
-  function keep(model: string, writes: Writes): void {
-    const documents = kept.get(model);
+  function remember(model: string, writes: Writes): void {
+    const documents = hot.get(model);
     if (documents === undefined) return;
     for (const write of writes.values()) {
       documents.delete(write.id);
@@ -73,19 +73,19 @@ export function createBacklog(target: ApplyTarget): Backlog {
     }
   }
 
-  /** The documents of these ids as the store has them, or will have them once what was taken is written. */
-  async function standing(model: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredDocument>> {
-    const found = new Map<string, StoredDocument>();
-    const unknown: string[] = [];
+  /** The documents of these ids as the store has them, or will have them once the taken writes are durable. */
+  async function documentsOf(model: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredDocument>> {
+    const documents = new Map<string, StoredDocument>();
+    const missing: string[] = [];
     for (const id of ids) {
       const write = taken.get(model)?.get(id);
-      const document = write === undefined ? kept.get(model)?.get(id) : written(write);
-      if (document !== undefined) found.set(id, document);
-      else if (write === undefined) unknown.push(id);
+      const document = write === undefined ? hot.get(model)?.get(id) : written(write);
+      if (document !== undefined) documents.set(id, document);
+      else if (write === undefined) missing.push(id);
     }
-    const loaded = unknown.length === 0 ? [] : ((await collections.get(model)?.getMany(unknown)) ?? []);
-    for (const document of loaded) found.set(document.id, document);
-    return found;
+    const loaded = missing.length === 0 ? [] : ((await collections.get(model)?.getMany(missing)) ?? []);
+    for (const document of loaded) documents.set(document.id, document);
+    return documents;
   }
 
   async function fold(model: ReadModel, work: Work, stored: ReadonlyMap<string, StoredDocument>): Promise<void> {
@@ -108,19 +108,19 @@ export function createBacklog(target: ApplyTarget): Backlog {
 
   return {
     forget() {
-      for (const documents of kept.values()) documents.clear();
+      for (const documents of hot.values()) documents.clear();
     },
     events: () => events,
     poisoned: () => poisoned.length > 0,
     async add(more) {
-      // All that can fail comes first.
+      // Everything that can fail comes first.
       const prepared: { model: ReadModel; work: Work; stored: ReadonlyMap<string, StoredDocument> }[] = [];
       for (const model of models) {
         const work = workFor(model, more);
         if (work.size === 0) continue;
         const writes = folded.get(model.name);
         const ids = [...work.keys()].filter((id) => writes?.has(id) !== true && !parking.has(model.name, id));
-        prepared.push({ model, work, stored: await standing(model.name, ids) });
+        prepared.push({ model, work, stored: await documentsOf(model.name, ids) });
       }
       for (const { model, work, stored } of prepared) await fold(model, work, stored);
       for (const command of more) {
@@ -135,19 +135,19 @@ export function createBacklog(target: ApplyTarget): Backlog {
       return segment;
     },
     async write(segment) {
-      // Each try begins anew: what the store would not take is found again.
-      const lost = [...segment.poisoned];
+      // Each try starts over: documents that the store refuses are found again.
+      const refused = [...segment.poisoned];
       const writing = [...segment.writes].map(([model, writes]) => {
-        // One of them may have been parked since it was folded.
+        // An entity may have been parked after it was folded.
         const all = [...writes.values()].filter(({ id }) => !parking.has(model, id));
-        return writeAll(target, model, all, lost);
+        return writeAll(target, model, all, refused);
       });
-      // No write is left running behind a failure: the next try would race with it.
+      // No write is left running after a failure: the next try would race with it.
       await Promise.allSettled(writing);
       await Promise.all(writing);
-      await settlePoisoned(target, lost);
-      for (const [model, writes] of segment.writes) keep(model, writes);
-      for (const { projection, id } of lost) kept.get(projection)?.delete(id);
+      await settlePoisoned(target, refused);
+      for (const [model, writes] of segment.writes) remember(model, writes);
+      for (const { projection, id } of refused) hot.get(projection)?.delete(id);
       if (taken === segment.writes) taken = new Map();
     },
   };

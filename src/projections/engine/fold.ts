@@ -1,6 +1,6 @@
 /**
  * Folds a batch of whole commands into writes: pure, one entity at a time, each write guarded by the log position that
- * it reflects. Not the storage of them (`apply.ts`). Implements `docs/architecture.md`, "Read models need no transactions".
+ * it reflects. Not their storage (`apply.ts`). Implements `docs/architecture.md#read-models`.
  */
 import { errorText } from '../../kernel/errors.js';
 import { lastEvent } from '../../kernel/event.js';
@@ -18,7 +18,7 @@ export interface Step {
 /** Entity id → its steps, in log order. */
 export type Work = ReadonlyMap<string, readonly Step[]>;
 
-/** What a read model has to do for some commands. */
+/** The entities of a read model that the commands concern, with their events. */
 export function workOf(model: ReadModel, commands: readonly RecordedCommand[]): Work {
   const work = new Map<string, Step[]>();
   for (const command of commands) {
@@ -47,14 +47,14 @@ export interface Folded {
   readonly poisoned: Poisoned | undefined;
 }
 
-/** At most so much of an error is kept and shown. */
+/** An error as it is stored and shown, cut to a bounded length. */
 export function shortError(error: unknown): string {
   return errorText(error).slice(0, tuning.errorChars);
 }
 
 /**
- * The entity after its steps. Those that its document already reflects are passed over: they are repeats, or another
- * instance was faster. Where one fails, the entity stays as the command before left it.
+ * Folds an entity's steps. Steps that its document already reflects are skipped: they are repeats, or another instance
+ * was faster. If a step fails, the entity stays as the command before it left it.
  */
 export function foldEntity(
   model: ReadModel,
@@ -75,7 +75,7 @@ export function foldEntity(
       return { write, poisoned: { position, error: shortError(error) } };
     }
     if (next === fields) continue;
-    // Gone again within one batch is a delete too: a slower instance may still put what was there in between.
+    // Created and deleted within one batch is a delete too: a slower instance may still write the document in between.
     write = next === undefined ? { kind: 'delete', id, position } : { kind: 'put', id, position, fields: next };
     fields = next;
   }

@@ -1,7 +1,7 @@
 /**
- * The read models in one layout: opens them, runs their runner, answers those who wait. Tries until the store is there.
- * Which layout is shown, and the change to another one, is the concern of `projections.ts`.
- * Implements `docs/architecture.md` (projections, blue/green) and `docs/contract/rest.md#consistency`.
+ * The projection group: the read models in one layout. Opens them, runs their runner, and lets callers wait for a
+ * position. Not the choice of the layout, and not the change to another one (`projections.ts`).
+ * Implements `docs/architecture.md#read-models` and `docs/contract/rest.md#consistency`.
  */
 import type { AgentEvent } from '../../domain/agents/facts.js';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
@@ -38,7 +38,7 @@ export interface GroupOptions {
   /** Version of the release's read models. */
   readonly release: number;
   readonly models: readonly ReadModel[];
-  /** Absent: the one that is shown when the store can be asked. */
+  /** Absent: the layout in use at the time when the store is first reached. */
   readonly layout?: Layout | undefined;
   onAgentFact(fact: AgentEvent, position: number): void;
 }
@@ -47,9 +47,9 @@ export interface Group extends Pick<
   Projections,
   'status' | 'onStatusChange' | 'applied' | 'reached' | 'revision' | 'close'
 > {
-  /** @throws ServiceError `unavailable` while they are not open, or have never held the whole log */
+  /** @throws ServiceError `unavailable` while they are not open, or have never caught up with the log */
   queries(): QueryCollections;
-  /** Of the layout; undefined while the store has not been reached. */
+  /** Number of the layout; undefined until the store is reached. */
   number(): number | undefined;
 }
 
@@ -60,8 +60,8 @@ interface Opened {
 }
 
 /**
- * Returns once the read models are open, or at the first failure to open them: then it goes on trying by itself, and
- * the queries answer `unavailable` meanwhile. Whether they have caught up is in `status()`.
+ * Returns once the read models are open, or at the first failure to open them: then it tries again in the background,
+ * and queries answer `unavailable` meanwhile. Whether they have caught up is in `status()`.
  */
 export async function startGroup(options: GroupOptions): Promise<Group> {
   const { eventStore, readStore, clock, logger, release, models } = options;
@@ -70,8 +70,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   let opened: Opened | undefined;
   let parking: Parking | undefined;
   let layoutNumber = options.layout?.number;
-  /** Queries may read this version: it has held the whole log once. */
-  let shown = false;
+  /** Queries may read this version: it has caught up with the log once. */
+  let queryable = false;
   const status = createStatusBoard(progress.position, () => parking?.list() ?? [], logger);
   const probe = createHeadProbe({
     eventStore,
@@ -81,17 +81,17 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     handled: () => opened?.runner.handled() ?? 'start',
   });
 
-  /** The pointer goes over to this version once it has caught up; a newer release's pointer is left where it is. */
+  /** Points the store to this version once it has caught up. The pointer of a newer release is left as it is. */
   async function activate(): Promise<void> {
     const active = await readStore.activeVersion(groupName);
     if (active === undefined || active < release) {
       await readStore.activate(groupName, release);
       logger.info(
         { version: release, before: active ?? null },
-        'the read models of this version are the ones shown from now on',
+        'queries read the read models of this version from now on',
       );
     }
-    shown = true;
+    queryable = true;
   }
 
   async function open(): Promise<Opened> {
@@ -107,15 +107,15 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     const openedParking = await openParking(readStore, place);
     parking = openedParking;
     layoutNumber = layout.number;
-    shown = active === release;
-    const first = active === undefined || active < release;
+    queryable = active === release;
+    const isFirstFill = active === undefined || active < release;
     progress.passed(checkpoint?.commit ?? 0);
     const runner = startRunner({
       eventStore,
       readStore,
       logger,
       version: place,
-      target: { models, collections, parking: openedParking, logger, rebuilding: () => first && !shown },
+      target: { models, collections, parking: openedParking, logger, rebuilding: () => isFirstFill && !queryable },
       progress,
       status,
       after: checkpoint ?? 'start',
@@ -142,7 +142,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
         status.set({ lastError: null });
         return;
       } catch (error) {
-        logger.warn({ error: shortError(error), tries }, 'the read models can not be opened yet');
+        logger.warn({ error: shortError(error), tries }, 'the read models cannot be opened yet');
         status.set({ lastError: shortError(error) });
         failed();
         await sleep(backoff(storeRetry, tries), stop.signal);
@@ -157,17 +157,17 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     return waiting;
   }
 
-  /** Log position of an event; undefined when it can't be found in time. */
+  /** Log position of an event; undefined when it is not found in time. */
   async function positionOf(stream: string, revision: number, timeoutMs: number): Promise<number | undefined> {
-    const looking = firstFrom(eventStore, stream, revision).catch(() => undefined);
-    const found = await withDeadline(looking, timeoutMs);
-    return found === timedOut || found?.revision !== revision ? undefined : found.position;
+    const reading = firstFrom(eventStore, stream, revision).catch(() => undefined);
+    const event = await withDeadline(reading, timeoutMs);
+    return event === timedOut || event?.revision !== revision ? undefined : event.position;
   }
 
   return {
     queries() {
-      if (opened !== undefined && shown) return opened.queries;
-      throw new ServiceError('unavailable', 'the read models are being filled and can not be shown yet');
+      if (opened !== undefined && queryable) return opened.queries;
+      throw new ServiceError('unavailable', 'the read models are being filled and cannot be queried yet');
     },
     number: () => layoutNumber,
     status: status.current,
@@ -177,7 +177,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     async applied(stream, revision, timeoutMs) {
       const until = clock.monotonic() + timeoutMs;
       if (progress.revision(stream) === undefined) {
-        // Nothing of the stream came since the start: it may lie before the checkpoint, where only positions are known.
+        // No event of the stream came since the start: the event may be before the checkpoint, where revisions are unknown.
         const position = await positionOf(stream, revision, timeoutMs);
         if (position !== undefined) return progress.untilPosition(position, Math.max(0, until - clock.monotonic()));
       }

@@ -1,7 +1,7 @@
 /**
- * Tells the progress when the log's head is passed although nothing came: a subscription may stay silent about events
- * of streams that no read model uses, for ever. Only while somebody waits for a position. Implements `docs/contract/rest.md`
- * (`x-min-position`), on what `event-store.ts` promises of `caught_up`.
+ * Moves the progress to the log's head when nothing arrives: a subscription does not report events of streams that no
+ * read model uses, so a caller that waits for the position of such an event would wait in vain. Runs only while somebody
+ * waits for a position. Implements `docs/contract/rest.md#consistency`.
  */
 import { sleep } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
@@ -11,7 +11,7 @@ import type { Progress } from './progress.js';
 import { tuning } from '../tuning.js';
 
 export interface HeadProbe {
-  /** Somebody began to wait. */
+  /** Somebody has begun to wait. */
   wake(): void;
   close(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface HeadProbeDeps {
   readonly prefix: string;
   readonly progress: Progress;
   readonly logger: Logger;
-  /** Up to where everything has been handled. */
+  /** The point up to which everything is handled. */
   handled(): ResumePoint | 'start';
 }
 
@@ -30,35 +30,35 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
   const stop = new AbortController();
   let running: Promise<void> | undefined;
 
-  /** Looks once whether anything lies between what has been handled and the head. */
+  /** Checks once whether the log has anything between the handled point and its head. */
   async function look(): Promise<void> {
     const after = deps.handled();
     const head = await eventStore.headPosition();
     if (head <= progress.position()) return;
-    const enough = new AbortController();
-    const signal = AbortSignal.any([stop.signal, enough.signal, AbortSignal.timeout(tuning.probeTimeoutMs)]);
+    const finished = new AbortController();
+    const signal = AbortSignal.any([stop.signal, finished.signal, AbortSignal.timeout(tuning.probeTimeoutMs)]);
     try {
       for await (const item of eventStore.subscribe({ prefix, after, signal })) {
-        // Something came: the runner is about to get it too, and will say so itself.
+        // The runner is about to get these events too, and reports its progress itself.
         if (item.kind === 'events') return;
         if (item.kind === 'checkpoint') continue;
         progress.passed(head);
         return;
       }
     } finally {
-      enough.abort();
+      finished.abort();
     }
   }
 
   async function run(): Promise<void> {
     for (;;) {
-      // Nearly always the event is on its way, and nobody waits any more after this.
+      // Nearly always the event is on its way, and nobody waits any more after this pause.
       await sleep(tuning.probeEveryMs, stop.signal);
       if (stop.signal.aborted || !progress.awaited()) return;
       try {
         await look();
       } catch (error) {
-        logger.debug({ error: errorText(error) }, 'the head of the log could not be asked');
+        logger.debug({ error: errorText(error) }, 'the head of the log could not be read');
       }
     }
   }

@@ -1,7 +1,8 @@
 /**
- * Entities that an event could not be applied to: taken out, loudly, while all others go on. Kept in the read store,
- * guarded like every document, so that a restart or another instance does not go on with an entity that lacks an event.
- * A version raise, with a fold that can take the event, begins without them. Part of `docs/architecture.md`, projections.
+ * Parked entities: those that an event could not be applied to. They are left out of their read model while all others
+ * are projected. They are stored in the read store, so that a restart or another instance does not project an entity that
+ * lacks an event. A raised version, whose fold can apply the event, starts without them.
+ * Part of `docs/architecture.md#read-models`.
  */
 import type { Collection, GuardedWrite, ReadStore } from '../../storage/read-store.js';
 import type { ParkedEntity } from '../port.js';
@@ -18,11 +19,11 @@ type ParkedFields = {
 export interface Parking {
   has(projection: string, id: string): boolean;
   list(): readonly ParkedEntity[];
-  /** Durable when it returns; nothing changes when it fails. @throws ProjectionsStopped when too many are parked */
+  /** Durable when it returns; nothing changes when it throws. @throws ProjectionsStopped when too many are parked */
   add(entities: readonly ParkedEntity[]): Promise<void>;
 }
 
-/** Name of the collection; its version is that of the layout. */
+/** Name of the collection; its version is the layout's place. */
 export const parkedCollection = 'parked_entities';
 
 const keyOf = (projection: string, id: string): string => `${projection}/${id}`;
@@ -46,7 +47,7 @@ export async function openParking(store: ReadStore, version: number): Promise<Pa
     async add(entities) {
       if (parked.size + entities.length > tuning.parkedEntities) {
         throw new ProjectionsStopped(
-          `more than ${tuning.parkedEntities} entities would be parked: the fault is not theirs`,
+          `more than ${tuning.parkedEntities} entities would be parked: the fault is not in single entities`,
         );
       }
       const writes = entities.map(({ projection, id, position, error }): GuardedWrite<ParkedFields> => ({

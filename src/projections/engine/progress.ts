@@ -1,6 +1,7 @@
 /**
- * How far the read models are, and who waits for them: read-your-writes. Knows positions of the log and revisions per
- * stream; bounded, and every wait ends. Implements `docs/contract/rest.md#consistency`.
+ * How far the read models are, and the callers that wait for them to read their own writes. Knows log positions and the
+ * revision of each stream. The number of waits is bounded, and every wait ends.
+ * Implements `docs/contract/rest.md#consistency`.
  */
 import { lastEvent } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
@@ -8,19 +9,19 @@ import { createWaiters } from '../../kernel/waiters.js';
 import { tuning } from '../tuning.js';
 
 export interface Progress {
-  /** Everything up to this log position that concerns read models is in them. */
+  /** The read models hold everything up to this log position that concerns them. */
   position(): number;
-  /** The last applied revision of a stream, undefined while none was seen since the start. */
+  /** The last applied revision of a stream; undefined until one is applied after the start. */
   revision(stream: string): number | undefined;
   applied(commands: readonly RecordedCommand[]): void;
-  /** Nothing that concerns read models lies up to here that is not in them. */
+  /** The log has nothing up to here that the read models lack. */
   passed(position: number): void;
-  /** True once passed, at once if it is already; false after `timeoutMs`, or at once when too many wait. */
+  /** Resolves true once the position is passed; false after `timeoutMs`, or at once when too many wait. */
   untilPosition(position: number, timeoutMs: number): Promise<boolean>;
   untilRevision(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** True while somebody waits for a position. */
   awaited(): boolean;
-  /** Answers false to all who wait. */
+  /** Resolves all waits to false. */
   close(): void;
 }
 

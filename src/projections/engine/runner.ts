@@ -1,7 +1,7 @@
 /**
- * The runner: follows the log once for all read models, applies what comes in bounded batches, writes the checkpoint
- * last, and says how far it is. Tries again for as long as a store is away; stops for good at an event that this release
- * does not know. Implements `docs/architecture.md` (projections) and `docs/contract/domain.md` ("it is never skipped").
+ * The runner: follows the log once for all read models, applies commands in bounded batches, writes the checkpoint last,
+ * and reports its progress. Tries again for as long as a store is away; stops for good at an event that this release
+ * does not know. Implements `docs/architecture.md#read-models` and `docs/contract/domain.md#commands-and-events`.
  */
 import { agentEvent, readCommand } from '../../domain/log/upcast.js';
 import type { AgentEvent } from '../../domain/agents/facts.js';
@@ -36,22 +36,22 @@ export interface RunnerDeps {
   readonly target: ApplyTarget;
   readonly progress: Progress;
   readonly status: StatusBoard;
-  /** Where the stored checkpoint says to go on. */
+  /** Where to continue, from the stored checkpoint. */
   readonly after: ResumePoint | 'start';
-  /** All that the log held is in the read models, and the checkpoint says so. May come more than once. */
+  /** The read models and their checkpoint have reached the end of the log. May be called more than once. */
   onCaughtUp(): Promise<void>;
   onAgentFact(fact: AgentEvent, position: number): void;
 }
 
 export interface Runner {
-  /** Up to where everything has been handled. */
+  /** The point up to which everything is handled. */
   handled(): ResumePoint | 'start';
-  /** Resolves when it has stopped, by itself for a reason that is in the status, or because it was closed. */
+  /** Resolves when the runner has stopped: for a reason that the status has, or because it was closed. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Parts of a batch whose events stay within the bound; a larger command is a part of its own. */
+/** Splits a batch into parts of a bounded number of events; a larger command is a part of its own. */
 function* parts(commands: readonly RecordedCommand[]): Generator<readonly RecordedCommand[], void, void> {
   let part: RecordedCommand[] = [];
   let events = 0;
@@ -71,9 +71,9 @@ export function startRunner(deps: RunnerDeps): Runner {
   const { eventStore, readStore, logger, version, progress, status, target } = deps;
   const stop = new AbortController();
   let handled = deps.after;
-  /** The subscription stands and had delivered all there was. */
+  /** The subscription stands and has reached the end of the log once. */
   let live = false;
-  /** The read store was away, and events have piled up: only a new subscription tells when the last of them is applied. */
+  /** The read store was away and events have piled up: only a new subscription reports when the last is applied. */
   let behind = false;
   let dropped = false;
 
@@ -94,7 +94,7 @@ export function startRunner(deps: RunnerDeps): Runner {
     checkpoints.put('point', point);
   };
 
-  /** Tries until it works or the runner is closed: nothing is ever skipped. */
+  /** Tries until it works or the runner is closed: no event is ever skipped. */
   async function persist(what: string, turn: () => Promise<void>): Promise<void> {
     for (let tries = 0; !stop.signal.aborted; tries += 1) {
       try {
@@ -103,12 +103,12 @@ export function startRunner(deps: RunnerDeps): Runner {
           logger.info({ tries }, `${what}: works again`);
           behind = true;
         }
-        // Folding ahead says nothing of the writes that may fail meanwhile.
+        // While catching up, a successful fold does not mean that the writes in the background succeed.
         if (live || tries > 0) status.set({ caughtUp: live && !behind, lastError: null });
         return;
       } catch (error) {
         if (error instanceof ProjectionsStopped) throw error;
-        // Once: the status holds the newest error.
+        // Logged once: the status has the newest error.
         if (tries === 0) logger.warn({ error: shortError(error) }, `${what}: failed and is tried until it works`);
         status.set({ caughtUp: false, lastError: shortError(error) });
         await sleep(backoff(storeRetry, tries), stop.signal);
@@ -124,17 +124,17 @@ export function startRunner(deps: RunnerDeps): Runner {
   }
 
   async function applyPart(commands: readonly RecordedCommand[]): Promise<void> {
-    const known: RecordedCommand[] = [];
-    let unknown: unknown;
+    const readable: RecordedCommand[] = [];
+    let failure: unknown;
     try {
-      for (const command of commands) known.push(readCommand(command));
+      for (const command of commands) readable.push(readCommand(command));
     } catch (error) {
-      unknown = error;
+      failure = error;
     }
-    if (known.length > 0) await (live ? applyLive(known) : writeBehind.add(known));
-    if (unknown === undefined || stop.signal.aborted) return;
+    if (readable.length > 0) await (live ? applyLive(readable) : writeBehind.add(readable));
+    if (failure === undefined || stop.signal.aborted) return;
     await writeBehind.flush();
-    throw unknown;
+    throw failure;
   }
 
   async function applyLive(commands: readonly RecordedCommand[]): Promise<void> {
@@ -170,7 +170,7 @@ export function startRunner(deps: RunnerDeps): Runner {
           await applyPart(part);
           if (stop.signal.aborted) return;
         }
-        // The point is that of the last command.
+        // The item's point is that of its last command.
         return;
       case 'checkpoint':
         return writeBehind.passed(item.point);
@@ -187,7 +187,7 @@ export function startRunner(deps: RunnerDeps): Runner {
         backlog.forget();
         return status.set({ caughtUp: true, lastError: null });
       case 'dropped':
-        // Once: what follows are failed tries to subscribe again.
+        // Logged once: what follows are failed attempts to subscribe again.
         if (!dropped) logger.warn({ error: shortError(item.cause) }, 'the subscription of the read models dropped');
         [live, dropped] = [false, true];
         return status.set({ caughtUp: false, lastError: shortError(item.cause) });
@@ -196,20 +196,20 @@ export function startRunner(deps: RunnerDeps): Runner {
     }
   }
 
-  /** Until closed, or until the read models are behind and have to find out anew where the log ends. */
+  /** Follows until closed, or until the read models are behind and need a new subscription to find the log's end. */
   async function follow(): Promise<void> {
-    const enough = new AbortController();
-    const signal = AbortSignal.any([stop.signal, enough.signal, halted.signal]);
+    const finished = new AbortController();
+    const signal = AbortSignal.any([stop.signal, finished.signal, halted.signal]);
     [behind, live] = [false, false];
     try {
       for await (const item of followLog(eventStore, { prefix: streams.prefix, after: handled, signal })) {
         await take(item);
         if (stop.signal.aborted || behind) break;
       }
-      // What was folded ahead comes not again; and here a failure to write it is heard of.
+      // The folded commands will not be delivered again; and a failure to write them is thrown here.
       if (!stop.signal.aborted) await writeBehind.flush();
     } finally {
-      enough.abort();
+      finished.abort();
     }
   }
 
@@ -219,7 +219,10 @@ export function startRunner(deps: RunnerDeps): Runner {
     } catch (error) {
       const unknownEvent = error instanceof UnknownEventError ? error.eventType : null;
       live = false;
-      logger.error({ error: shortError(error), unknownEvent }, 'the read models stopped and stay as they are');
+      logger.error(
+        { error: shortError(error), unknownEvent },
+        'the read models stopped, and stay at their last position',
+      );
       status.set({ caughtUp: false, unknownEvent, lastError: shortError(error) });
     }
   }

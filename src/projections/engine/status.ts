@@ -1,4 +1,4 @@
-/** The state of the projections as others see it, and who is told when it changes. Not the position: that is asked. */
+/** The state of the projections, and the listeners to its changes. A new position alone is not a change. */
 import { jsonEqual } from '../../kernel/json.js';
 import { createListeners } from '../../kernel/listeners.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -16,7 +16,7 @@ export function createStatusBoard(
   logger: Logger,
 ): StatusBoard {
   let state: Omit<ProjectionStatus, 'position' | 'parked'> = { caughtUp: false, unknownEvent: null, lastError: null };
-  let told: unknown;
+  let lastReported: unknown;
   const listeners = createListeners<ProjectionStatus>((error) =>
     logger.error({ error }, 'a listener to the state of the projections failed'),
   );
@@ -26,8 +26,8 @@ export function createStatusBoard(
     set(change) {
       state = { ...state, ...change };
       const summary = { ...state, parked: parked().length };
-      if (jsonEqual(told, summary)) return;
-      told = summary;
+      if (jsonEqual(lastReported, summary)) return;
+      lastReported = summary;
       listeners.tell(current());
     },
     onChange: listeners.add,

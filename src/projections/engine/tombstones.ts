@@ -1,6 +1,6 @@
 /**
- * Removes tombstones that nobody needs any more: those that every live instance has passed, and every restart would
- * begin behind. Implements `docs/architecture.md` ("purged once every live instance has passed it").
+ * Removes tombstones that are no longer needed: those that every live instance has passed, and that a restart would
+ * begin after. Implements `docs/architecture.md#read-models`.
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
@@ -12,15 +12,15 @@ import { tuning } from '../tuning.js';
 export interface TombstoneDeps {
   readonly readStore: ReadStore;
   readonly logger: Logger;
-  /** Position of the stored checkpoint, undefined when there is none: a restart begins there. */
+  /** Position of the stored checkpoint, where a restart begins; undefined when there is none. */
   checkpoint(): Promise<number | undefined>;
   collections(): Iterable<Collection>;
 }
 
-/** Kind of the leases by which instances tell that they live; their data has `position`, how far they have projected. */
+/** Kind of the instance leases; their data has `position`, how far the instance has projected. */
 const instances = 'instances';
 
-/** Up to where every live instance and every restart has passed; undefined while that can't be known. */
+/** The position that every live instance and every restart has passed; undefined while it is not known. */
 export async function passedByAll(deps: Pick<TombstoneDeps, 'readStore' | 'checkpoint'>): Promise<number | undefined> {
   const leases = await deps.readStore.leases.list(instances);
   const positions = leases.map(({ data }) =>
@@ -28,13 +28,13 @@ export async function passedByAll(deps: Pick<TombstoneDeps, 'readStore' | 'check
   );
   const checkpoint = await deps.checkpoint();
   if (checkpoint === undefined || positions.length === 0) return undefined;
-  const known = positions.filter((position) => typeof position === 'number');
-  return known.length < positions.length ? undefined : Math.min(checkpoint, ...known);
+  const numbers = positions.filter((position) => typeof position === 'number');
+  return numbers.length < positions.length ? undefined : Math.min(checkpoint, ...numbers);
 }
 
 /**
- * One turn of the purge after the other. Each removes what had been passed at the turn before: an instance that has
- * just begun, and has no lease yet, read its checkpoint since.
+ * @returns a function that makes one turn of the purge. A turn removes what had been passed at the turn before: an
+ * instance that has started since, and has no lease yet, has read a checkpoint at or above it.
  */
 export function createPurge(deps: TombstoneDeps): () => Promise<number> {
   let passed: number | undefined;

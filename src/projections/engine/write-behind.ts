@@ -1,6 +1,6 @@
 /**
- * When what was folded ahead is written: one segment at a time, while the next one is being folded. The slower the
- * store, the more comes together for its next write, within a bound. Not the folding (`backlog.ts`).
+ * Decides when the backlog is written: one segment at a time, while the next one is being folded. The slower the store,
+ * the more its next write holds, within a bound. Not the folding (`backlog.ts`).
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import type { ResumePoint } from '../../storage/event-store.js';
@@ -10,23 +10,23 @@ import { tuning } from '../tuning.js';
 export interface WriteBehindDeps {
   readonly backlog: Backlog;
   readonly signal: AbortSignal;
-  /** Tries until it works or the signal aborts. @throws when a retry can't help */
+  /** Tries until it works or the signal aborts. @throws when a retry cannot help */
   persist(what: string, turn: () => Promise<void>): Promise<void>;
   onWritten(segment: Segment): void;
-  /** Everything up to the point has been written. */
+  /** Everything up to the point is durable. */
   onPassed(point: ResumePoint): void;
-  /** It failed for good while nobody waited for it: the next call throws that. */
+  /** A write failed for good in the background; the next call throws its error. */
   onFailure(): void;
 }
 
 export interface WriteBehind {
-  /** Folds them; begins to write if it is time, waits if there is no room. @throws when a retry can't help */
+  /** Folds commands; starts a write if one is due, and waits while there is no room. @throws when a retry cannot help */
   add(commands: readonly RecordedCommand[]): Promise<void>;
-  /** The log has been looked at up to there. */
+  /** The log has been read up to this point. */
   passed(point: ResumePoint): void;
-  /** Returns when all is written, or the signal aborts. */
+  /** Returns once everything is durable, or the signal aborts. */
   flush(): Promise<void>;
-  /** Waits for the write that is under way, nothing more; after the signal aborted. Never rejects. */
+  /** Call it after the signal has aborted: waits for the running write only. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export function createWriteBehind(deps: WriteBehindDeps): WriteBehind {
     })();
   }
 
-  /** What waits is not left lying when the log falls silent before its end is reached. */
+  /** Writes a small backlog too, when the log falls silent before its end is reached. */
   function startSoon(): void {
     timer ??= setTimeout(() => {
       timer = undefined;

@@ -1,7 +1,7 @@
 /**
- * Compares the read models that are shown with a fresh fold of the log into another read store, which the caller gives
- * and throws away. Changes nothing that is shown. While a service runs on the same stores a document may be on its way:
- * only what stays wrong although both sides have passed it counts as a difference.
+ * Compares the read models in use with a fresh fold of the log into another read store, which the caller passes and
+ * discards. Changes nothing in use. While a service runs on the same stores, a document may be about to be written: a
+ * difference counts only if it remains after both sides have passed the document's last event.
  */
 import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
@@ -28,9 +28,9 @@ import { tuning } from '../tuning.js';
 
 export interface CheckOptions {
   readonly eventStore: EventStore;
-  /** What is shown. */
+  /** Has the read models in use. */
   readonly readStore: ReadStore;
-  /** Empty: the fresh fold goes in here. */
+  /** Empty: the fresh fold is written here. */
   readonly scratch: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -43,22 +43,22 @@ export interface CheckOptions {
 
 export interface CheckReport {
   readonly documents: number;
-  /** The first of them, one sentence each. */
+  /** The first differences, one sentence each. */
   readonly differences: readonly string[];
   readonly differenceCount: number;
-  /** Documents that the shown read models have not reached yet: nobody projects, or it is still at it. */
+  /** Documents that the read models in use have not reached yet: no instance projects them, or one still does. */
   readonly behind: number;
 }
 
-type Verdict =
+type Comparison =
   | { readonly kind: 'equal' }
-  /** What is shown has not reached the document's last event. */
+  /** The read model in use has not reached the document's last event. */
   | { readonly kind: 'behind' }
   | { readonly kind: 'different'; readonly how: string };
 
 /**
  * @returns undefined when the signal ended it
- * @throws Error with one sentence when the log can't be folded; ServiceError `unavailable`
+ * @throws Error with one sentence when the log cannot be folded; ServiceError `unavailable`
  */
 export async function checkReadModels(options: CheckOptions): Promise<CheckReport | undefined> {
   const { readStore, scratch } = options;
@@ -79,10 +79,10 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
     const copies = await openCollections(scratch, compared, release);
     const findings = createFindings();
     for (const { name } of compared) {
-      const [shown, copy] = [live.get(name), copies.get(name)];
-      if (shown === undefined || copy === undefined) continue;
+      const [inUse, copy] = [live.get(name), copies.get(name)];
+      if (inUse === undefined || copy === undefined) continue;
       const lastDelete = (): number => deletes.get(name) ?? 0;
-      const side = { name, shown, copy, fresh, options, release, layout, lastDelete };
+      const side = { name, inUse, copy, fresh, options, release, layout, lastDelete };
       const done = await compareCollections(side, findings);
       if (!done) return undefined;
     }
@@ -92,7 +92,7 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
   }
 }
 
-/** Waits until the fresh fold holds the log; false when the signal ended it. @throws Error when it never will */
+/** Waits until the fresh fold has caught up; false when the signal ended it. @throws Error when it never will */
 async function folded(fresh: Group, { eventStore, signal, onProgress }: CheckOptions): Promise<boolean> {
   const head = await eventStore.headPosition();
   for (;;) {
@@ -101,7 +101,7 @@ async function folded(fresh: Group, { eventStore, signal, onProgress }: CheckOpt
     if (caughtUp) return true;
     if (signal.aborted) return false;
     if (unknownEvent !== null || lastError?.startsWith('ProjectionsStopped') === true) {
-      throw new Error(`the log can not be folded: ${lastError ?? unknownEvent}`);
+      throw new Error(`the log cannot be folded: ${lastError ?? unknownEvent}`);
     }
     await sleep(tuning.probeEveryMs, signal);
   }
@@ -109,17 +109,17 @@ async function folded(fresh: Group, { eventStore, signal, onProgress }: CheckOpt
 
 interface Side {
   readonly name: string;
-  readonly shown: Collection;
+  readonly inUse: Collection;
   readonly copy: Collection;
   readonly fresh: Group;
   readonly options: CheckOptions;
   readonly release: number;
   readonly layout: Layout;
-  /** Position of the last delete that the fresh fold made. */
+  /** Position of the last delete in the fresh fold. */
   lastDelete(): number;
 }
 
-/** Notes the position of the last delete of each collection: a document that is gone does not tell since when. */
+/** Notes the position of the last delete of each collection: a missing document does not say when it was deleted. */
 function watchDeletes(store: ReadStore, deletes: Map<string, number>): ReadStore {
   return {
     ...store,
@@ -139,7 +139,7 @@ function watchDeletes(store: ReadStore, deletes: Map<string, number>): ReadStore
 }
 
 interface Findings {
-  looked(count: number): void;
+  compared(count: number): void;
   add(difference: string): void;
   late(count: number): void;
   behind(): number;
@@ -150,7 +150,7 @@ function createFindings(): Findings {
   const differences: string[] = [];
   let [documents, differenceCount, behind] = [0, 0, 0];
   return {
-    looked(count) {
+    compared(count) {
       documents += count;
     },
     add(difference) {
@@ -165,23 +165,23 @@ function createFindings(): Findings {
   };
 }
 
-/** Every document that either side has; false when the signal ended it. */
+/** Compares every document that either side has; false when the signal ended it. */
 async function compareCollections(side: Side, findings: Findings): Promise<boolean> {
-  const { options, name, shown, copy } = side;
-  // What is shown first, then what only the fresh fold has.
+  const { options, name, inUse, copy } = side;
+  // First the documents in use, then those that only the fresh fold has.
   for (const [collection, other] of [
-    [shown, undefined],
-    [copy, shown],
+    [inUse, undefined],
+    [copy, inUse],
   ] as const) {
     for (let skip = 0; ; skip += tuning.compareDocuments) {
       if (options.signal.aborted) return false;
       const { items, total } = await collection.find({ skip, limit: tuning.compareDocuments });
       const ids = items.map(({ id }) => id);
-      const known = other === undefined ? [] : await other.getMany(ids);
-      const seen = new Set(known.map(({ id }) => id));
-      const mine = ids.filter((id) => !seen.has(id));
-      findings.looked(mine.length);
-      await compareIds(side, mine, findings);
+      const compared = other === undefined ? [] : await other.getMany(ids);
+      const comparedIds = new Set(compared.map(({ id }) => id));
+      const fresh = ids.filter((id) => !comparedIds.has(id));
+      findings.compared(fresh.length);
+      await compareIds(side, fresh, findings);
       options.onProgress('comparing', skip + items.length, total);
       if (items.length < tuning.compareDocuments) break;
     }
@@ -190,29 +190,29 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
   return true;
 }
 
-/** Looks again at those that are on their way, a few times; what is late then is late. */
+/** Compares again, a few times, the documents that are behind; what is still behind then counts as late. */
 async function compareIds(side: Side, ids: readonly string[], findings: Findings): Promise<void> {
   let waiting = ids;
   for (let round = 1; waiting.length > 0; round += 1) {
-    const verdicts = await judge(side, waiting);
+    const comparisons = await compareNow(side, waiting);
     const late: string[] = [];
-    for (const [id, verdict] of verdicts) {
-      switch (verdict.kind) {
+    for (const [id, comparison] of comparisons) {
+      switch (comparison.kind) {
         case 'equal':
           break;
         case 'behind':
           late.push(id);
           break;
         case 'different':
-          findings.add(`${side.name} ${id}: ${verdict.how}`);
+          findings.add(`${side.name} ${id}: ${comparison.how}`);
           break;
         default:
-          unreachable(verdict);
+          unreachable(comparison);
       }
     }
     waiting = late;
     if (waiting.length === 0) return;
-    // Where nobody projects, waiting for the first ones was enough.
+    // If no instance projects, one round of waiting for the first documents was enough.
     const patient = findings.behind() === 0 && round < tuning.compareRounds;
     if (!patient || side.options.signal.aborted) return findings.late(waiting.length);
     await sleep(2 * tuning.checkpointEveryMs, side.options.signal);
@@ -220,28 +220,31 @@ async function compareIds(side: Side, ids: readonly string[], findings: Findings
 }
 
 /**
- * The order of the reads is what makes it sure: the checkpoint of what is shown before its documents, and those before
- * the fresh fold is brought to the end of the log.
+ * The result depends on the order of the reads: the checkpoint of the read models in use, then their documents, and only
+ * then is the fresh fold brought to the end of the log.
  */
-async function judge(side: Side, ids: readonly string[]): Promise<readonly (readonly [string, Verdict])[]> {
-  const { shown, copy, fresh, options, release, layout } = side;
+async function compareNow(side: Side, ids: readonly string[]): Promise<readonly (readonly [string, Comparison])[]> {
+  const { inUse, copy, fresh, options, release, layout } = side;
   const checkpoint = await options.readStore.loadCheckpoint(groupName, placeOf(release, layout.number));
   const passed = checkpoint?.commit ?? 0;
-  const theirs = new Map((await shown.getMany(ids)).map((document) => [document.id, document]));
+  const current = new Map((await inUse.getMany(ids)).map((document) => [document.id, document]));
   const head = await options.eventStore.headPosition();
   const upToDate = await fresh.reached(head, tuning.compareGiveUpMs);
-  if (!upToDate) throw new Error('the fresh fold does not follow the log any more');
-  const ours = new Map((await copy.getMany(ids)).map((document) => [document.id, document]));
-  return ids.map((id) => [id, compare(theirs.get(id), ours.get(id), passed, side.lastDelete())]);
+  if (!upToDate) throw new Error('the fresh fold no longer follows the log');
+  const expected = new Map((await copy.getMany(ids)).map((document) => [document.id, document]));
+  return ids.map((id) => [id, compare(current.get(id), expected.get(id), passed, side.lastDelete())]);
 }
 
-/** @param passed position that the shown read models have passed @param lastDelete of the fresh fold */
+/**
+ * @param passed position that the read models in use have passed
+ * @param lastDelete position of the fresh fold's last delete
+ */
 function compare(
   live: StoredDocument | undefined,
   fresh: StoredDocument | undefined,
   passed: number,
   lastDelete: number,
-): Verdict {
+): Comparison {
   if (fresh === undefined) {
     if (live === undefined) return { kind: 'equal' };
     if (live.position < lastDelete && passed < lastDelete) return { kind: 'behind' };
@@ -257,15 +260,15 @@ function compare(
   const positions =
     live.position === fresh.position
       ? `position ${live.position}`
-      : `position ${live.position} is shown, the log says ${fresh.position}`;
+      : `position ${live.position}, the log says ${fresh.position}`;
   return { kind: 'different', how: [positions, ...fields].join('; ') };
 }
 
 function differingFields(live: Fields, fresh: Fields): readonly string[] {
   const names = [...new Set([...Object.keys(live), ...Object.keys(fresh)])].sort();
   return names.flatMap((name) => {
-    const [shown, expected] = [textOf(live[name]), textOf(fresh[name])];
-    return shown === expected ? [] : [`${name} is ${short(shown)}, the log says ${short(expected)}`];
+    const [actual, expected] = [textOf(live[name]), textOf(fresh[name])];
+    return actual === expected ? [] : [`${name} is ${short(actual)}, the log says ${short(expected)}`];
   });
 }
 

@@ -1,8 +1,8 @@
 /**
- * Makes read models anew, blue/green: folds the log from its start into collections beside those that are shown, points
- * to them when they hold the whole log, drops the old ones when no instance reads them any more. A service may run on
- * the same stores meanwhile; it goes over to the new place by itself (`projections.ts`). Cut off, it goes on where it
- * stood. Implements `docs/architecture.md` ("Rebuild is blue/green").
+ * Rebuilds read models blue/green: folds the log from its start into new collections, points the layout to them when
+ * they have caught up, and drops the old ones when no instance reads them any more. Instances may run on the same stores
+ * meanwhile; they change to the new layout by themselves (`projections.ts`). An interrupted rebuild resumes where it
+ * stopped. Implements `docs/architecture.md#read-models`.
  */
 import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';
@@ -11,7 +11,8 @@ import type { Logger } from '../../kernel/logger.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { ofAnotherLog } from '../engine/another-log.js';
-import { othersRead, placeOf, readers, readLayoutRecord, versionIn, writeLayoutRecord } from '../engine/layout.js';
+import { placeOf, readLayoutRecord, versionIn, writeLayoutRecord } from '../engine/layout.js';
+import { anyReader, othersRead } from '../engine/layout-readers.js';
 import type { Filling, Layout, LayoutRecord, Leftover } from '../engine/layout.js';
 import { openParking, parkedCollection } from '../engine/parked.js';
 import { createProgress } from '../engine/progress.js';
@@ -25,14 +26,14 @@ export interface RebuildOptions {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
   readonly logger: Logger;
-  /** The one read model to make anew; all of them when absent. */
+  /** The one read model to rebuild; all of them when absent. */
   readonly only?: string | undefined;
   readonly version?: number;
   readonly models?: readonly ReadModel[];
   readonly signal: AbortSignal;
-  /** Events folded by this run, how far in the log it is, where the log ended a moment ago. */
+  /** Called with the events folded by this run, its position in the log, and the log's last known head. */
   onProgress(events: number, position: number, head: number): void;
-  /** How long instances are given to leave the old place; for tests. */
+  /** How long to wait for instances to leave the old layout; for tests. */
   readonly readersMs?: number;
 }
 
@@ -44,13 +45,13 @@ export type RebuildOutcome =
       /** False when an instance still reads the old collections: the next rebuild drops them. */
       readonly dropped: boolean;
     }
-  /** The signal ended it: run it again to go on. */
+  /** The signal ended it: the next rebuild resumes it. */
   | { readonly kind: 'interrupted'; readonly events: number };
 
-/** It can't be done; the message is one sentence for the person who asked for it. */
+/** The rebuild cannot be done; the message is one sentence for the operator. */
 export class RebuildRefusedError extends Error {}
 
-/** Names the checkpoint of a place while it is filled. */
+/** Name of the checkpoint of a place while it is being filled. */
 const fillName = 'read_models_rebuild';
 const leaseKind = 'read_model_rebuilds';
 const progressMs = 100;
@@ -72,8 +73,8 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<Rebuil
     const begun = await begin(options, release, models);
     const filled = await fill(options, release, models, begun.filling);
     if (filled.point === undefined) return { kind: 'interrupted', events: filled.events };
-    const shown = await show(options, release, models, begun, filled.point);
-    const dropped = await dropLeftovers(options, release, shown);
+    const record = await switchLayout(options, release, models, begun, filled.point);
+    const dropped = await dropLeftovers(options, release, record);
     await readStore.deleteCheckpoint(fillName, placeOf(release, begun.filling.number));
     return { kind: 'done', events: filled.events, resumed: begun.resumed, dropped };
   } finally {
@@ -81,7 +82,7 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<Rebuil
   }
 }
 
-/** One at a time. A run that was killed holds it for some seconds more: they are waited for. */
+/** Allows one rebuild at a time. Waits long enough for the lease of a killed run to end. */
 async function takeLease(
   { readStore, logger, signal }: RebuildOptions,
   release: number,
@@ -91,7 +92,7 @@ async function takeLease(
   const until = performance.now() + tuning.rebuildLeaseMs * 1.5;
   while (!(await readStore.leases.acquire(leaseKind, claim))) {
     if (performance.now() > until || signal.aborted) {
-      throw new RebuildRefusedError('another rebuild of these read models is running: wait until it has ended');
+      throw new RebuildRefusedError('another rebuild of these read models is running: wait until it ends');
     }
     await sleep(tuning.probeEveryMs * 10, signal);
   }
@@ -114,7 +115,7 @@ interface Begun {
   readonly resumed: boolean;
 }
 
-/** Notes what is to be filled before anything is; goes on with one that was cut off. */
+/** Records what is to be filled before filling begins, or finds the interrupted rebuild to resume. */
 async function begin(options: RebuildOptions, release: number, models: readonly ReadModel[]): Promise<Begun> {
   const { readStore } = options;
   const record = await readLayoutRecord(readStore, release);
@@ -123,9 +124,9 @@ async function begin(options: RebuildOptions, release: number, models: readonly 
   if (unfinished !== undefined && unfinished.only === only) return { record, filling: unfinished, resumed: true };
   const taken = [record.layout.number, unfinished?.number ?? 0, ...record.leftovers.map(({ number }) => number)];
   const filling: Filling = { number: Math.max(...taken) + 1, only };
-  // Another one that was cut off is given up: what it has filled goes with the other leftovers.
+  // An interrupted rebuild of something else is given up: what it filled is dropped with the other leftovers.
   const leftovers =
-    unfinished === undefined ? record.leftovers : [...record.leftovers, madeBy(unfinished, release, models)];
+    unfinished === undefined ? record.leftovers : [...record.leftovers, filledBy(unfinished, release, models)];
   const next = { ...record, filling, leftovers };
   await writeLayoutRecord(readStore, release, next);
   return { record: next, filling, resumed: false };
@@ -134,13 +135,13 @@ async function begin(options: RebuildOptions, release: number, models: readonly 
 const inScope = (models: readonly ReadModel[], only: string | null): readonly ReadModel[] =>
   only === null ? models : models.filter(({ name }) => name === only);
 
-/** What a rebuild that is given up has made. */
-function madeBy({ number, only }: Filling, release: number, models: readonly ReadModel[]): Leftover {
+/** What a rebuild that is given up has filled. */
+function filledBy({ number, only }: Filling, release: number, models: readonly ReadModel[]): Leftover {
   const version = placeOf(release, number);
   return { number, collections: inScope(models, only).map(({ name }) => ({ name, version })) };
 }
 
-/** Folds the log into the new place until it has caught up. The point is undefined when the signal ended it. */
+/** Folds the log into the new place until it has caught up. The point is undefined if the signal ended it before. */
 async function fill(
   options: RebuildOptions,
   release: number,
@@ -159,7 +160,7 @@ async function fill(
   let events = 0;
   const runner = startRunner({
     eventStore,
-    // The place gets the checkpoint of the group when it is shown, not before.
+    // The place gets the group's checkpoint when the layout is switched, not before.
     readStore: {
       ...readStore,
       saveCheckpoint: (_name, version, at) => readStore.saveCheckpoint(fillName, version, at),
@@ -181,16 +182,16 @@ async function fill(
   });
   const stopped = new AbortController();
   void runner.ended.then(() => stopped.abort());
-  const over = AbortSignal.any([signal, caughtUp.signal, stopped.signal]);
+  const ended = AbortSignal.any([signal, caughtUp.signal, stopped.signal]);
   try {
     let head = await eventStore.headPosition();
     const position = (): number => {
       const handled = runner.handled();
       return handled === 'start' ? 0 : handled.commit;
     };
-    while (!over.aborted) {
+    while (!ended.aborted) {
       options.onProgress(events, position(), head);
-      await sleep(progressMs, over);
+      await sleep(progressMs, ended);
       head = Math.max(head, position());
     }
     if (caughtUp.signal.aborted) options.onProgress(events, head, head);
@@ -200,19 +201,19 @@ async function fill(
   }
   if (!caughtUp.signal.aborted && stopped.signal.aborted && !signal.aborted) {
     const { lastError } = status.current();
-    throw new RebuildRefusedError(`the log can not be folded: ${lastError ?? 'the reason is in the log output'}`);
+    throw new RebuildRefusedError(`the log cannot be folded: ${lastError ?? 'the reason is in the log output'}`);
   }
   if (!caughtUp.signal.aborted) return { events, point: undefined };
   const point = await readStore.loadCheckpoint(fillName, place);
-  // A log without any event of ours leaves no checkpoint.
+  // A log without events of this service leaves no checkpoint.
   return { events, point: point ?? { commit: 0, prepare: 0 } };
 }
 
 const before = (a: ResumePoint, b: ResumePoint): boolean =>
   a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
 
-/** Points to the new place. Nothing that is shown changes before the last write, and all of it with that one. */
-async function show(
+/** Points the layout to the new place. Queries change with the last write, all at once. */
+async function switchLayout(
   { readStore, logger }: RebuildOptions,
   release: number,
   models: readonly ReadModel[],
@@ -227,7 +228,7 @@ async function show(
   if (filling.only === null) {
     if (point.commit > 0) await readStore.saveCheckpoint(groupName, place, point);
   } else if (oldPoint !== undefined) {
-    // The other read models are as far as their own checkpoint says; what lies between is folded again, harmlessly.
+    // The other read models are as far as their own checkpoint: what is between is folded again, which changes nothing.
     await readStore.saveCheckpoint(groupName, place, before(oldPoint, point) ? oldPoint : point);
     await copyParked(readStore, old, place, filling.only);
   }
@@ -239,19 +240,19 @@ async function show(
     number: layout.number,
     collections: scope.map(({ name }) => ({ name, version: versionIn(layout, release, name) })),
   };
-  const shown = { layout: next, filling: undefined, leftovers: [...record.leftovers, replaced] };
-  await writeLayoutRecord(readStore, release, shown);
-  logger.info({ layout: next.number, before: layout.number }, 'the rebuilt read models are the ones shown from now on');
-  return shown;
+  const switched = { layout: next, filling: undefined, leftovers: [...record.leftovers, replaced] };
+  await writeLayoutRecord(readStore, release, switched);
+  logger.info({ layout: next.number, before: layout.number }, 'queries read the rebuilt read models from now on');
+  return switched;
 }
 
-/** Entities of the read models that stay where they are go on being parked. */
+/** Parked entities of the read models that are not rebuilt stay parked. */
 async function copyParked(readStore: ReadStore, from: number, to: number, except: string): Promise<void> {
   const parked = (await openParking(readStore, from)).list().filter(({ projection }) => projection !== except);
   if (parked.length > 0) await (await openParking(readStore, to)).add(parked);
 }
 
-/** Drops what is shown no more once every instance has left it. Answers whether it could. */
+/** Drops what is no longer in use once every instance has left it. @returns whether everything was dropped */
 async function dropLeftovers(options: RebuildOptions, release: number, record: LayoutRecord): Promise<boolean> {
   const { readStore, logger, signal } = options;
   const { number } = record.layout;
@@ -259,9 +260,8 @@ async function dropLeftovers(options: RebuildOptions, release: number, record: L
   const readersMs = options.readersMs ?? tuning.rebuildReadersMs;
   try {
     const until = performance.now() + readersMs;
-    // One that is starting just now has looked where to read and not said so yet: it says so within two turns.
-    const anyone = await readStore.leases.list(readers);
-    if (anyone.length > 0) await sleep(Math.min(2 * layoutPollMs, readersMs), signal);
+    // An instance that is just starting may have read the old layout without announcing it: it does so within two turns.
+    if (await anyReader(readStore)) await sleep(Math.min(2 * layoutPollMs, readersMs), signal);
     while (await othersRead(readStore, release, number)) {
       if (performance.now() > until || signal.aborted) return false;
       await sleep(Math.min(layoutPollMs / 4, readersMs), signal);
@@ -276,7 +276,7 @@ async function dropLeftovers(options: RebuildOptions, release: number, record: L
     await writeLayoutRecord(readStore, release, { ...record, leftovers: [] });
     return true;
   } catch (error) {
-    // The rebuild itself is done: the next one drops what is left.
+    // The rebuild itself is done: the next one drops the leftovers.
     if (!(error instanceof ServiceError)) throw error;
     logger.warn({ error: errorText(error) }, 'the replaced read models could not be dropped yet');
     return false;
