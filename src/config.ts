@@ -3,8 +3,8 @@
  * value never appears. Implements `docs/contract/configuration.md`.
  */
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { isIP } from 'node:net';
+import { z } from 'zod';
 import { splitHostPort } from './kernel/host-port.js';
 import type { HostPort } from './kernel/host-port.js';
 
@@ -35,7 +35,7 @@ export interface Config {
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 }
 
-/** The environment can't be used. One line per problem. */
+/** The environment cannot be used; the message has one line per problem. */
 export class ConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(problems.join('\n'));
@@ -52,7 +52,7 @@ const secrets: ReadonlySet<string> = new Set([
   'SVC_REALITY_PRIVATE_KEY',
 ]);
 
-/** Variables of the contract that later releases serve: set, they stop the start rather than be ignored. */
+/** Variables of the contract that this release does not serve: setting one is an error, not silently ignored. */
 const notYet: { readonly [name: string]: string } = {
   SVC_REALITY_PRIVATE_KEY: 'this release serves agents over h2c only; leave it unset',
   SVC_REALITY_SERVER_NAMES: 'this release serves agents over h2c only; leave it unset',
@@ -95,7 +95,7 @@ const cidrs = list.superRefine((entries, context) => {
     const version = isIP(address);
     const most = version === 4 ? 32 : 128;
     if (version === 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= most))) {
-      context.addIssue(`expected comma-separated CIDRs, "${entry}" is none`);
+      context.addIssue(`expected comma-separated CIDRs, got "${entry}"`);
     }
   }
 });
@@ -103,7 +103,7 @@ const cidrs = list.superRefine((entries, context) => {
 const origins = list.superRefine((entries, context) => {
   for (const entry of entries) {
     if (!URL.canParse(entry) || new URL(entry).origin !== entry)
-      context.addIssue(`expected comma-separated origins, "${entry}" is none`);
+      context.addIssue(`expected comma-separated origins, got "${entry}"`);
   }
 });
 
@@ -125,7 +125,7 @@ const schema = z.object({
   SVC_METRICS_TOKEN: z.string().min(8, 'expected at least 8 characters').optional(),
   SVC_REALITY_LISTEN_ADDR: listen.prefault('0.0.0.0:8443'),
   SVC_DATA_DIR: path.prefault('./data'),
-  // Both may hold a password: they are never shown.
+  // Both may contain a password: their values are never printed.
   SVC_EVENTSTORE_URL: z
     .string()
     .regex(/^esdb(\+discover)?:\/\/./, 'expected esdb://…')
@@ -155,12 +155,12 @@ const schema = z.object({
 type Variables = z.output<typeof schema>;
 type Environment = { readonly [name: string]: string | undefined };
 
-/** An empty variable counts as not set, as orchestrators leave them. */
+/** An empty variable counts as not set: orchestrators pass it for one that is missing. */
 function withoutEmpty(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name, value]) => name.startsWith('SVC_') && value !== ''));
 }
 
-function shown(name: string, value: string | undefined): string {
+function printable(name: string, value: string | undefined): string {
   if (value === undefined) return 'not set';
   return secrets.has(name) ? '(secret)' : JSON.stringify(value);
 }
@@ -174,7 +174,7 @@ function parse(env: Environment): Variables {
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = String(issue.path[0]);
-      problems.push(`${name}: got ${shown(name, given[name])}: ${issue.message}`);
+      problems.push(`${name}: got ${printable(name, given[name])}: ${issue.message}`);
     }
   }
   const has = (name: string): boolean => given[name] !== undefined;
@@ -226,7 +226,7 @@ export function readConfig(env: Environment): Config {
   };
 }
 
-/** The effective variables, one `NAME=value` a line, secrets masked: what `--print-config` prints. @throws ConfigError */
+/** What `--print-config` prints: the effective variables, one `NAME=value` per line, secrets masked. @throws ConfigError */
 export function printableConfig(env: Environment): string {
   parse(env);
   const given = withoutEmpty(env);
@@ -251,7 +251,7 @@ export function readTls(tls: Config['http']['tls']): { readonly cert: string; re
       return readFileSync(file, 'utf8');
     } catch (error) {
       throw new ConfigError([
-        `${name}: ${file} can not be read: ${error instanceof Error ? error.message : String(error)}`,
+        `${name}: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
       ]);
     }
   };

@@ -1,6 +1,6 @@
 /**
- * Start and signals: reads the environment, starts the app, ends it in order on SIGTERM and SIGINT.
- * Whatever stops the start is one clear sentence on standard error and exit code 1.
+ * The program: reads the environment, starts the app, stops it in order on SIGTERM and SIGINT. A start that fails ends
+ * with one clear sentence on standard error and exit code 1.
  */
 import { pino } from 'pino';
 import { startApp } from './app.js';
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;
     stopping = true;
-    logger.info({ signal }, 'stopping: agents are drained, what is accepted is finished');
+    logger.info({ signal }, 'stopping: agents are drained, accepted requests are finished');
     app.close().then(
       () => process.exit(0),
       (error: unknown) => fail(`the service did not stop in order: ${errorText(error)}`),
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   process.on('unhandledRejection', (error) => {
-    // A fault of the program: the state of this process is not to be trusted any further, the log of events is.
+    // A bug: the state of this process can no longer be trusted; the event log can.
     logger.fatal(
       { error: errorText(error), stack: error instanceof Error ? error.stack : undefined },
       'unhandled rejection',
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  if (error instanceof ConfigError) fail(`The configuration can not be used:\n${error.message}`);
+  if (error instanceof ConfigError) fail(`The configuration cannot be used:\n${error.message}`);
   if (error instanceof StartError) fail(error.message);
   fail(`The service could not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
 });

@@ -1,6 +1,6 @@
 /**
- * Signing in, tokens and the caller's own account: what needs hashing, sealing and budgets around the accounts. The
- * rules are in `domain/accounts`. Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Sign-in, tokens and the caller's own account: the hashing, sealing and rate limits around the accounts. Their rules are
+ * in `src/domain/accounts`. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { userByName } from '../domain/accounts/accounts.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
@@ -27,10 +27,10 @@ export interface AccountHandlerOptions {
   readonly facts: FactRecorder;
 }
 
-const busySeconds = 1;
+const busyRetrySeconds = 1;
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
 
-/** Where a user's field is sealed. */
+/** The context that a user's field is sealed in. */
 export function userField(userId: string, field: 'password' | 'display_name' | 'email'): SealContext {
   return { stream: streams.accounts, resourceId: userId, field };
 }
@@ -38,14 +38,14 @@ export function userField(userId: string, field: 'password' | 'display_name' | '
 export function createAccountHandlers(options: AccountHandlerOptions): CommandHandlers['accounts'] {
   const { gateway, view, keyring, hasher, limiter, tokens, facts } = options;
 
-  /** The field in clear; null when it was never set or its key was shredded. */
+  /** The field in clear text; null when it is not set or its key was shredded. */
   async function openField(user: UserState, field: 'password' | 'display_name' | 'email'): Promise<string | null> {
     const sealed = user[field];
     if (sealed === null) return null;
     const opened = await keyring.open(sealed, userField(user.id, field));
     if (opened.kind === 'opened') return text(opened.plaintext);
     if (opened.kind === 'shredded') return null;
-    throw new ServiceError('internal', 'a field of the account can not be opened', { cause: opened.reason });
+    throw new ServiceError('internal', 'a field of the account cannot be opened', { cause: opened.reason });
   }
 
   async function show(user: UserState): Promise<UserView> {
@@ -54,7 +54,7 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
     return { id, username, display_name, email, role, created_at, updated_at, version };
   }
 
-  /** A new value sealed under the user's personal key; undefined stays undefined, null stays null. */
+  /** The new value, sealed under the user's personal key. Undefined when the field does not change, null to clear it. */
   async function sealField(
     user: UserState,
     field: 'display_name' | 'email',
@@ -67,12 +67,12 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
   }
 
   async function checkPassword(user: UserState | undefined, password: string): Promise<boolean> {
-    // Unknown names cost the same work, so that the time of an answer says nothing.
+    // An unknown name costs the same work, so that the time of an answer does not tell whether it exists.
     const stored = user === undefined ? undefined : ((await openField(user, 'password')) ?? undefined);
     const result = await hasher.verify(stored, password);
     if (result === 'busy') {
       throw new ServiceError('rate_limited', 'too many sign-ins at once; try again', {
-        hints: { retryAfterSeconds: busySeconds },
+        hints: { retryAfterSeconds: busyRetrySeconds },
       });
     }
     return result === 'match' && user !== undefined;
@@ -90,11 +90,11 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
       try {
         if (admission.delayMs > 0) await sleep(admission.delayMs);
         const user = userByName(view.accounts, name);
-        const known = { user_id: user?.id ?? null, username: user?.username ?? null, address };
+        const account = { user_id: user?.id ?? null, username: user?.username ?? null, address };
         const actor = { type: 'user', id: user?.id ?? '', name: user?.username ?? '' } as const;
         if (!(await checkPassword(user, password)) || user === undefined) {
           outcome = 'failed';
-          facts.signin({ type: 'SignInRefused', data: known }, actor, requestId);
+          facts.signin({ type: 'SignInRefused', data: account }, actor, requestId);
           throw new ServiceError('unauthenticated', 'the user name or the password is wrong');
         }
         outcome = 'succeeded';
@@ -125,7 +125,7 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
       const user = view.accounts.users.get(userId);
       if (user === undefined) throw new ServiceError('not_found', `there is no user ${userId}`);
       const display_name = await sealField(user, 'display_name', fields.display_name);
-      // Both fields share one key: with the first one sealed just now, its key serves the second.
+      // Both fields share one key: when the first is sealed just now, the second uses its key.
       const withKey = display_name === undefined || display_name === null ? user : { ...user, display_name };
       const email = await sealField(withKey, 'email', fields.email);
       const command = { type: 'UpdateUserProfile', id: userId, ifMatch, display_name, email } as const;

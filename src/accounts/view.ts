@@ -1,6 +1,7 @@
 /**
- * The committed accounts of this instance, followed from the log, so that a password change on any instance ends older
- * tokens here. Not the fold that decides: that one may hold what is not durable yet.
+ * The committed accounts, folded from the log, so that a password change on any instance ends older tokens on this one.
+ * Not the fold that the gateway decides on, which may hold events that are not durable yet.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { applyAccounts, emptyAccounts } from '../domain/accounts/accounts.js';
@@ -15,9 +16,9 @@ import type { ProjectionWait } from '../commands/port.js';
 
 export interface AccountsView extends ProjectionWait {
   readonly accounts: Accounts;
-  /** Resolves when the log has been read to its end once. Rejects when it can not be, or is closed before. */
+  /** Resolves once the log has been read to its end. Rejects when that fails, or when closed before. */
   caughtUp(): Promise<void>;
-  /** Why the accounts here follow the log no longer (an unknown event), or undefined. They may be out of date then. */
+  /** Why the accounts no longer follow the log (an unknown event) and may be out of date, or undefined. */
   failure(): string | undefined;
   close(): Promise<void>;
 }
@@ -33,7 +34,7 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
   const caughtUp = new Promise<void>((resolve, reject) => {
     [ready, fail] = [resolve, reject];
   });
-  // Whoever waits for it is told; when nobody does, the log entry is enough.
+  // A failure is logged in any case; without a waiter it must not become an unhandled rejection.
   caughtUp.catch(() => undefined);
 
   async function run(): Promise<void> {
@@ -48,8 +49,10 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
           dropped = false;
         }
         if (item.kind === 'dropped') {
-          // Once: what follows are failed tries to subscribe again.
-          if (!dropped) logger.warn({ error: errorText(item.cause) }, 'the accounts subscription dropped; going on');
+          // Only the first one: the others are failed attempts to subscribe again.
+          if (!dropped) {
+            logger.warn({ error: errorText(item.cause) }, 'the accounts subscription dropped; subscribing again');
+          }
           dropped = true;
         }
         if (item.kind !== 'commands') continue;
@@ -60,7 +63,7 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
     } catch (error) {
       failure = errorText(error);
       fail(error);
-      logger.error({ error: failure }, 'the accounts can not be followed any further');
+      logger.error({ error: failure }, 'the accounts no longer follow the log');
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * The lease by which an instance says that it lives, how far it has projected, and which compiler it runs: what the
- * others wait for before they purge tombstones or call a node's sessions ended.
+ * The lease of an instance: that it is alive, how far it has projected, which compiler it runs, up to where it has closed
+ * revoked sessions. The other instances read it before they purge tombstones or answer that sessions have ended.
  * Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
@@ -21,13 +21,13 @@ export interface InstanceLeaseDeps {
   readonly logger: Logger;
   /** Log position that every read model of this instance holds. */
   position(): number;
-  /** Revision of `svc-fleet` up to which this instance has cut the sessions of revoked nodes. */
+  /** Revision of `svc-fleet` up to which this instance has closed the sessions of revoked nodes. */
   cut(): number;
   readonly compilerVersion: number;
 }
 
 export interface InstanceLease {
-  /** Renews it at once, with what it says now. */
+  /** Renews it at once, with the newest values. */
   publish(): Promise<void>;
   /** Ends the lease at once. Never rejects. */
   close(): Promise<void>;
@@ -53,7 +53,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
     ttlMs: tuning.instanceLeaseMs,
     data: { position: deps.position(), cut: deps.cut(), compiler_version: deps.compilerVersion, started_at: startedAt },
   });
-  // The id is this process's alone, so taking is always right, also after the lease was purged.
+  // Nobody else has this id, so the lease can always be taken, also after it was purged.
   const take = (): Promise<void> => leases.take(instanceKind, claim());
   await take();
   const complain = (error: unknown): void =>
@@ -75,7 +75,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   };
 }
 
-/** Every instance that lives now. @throws ServiceError `unavailable` */
+/** Every live instance. @throws ServiceError `unavailable` */
 export async function liveInstances(readStore: Pick<ReadStore, 'leases'>): Promise<readonly LiveInstance[]> {
   return (await readStore.leases.list(instanceKind)).flatMap(({ name, data }) => {
     const { position, cut, compiler_version, started_at } = data as { readonly [field: string]: Json };

@@ -1,6 +1,6 @@
 /**
- * That no session of a revoked node is left on any instance: each instance says in its lease up to which revision of
- * `svc-fleet` it has cut what it had to cut, and whoever replaced a PSK waits for all of them.
+ * Waits until every instance has closed a revoked node's sessions: each says in its lease up to which revision of
+ * `svc-fleet` it has done so. Does not close them: the agent transport does.
  * Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { sleep } from '../kernel/background.js';
@@ -15,39 +15,39 @@ export interface SessionCutsDeps {
   readonly instanceId: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Revision of `svc-fleet` that this instance has folded: every revocation up to it has been told to `revoked`. */
+  /** Revision of `svc-fleet` that this instance has folded; `revoked` was called for every revocation up to it. */
   revision(): number;
-  /** True once the sessions that the node has here now are gone. */
+  /** True once the sessions that the node has on this instance are closed, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   liveInstances(): Promise<readonly LiveInstance[]>;
-  /** Puts `cut()` into this instance's lease at once. */
+  /** Renews this instance's lease at once, with the value of `cut()`. */
   publish(): Promise<void>;
 }
 
 export interface SessionCuts {
-  /** A node's PSK was replaced or the node deleted, on whichever instance. */
+  /** A node's PSK was replaced or the node was deleted, on any instance. */
   revoked(nodeId: string): void;
-  /** Every revocation up to this revision has been carried out here. */
+  /** Revision up to which this instance has closed the sessions of every revoked node. */
   cut(): number;
-  /** True once every live instance has cut the node's sessions, false after `timeoutMs`. */
+  /** True once every live instance has closed the node's sessions, false after `timeoutMs`. */
   ended(nodeId: string, timeoutMs: number): Promise<boolean>;
 }
 
 export function createSessionCuts(deps: SessionCutsDeps): SessionCuts {
   const { instanceId, clock, logger } = deps;
-  let cutting = 0;
-  let last = deps.revision();
+  let revocationsUnderWay = 0;
+  let lastCut = deps.revision();
 
   function cut(): number {
-    if (cutting === 0) last = deps.revision();
-    return last;
+    if (revocationsUnderWay === 0) lastCut = deps.revision();
+    return lastCut;
   }
 
-  async function carryOut(nodeId: string): Promise<void> {
-    // What stands is cut by its transport; a peer that does not read is cut at the socket within this time.
+  async function awaitCut(nodeId: string): Promise<void> {
+    // Within this time the transport also cuts the socket of a peer that does not read.
     await deps.sessionsEnded(nodeId, 2 * limits.agent.sessionsEndedWaitMs);
-    cutting -= 1;
-    if (cutting === 0) await deps.publish();
+    revocationsUnderWay -= 1;
+    if (revocationsUnderWay === 0) await deps.publish();
   }
 
   async function othersHaveCut(revision: number): Promise<boolean> {
@@ -58,8 +58,8 @@ export function createSessionCuts(deps: SessionCutsDeps): SessionCuts {
   return {
     revoked(nodeId) {
       cut();
-      cutting += 1;
-      carryOut(nodeId).catch((error: unknown) => {
+      revocationsUnderWay += 1;
+      awaitCut(nodeId).catch((error: unknown) => {
         logger.warn(
           { node_id: nodeId, error: errorText(error) },
           'the end of a revoked session could not be published',
@@ -75,7 +75,7 @@ export function createSessionCuts(deps: SessionCutsDeps): SessionCuts {
         try {
           if (await othersHaveCut(revision)) return true;
         } catch (error) {
-          logger.warn({ error: errorText(error) }, 'the other instances can not be asked');
+          logger.warn({ error: errorText(error) }, 'the leases of the other instances cannot be read');
         }
         if (clock.monotonic() >= until) return false;
         await sleep(tuning.cutsPollMs);

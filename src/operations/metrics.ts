@@ -1,6 +1,4 @@
-/**
- * The numbers of `/metrics`. Each is read when it is asked for, from functions that the app passes; nothing here counts.
- */
+/** The text of `/metrics`, from functions that the wiring passes and that are read at each request. Counts nothing. */
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
 export interface MetricSource {
@@ -9,7 +7,7 @@ export interface MetricSource {
   readonly help: string;
   /** One value, or one per label value. */
   read(): number | ReadonlyMap<string, number>;
-  /** Name of the label when `read` gives a map. */
+  /** Name of the label when `read` returns a map. */
   readonly label?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Whether the two stores answer, asked every second in the background. Judges nothing else: readiness is the app's. */
+/** Pings the two stores every second in the background. Only one part of readiness: see `src/start/followers.ts`. */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
@@ -10,22 +10,22 @@ const pingEveryMs = 1_000;
 const pingTimeoutMs = 5_000;
 
 export interface StoreHealth {
-  /** Sentences without the cause, which is in the log; empty while both answer. */
+  /** One sentence per store that does not answer; the cause is in the service's log. */
   problems(): readonly string[];
   close(): Promise<void>;
 }
 
 type Pinged = Pick<EventStore | ReadStore, 'ping'>;
 
-/** Starts asking; the first answers are in when it resolves. */
+/** Resolves after the first pings. */
 export async function watchStores(
   stores: { readonly 'event store': Pinged; readonly 'read store': Pinged },
   logger: Logger,
 ): Promise<StoreHealth> {
-  /** Since when a store does not answer, in milliseconds of a monotonic clock. */
+  /** When a store stopped answering, in milliseconds of a monotonic clock. */
   const away = new Map<string, number>();
 
-  async function ask(name: string, store: Pinged): Promise<void> {
+  async function check(name: string, store: Pinged): Promise<void> {
     let problem: string | undefined;
     try {
       const answer = await withDeadline(store.ping(), pingTimeoutMs);
@@ -44,12 +44,12 @@ export async function watchStores(
     }
   }
 
-  const askAll = async (): Promise<void> => {
-    await Promise.all(Object.entries(stores).map(([name, store]) => ask(name, store)));
+  const checkAll = async (): Promise<void> => {
+    await Promise.all(Object.entries(stores).map(([name, store]) => check(name, store)));
   };
-  await askAll();
-  const loop = startLoop(pingEveryMs, askAll, (error) =>
-    logger.error({ error: errorText(error) }, 'asking the stores failed'),
+  await checkAll();
+  const loop = startLoop(pingEveryMs, checkAll, (error) =>
+    logger.error({ error: errorText(error) }, 'the stores could not be checked'),
   );
   return { problems: () => [...away.keys()].map((name) => `the ${name} is out of reach`), close: () => loop.close() };
 }

@@ -1,5 +1,6 @@
 /**
- * The first `admin`, made at the first start when there is no user. Implements `docs/contract/configuration.md`, SVC_ADMIN_PASSWORD.
+ * Creates the user `admin` at the first start, when there is no user. Its password is that of `SVC_ADMIN_PASSWORD`, or a
+ * random one in a file of the data folder. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, link, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -23,23 +24,23 @@ export interface FirstAdminOptions {
   readonly hasher: PasswordHasher;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** From SVC_ADMIN_PASSWORD; without it a random one is written to a file of the data folder. */
+  /** Of `SVC_ADMIN_PASSWORD`. */
   readonly password: string | undefined;
   readonly dataDir: string;
 }
 
 export const initialPasswordFile = 'initial-admin-password';
 const username = 'admin';
-/** A file with less was not made here. */
+/** A file with a shorter password was not written by this module. */
 const shortestPassword = 12;
 
-/** Makes the first admin unless a user exists. Two instances may both try: one of them wins. */
+/** Creates the first admin unless a user exists. When two instances try at once, one of them wins. */
 export async function ensureFirstAdmin(options: FirstAdminOptions): Promise<void> {
   const { gateway, view, keyring, hasher, ids, logger, dataDir } = options;
   if (view.accounts.users.size > 0) return;
   const file = join(dataDir, initialPasswordFile);
-  // The file first: an admin whose password nobody can read would be worse than a file without an admin.
-  const password = options.password ?? (await keepPassword(file));
+  // The file first: a file without an admin does less harm than an admin whose password nobody knows.
+  const password = options.password ?? (await passwordOfFile(file));
   const hashed = await hasher.hash(password);
   if (hashed.kind !== 'hashed') throw new Error('the password of the first admin could not be hashed');
   const id = ids.next();
@@ -57,25 +58,25 @@ export async function ensureFirstAdmin(options: FirstAdminOptions): Promise<void
   const outcome = await gateway.execute(command, systemContext('first start'), (accounts) =>
     userByName(accounts, username),
   );
-  const made = outcome.kind === 'done' && outcome.events.length > 0;
-  if (!made) await keyring.shred(sealed.key_id);
+  const created = outcome.kind === 'done' && outcome.events.length > 0;
+  if (!created) await keyring.shred(sealed.key_id);
   if (options.password !== undefined) {
-    if (made) logger.info({ username }, 'made the first user with the password of SVC_ADMIN_PASSWORD');
+    if (created) logger.info({ username }, 'created the first user with the password of SVC_ADMIN_PASSWORD');
     return;
   }
   const admin = outcome.kind === 'done' ? outcome.result : undefined;
-  if (made || (await opensWith(options, admin, password))) {
-    logger.info({ username, file }, 'made the first user; its password is in the file');
+  if (created || (await hasPassword(options, admin, password))) {
+    logger.info({ username, file }, 'created the first user; its password is in the file');
   } else {
     await rm(file, { force: true });
   }
 }
 
 /**
- * A random password in the file, whole or not at all. One that is there already is used again: a start that was cut
- * off, or another instance on this folder, may have made the admin with it.
+ * The password in the file; a new random one when there is no file, written atomically. An existing one is used again:
+ * an interrupted start, or another instance on this folder, may have created the admin with it.
  */
-async function keepPassword(file: string): Promise<string> {
+async function passwordOfFile(file: string): Promise<string> {
   const password = randomBytes(18).toString('base64url');
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
   await writeFile(draft, `${password}\n`, { mode: 0o600, flag: 'wx' });
@@ -85,8 +86,8 @@ async function keepPassword(file: string): Promise<string> {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
     await chmod(file, 0o600);
-    const kept = (await readFile(file, 'utf8')).trim();
-    if (kept.length >= shortestPassword) return kept;
+    const existing = (await readFile(file, 'utf8')).trim();
+    if (existing.length >= shortestPassword) return existing;
     await rename(draft, file);
     return password;
   } finally {
@@ -94,8 +95,8 @@ async function keepPassword(file: string): Promise<string> {
   }
 }
 
-/** Whether the admin that another start has made has this password, which its file then must go on telling. */
-async function opensWith(
+/** Whether the admin that another start has created has this password: then the file must stay. */
+async function hasPassword(
   { keyring, hasher }: FirstAdminOptions,
   admin: UserState | undefined,
   password: string,

@@ -1,7 +1,7 @@
 /**
- * The service's own keys: one X25519 pair that agents pin and one Ed25519 key that signs tokens, made at the first start
- * and shared by all instances through the stream `svc-service`. Its first append expects no stream, which settles two
- * instances' first start. Implements `docs/contract/agent-protocol.md`, PSK, verifier, service identity.
+ * The service's own keys: an X25519 pair that agents pin and an Ed25519 key that signs tokens. Created at the first start
+ * and shared by all instances through the stream `svc-service`; the append expects no stream, so of two first starts one
+ * wins. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServiceEvent } from '../domain/service/identity.js';
@@ -40,7 +40,7 @@ export interface ServiceIdentityOptions {
 /** Instances that start at the same time may all try to write the first identity. */
 const conflictRetry: RetryPolicy = { firstMs: 50, maxMs: 2_000 };
 
-/** Raised at start when the stored secrets can't be opened with the given master key. */
+/** The master key does not open the stored identity; the message says why. */
 export class WrongMasterKeyError extends Error {}
 
 const place = (installationId: string, field: string): SealContext => ({
@@ -50,7 +50,7 @@ const place = (installationId: string, field: string): SealContext => ({
 });
 const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 
-/** The identity of this installation, made if there is none. @throws WrongMasterKeyError, ServiceError `unavailable` */
+/** The identity of this installation, created if there is none. @throws WrongMasterKeyError, ServiceError `unavailable` */
 export async function ensureServiceIdentity(options: ServiceIdentityOptions): Promise<ServiceIdentity> {
   for (let tries = 0; tries < tuning.gatewayAttempts; tries += 1) {
     const stored = await readIdentity(options);
@@ -87,11 +87,11 @@ async function openOrRefuse(keyring: Keyring, sealed: object, context: SealConte
   throw new WrongMasterKeyError(
     opened.kind === 'shredded'
       ? 'the data key of the service identity is missing from the read store; restore the read store that belongs to this event log'
-      : 'the service identity in the event log was altered and can not be opened',
+      : 'the service identity in the event log was altered and cannot be opened',
   );
 }
 
-/** Makes one and tries to be first; losing the race, or not knowing, is settled by reading again. */
+/** Appends a new identity. The caller reads it back, whether this append, another or none was written. */
 async function appendIdentity({ eventStore, keyring, clock, ids }: ServiceIdentityOptions): Promise<void> {
   const installationId = randomUUID();
   const identity = generateServiceIdentity();
@@ -109,7 +109,7 @@ async function appendIdentity({ eventStore, keyring, clock, ids }: ServiceIdenti
   const proposal = propose([event], systemContext('first start'), clock, ids);
   const outcome = await eventStore.append(streams.service, 'no_stream', proposal.events);
   if (outcome.kind !== 'conflict' && outcome.kind !== 'unavailable') return;
-  // Certainly not written: keys that open nothing need not stay. Best effort.
+  // Not written for certain: its data keys are deleted, as far as that succeeds.
   const { static_private, signing_private } = event.data;
   await Promise.allSettled([static_private, signing_private].map(({ key_id }) => keyring.shred(key_id)));
 }

@@ -3,16 +3,16 @@
  * reader loads only what it shows; written in batches, the newest of a node only.
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
+import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { KeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';
+import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import { createChangedDocuments } from './changed-documents.js';
 import type { HeartbeatFacts, NodeVitals } from './port.js';
-import { shutdownMs } from '../kernel/closers.js';
-import { storeRetry } from '../kernel/retry.js';
 import { tuning } from './tuning.js';
 
 const spec = (name: string): CollectionSpec => ({ name, version: 1, indexes: [] });
@@ -82,7 +82,8 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       weigh,
       write,
       onError: (error) => logger.warn({ error: errorText(error) }, 'telemetry could not be written yet'),
-      onDropped: (nodeId) => logger.warn({ node_id: nodeId }, 'no room for the telemetry of the node'),
+      onDropped: (nodeId) =>
+        logger.warn({ node_id: nodeId }, 'the telemetry of a node was dropped: too much waits for the read store'),
       retry: storeRetry,
       closeWithinMs: shutdownMs,
     });

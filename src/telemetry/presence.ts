@@ -1,17 +1,17 @@
 /**
- * Who is online: a lease per node, held by the session that is its live one, renewed in batches by the instance that
- * has the session and ended by the store's clock when it does not. Not a record of sessions: that is `svc-agents-*`.
- * Implements `docs/contract/agent-protocol.md`, Heartbeats ("Online: a presence lease").
+ * Who is online: a lease per node, held by its live session. The session's instance renews it in batches; without
+ * renewal it ends by the store's clock. Not the history of sessions, which is in `svc-agents-*`.
+ * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
+import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Json } from '../kernel/json.js';
 import type { Logger } from '../kernel/logger.js';
+import { storeRetry } from '../kernel/retry.js';
 import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
 import type { PresenceFacts } from './port.js';
-import { shutdownMs } from '../kernel/closers.js';
-import { storeRetry } from '../kernel/retry.js';
 import { tuning } from './tuning.js';
 
 export const presenceKind = 'presence';
@@ -37,8 +37,8 @@ interface Renewal {
 export function createPresence(leases: Leases, logger: Logger): Presence {
   const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
-  /** Sessions of this instance, by id: a renewal of any other is late and means nothing. */
-  const mine = new Set<string>();
+  /** Ids of this instance's sessions. A renewal for any other is late and is ignored. */
+  const localSessions = new Set<string>();
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'presence could not be written yet');
   const common = {
@@ -53,7 +53,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
   const renewals = createKeyedBatch<Renewal>({
     ...common,
     write: async (entries) => {
-      for (const round of roundsByNode(entries.filter(([sessionId]) => mine.has(sessionId)))) {
+      for (const round of roundsByNode(entries.filter(([sessionId]) => localSessions.has(sessionId)))) {
         const lost = await leases.renew(presenceKind, [...round.values()].map(claimOf));
         for (const nodeId of lost) await retake(round.get(nodeId));
       }
@@ -68,11 +68,11 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
     },
   });
 
-  /** A lease that is not held may just be missing, as after a restore: then it is free. Else the session has lost. */
+  /** A lease that could not be renewed is either missing, as after a restore, and free; or another session holds it. */
   const retake = async (renewal: Renewal | undefined): Promise<void> => {
-    if (renewal === undefined || !mine.has(renewal.facts.session_id)) return;
+    if (renewal === undefined || !localSessions.has(renewal.facts.session_id)) return;
     if (await leases.acquire(presenceKind, claimOf(renewal))) return;
-    if (!mine.delete(renewal.facts.session_id)) return;
+    if (!localSessions.delete(renewal.facts.session_id)) return;
     for (const listener of listeners) listener(renewal.nodeId, renewal.facts.session_id);
   };
 
@@ -84,26 +84,26 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
 
   return {
     async opened(nodeId, facts, ttlMs) {
-      mine.add(facts.session_id);
+      localSessions.add(facts.session_id);
       try {
         await leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
       } catch (error) {
-        mine.delete(facts.session_id);
+        localSessions.delete(facts.session_id);
         throw error;
       }
     },
     alive(nodeId, facts, ttlMs) {
-      if (mine.has(facts.session_id)) renewals.put(facts.session_id, { nodeId, facts, ttlMs });
+      if (localSessions.has(facts.session_id)) renewals.put(facts.session_id, { nodeId, facts, ttlMs });
     },
     async ended(nodeId, sessionId) {
-      mine.delete(sessionId);
+      localSessions.delete(sessionId);
       renewals.delete(sessionId);
       const released = leases.release(presenceKind, nodeId, sessionId);
       const outcome = await withDeadline(released, tuning.releaseTimeoutMs).catch((error: unknown) => {
         complain(error);
         return timedOut;
       });
-      // It ends by itself in any case; this only makes it sooner.
+      // The lease ends by itself anyway; a release only makes that sooner.
       if (outcome === timedOut) releases.put(sessionId, nodeId);
     },
     onLost(listener) {
@@ -135,7 +135,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
   };
 }
 
-/** An old and a new session of one node can't be renewed in one call, which names leases by node. */
+/** Puts an old and a new session of one node into different calls, because a call names leases by node. */
 function roundsByNode(entries: readonly (readonly [string, Renewal])[]): readonly Map<string, Renewal>[] {
   const rounds: Map<string, Renewal>[] = [];
   for (const [, renewal] of entries) {

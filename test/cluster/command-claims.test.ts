@@ -1,4 +1,4 @@
-/** Commands to agents are delivered at most once, whatever number of instances ask, and not after they have expired. */
+/** A command to an agent is claimed at most once, however many instances try, and not after it has expired. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,25 +38,25 @@ const queue = (count: number, expiresInMs = limits.agent.commandExpiryMs) =>
     expires_at: new Date(clock.now() + expiresInMs).toISOString(),
   }));
 
-test('two instances that ask at once share the queue out, each command to one of them', async () => {
+test('two instances that claim at the same time share the queue: each command goes to one of them', async () => {
   const queued = queue(10);
-  const given = await Promise.all(instances.map((instance) => instance.claim('node', queued)));
-  expect(given.flat().sort()).toEqual(queued.map(({ command }) => command).sort());
+  const claimed = await Promise.all(instances.map((instance) => instance.claim('node', queued)));
+  expect(claimed.flat().sort()).toEqual(queued.map(({ command }) => command).sort());
   expect(await instances[0]!.claim('node', queued)).toEqual([]);
   expect(await instances[1]!.claim('node', queued)).toEqual([]);
 });
 
-test('at most sixteen go with one heartbeat, the oldest first, the rest with the next', async () => {
+test('at most 16 commands are claimed for one heartbeat, oldest first, the rest for the next', async () => {
   const queued = queue(20);
   expect(await instances[0]!.claim('node', queued)).toEqual(queued.slice(0, 16).map(({ command }) => command));
   expect(await instances[0]!.claim('node', queued)).toEqual(queued.slice(16).map(({ command }) => command));
 });
 
-test('a command that has expired is not sent', async () => {
+test('an expired command is not claimed', async () => {
   expect(await instances[0]!.claim('node', queue(1, 0))).toEqual([]);
 });
 
-test('a store that hangs holds no heartbeat up, and what it claims in the end is sent with a later one, once', async () => {
+test('a store that hangs delays no heartbeat; its late claims come with a later heartbeat, once', async () => {
   let release = (): void => undefined;
   const hanging = new Promise<void>((resolve) => (release = resolve));
   const readStore: ReadStore = {

@@ -1,4 +1,4 @@
-/** A revoked node's sessions count as ended only when every live instance has cut them. */
+/** A revoked node's sessions count as ended once every live instance has closed them. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -10,7 +10,7 @@ import type { SessionCuts } from '../../src/cluster/session-cuts.js';
 function fleet(ids: readonly string[]) {
   const leases = new Map<string, LiveInstance>();
   const instances = ids.map((instanceId) => {
-    const own = { revision: 0, end: (): void => undefined, sessions: Promise.resolve(true) };
+    const local = { revision: 0, end: (): void => undefined, sessions: Promise.resolve(true) };
     const publish = async (): Promise<void> => {
       leases.set(instanceId, {
         instance_id: instanceId,
@@ -24,19 +24,19 @@ function fleet(ids: readonly string[]) {
       instanceId,
       clock: systemClock,
       logger: silentLogger,
-      revision: () => own.revision,
-      sessionsEnded: () => own.sessions,
+      revision: () => local.revision,
+      sessionsEnded: () => local.sessions,
       liveInstances: async () => [...leases.values()],
       publish,
     });
     return {
       cuts,
-      own,
+      local,
       publish,
       /** Folds the revocation at a revision while a session of the node is still open. */
       fold(revision: number, open: boolean): void {
-        if (open) own.sessions = new Promise((resolve) => (own.end = () => resolve(true)));
-        own.revision = revision;
+        if (open) local.sessions = new Promise((resolve) => (local.end = () => resolve(true)));
+        local.revision = revision;
         cuts.revoked('node');
       },
     };
@@ -44,25 +44,25 @@ function fleet(ids: readonly string[]) {
   return { leases, instances };
 }
 
-test('a single instance answers as soon as its own sessions are gone', async () => {
+test('a single instance answers once its own sessions are closed', async () => {
   const { instances } = fleet(['a']);
   instances[0]!.fold(7, false);
   expect(await instances[0]!.cuts.ended('node', 1_000)).toBe(true);
 });
 
-test('it waits for the instance that still has a session, and is true once that one has cut it', async () => {
+test('waits for another instance that still has a session, and succeeds once that is closed', async () => {
   const { instances, leases } = fleet(['a', 'b']);
   const [a, b] = instances;
   await Promise.all(instances.map((instance) => instance.publish()));
   a!.fold(7, false);
   b!.fold(7, true);
   expect(await a!.cuts.ended('node', 100)).toBe(false);
-  b!.own.end();
+  b!.local.end();
   expect(await a!.cuts.ended('node', 2_000)).toBe(true);
   expect(leases.get('b')?.cut).toBe(7);
 });
 
-test('an instance that has not yet seen the revocation is waited for; one that is gone is not', async () => {
+test('waits for a live instance that has not seen the revocation, but not for one whose lease has ended', async () => {
   const { instances, leases } = fleet(['a', 'b']);
   await Promise.all(instances.map((instance) => instance.publish()));
   instances[0]!.fold(7, false);

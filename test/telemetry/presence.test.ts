@@ -1,4 +1,7 @@
-/** Who is online: leases on the embedded store, taken over, renewed, ended by time (`docs/contract/agent-protocol.md`, Heartbeats). */
+/**
+ * Who is online, as leases on the embedded store: opened, renewed, taken over, ended by time
+ * (`docs/contract/agent-protocol.md#heartbeats-commands-metrics`).
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +11,6 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { Leases, ReadStore } from '../../src/storage/read-store.js';
-import { liveInstances, startInstanceLease } from '../../src/cluster/instance-lease.js';
 import type { PresenceFacts } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import type { TelemetryService } from '../../src/telemetry/telemetry.js';
@@ -57,7 +59,7 @@ describe('a node', () => {
     expect(await telemetry.presence('n1')).toBeUndefined();
   });
 
-  it('goes offline by itself when nobody renews it, as after a kill', async () => {
+  it('goes offline when its lease is not renewed, as after a kill', async () => {
     const telemetry = await start();
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
     clock.advance(29_999);
@@ -66,7 +68,7 @@ describe('a node', () => {
     expect((await telemetry.online()).size).toBe(0);
   });
 
-  it('stays online by any sign of life, and shows the newest facts', async () => {
+  it('stays online with any sign of life, and shows the newest facts', async () => {
     const telemetry = await start();
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
     clock.advance(20_000);
@@ -77,7 +79,7 @@ describe('a node', () => {
     expect((await telemetry.vitals(['n1'])).get('n1')?.last_seen_at).toBe('2025-01-01T00:00:20.000Z');
   });
 
-  it('is not put offline by the end of a session that was not its live one any more', async () => {
+  it('stays online when a session ends that is no longer its live one', async () => {
     const telemetry = await start();
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
     await telemetry.sessionOpened('n1', facts('s2'), 30_000);
@@ -87,7 +89,7 @@ describe('a node', () => {
 });
 
 describe('a session', () => {
-  it('that another instance took over is told so when it is next renewed, once', async () => {
+  it('is reported as lost once, at its next renewal, after another instance has taken the node over', async () => {
     const [one, two] = [await start(), await start()];
     const lost: string[] = [];
     one.onLost((nodeId, sessionId) => lost.push(`${nodeId} ${sessionId}`));
@@ -101,7 +103,7 @@ describe('a session', () => {
     expect(await one.presence('n1')).toEqual(facts('s2'));
   });
 
-  it('and its successor on the same instance are renewed side by side: only the older has lost', async () => {
+  it('is reported as lost when its successor is on the same instance; the successor is not', async () => {
     const telemetry = await start();
     const lost: string[] = [];
     telemetry.onLost((_nodeId, sessionId) => lost.push(sessionId));
@@ -113,7 +115,7 @@ describe('a session', () => {
     expect(lost).toEqual(['s1']);
   });
 
-  it('whose lease is missing, as after a restore, takes it again', async () => {
+  it('takes its lease again when that is missing, as after a restore', async () => {
     const telemetry = await start();
     const lost: string[] = [];
     telemetry.onLost((_nodeId, sessionId) => lost.push(sessionId));
@@ -125,7 +127,7 @@ describe('a session', () => {
     expect(await telemetry.presence('n1')).toEqual(facts('s1'));
   });
 
-  it('that has ended is not brought back by a late sign of life', async () => {
+  it('that has ended stays ended after a late sign of life', async () => {
     const telemetry = await start();
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
     telemetry.alive('n1', facts('s1'), 30_000);
@@ -139,12 +141,12 @@ describe('a session', () => {
 describe('while the read store is away', () => {
   const away = (): Promise<never> => Promise.reject(new ServiceError('unavailable', 'away'));
 
-  it('opening a session fails, for it would not be the live one', async () => {
+  it('a session cannot be opened, as it would not become the live one', async () => {
     const telemetry = await start(withLeases({ take: away }));
     await expect(telemetry.sessionOpened('n1', facts('s1'), 30_000)).rejects.toThrow('away');
   });
 
-  it('renewals wait, and the newest is written when it is back', async () => {
+  it('renewals wait, and the newest is written once the store is back', async () => {
     let failing = true;
     const telemetry = await start(
       withLeases({ renew: (kind, claims) => (failing ? away() : stores.readStore.leases.renew(kind, claims)) }),
@@ -158,7 +160,7 @@ describe('while the read store is away', () => {
     expect(await telemetry.presence('n1')).toEqual(facts('s1', 2));
   });
 
-  it('the end of a session does not fail, and its lease is released later', async () => {
+  it('a session ends without an error, and its lease is released later', async () => {
     let failing = true;
     const telemetry = await start(
       withLeases({
@@ -171,41 +173,5 @@ describe('while the read store is away', () => {
     failing = false;
     await telemetry.flush();
     expect(await telemetry.presence('n1')).toBeUndefined();
-  });
-});
-
-describe('an instance', () => {
-  it('shows its position and compiler while it lives, and is gone when it closes', async () => {
-    let position = 41;
-    const lease = await startInstanceLease({
-      readStore: stores.readStore,
-      instanceId: 'i1',
-      clock,
-      logger: silentLogger,
-      position: () => position,
-      cut: () => 3,
-      compilerVersion: 3,
-    });
-    position = 42;
-    expect(await liveInstances(stores.readStore)).toEqual([
-      { instance_id: 'i1', position: 41, cut: 3, compiler_version: 3, started_at: '2025-01-01T00:00:00.000Z' },
-    ]);
-    await lease.close();
-    expect(await liveInstances(stores.readStore)).toEqual([]);
-  });
-
-  it('that was killed is gone after its lease', async () => {
-    const lease = await startInstanceLease({
-      readStore: stores.readStore,
-      instanceId: 'i1',
-      clock,
-      logger: silentLogger,
-      position: () => 1,
-      cut: () => 3,
-      compilerVersion: 1,
-    });
-    clock.advance(10_000);
-    expect(await liveInstances(stores.readStore)).toEqual([]);
-    await lease.close();
   });
 });

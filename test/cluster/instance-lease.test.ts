@@ -1,0 +1,56 @@
+/** The lease of an instance on the embedded store. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { InstanceLease, InstanceLeaseDeps } from '../../src/cluster/instance-lease.js';
+import { liveInstances, startInstanceLease } from '../../src/cluster/instance-lease.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import { createManualClock } from '../support/manual-clock.js';
+import type { ManualClock } from '../support/manual-clock.js';
+
+let folder: string;
+let clock: ManualClock;
+let stores: EmbeddedStores;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'instance-lease-'));
+  clock = createManualClock();
+  stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+});
+afterEach(async () => {
+  await stores.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const start = (position: InstanceLeaseDeps['position']): Promise<InstanceLease> =>
+  startInstanceLease({
+    readStore: stores.readStore,
+    instanceId: 'i1',
+    clock,
+    logger: silentLogger,
+    position,
+    cut: () => 3,
+    compilerVersion: 3,
+  });
+const seen = { instance_id: 'i1', cut: 3, compiler_version: 3, started_at: '2025-01-01T00:00:00.000Z' };
+
+test('a live instance shows its values of the last renewal, until it closes', async () => {
+  let position = 41;
+  const lease = await start(() => position);
+  position = 42;
+  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, position: 41 }]);
+  await lease.publish();
+  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, position: 42 }]);
+  await lease.close();
+  expect(await liveInstances(stores.readStore)).toEqual([]);
+});
+
+test('a killed instance is gone once its lease has ended', async () => {
+  const lease = await start(() => 1);
+  clock.advance(10_000);
+  expect(await liveInstances(stores.readStore)).toEqual([]);
+  await lease.close();
+});
