@@ -29,11 +29,8 @@ export interface Keyring {
   /** Like `seal`, for bulk bytes such as snapshots at rest. */
   sealBytes(plaintext: Uint8Array, context: SealContext, keyId?: string): Promise<Uint8Array>;
   openBytes(sealed: Uint8Array, context: SealContext): Promise<OpenResult>;
-  openBytesSync(sealed: Uint8Array, context: SealContext): SyncOpenResult;
   /** Deletes the data key for good, here and in the store. */
   shred(keyId: string): Promise<void>;
-  /** Drops a key from memory alone: another instance has shredded it. */
-  forget(keyId: string): void;
   /** Drops every key from memory. */
   close(): void;
 }
@@ -131,19 +128,12 @@ export function createKeyring(options: KeyringOptions): Keyring {
       const found = await lookUp(keyId);
       return found.kind === 'found' ? openBytesWith(found.key.bytes, sealed, context) : found;
     },
-    openBytesSync(sealed, context) {
-      const keyId = keyIdOfBytes(sealed);
-      if (keyId === undefined) return malformed;
-      const key = cache.get(keyId);
-      return key === undefined ? { kind: 'not_cached' } : openBytesWith(key.bytes, sealed, context);
-    },
     async shred(keyId) {
       drop(keyId);
       await store.delete(keyId);
       // A lookup may have begun between the two.
       drop(keyId);
     },
-    forget: drop,
     close() {
       drops += 1;
       cache.clear();

@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncFolder, systemErrorCode } from '../kernel/files.js';
 import { err, ok } from '../kernel/result.js';
 import type { Result } from '../kernel/result.js';
 import { createMasterKey, masterKeyBytes } from './master-key.js';
@@ -78,12 +79,7 @@ async function writeNewKey(path: string): Promise<boolean> {
       await file.close();
     }
     const created = await putInPlace(temporary, path);
-    const folder = await open(dirname(path), 'r');
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
+    await syncFolder(dirname(path));
     return created;
   } finally {
     await rm(temporary, { force: true });
@@ -124,7 +120,4 @@ function loaded(
   return ok({ masterKey: createMasterKey(bytes), source, created });
 }
 
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : 'unknown error';
-}
+const codeOf = (error: unknown): string => systemErrorCode(error) ?? 'unknown error';

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';
 import { generateX25519, importX25519Private } from '../kernel/x25519.js';
-import type { Keyring, SyncOpenResult } from './keyring.js';
+import type { Keyring } from './keyring.js';
 import type { OpenRefusal, OpenResult, SealContext, SealedValue } from './sealing.js';
 
 /** What proves a node: nothing in it lets its holder pose as the node or as the service. */
@@ -28,11 +28,10 @@ export interface IssuedPsk {
 export type OpenedVerifier =
   | { readonly kind: 'opened'; readonly verifier: PskVerifier }
   | { readonly kind: 'shredded' }
-  | { readonly kind: 'not_cached' }
   | { readonly kind: 'refused'; readonly reason: OpenRefusal };
 
 const halfBytes = 32;
-export const verifierField = 'psk_verifier';
+const verifierField = 'psk_verifier';
 
 /**
  * Issues a control PSK.
@@ -58,22 +57,12 @@ export function sealVerifier(
   return keyring.seal(Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), contextOf(place), keyId);
 }
 
-/** Opens a sealed verifier; never answers `not_cached`. */
 export async function openVerifier(
   keyring: Keyring,
   sealed: SealedValue,
   place: { readonly stream: string; readonly resourceId: string },
 ): Promise<OpenedVerifier> {
   return verifierOf(await keyring.open(sealed, contextOf(place)));
-}
-
-/** Opens a sealed verifier when its data key is in memory. */
-export function openVerifierSync(
-  keyring: Keyring,
-  sealed: SealedValue,
-  place: { readonly stream: string; readonly resourceId: string },
-): OpenedVerifier {
-  return verifierOf(keyring.openSync(sealed, contextOf(place)));
 }
 
 /**
@@ -88,7 +77,7 @@ function contextOf(place: { readonly stream: string; readonly resourceId: string
   return { stream: place.stream, resourceId: place.resourceId, field: verifierField };
 }
 
-function verifierOf(opened: OpenResult | SyncOpenResult): OpenedVerifier {
+function verifierOf(opened: OpenResult): OpenedVerifier {
   if (opened.kind !== 'opened') return opened;
   const { plaintext } = opened;
   if (plaintext.length !== 2 * halfBytes) return { kind: 'refused', reason: 'malformed' };

@@ -4,7 +4,7 @@
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { Collection, Leases } from './read-store.js';
+import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from './read-store.js';
 
 /** The method, with its failures as the port has them. */
 export function answerUnavailable<A extends readonly unknown[], T>(
@@ -58,10 +58,18 @@ export function answeringCollection(collection: Collection): Collection {
     write: answerUnavailable(collection.write),
     set: answerUnavailable(collection.set),
     insert: answerUnavailable(collection.insert),
-    updateIf: answerUnavailable(collection.updateIf),
     remove: answerUnavailable(collection.remove),
     purgeTombstones: answerUnavailable(collection.purgeTombstones),
   };
+}
+
+/**
+ * The port's `collection` on an adapter's own way to open one. The fields' type is the caller's word: a store keeps the
+ * fields as they are and does not look at them.
+ */
+export function answeringCollections(open: (spec: CollectionSpec) => Promise<Collection>): ReadStore['collection'] {
+  const answering = answerUnavailable(open);
+  return async <F extends Fields>(spec: CollectionSpec) => (await answering(spec)) as unknown as Collection<F>;
 }
 
 export function answeringLeases(leases: Leases): Leases {

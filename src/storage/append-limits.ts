@@ -5,8 +5,9 @@
 import { eventBytesMax } from '../kernel/event.js';
 import { bounds } from './bounds.js';
 
-/** @throws RangeError unless there are 1 to `commandEvents` events and each, and their sum, is small enough. */
-export function assertAppendable(sizes: readonly number[]): void {
+/** @throws RangeError unless the name fits, and there are 1 to `commandEvents` events, small enough each and together. */
+export function assertAppendable(stream: string, sizes: readonly number[]): void {
+  if (stream.length === 0 || stream.length > 256) throw new RangeError('a stream name has 1 to 256 characters');
   if (sizes.length === 0) throw new RangeError('an append needs at least one event');
   if (sizes.length > bounds.commandEvents) {
     throw new RangeError(`an append has at most ${bounds.commandEvents} events, not ${sizes.length}`);

@@ -31,6 +31,10 @@ export interface ResumePoint {
   readonly prepare: number;
 }
 
+/** True when `a` lies behind `b` in the log. */
+export const isAfter = (a: ResumePoint, b: ResumePoint): boolean =>
+  a.commit > b.commit || (a.commit === b.commit && a.prepare > b.prepare);
+
 export type LogItem =
   /** 1 to `bounds.itemEvents` events, of about `bounds.itemBytes` at most unless there is only one. */
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }

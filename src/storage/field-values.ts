@@ -37,13 +37,9 @@ export function compareValues(a: FieldValue | undefined, b: FieldValue | undefin
   return rank(a) - rank(b);
 }
 
-/** True for a scalar that equals the other; a missing value equals null. */
-export function scalarEquals(value: FieldValue | undefined, expected: Scalar): boolean {
-  return (value ?? null) === expected;
-}
-
+/** A missing value equals null. */
 function equalsOrHolds(value: FieldValue | undefined, expected: Scalar): boolean {
-  return Array.isArray(value) ? value.includes(expected) : scalarEquals(value, expected);
+  return Array.isArray(value) ? value.includes(expected) : (value ?? null) === expected;
 }
 
 function inOrder(value: FieldValue | undefined, bound: string | number, holds: (order: number) => boolean): boolean {

@@ -6,7 +6,7 @@
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
-import type { EventStore, LogItem, ResumePoint } from './event-store.js';
+import { isAfter, type EventStore, type LogItem, type ResumePoint } from './event-store.js';
 import { bounds } from './bounds.js';
 
 export type FollowItem =
@@ -81,9 +81,6 @@ export function createCommandAssembler(): CommandAssembler {
     },
   };
 }
-
-const isAfter = (a: ResumePoint, b: ResumePoint): boolean =>
-  a.commit > b.commit || (a.commit === b.commit && a.prepare > b.prepare);
 
 /** What has been handed out, over all subscriptions, and what the running one still holds back. */
 function createProgress(after: ResumePoint | 'start'): {

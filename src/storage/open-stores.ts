@@ -93,7 +93,7 @@ export async function openStores(settings: StoreSettings): Promise<OpenStores> {
 }
 
 /** The URL without what may be secret: credentials and options. */
-export function shownAddress(url: string): string {
+function shownAddress(url: string): string {
   const [address = ''] = url.split('?');
   const [scheme = ''] = /^[a-z+]+:\/\//.exec(address) ?? [];
   return scheme + address.slice(Math.max(scheme.length, address.lastIndexOf('@') + 1));
@@ -139,12 +139,11 @@ async function patiently<T>(
 }
 
 /** Loaded when it is asked for only: the client libraries are of no use to an embedded installation. */
-async function openLog({ clock, logger, signal }: StoreSettings, url: string): Promise<EventStore> {
+async function openLog({ clock, logger }: StoreSettings, url: string): Promise<EventStore> {
   const { openEventStoreDb } = await import('./eventstoredb/open.js');
   let store: EventStore | undefined;
   try {
-    // The waiting, with its lines in the log, is here for both stores; so it has to be asked whether it is there.
-    store = await openEventStoreDb({ url, logger, clock, waitMs: 0, ...(signal === undefined ? {} : { signal }) });
+    store = openEventStoreDb({ url, logger, clock });
     await store.ping();
     return store;
   } catch (error) {

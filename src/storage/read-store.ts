@@ -93,8 +93,6 @@ export interface Collection<F extends Fields = Fields> {
   set(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<void>;
   /** Only when there is no document of that id. Returns whether it was put. Atomic. */
   insert(id: string, fields: F): Promise<boolean>;
-  /** Sets some fields if the document exists and every expected field is equal. Returns whether it did. Atomic. */
-  updateIf(id: string, expected: { readonly [field: string]: Scalar }, set: Partial<F>): Promise<boolean>;
   /** Removes at once, no tombstone: only for documents that no projection writes. */
   remove(ids: readonly string[]): Promise<void>;
   /** Removes tombstones at or below a position: call once every live instance has passed it. */

@@ -44,7 +44,7 @@ onMongoServers('moving an installation between stores', (server) => {
     bench = createBench();
     database = mongoDatabase(await server());
     esdb = await startEventStoreDb();
-    eventStore = await openEventStoreDb({ url: esdb.url, logger: silentLogger });
+    eventStore = openEventStoreDb({ url: esdb.url, logger: silentLogger });
     readStore = await database.open();
     closing = [() => eventStore.close(), () => esdb.close(), () => database.close(), () => bench.close()];
   });
@@ -69,7 +69,7 @@ onMongoServers('moving an installation between stores', (server) => {
     };
     expect(await importFrom(there, external, { signal: stop.signal, onProgress })).toBeUndefined();
     // Another process goes on, and has its connections cut.
-    const again = await openEventStoreDb({ url: esdb.url, logger: silentLogger });
+    const again = openEventStoreDb({ url: esdb.url, logger: silentLogger });
     closing.unshift(() => again.close());
     let cuts = 0;
     const report = await importFrom(

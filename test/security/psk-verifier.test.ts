@@ -5,13 +5,7 @@ import { controlPrologue, initiate, respond } from '../../src/noise/handshake.js
 import { agentKeysFrom, importX25519Public } from '../../src/noise/keys.js';
 import { createKeyring } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
-import {
-  createDummyVerifier,
-  issueControlPsk,
-  openVerifier,
-  openVerifierSync,
-  sealVerifier,
-} from '../../src/security/psk.js';
+import { createDummyVerifier, issueControlPsk, openVerifier, sealVerifier } from '../../src/security/psk.js';
 import { generateServiceIdentity, serviceIdentityFrom } from '../../src/security/service-identity.js';
 import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
 import { valueOf } from '../support/noise-parties.js';
@@ -56,7 +50,6 @@ describe('an issued control PSK', () => {
     const sealed = await sealVerifier(keyring, issued.verifier, place);
     const opened = await openVerifier(keyring, sealed, place);
     if (opened.kind !== 'opened') throw new Error(opened.kind);
-    expect(openVerifierSync(keyring, sealed, place)).toEqual(opened);
 
     const agent = valueOf(agentKeysFrom(issued.controlPsk));
     expect(agent.fingerprint).toBe(issued.fingerprint);
@@ -90,7 +83,6 @@ describe('an issued control PSK', () => {
     });
     await keyring.shred(sealed.key_id);
     expect(await openVerifier(keyring, sealed, place)).toEqual({ kind: 'shredded' });
-    expect(openVerifierSync(keyring, sealed, place)).toEqual({ kind: 'not_cached' });
   });
 
   it('refuses keys of another length without repeating them', () => {

@@ -36,7 +36,7 @@ describe('a sealed value', () => {
         expect(openedBytes(keyring.openSync(read, context))).toEqual([...plaintext]);
         expect(openedBytes(await reopened().open(read, context))).toEqual([...plaintext]);
         const bulk = await keyring.sealBytes(plaintext, context, sealed.key_id);
-        expect(openedBytes(keyring.openBytesSync(bulk, context))).toEqual([...plaintext]);
+        expect(openedBytes(await keyring.openBytes(bulk, context))).toEqual([...plaintext]);
         expect(openedBytes(await reopened().openBytes(bulk, context))).toEqual([...plaintext]);
       }),
       { numRuns: 40 },
@@ -57,7 +57,7 @@ describe('a sealed value', () => {
     ];
     for (const other of elsewhere) {
       expect(await keyring.open(sealed, other)).toEqual({ kind: 'refused', reason: 'tampered' });
-      expect(keyring.openBytesSync(bulk, other)).toEqual({ kind: 'refused', reason: 'tampered' });
+      expect(await keyring.openBytes(bulk, other)).toEqual({ kind: 'refused', reason: 'tampered' });
     }
   });
 
@@ -162,7 +162,7 @@ describe('a sealed value', () => {
     });
   });
 
-  it('keeps no more keys in memory than it may, and none after a close or a forget', async () => {
+  it('keeps no more keys in memory than it may, and none after a close', async () => {
     const { keyring, store } = setup(2);
     const sealed = [];
     for (const resourceId of ['a', 'b', 'c']) {
@@ -175,10 +175,8 @@ describe('a sealed value', () => {
     expect((await keyring.open(a, { ...context, resourceId: 'a' })).kind).toBe('opened');
     expect(store.reads()).toBe(before + 1);
     expect(keyring.openSync(c, { ...context, resourceId: 'c' })).toEqual({ kind: 'not_cached' });
-    keyring.forget(a.key_id);
-    expect(keyring.openSync(a, { ...context, resourceId: 'a' })).toEqual({ kind: 'not_cached' });
     keyring.close();
-    expect(keyring.openSync(b, { ...context, resourceId: 'b' })).toEqual({ kind: 'not_cached' });
+    expect(keyring.openSync(a, { ...context, resourceId: 'a' })).toEqual({ kind: 'not_cached' });
   });
 
   it('is recognised by its form alone, and anything else is refused without a throw', async () => {

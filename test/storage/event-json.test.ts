@@ -66,7 +66,7 @@ describe('the JSON of an event', () => {
   it('is made once for its size and all that this service writes; the client of EventStoreDB makes the data again', async () => {
     const server = await startEventStoreDb();
     close.push(() => server.close());
-    const store = await openEventStoreDb({ url: server.url, logger: silentLogger, waitMs: 5000 });
+    const store = openEventStoreDb({ url: server.url, logger: silentLogger });
     close.push(() => store.close());
     expect(await counted(store)).toEqual({ data: 2, metadata: 1 });
   });

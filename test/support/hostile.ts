@@ -98,7 +98,7 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
 
   async function append(...call: Parameters<EventStore['append']>): Promise<AppendOutcome> {
     // A fault of the caller is one on any day.
-    assertAppendable(call[2].map(eventBytes));
+    assertAppendable(call[0], call[2].map(eventBytes));
     if (dice.chance(how.unavailable)) return { kind: 'unavailable', cause: 'hostile: refused' };
     if (dice.chance(how.unknownNotWritten)) return { kind: 'unknown', cause: 'hostile: not written' };
     if (dice.chance(how.writtenLate)) {
@@ -168,7 +168,7 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
 
 /**
  * Wraps a read store: guarded writes, sets, removes, checkpoints and pointers are slow, and guarded writes are repeated later,
- * out of order with what follows. `insert` and `updateIf` are never repeated: their answer is part of the port.
+ * out of order with what follows. `insert` is never repeated: its answer is part of the port.
  */
 export function hostileReadStore(inner: ReadStore, seed: number, how: Hostility = hostile): ReadStore {
   const dice = createDice(seed);

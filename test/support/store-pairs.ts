@@ -73,7 +73,7 @@ async function openExternal(): Promise<StorePair> {
 async function openLog(): Promise<Server> {
   const url = named('SVC_TEST_EVENTSTORE_URL');
   if (url !== undefined) {
-    const store = await openEventStoreDb({ url, logger: silentLogger });
+    const store = openEventStoreDb({ url, logger: silentLogger });
     const empty = await lastRevision(store, streams.service)
       .then((revision) => revision === undefined)
       .finally(() => store.close());

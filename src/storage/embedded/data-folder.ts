@@ -5,10 +5,11 @@
 import { open, mkdir, readFile, rename, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { errorText } from '../../kernel/errors.js';
+import { syncFolder, systemErrorCode } from '../../kernel/files.js';
 import { lockFolder, type FolderLock } from './folder-lock.js';
 
 /** Raised when what lies in the folder changes so that older code can't read it. */
-export const dataFormat = 1;
+const dataFormat = 1;
 const markerName = 'format.json';
 
 /** The folder can't be used; `message` is one sentence for the person who started the service. */
@@ -29,12 +30,7 @@ async function writeMarker(folder: string): Promise<void> {
     await file.close();
   }
   await rename(temporary, join(folder, markerName));
-  const directory = await open(folder, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+  await syncFolder(folder);
 }
 
 async function checkMarker(folder: string): Promise<void> {
@@ -42,7 +38,7 @@ async function checkMarker(folder: string): Promise<void> {
   try {
     text = await readFile(join(folder, markerName), 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return writeMarker(folder);
+    if (systemErrorCode(error) === 'ENOENT') return writeMarker(folder);
     throw error;
   }
   let format: unknown;

@@ -9,6 +9,7 @@ import { open, readFile, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
+import { systemErrorCode } from '../../kernel/files.js';
 
 export interface FolderLock {
   release(): Promise<void>;
@@ -48,7 +49,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return systemErrorCode(error) === 'EPERM';
   }
 }
 
@@ -73,7 +74,7 @@ export async function lockByFile(path: string): Promise<FolderLock | undefined> 
         },
       };
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      if (systemErrorCode(error) !== 'EEXIST') throw error;
     }
     const owner = await readOwner(path);
     if (owner !== undefined && owner.since > bootedAt() && owner.pid !== process.pid && isAlive(owner.pid))

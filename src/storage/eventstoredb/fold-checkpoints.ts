@@ -19,17 +19,12 @@ const manifestType = 'FoldCheckpoint';
 
 export const foldStream = (name: string): string => `fold-${name}`;
 
-interface Manifest {
-  readonly [field: string]: string | number;
-  readonly foldVersion: number;
-  readonly revision: number;
-  readonly position: number;
-  readonly sha256: string;
+type Manifest = Omit<FoldCheckpoint, 'bytes'> & {
   /** Of the bytes as they are stored, so that a set that is not whole is noticed. */
   readonly storedSha256: string;
   readonly set: string;
   readonly chunks: number;
-}
+};
 
 export interface FoldAppends {
   /** Appends one event, again and again until it surely stands. @throws ServiceError `unavailable` */

@@ -1,6 +1,6 @@
 /**
- * Opens the EventStoreDB adapter: the only door into this folder from outside. Puts the parts together and waits for the
- * store at the start. Implements `docs/architecture.md` (storage, "Larger installations").
+ * Opens the EventStoreDB adapter: the only door into this folder from outside. Does not wait for a store that is away:
+ * `open-stores.ts` does. Implements `docs/architecture.md#storage`.
  */
 import { jsonEvent, type EventData } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
@@ -12,6 +12,7 @@ import { backoff } from '../../kernel/retry.js';
 import { assertAppendable } from '../append-limits.js';
 import { eventBytes } from '../event-json.js';
 import type { EventStore, Retention } from '../event-store.js';
+import { oneAtATime } from '../one-at-a-time.js';
 import { createAppender } from './append.js';
 import { claimBatchPath } from './batch-path.js';
 import { openConnection } from './connection.js';
@@ -27,23 +28,22 @@ export interface EventStoreDbOptions {
   readonly logger: Logger;
   readonly clock?: Clock;
   readonly ids?: Ids;
-  /** How long the opening waits for the store, in milliseconds; 0 for not at all. Default: a minute. */
-  readonly waitMs?: number;
-  /** Ends that waiting. */
-  readonly signal?: AbortSignal;
 }
 
 /** Tries of a write that may be repeated without harm. */
 const harmlessTries = 5;
 
-/** @throws ServiceError `unavailable` when the store was not there in time. @throws TypeError for a URL that is none */
-export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
-  const { url, logger, clock = systemClock, ids = randomIds, signal } = options;
+/**
+ * Connects with the first call: until the store can be reached, every call is `unavailable`.
+ * @throws TypeError for a URL that is none
+ */
+export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
+  const { url, logger, clock = systemClock, ids = randomIds } = options;
   const writing = openConnection(url, 'appends', logger);
   const reading = openConnection(url, 'reads', logger);
   const batchPath = claimBatchPath();
   const appender = createAppender({ url, connection: writing, batchPath, clock });
-  const saving = new Map<string, Promise<void>>();
+  const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
 
   /** For events that do no harm when they stand twice. @throws ServiceError `unavailable` */
@@ -72,26 +72,16 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     keep: (stream, maxCount) => setMetadata(stream, { maxCount }),
   };
 
-  const store: EventStore = {
+  return {
     async append(stream, expected, events) {
-      if (stream.length === 0 || stream.length > 256) throw new RangeError('a stream name has 1 to 256 characters');
-      assertAppendable(events.map(eventBytes));
+      assertAppendable(stream, events.map(eventBytes));
       return appender.append(stream, expected, events.map(toEventData));
     },
     read: (stream, readOptions) => readStream(reading, stream, readOptions),
     subscribe: (subscribeOptions) => subscribeToLog(reading, subscribeOptions, logger),
     setRetention: setMetadata,
     loadFoldCheckpoint: (name) => loadFold(reading, name, logger),
-    async saveFoldCheckpoint(name, checkpoint) {
-      const before = saving.get(name) ?? Promise.resolve();
-      const mine = before.catch(() => undefined).then(() => saveFold(foldAppends, ids, name, checkpoint));
-      saving.set(name, mine);
-      try {
-        await mine;
-      } finally {
-        if (saving.get(name) === mine) saving.delete(name);
-      }
-    },
+    saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveFold(foldAppends, ids, name, checkpoint)),
     headPosition: () => readHead(reading),
     async ping() {
       await readHead(reading);
@@ -104,36 +94,4 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       return closing;
     },
   };
-
-  try {
-    await waitForStore(store, options.waitMs ?? 60_000, clock, logger, signal);
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-  return store;
-}
-
-async function waitForStore(
-  store: EventStore,
-  waitMs: number,
-  clock: Clock,
-  logger: Logger,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  if (waitMs <= 0) return;
-  const started = clock.monotonic();
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      await store.ping();
-      if (attempt > 0) logger.info({}, 'the event store is there');
-      return;
-    } catch (error) {
-      const left = waitMs - (clock.monotonic() - started);
-      if (left <= 0 || signal?.aborted === true) throw error;
-      const cause = error instanceof Error ? error.message : String(error);
-      logger.warn({ cause, left_ms: Math.round(left) }, 'waiting for the event store');
-      await sleep(Math.min(left, tuning.startProbeMs), signal);
-    }
-  }
 }

@@ -51,5 +51,4 @@ export const tuning = {
   keepaliveMs: 10_000,
   /** How long one node of a cluster is asked who the leader is. */
   gossipSeconds: 2,
-  startProbeMs: 1_000,
 } as const;

@@ -7,6 +7,7 @@ import { open, rename, rm, stat, truncate } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { RecordedEvent } from '../../kernel/event.js';
+import { syncFolder, systemErrorCode } from '../../kernel/files.js';
 import type { EventStore, ResumePoint, Retention } from '../event-store.js';
 import type { CollectionSpec, ReadStore } from '../read-store.js';
 import {
@@ -224,17 +225,7 @@ async function exists(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    if (systemErrorCode(error) === 'ENOENT') return false;
     throw error;
-  }
-}
-
-/** So that the new name is on the disk too. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }

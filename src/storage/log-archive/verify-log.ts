@@ -8,7 +8,7 @@ import { BrokenLogError } from '../follow.js';
 import { ArchiveDamagedError } from './format.js';
 import type { ArchiveHeader, ArchiveTotals } from './format.js';
 import { createLogCheck } from './log-check.js';
-import type { LogCheckOptions, LogSummary } from './log-check.js';
+import type { LogCheck, LogCheckOptions, LogSummary } from './log-check.js';
 import { readArchive } from './read-archive.js';
 import { readWholeLog } from './whole-log.js';
 
@@ -68,10 +68,15 @@ export async function verifyArchive(
   if (totals !== undefined && !adds(totals, summary, documentCount)) {
     problems.push('the totals in the last line are not those of the lines before it');
   }
-  problems.push(...log.problems);
-  const problemCount = problems.length - log.problems.length + log.problemCount;
-  return { log: summary, problems, problemCount, header, documents };
+  return { ...reportOf(log, problems), header, documents };
 }
+
+/** @param others problems that the check of the events does not see */
+const reportOf = (log: LogCheck, others: readonly string[]): Omit<VerifyReport, 'header' | 'documents'> => ({
+  log: log.summary(),
+  problems: [...others, ...log.problems],
+  problemCount: others.length + log.problemCount,
+});
 
 const adds = (totals: ArchiveTotals, log: LogSummary, documents: number): boolean =>
   totals.events === log.events &&
@@ -103,7 +108,5 @@ export async function verifyLog(
     if (!(error instanceof BrokenLogError)) throw error;
     problems.push(`${errorText(error)}; what follows was not looked at`);
   }
-  problems.push(...log.problems);
-  const problemCount = problems.length - log.problems.length + log.problemCount;
-  return { log: log.summary(), problems, problemCount, documents: new Map() };
+  return { ...reportOf(log, problems), documents: new Map() };
 }

@@ -3,10 +3,10 @@
  * server in query.ts. Implements `read-store.ts` (Collection).
  */
 import type { Collection as MongoCollection } from 'mongodb';
-import { scalarEquals } from '../field-values.js';
-import type { Collection, CollectionSpec, Fields, Filter, Query, StoredDocument } from '../read-store.js';
-import { batches, untilSettled } from './batches.js';
-import { assertId, decodeDocument, encodeDocument, withoutShadow, type MongoDocument } from './document-codec.js';
+import type { Collection, CollectionSpec, Filter, Query, StoredDocument } from '../read-store.js';
+import { assertDocumentId } from '../read-store-limits.js';
+import { batches } from './batches.js';
+import { decodeDocument, encodeDocument, withoutShadow, type MongoDocument } from './document-codec.js';
 import { isDuplicate } from './failures.js';
 import { applyGuarded } from './guarded-writes.js';
 import { byIds, filterOf, sortOf } from './query.js';
@@ -29,7 +29,7 @@ export function createCollection(spec: CollectionSpec, documents: MongoCollectio
   return {
     spec,
     async get(id) {
-      assertId(id);
+      assertDocumentId(id);
       const found = await documents.findOne({ _id: id }, { projection: withoutShadow });
       return found === null ? undefined : decodeDocument(found);
     },
@@ -70,21 +70,6 @@ export function createCollection(spec: CollectionSpec, documents: MongoCollectio
         if (isDuplicate(error)) return false;
         throw error;
       }
-    },
-    async updateIf(id, expected, set) {
-      assertId(id);
-      const changes = Object.entries(set).filter((entry) => entry[1] !== undefined);
-      return untilSettled(`document ${id}`, async () => {
-        const found = await documents.findOne({ _id: id }, { projection: withoutShadow });
-        const current = found === null ? undefined : decodeDocument(found);
-        if (found === null || current === undefined) return false;
-        const { position, fields } = current;
-        if (!Object.entries(expected).every(([field, wanted]) => scalarEquals(fields[field], wanted))) return false;
-        const next = encodeDocument(id, position, { ...fields, ...(Object.fromEntries(changes) as Fields) });
-        // Only what was read is changed: who came in between is read again.
-        const { matchedCount } = await documents.replaceOne({ _id: id, write: found.write }, next);
-        return matchedCount === 1 ? true : undefined;
-      });
     },
     async remove(ids) {
       for (const part of batches(ids)) await documents.deleteMany({ _id: { $in: [...part] }, live: true });

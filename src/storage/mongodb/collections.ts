@@ -4,9 +4,14 @@
  * Implements `read-store.ts` (collection, drop).
  */
 import type { Db } from 'mongodb';
-import { answerUnavailable, answeringCollection, impatientCollection } from '../answer-unavailable.js';
-import { assertSpec } from '../collection-spec.js';
-import type { Collection, CollectionSpec, Fields, ReadStore } from '../read-store.js';
+import {
+  answerUnavailable,
+  answeringCollection,
+  answeringCollections,
+  impatientCollection,
+} from '../answer-unavailable.js';
+import { assertSpec } from '../read-store-limits.js';
+import type { Collection, CollectionSpec, ReadStore } from '../read-store.js';
 import { createCollection } from './collection.js';
 import type { MongoDocument } from './document-codec.js';
 import { isMissing } from './failures.js';
@@ -34,7 +39,6 @@ function untilDropped(collection: Collection, state: Opened): Collection {
     write: guard(collection.write),
     set: guard(collection.set),
     insert: guard(collection.insert),
-    updateIf: guard(collection.updateIf),
   };
 }
 
@@ -53,11 +57,9 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
   }
 
   return {
-    // Fields are what the caller put in: the store keeps them as they are, so the narrower type is the caller's word.
-    collection: answerUnavailable(async <F extends Fields>(spec: CollectionSpec) => {
-      const collection = impatientCollection(answeringCollection(await open(spec)), tuning.readMs);
-      return collection as unknown as Collection<F>;
-    }) as ReadStore['collection'],
+    collection: answeringCollections(async (spec) =>
+      impatientCollection(answeringCollection(await open(spec)), tuning.readMs),
+    ),
     drop: answerUnavailable(async (name: string, version: number) => {
       const physical = physicalName(name, version);
       const state = opened.get(physical);

@@ -6,8 +6,8 @@
  */
 import { Binary, ObjectId } from 'mongodb';
 import type { FieldValue, Fields, StoredDocument } from '../read-store.js';
+import { assertDocumentId } from '../read-store-limits.js';
 import { shadowOf, type Shadow } from './sort-keys.js';
-import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
 
 interface Bytes {
@@ -28,17 +28,9 @@ export interface MongoDocument extends Partial<Shadow> {
 /** What a read of whole documents leaves at the server. */
 export const withoutShadow = { order: 0, equal: 0 } as const;
 
-/** @throws RangeError on an empty id or one over `bounds.documentIdBytes`. */
-export function assertId(id: string): void {
-  const bytes = Buffer.byteLength(id, 'utf8');
-  if (bytes === 0 || bytes > bounds.documentIdBytes) {
-    throw new RangeError(`a document id has 1 to ${bounds.documentIdBytes} bytes, not ${bytes}`);
-  }
-}
-
 /** @throws RangeError on a bad id, or when the document is larger than the server takes. */
 export function encodeDocument(id: string, position: number, fields: Fields): MongoDocument {
-  assertId(id);
+  assertDocumentId(id);
   const entries = Object.entries(fields);
   const binary = entries.filter((entry): entry is [string, Uint8Array] => entry[1] instanceof Uint8Array);
   const plain =
@@ -56,7 +48,7 @@ export function encodeDocument(id: string, position: number, fields: Fields): Mo
 
 /** @throws RangeError on a bad id. */
 export function encodeTombstone(id: string, position: number): MongoDocument {
-  assertId(id);
+  assertDocumentId(id);
   return { _id: id, position, live: false, write: new ObjectId() };
 }
 

@@ -10,10 +10,10 @@
 import type { Collection, Db } from 'mongodb';
 import type { Json } from '../../kernel/json.js';
 import type { Lease, LeaseClaim, Leases } from '../read-store.js';
+import { assertLeaseName } from '../read-store-limits.js';
 import { batches } from './batches.js';
 import { isDuplicate } from './failures.js';
 import type { IndexKey } from './indexes.js';
-import { bounds } from '../bounds.js';
 
 export interface MongoLease {
   readonly _id: string;
@@ -36,10 +36,7 @@ export const leaseIndexes: readonly IndexKey[] = [
 ];
 
 function leaseId(kind: string, name: string): string {
-  const bytes = Buffer.byteLength(kind) + 1 + Buffer.byteLength(name);
-  if (kind.includes('\0') || kind.length === 0 || name.length === 0 || bytes > bounds.leaseNameBytes) {
-    throw new RangeError(`kind and name of a lease have 1 to ${bounds.leaseNameBytes} bytes together`);
-  }
+  assertLeaseName(kind, name);
   return JSON.stringify([kind, name]);
 }
 

@@ -14,11 +14,11 @@ async function harnessAt(
   end: () => Promise<void>,
   kill?: () => Promise<void>,
 ): Promise<EventStoreHarness> {
-  const open = (): Promise<EventStore> => openEventStoreDb({ url: url(), logger: silentLogger });
-  let store = await open();
+  const open = (): EventStore => openEventStoreDb({ url: url(), logger: silentLogger });
+  let store = open();
   const reopen = async (): Promise<void> => {
     await store.close();
-    store = await open();
+    store = open();
   };
   return {
     store: () => store,

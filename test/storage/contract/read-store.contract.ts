@@ -355,20 +355,6 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
           expect((await keys.get(`k${round}`))?.fields).toEqual({ n: won.indexOf(true) });
         }
       });
-
-      it('are updated by exactly one of many that expect the same', async () => {
-        const keys = await store().collection(spec([['owner']]));
-        await keys.insert('k', { owner: null, kept: 1 });
-        const won = await Promise.all(
-          Array.from({ length: 8 }, (_, n) => keys.updateIf('k', { owner: null }, { owner: `o${n}` })),
-        );
-        expect(won.filter(Boolean)).toHaveLength(1);
-        expect((await keys.get('k'))?.fields).toEqual({ owner: `o${won.indexOf(true)}`, kept: 1 });
-        expect(await keys.count([{ field: 'owner', op: 'eq', value: `o${won.indexOf(true)}` }])).toBe(1);
-        expect(await keys.updateIf('k', { owner: 'nobody' }, { kept: 2 })).toBe(false);
-        expect(await keys.updateIf('k', { missing: null }, { kept: 3 })).toBe(true);
-        expect(await keys.updateIf('never', {}, { kept: 2 })).toBe(false);
-      });
     });
 
     describe('leases', () => {
@@ -503,8 +489,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         const nodes = await store().collection(spec([['n']]));
         await nodes.write([put('a', 1, { n: 1 }), put('b', 2, { n: 2 }), del('c', 3)]);
         await nodes.set([{ id: 'd', fields: { n: 4 } }]);
-        expect(await nodes.insert('e', { owner: null })).toBe(true);
-        expect(await nodes.updateIf('e', { owner: null }, { owner: 'x' })).toBe(true);
+        expect(await nodes.insert('e', { owner: 'x' })).toBe(true);
         const projection = `p${randomUUID()}`;
         await store().saveCheckpoint(projection, 1, { commit: 7, prepare: 0 });
         await store().activate(projection, 1);

@@ -240,7 +240,7 @@ describe('appends to EventStoreDB', () => {
   it('of two stores in one process do not fail with each other', async () => {
     house = await openHouse();
     const other = await startEventStoreDb();
-    const store = await openEventStoreDb({ url: other.url, logger: silentLogger });
+    const store = openEventStoreDb({ url: other.url, logger: silentLogger });
     try {
       await house.store.append('svc-a', 'no_stream', commandOf(1));
       await store.append('svc-a', 'no_stream', commandOf(1));

@@ -18,7 +18,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
   beforeEach(async () => {
     cluster = await startCluster();
     lines = [];
-    store = await openEventStoreDb({ url: cluster.url, logger: recordingLogger(lines), waitMs: 10_000 });
+    store = openEventStoreDb({ url: cluster.url, logger: recordingLogger(lines) });
   });
   afterEach(async () => {
     await store.close();
@@ -83,7 +83,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     expect((await store.append('svc-a', 'no_stream', mine)).kind).toBe('unknown');
     cluster.lead(0);
     const others = commandOf(1);
-    const other = await openEventStoreDb({ url: cluster.url, logger: recordingLogger([]) });
+    const other = openEventStoreDb({ url: cluster.url, logger: recordingLogger([]) });
     await appendSurely(other, 'svc-a', 'no_stream', others);
     await other.close();
     expect(await store.append('svc-a', 'no_stream', mine)).toEqual({ kind: 'conflict', actual: 0 });

@@ -27,10 +27,9 @@ export function recordingLogger(lines: LogLine[]): Logger {
 export async function openHouse(url?: (server: EventStoreDbServer) => string): Promise<House> {
   const server = await startEventStoreDb();
   const lines: LogLine[] = [];
-  const store = await openEventStoreDb({
+  const store = openEventStoreDb({
     url: url?.(server) ?? server.url,
     logger: recordingLogger(lines),
-    waitMs: 5000,
   });
   return {
     server,

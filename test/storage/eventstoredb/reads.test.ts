@@ -64,7 +64,7 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
       house = await openHouse();
       await house.store.append('svc-a', 'no_stream', commandOf(1));
       expect(await readAll(house.store, 'svc-a')).toHaveLength(1);
-      const writer = await openEventStoreDb({ url: next.url, logger: silentLogger });
+      const writer = openEventStoreDb({ url: next.url, logger: silentLogger });
       await writer.append('svc-a', 'no_stream', commandOf(3));
       house.server.faults.leader = { host: '127.0.0.1', port: next.port };
       expect(await readAll(house.store, 'svc-a')).toHaveLength(3);

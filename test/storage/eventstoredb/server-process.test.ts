@@ -23,7 +23,7 @@ beforeEach(async () => {
   folder = await temporaryFolder();
   port = 0;
   await start();
-  store = await openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger });
+  store = openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger });
 });
 afterEach(async () => {
   await store.close();

@@ -55,7 +55,7 @@ describe.skipIf(!ferretDbBuilt('outages of MongoDB'))('an outage of MongoDB', ()
       collection.find({ limit: 1 }),
       collection.write([{ kind: 'put', id: 'a', position: 2, fields: {} }]),
       collection.insert('b', {}),
-      collection.updateIf('a', {}, { n: 2 }),
+      collection.set([{ id: 'c', fields: { n: 2 } }]),
       store.leases.acquire('k', claim),
       store.leases.renew('k', [claim]),
       store.saveCheckpoint('p', 1, { commit: 1, prepare: 1 }),

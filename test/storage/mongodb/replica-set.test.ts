@@ -44,7 +44,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     await open('&w=1&journal=false&wtimeoutMS=1&readConcernLevel=local&readPreference=secondaryPreferred');
     await collection.write([{ kind: 'put', id: 'a', position: 1, fields: { n: 1 } }]);
     await collection.insert('b', { n: 2 });
-    await collection.updateIf('b', { n: 2 }, { n: 3 });
+    await collection.set([{ id: 'b', fields: { n: 3 } }]);
     await collection.find({ limit: 5 });
     await store.leases.take('k', { name: 'n', holder: 'h', ttlMs: 1000, data: null });
     await store.saveCheckpoint('p', 1, { commit: 1, prepare: 1 });
@@ -65,7 +65,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     await collection.write([{ kind: 'put', id: 'a', position: 2, fields: { n: 1 } }]);
     await collection.find({ where: [{ field: 'n', op: 'gte', value: 0 }], limit: 1 });
     await collection.count();
-    await collection.updateIf('a', { n: 1 }, { n: 2 });
+    await collection.insert('b', { n: 2 });
     await store.leases.renew('k', [{ name: 'n', holder: 'h', ttlMs: 1000, data: null }]);
     await store.activate('p', 2);
     await store.drop('kept', 2);
@@ -140,7 +140,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
       set.faults.loseAnswers = 1;
       expect(await collection.insert(`i${round}`, { n: round })).toBe(true);
       set.faults.loseAnswers = 1;
-      expect(await collection.updateIf(`i${round}`, { n: round }, { n: -1 })).toBe(true);
+      expect(await collection.write([{ kind: 'put', id: `i${round}`, position: 1, fields: { n: -1 } }])).toBe(1);
     }
   });
 
@@ -162,7 +162,6 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
       () => collection.write([{ kind: 'put', id: 'a', position: 2, fields: {} }]),
       () => collection.set([{ id: 's', fields: {} }]),
       () => collection.insert('b', {}),
-      () => collection.updateIf('b', {}, { n: 1 }),
       () => store.saveCheckpoint('p', 1, { commit: 1, prepare: 1 }),
       () => store.saveCheckpoint('p', 1, { commit: 2, prepare: 1 }),
       () => store.activate('p', 1),

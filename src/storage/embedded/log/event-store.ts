@@ -9,6 +9,7 @@ import type { ProposedEvent, RecordedEvent } from '../../../kernel/event.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { assertAppendable } from '../../append-limits.js';
 import type { AppendOutcome, EventStore, ExpectedRevision } from '../../event-store.js';
+import { oneAtATime } from '../../one-at-a-time.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter } from '../group-writer.js';
 import { createRecentAppends, decideAppend } from './append.js';
@@ -77,7 +78,7 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
   const wakeUp = createWakeUp();
   const recent = createRecentAppends();
   const nameOf = createStreamNames(environment);
-  const saving = new Map<string, Promise<void>>();
+  const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
 
   /** Writes that are not appends: only durable counts. */
@@ -101,9 +102,11 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
     expected: ExpectedRevision,
     events: readonly ProposedEvent[],
   ): Promise<AppendOutcome> {
-    if (stream.length === 0 || stream.length > 256) throw new RangeError('a stream name has 1 to 256 characters');
     const encoded = events.map(encodeEvent);
-    assertAppendable(encoded.map(({ bytes }) => bytes));
+    assertAppendable(
+      stream,
+      encoded.map(({ bytes }) => bytes),
+    );
     const written = await writer
       .run((batch) => decideAppend(batch, recent, clock.now(), stream, expected, encoded))
       .catch((error: unknown) => ({ kind: 'not_written' as const, cause: errorText(error) }));
@@ -149,16 +152,7 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
         throw unavailable(error);
       }
     },
-    async saveFoldCheckpoint(name, checkpoint) {
-      const before = saving.get(name) ?? Promise.resolve();
-      const mine = before.catch(() => undefined).then(() => saveCheckpoint(environment, run, name, checkpoint));
-      saving.set(name, mine);
-      try {
-        await mine;
-      } finally {
-        if (saving.get(name) === mine) saving.delete(name);
-      }
-    },
+    saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveCheckpoint(environment, run, name, checkpoint)),
     async headPosition() {
       try {
         return readCounters(environment.get).position;

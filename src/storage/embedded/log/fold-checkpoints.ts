@@ -7,11 +7,7 @@ import type { FoldCheckpoint } from '../../event-store.js';
 import type { LogBatch, LogEnvironment } from './layout.js';
 import { tuning } from '../tuning.js';
 
-interface Manifest {
-  readonly foldVersion: number;
-  readonly revision: number;
-  readonly position: number;
-  readonly sha256: string;
+interface Manifest extends Omit<FoldCheckpoint, 'bytes'> {
   readonly generation: number;
   readonly chunks: number;
 }

@@ -79,7 +79,7 @@ export function decodeAppend(key: Buffer, value: Buffer): AppendRecord {
   };
 }
 
-export const streamKey = (name: string): Buffer => Buffer.from(name, 'utf8');
+const streamKey = (name: string): Buffer => Buffer.from(name, 'utf8');
 
 export function numberKey(stream: number): Buffer {
   const key = Buffer.allocUnsafe(4);

@@ -3,7 +3,6 @@
  * (`collections`), not queries (`query-run`). Implements `read-store.ts` (Collection).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import { scalarEquals } from '../../field-values.js';
 import type {
   Collection,
   CollectionSpec,
@@ -68,14 +67,19 @@ function putKeys(batch: ReadBatch, tally: Tally, { keys, groups }: DocumentKeys,
   if (counted) for (const group of groups) addTo(tally, group, 1);
 }
 
-/** Index entries and counts of a document that changes from `before` to `after`; undefined where there is none. */
+/** A document that changes from `before` to `after`; undefined where there is none. */
+interface FieldChange {
+  readonly id: string;
+  readonly before: Fields | undefined;
+  readonly after: Fields | undefined;
+}
+
+/** Updates index entries and counts of the filled indexes. */
 function replaceEntries(
   batch: ReadBatch,
   state: CollectionState,
   tally: Tally,
-  id: string,
-  before: Fields | undefined,
-  after: Fields | undefined,
+  { id, before, after }: FieldChange,
 ): void {
   const changed = changedIndexes(state, before, after);
   const ready = changed.every((index) => index.ready) ? changed : changed.filter((index) => index.ready);
@@ -89,14 +93,12 @@ function replaceEntries(
   for (const group of next?.groups ?? []) addTo(tally, group, 1);
 }
 
-/** The same in the indexes that are being filled, where an entry that should be there need not be there yet. */
+/** The same for indexes that are being filled: an old entry may not have been added yet. */
 function replaceInFilling(
   batch: ReadBatch,
   state: CollectionState,
   tally: Tally,
-  id: string,
-  before: Fields | undefined,
-  after: Fields | undefined,
+  { id, before, after }: FieldChange,
 ): void {
   const filling = state.indexes.filter((index) => !index.ready);
   if (filling.length === 0) return;
@@ -130,9 +132,9 @@ function standingFields({ id, before }: Replacement, old: Buffer): Fields {
 function replace(batch: ReadBatch, state: CollectionState, tally: Tally, change: Replacement): void {
   const { id, key, position, old, fields } = change;
   if (state.indexes.length > 0) {
-    const before = old === undefined ? undefined : standingFields(change, old);
-    replaceEntries(batch, state, tally, id, before, fields);
-    replaceInFilling(batch, state, tally, id, before, fields);
+    const fieldChange = { id, before: old === undefined ? undefined : standingFields(change, old), after: fields };
+    replaceEntries(batch, state, tally, fieldChange);
+    replaceInFilling(batch, state, tally, fieldChange);
   }
   if (fields === undefined) batch.remove('documents', key);
   else batch.put('documents', key, encodeDocument(position, fields));
@@ -253,18 +255,6 @@ export function createCollection(
         const key = documentKey(state.number, id);
         if (batch.get('documents', key) !== undefined) return false;
         replace(batch, state, tally, { id, key, position: 0, old: undefined, fields });
-        return true;
-      }),
-    updateIf: (id, expected, set) =>
-      write((batch, tally) => {
-        const key = documentKey(state.number, id);
-        const old = batch.get('documents', key);
-        if (old === undefined) return false;
-        const { position, fields } = decodeDocument(id, old);
-        if (!Object.entries(expected).every(([field, wanted]) => scalarEquals(fields[field], wanted))) return false;
-        const changes = Object.entries(set).filter((entry) => entry[1] !== undefined);
-        const next = { ...fields, ...(Object.fromEntries(changes) as Fields) };
-        replace(batch, state, tally, { id, key, position, old, fields: next });
         return true;
       }),
     async remove(ids) {

@@ -3,7 +3,8 @@
  * or were written in another format, dropped in slices; what a crash interrupts is finished at the next opening.
  * Implements `read-store.ts` (collection, drop).
  */
-import { assertSpec } from '../../collection-spec.js';
+import { oneAtATime } from '../../one-at-a-time.js';
+import { assertSpec } from '../../read-store-limits.js';
 import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js';
 import { createCollection, fillIndexes, type CollectionState } from './collection.js';
 import { setTotal } from './counts.js';
@@ -75,7 +76,7 @@ const openIndexes = ({ number, indexes }: Definition): readonly OpenIndex[] =>
 
 export function createCollections(environment: ReadEnvironment, run: RunWrite): Collections {
   const states = new Map<string, CollectionState>();
-  const opening = new Map<string, Promise<Collection>>();
+  const opening = oneAtATime<string>();
 
   function define(batch: ReadBatch, spec: CollectionSpec): Definition {
     const key = definitionKey(spec.name, spec.version);
@@ -165,18 +166,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     async open(spec) {
       assertSpec(spec);
       // One after the other per collection: two that fill the same index would only do it twice.
-      const name = `${spec.name}@${spec.version}`;
-      const before = opening.get(name);
-      const mine = (async () => {
-        await before?.catch(() => undefined);
-        return open(spec);
-      })();
-      opening.set(name, mine);
-      try {
-        return await mine;
-      } finally {
-        if (opening.get(name) === mine) opening.delete(name);
-      }
+      return opening(`${spec.name}@${spec.version}`, () => open(spec));
     },
     async drop(name, version) {
       const key = definitionKey(name, version);

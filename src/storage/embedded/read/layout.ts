@@ -4,9 +4,9 @@
  * `documents` and `tombstones`: (collection number, id). `indexes`: see there. `collections`: name@version → definition.
  * `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
  */
+import { assertDocumentId } from '../../read-store-limits.js';
 import type { Environment } from '../environment.js';
 import type { Batch, RunOptions } from '../group-writer.js';
-import { bounds } from '../../bounds.js';
 
 export const readDatabases = {
   documents: 'bytes',
@@ -32,13 +32,10 @@ export function collectionPrefix(collection: number): Buffer {
   return prefix;
 }
 
-/** @throws RangeError on an empty id or one over `bounds.documentIdBytes`. */
+/** @throws RangeError on an id that `assertDocumentId` refuses. */
 export function documentKey(collection: number, id: string): Buffer {
-  const bytes = Buffer.from(id, 'utf8');
-  if (bytes.length === 0 || bytes.length > bounds.documentIdBytes) {
-    throw new RangeError(`a document id has 1 to ${bounds.documentIdBytes} bytes, not ${bytes.length}`);
-  }
-  return Buffer.concat([collectionPrefix(collection), bytes]);
+  assertDocumentId(id);
+  return Buffer.concat([collectionPrefix(collection), Buffer.from(id, 'utf8')]);
 }
 
 export const idOfKey = (key: Buffer): string => key.toString('utf8', 4);

@@ -5,8 +5,8 @@
 import type { Clock } from '../../../kernel/clock.js';
 import type { Json } from '../../../kernel/json.js';
 import type { Lease, LeaseClaim, Leases } from '../../read-store.js';
+import { assertLeaseName } from '../../read-store-limits.js';
 import { justAbove, type ReadBatch, type ReadEnvironment, type RunWrite } from './layout.js';
-import { bounds } from '../../bounds.js';
 import { tuning } from '../tuning.js';
 
 interface StoredLease {
@@ -17,11 +17,8 @@ interface StoredLease {
 }
 
 function leaseKey(kind: string, name: string): Buffer {
-  const key = Buffer.from(`${kind}\u0000${name}`, 'utf8');
-  if (kind.includes('\u0000') || kind.length === 0 || name.length === 0 || key.length > bounds.leaseNameBytes) {
-    throw new RangeError(`kind and name of a lease have 1 to ${bounds.leaseNameBytes} bytes together`);
-  }
-  return key;
+  assertLeaseName(kind, name);
+  return Buffer.from(`${kind}\u0000${name}`, 'utf8');
 }
 
 const kindRange = (kind: string): { from: Buffer; to: Buffer } => ({

@@ -5,9 +5,14 @@
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { Logger } from '../../../kernel/logger.js';
-import { answerUnavailable, answeringCollection, answeringLeases } from '../../answer-unavailable.js';
-import type { ResumePoint } from '../../event-store.js';
-import type { Collection, CollectionSpec, Fields, ReadStore } from '../../read-store.js';
+import {
+  answerUnavailable,
+  answeringCollection,
+  answeringCollections,
+  answeringLeases,
+} from '../../answer-unavailable.js';
+import { isAfter, type ResumePoint } from '../../event-store.js';
+import type { ReadStore } from '../../read-store.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter, type RunOptions } from '../group-writer.js';
 import { createCollections } from './collections.js';
@@ -21,9 +26,6 @@ const activeKey = (projection: string): Buffer => Buffer.from(`active/${projecti
 function parse<T>(value: Buffer | undefined): T | undefined {
   return value === undefined ? undefined : (JSON.parse(value.toString('utf8')) as T);
 }
-
-const isAbove = (a: ResumePoint, b: ResumePoint): boolean =>
-  a.commit > b.commit || (a.commit === b.commit && a.prepare > b.prepare);
 
 /**
  * Opens the read store in the folder `path` and finishes what a crash interrupted.
@@ -45,11 +47,7 @@ export async function openReadStore(path: string, clock: Clock, logger: Logger):
   await collections.recover();
 
   return {
-    // Fields are what the caller put in: the store keeps them as they are, so the narrower type is the caller's word.
-    collection: answerUnavailable(async <F extends Fields>(spec: CollectionSpec) => {
-      const opened = answeringCollection(await collections.open(spec));
-      return opened as unknown as Collection<F>;
-    }) as ReadStore['collection'],
+    collection: answeringCollections(async (spec) => answeringCollection(await collections.open(spec))),
     drop: answerUnavailable(collections.drop),
     loadCheckpoint: answerUnavailable(async (projection: string, version: number) =>
       parse<ResumePoint>(environment.get('state', checkpointKey(projection, version))),
@@ -58,7 +56,7 @@ export async function openReadStore(path: string, clock: Clock, logger: Logger):
       const key = checkpointKey(projection, version);
       await run((batch) => {
         const stored = parse<ResumePoint>(batch.get('state', key));
-        if (stored === undefined || isAbove(point, stored)) batch.put('state', key, Buffer.from(JSON.stringify(point)));
+        if (stored === undefined || isAfter(point, stored)) batch.put('state', key, Buffer.from(JSON.stringify(point)));
       });
     }),
     deleteCheckpoint: answerUnavailable((projection: string, version: number) =>

@@ -1,0 +1,32 @@
+/**
+ * The bounds of collections, documents and leases, the same for every adapter, so that what one read store takes the
+ * others take too. Implements `read-store.ts`.
+ */
+import { bounds } from './bounds.js';
+import type { CollectionSpec } from './read-store.js';
+
+/** @throws RangeError on a bad name, or an index of no or too many fields. */
+export function assertSpec(spec: CollectionSpec): void {
+  if (!/^[a-z_]{1,64}$/.test(spec.name)) throw new RangeError(`a collection is named [a-z_]+, not ${spec.name}`);
+  for (const { fields } of spec.indexes) {
+    if (fields.length === 0 || fields.length > bounds.indexFields) {
+      throw new RangeError(`an index of ${spec.name} has 1 to ${bounds.indexFields} fields`);
+    }
+  }
+}
+
+/** @throws RangeError on an empty id or one of more than `bounds.documentIdBytes` bytes. */
+export function assertDocumentId(id: string): void {
+  const bytes = Buffer.byteLength(id);
+  if (bytes === 0 || bytes > bounds.documentIdBytes) {
+    throw new RangeError(`a document id has 1 to ${bounds.documentIdBytes} bytes, not ${bytes}`);
+  }
+}
+
+/** @throws RangeError on an empty kind or name, a kind with a zero character, or too many bytes together. */
+export function assertLeaseName(kind: string, name: string): void {
+  const bytes = Buffer.byteLength(kind) + 1 + Buffer.byteLength(name);
+  if (kind.includes('\0') || kind.length === 0 || name.length === 0 || bytes > bounds.leaseNameBytes) {
+    throw new RangeError(`kind and name of a lease have 1 to ${bounds.leaseNameBytes} bytes together`);
+  }
+}
