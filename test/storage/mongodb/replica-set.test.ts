@@ -45,6 +45,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     await collection.write([{ kind: 'put', id: 'a', position: 1, fields: { n: 1 } }]);
     await collection.insert('b', { n: 2 });
     await collection.set([{ id: 'b', fields: { n: 3 } }]);
+    await collection.get('b');
     await collection.find({ limit: 5 });
     await store.leases.take('k', { name: 'n', holder: 'h', ttlMs: 1000, data: null });
     await store.saveCheckpoint('p', 1, { commit: 1, prepare: 1 });
