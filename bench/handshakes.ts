@@ -6,7 +6,7 @@ import { diffieHellman, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { SessionGrant, SessionOffer } from '../src/gen/svc/control/v1/session.js';
 import { limits } from '../src/kernel/limits.js';
 import { controlPrologue, initiate, respond } from '../src/noise/handshake.js';
-import { generateX25519 } from '../src/noise/keys.js';
+import { generateX25519 } from '../src/kernel/x25519.js';
 import { startChild } from './child.js';
 import type { Child } from './child.js';
 import { alternately, beside, rounded } from './figures.js';

@@ -1,6 +1,6 @@
 /**
- * Environment → typed config, read once. Every problem is named with its variable and what was expected; a secret's
- * value never appears. Implements `docs/contract/configuration.md`.
+ * Reads the environment into a typed config, once. Every problem names its variable and what was expected; the value of a
+ * secret never appears. Implements `docs/contract/configuration.md#configuration`.
  */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -93,8 +93,8 @@ const cidrs = list.superRefine((entries, context) => {
   for (const entry of entries) {
     const [address = '', bits] = entry.split('/');
     const version = isIP(address);
-    const most = version === 4 ? 32 : 128;
-    if (version === 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= most))) {
+    const maxBits = version === 4 ? 32 : 128;
+    if (version === 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= maxBits))) {
       context.addIssue(`expected comma-separated CIDRs, got "${entry}"`);
     }
   }

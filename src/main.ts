@@ -1,6 +1,6 @@
 /**
- * The program: reads the environment, starts the app, stops it in order on SIGTERM and SIGINT. A start that fails ends
- * with one clear sentence on standard error and exit code 1.
+ * The program: reads the environment, starts the app, stops it on SIGTERM and SIGINT. A start that fails ends with one
+ * sentence on standard error and exit code 1.
  */
 import { pino } from 'pino';
 import { startApp } from './app.js';

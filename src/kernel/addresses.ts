@@ -1,7 +1,7 @@
 /**
- * Addresses in their canonical form: IP literals (IPv6 by RFC 5952), DNS names, `host:port`. Not a resolver, and not
- * the overlap of listeners (`domain/listeners/address.ts`). Any valid notation is read, one is answered.
- * Implements `docs/contract/rest.md#envelope` ("Addresses are accepted in any valid notation").
+ * The canonical form of addresses: IP literals (IPv6 by RFC 5952), DNS names, `host:port`. Any valid notation is read.
+ * Not a resolver, and not the overlap of listeners (`src/domain/listeners/address.ts`).
+ * Implements `docs/contract/rest.md#envelope`.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { formatHostPort, isPort, splitHostPort } from './host-port.js';

@@ -1,6 +1,6 @@
 /**
  * Waiting and looping that can be stopped: a sleep that an AbortSignal ends, a deadline around a promise, a loop with
- * `close()`, jittered backoff. Not a job queue.
+ * `close()`. Not a job queue; how long to wait between tries is in `retry.ts`.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -9,7 +9,7 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   try {
     await delay(ms, undefined, signal === undefined ? {} : { signal });
   } catch {
-    // Aborted: the caller looks at its signal.
+    // Aborted: the caller checks its signal.
   }
 }
 
@@ -39,8 +39,8 @@ export interface Loop {
 }
 
 /**
- * Runs `turn` every `everyMs`, never twice at once, until closed. A throwing turn is reported, of several in a row the
- * first, and the loop goes on.
+ * Runs `turn` every `everyMs`, never twice at once, until closed. A turn that throws does not end the loop; of several
+ * failures in a row only the first is reported.
  */
 export function startLoop(
   everyMs: number,

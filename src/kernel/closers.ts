@@ -1,14 +1,14 @@
-/** What was opened, to be closed in reverse order whatever fails on the way. Knows nothing of what it closes. */
+/** Closes what was opened, the newest first; a failure does not keep the rest from closing. */
 import { errorText } from './errors.js';
 import type { Logger } from './logger.js';
 
-/** How long one part of a process may take to close in order. */
+/** How long one part of the process may take to close. */
 export const shutdownMs = 10_000;
 
 export interface Closers {
-  /** `name` is for the log, should `close` fail. */
+  /** `name` is for the log, in case `close` fails. */
   add(name: string, close: () => unknown): void;
-  /** Closes the newest first. Never rejects; what fails is logged. */
+  /** Never rejects; failures are logged. */
   closeAll(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export function createClosers(logger: Logger): Closers {
         try {
           await close();
         } catch (error) {
-          logger.error({ part: name, error: errorText(error) }, 'a part did not close in order');
+          logger.error({ part: name, error: errorText(error) }, 'a part failed to close');
         }
       }
     },

@@ -1,7 +1,7 @@
 /**
- * The control PSK as agents and service both know it: its text form, what is derived from its secret, its fingerprint.
- * Not where it is issued or stored (`src/security/psk.ts`), nor used (`src/noise/`).
- * Implements `docs/contract/agent-protocol.md`, "PSK, verifier, service identity".
+ * The control PSK as agents and service share it: its text form, the keys derived from its secret, its fingerprint.
+ * Issuing and storing are in `src/security/psk.ts`, its use in `src/noise/`.
+ * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -18,7 +18,7 @@ const pskInfo = utf8ToBytes('noise-psk');
 const pskPattern = /^svcpsk1_[A-Za-z0-9_-]{86}$/;
 
 interface ControlPsk {
-  /** 32 random bytes, known to the agent alone once the PSK has been shown. */
+  /** 32 random bytes. Only the agent knows them once the PSK has been shown. */
   readonly secret: Uint8Array;
   /** The service's X25519 public key, which the agent pins. */
   readonly servicePublic: Uint8Array;
@@ -31,7 +31,7 @@ interface NodeSecrets {
 
 /**
  * The text form that an operator hands to an agent.
- * @throws RangeError when either half is not 32 bytes.
+ * @throws RangeError unless each half has 32 bytes
  */
 export function encodeControlPsk(controlPsk: ControlPsk): string {
   requireHalf(controlPsk.secret, 'control PSK secret');
@@ -42,7 +42,7 @@ export function encodeControlPsk(controlPsk: ControlPsk): string {
 /** Reads the text form; the error says what was expected and never repeats the input. */
 export function decodeControlPsk(text: string): Result<ControlPsk, string> {
   const bytes = pskPattern.test(text) ? Buffer.from(text.slice(prefix.length), 'base64url') : undefined;
-  // The last character carries four unused bits: one PSK must have one spelling.
+  // The last character carries four unused bits. They must be zero, so that a PSK has one spelling.
   if (bytes === undefined || prefix + bytes.toString('base64url') !== text) {
     return err('expected a control PSK: svcpsk1_ followed by 86 characters of base64url');
   }
@@ -53,8 +53,8 @@ export function decodeControlPsk(text: string): Result<ControlPsk, string> {
 }
 
 /**
- * What both sides derive from the secret of a control PSK.
- * @throws RangeError when the secret is not 32 bytes.
+ * The keys that both sides derive from the secret of a control PSK.
+ * @throws RangeError unless the secret has 32 bytes
  */
 export function deriveNodeSecrets(secret: Uint8Array): NodeSecrets {
   requireHalf(secret, 'control PSK secret');
@@ -64,7 +64,7 @@ export function deriveNodeSecrets(secret: Uint8Array): NodeSecrets {
   };
 }
 
-/** The fingerprint that operators compare: over the node's public key, so it tells nothing about the PSK. */
+/** The fingerprint that operators compare. It covers the node's public key, so it reveals nothing about the PSK. */
 export function pskFingerprint(nodeStaticPublic: Uint8Array): string {
   return `SHA256:${Buffer.from(sha256(nodeStaticPublic)).toString('base64url')}`;
 }

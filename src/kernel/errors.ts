@@ -1,7 +1,7 @@
 /**
- * The one catalogue of errors that users and agents can meet: code, HTTP status, gRPC status.
- * Not a place for messages: whoever throws knows the field and says what was expected.
- * Implements `docs/contract/rest.md`, section Errors; gRPC statuses follow `docs/contract/agent-protocol.md`.
+ * The one catalogue of errors that users and agents can get: code, HTTP status, gRPC status. Messages are not here: the
+ * code that throws knows the field and what was expected.
+ * Implements `docs/contract/rest.md#errors`; gRPC statuses follow `docs/contract/agent-protocol.md#control`.
  */
 
 /** Numeric gRPC status codes that this service answers with. */
@@ -44,15 +44,15 @@ const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** Extra answer headers that an error carries: `Retry-After` in seconds, `Allow` methods. */
+/** Headers that the answer of an error carries: `Retry-After` in seconds, `Allow` with methods. */
 interface ErrorHints {
   readonly retryAfterSeconds?: number;
   readonly allow?: readonly string[];
 }
 
 /**
- * An error that may be shown to the caller. `message` is one sentence that names the field by its JSON path and says
- * what was expected; it never holds a secret. Everything else that is thrown is answered as `internal`.
+ * An error that the caller may see. `message` is one sentence that names the field by its JSON path and says what was
+ * expected; it never holds a secret. Anything else that is thrown is answered as `internal`.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
@@ -74,12 +74,12 @@ export class ServiceError extends Error {
   }
 }
 
-/** A sentence for logs about anything that was thrown, whatever its type. */
+/** Text for the log about anything that was thrown. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-/** For the last branch of an exhaustive switch: unreachable for the compiler, loud at run time. */
+/** The last branch of an exhaustive switch: a missing case does not compile, and throws at run time. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }

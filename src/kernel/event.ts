@@ -1,10 +1,10 @@
 /**
- * The event as it lies in the log: who, why, when, and its place. Not what events mean: each resource of
- * `src/domain/` owns its own. Implements `docs/contract/domain.md#commands-and-events` (metadata).
+ * An event as the log holds it: its metadata and its place. What events mean belongs to each resource of `src/domain/`.
+ * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { JsonObject } from './json.js';
 
-/** The streams of one installation (`docs/contract/domain.md`, table of streams). */
+/** The streams of one installation (`docs/contract/domain.md#one-consistency-boundary-the-fleet`). */
 export const streams = {
   fleet: 'svc-fleet',
   accounts: 'svc-accounts',
@@ -16,7 +16,7 @@ export const streams = {
 
 export const agentShards = 16;
 
-/** The shard stream that holds what a node's agent did. The same node is always in the same shard. */
+/** The shard that holds the facts of a node's agent. A node is always in the same shard. */
 export function agentsStream(nodeId: string): string {
   let hash = 0;
   for (let index = 0; index < nodeId.length; index += 1) hash = (hash * 31 + nodeId.charCodeAt(index)) >>> 0;
@@ -29,10 +29,10 @@ export type Actor =
   | { readonly type: 'system'; readonly id: string; readonly name: string };
 
 export interface EventMetadata {
-  /** Which command this event belongs to, its place in it, and how many events the command has. */
+  /** The command of this event, the event's index in it, and the number of its events. */
   readonly command: { readonly id: string; readonly index: number; readonly count: number };
   readonly actor: Actor;
-  /** The correlation id: `x-request-id` of the REST call, or the session's of an agent. */
+  /** The correlation id: `x-request-id` of the REST call, or the id of the agent's session. */
   readonly request_id: string;
   /** RFC 3339, UTC, milliseconds. */
   readonly occurred_at: string;
@@ -42,7 +42,7 @@ export interface EventMetadata {
   readonly idempotency?: IdempotencyMark;
 }
 
-/** Hashes only: neither the key nor the body can be read back. `key_hash` covers caller, path and key. */
+/** Hashes only, so neither key nor body can be read back. `key_hash` covers caller, path and key. */
 export interface IdempotencyMark {
   readonly key_hash: string;
   readonly body_hash: string;
@@ -53,7 +53,7 @@ export const eventBytesMax = 256 * 1024;
 
 /** An event before it has a place in the log. */
 export interface ProposedEvent {
-  /** UUID; appending the same id at the same revision again is answered as the first time. */
+  /** UUID. Appending the same id at the same revision again gives the first answer again. */
   readonly id: string;
   readonly type: string;
   readonly data: JsonObject;
@@ -61,8 +61,8 @@ export interface ProposedEvent {
 }
 
 /**
- * An event with its place. `revision` counts from 0 within its stream without gaps; `position` grows strictly over
- * the whole log (not by one). Positions stay below 2^53: a log of nine petabytes.
+ * An event with its place. `revision` counts from 0 within its stream, without gaps; `position` grows strictly over the
+ * whole log, but not by one. Positions stay below 2^53, which is a log of nine petabytes.
  */
 export interface RecordedEvent extends ProposedEvent {
   readonly stream: string;
@@ -70,13 +70,13 @@ export interface RecordedEvent extends ProposedEvent {
   readonly position: number;
 }
 
-/** All events of one command, in order: the unit that folds, projections and pushes work on. */
+/** All events of one command, in order: folds, projections and pushes work on whole commands. */
 export interface RecordedCommand {
   readonly stream: string;
   readonly events: readonly [RecordedEvent, ...RecordedEvent[]];
 }
 
-/** The last event of a command: its revision and position are the command's. */
+/** The last event of a command. Its revision and position are the command's. */
 export function lastEvent(command: RecordedCommand): RecordedEvent {
   return command.events[command.events.length - 1] ?? command.events[0];
 }

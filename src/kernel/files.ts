@@ -1,4 +1,4 @@
-/** What several rooms need of the file system: the code of its errors, and a folder's names made durable. */
+/** File-system helpers: the code of a system error, and a flushed folder. */
 import { open } from 'node:fs/promises';
 
 /** The code of a system error, such as ENOENT; undefined for any other error. */

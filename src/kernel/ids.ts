@@ -1,5 +1,5 @@
 /**
- * Identifiers as a dependency: random ones for new things, name-based ones where a repeat must give the same id.
+ * Identifiers as a dependency: random ones for new things, and name-based ones, which are the same at every run.
  */
 import { createHash, randomUUID } from 'node:crypto';
 
@@ -17,7 +17,7 @@ export function isUuid(value: string): boolean {
   return uuidPattern.test(value);
 }
 
-/** UUID of version 8 made from a name, the same for the same name everywhere (RFC 9562, section 5.8). */
+/** A UUID of version 8 (RFC 9562, section 5.8) derived from a name; for fixtures and benchmarks. */
 export function uuidFromName(name: string): string {
   const hash = createHash('sha256').update(name).digest();
   hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x80;

@@ -1,11 +1,11 @@
-/** JSON as a type, and one canonical text of it: keys sorted, so equal values give equal bytes. */
+/** JSON as a type, and its canonical text: equal values give equal bytes. */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
 /**
- * Canonical JSON: object keys in code-unit order, no white space, `undefined` members left out.
- * Used wherever bytes are compared or hashed: fold checkpoints, golden outputs, rebuild checks.
+ * Canonical JSON: object keys in code-unit order, no white space, `undefined` members left out. For bytes that are
+ * compared or hashed.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((entry) => canonicalJson(entry ?? null)).join(',')}]`;

@@ -1,41 +1,41 @@
 /**
- * Writes that may be late but not lost lightly: the newest value of each key, written in batches, kept and tried again
- * while the store is away. What telemetry and kept snapshots go through; not a queue, for an older value of a key is
- * replaced, and nobody who puts one ever waits. Implements `docs/contract/agent-protocol.md`, "go to the read store in batches".
+ * Write-behind by key: the newest value of each key is written in batches, and tried again while the store is away.
+ * Telemetry and last-good snapshots go through it. Not a queue: a newer value of a key replaces the older one, and `put`
+ * never waits. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { timedOut, withDeadline } from './background.js';
 import { backoff } from './retry.js';
 import type { RetryPolicy } from './retry.js';
 
 export interface KeyedBatchOptions<V> {
-  /** Milliseconds that a value may wait for others. */
+  /** Milliseconds that a value waits for others. */
   readonly everyMs: number;
-  /** Entries, and their weight, written at once. */
+  /** Entries written at once, and their weight. */
   readonly batchEntries: number;
   readonly batchWeight?: number;
-  /** Entries, and their weight, that may wait; beyond, the one that waited longest is dropped. */
+  /** Entries that may wait, and their weight; above it, the one that has waited longest is dropped. */
   readonly maxEntries: number;
   readonly maxWeight?: number;
   weigh?(value: V): number;
   write(entries: readonly (readonly [key: string, value: V])[]): Promise<void>;
-  /** A write failed, the first of several in a row: its entries wait for the next try. */
+  /** A write failed, and its entries wait for the next try. Of several failures in a row only the first is reported. */
   onError(error: unknown): void;
-  /** There was no room for it. */
+  /** A value was dropped for want of room. */
   onDropped?(key: string): void;
   readonly retry: RetryPolicy;
-  /** How long `close` tries before it gives up. */
+  /** How long `close` tries to write what waits. */
   readonly closeWithinMs: number;
 }
 
 export interface KeyedBatch<V> {
   put(key: string, value: V): void;
-  /** What waits to be written. */
+  /** The value that waits to be written. */
   get(key: string): V | undefined;
   delete(key: string): void;
   readonly size: number;
-  /** Writes what waits now. Rejects with the store's error; the entries go on waiting. */
+  /** Writes what waits now. Rejects with the store's error; the entries then go on waiting. */
   flush(): Promise<void>;
-  /** Writes what waits, for `closeWithinMs` at most, and takes nothing more. Never rejects. */
+  /** Takes nothing more and writes what waits, for `closeWithinMs` at most. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -82,10 +82,10 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
     return batch;
   };
 
-  /** One writer at a time, so an older value can't overtake a newer one. */
+  /** One writer at a time, so that an older value cannot overtake a newer one. */
   const drain = (): Promise<void> => {
     const turn = writing.then(async () => {
-      // What is put meanwhile waits for the next drain, else a busy caller would keep this one for ever.
+      // Values put meanwhile wait for the next drain; otherwise a busy caller would keep this one going for ever.
       for (let left = waiting.size; left > 0;) {
         const batch = nextBatch();
         if (batch.length === 0) return;
@@ -130,7 +130,8 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
       timer = undefined;
       try {
         const outcome = await withDeadline(drain(), options.closeWithinMs);
-        if (outcome === timedOut) options.onError(new Error(`${waiting.size} entries were not written at the end`));
+        if (outcome === timedOut)
+          options.onError(new Error(`${waiting.size} entries could not be written before the shutdown`));
       } catch (error) {
         options.onError(error);
       }

@@ -1,7 +1,7 @@
 /**
  * The limits that the contract states, each group with the section that states it. Not the settings: those are
  * environment variables (`src/config.ts`) or connectivity settings (`src/domain/settings`). Not tuning: a number that
- * no contract states stands in the `tuning.ts` of its folder, or in the file that uses it.
+ * no contract states is in the `tuning.ts` of its folder, or in the file that uses it.
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;

@@ -1,11 +1,11 @@
-/** Who is called back when something happens. One that fails is told of and does not keep the others from hearing. */
+/** Callbacks for an occurrence. One that throws does not keep the others from being called. */
 export interface Listeners<T> {
-  /** Returns how to stop listening. */
+  /** @returns a function that removes the listener */
   add(listener: (value: T) => void): () => void;
   tell(value: T): void;
 }
 
-/** @param onError gets what a listener throws */
+/** @param onError is called with what a listener throws */
 export function createListeners<T>(onError: (error: unknown) => void): Listeners<T> {
   const listeners = new Set<(value: T) => void>();
   return {

@@ -1,4 +1,4 @@
-/** What the layers ask of a logger; pino fits. Fields first, sentence second; never a secret in either. */
+/** The logger that every folder uses; pino fits. Fields first, then a sentence; never a secret in either. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

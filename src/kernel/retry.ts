@@ -9,7 +9,7 @@ export interface RetryPolicy {
   readonly maxMs: number;
 }
 
-/** For work on a store that is away: noticeable within a tenth of a second, and no burden when it stays away. */
+/** For work that waits for a store: a short outage costs little time, a long one little load. */
 export const storeRetry: RetryPolicy = { firstMs: 100, maxMs: 2_000 };
 
 /** @returns milliseconds, between half and the whole of `firstMs * 2^attempt`, at most `maxMs`; attempts count from 0. */

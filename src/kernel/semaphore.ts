@@ -1,12 +1,11 @@
 /**
- * A bounded number of places. Those that find none wait in a bounded queue for a bounded time. Knows nothing of what is
- * done with a place.
+ * A bounded number of places. Callers that find none wait in a bounded queue for a bounded time.
  */
 interface Semaphore {
-  /** A function that gives the place back, once; undefined when the queue is full, the wait too long, or it is closed. */
+  /** @returns a function that gives the place back; undefined when the queue is full, the wait too long, or it is closed */
   enter(): Promise<(() => void) | undefined>;
   readonly taken: number;
-  /** Turns away everybody who waits, and everybody who comes later. */
+  /** Turns away all callers that wait, and all later ones. */
   close(): void;
 }
 
@@ -29,7 +28,7 @@ export function createSemaphore(options: SemaphoreOptions): Semaphore {
       if (left) return;
       left = true;
       for (const next of queue) {
-        // The place is handed over, not freed: nobody can slip in between.
+        // The place is handed over, not freed, so that no other caller can take it in between.
         next(true);
         return;
       }

@@ -4,7 +4,7 @@ interface Waiters {
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
   /** Checks every condition again. */
   look(): void;
-  /** Answers false to everybody who waits, and to later calls whose condition does not hold yet. */
+  /** Answers false to all waits, and to later ones whose condition does not hold yet. */
   close(): void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * X25519 keys between their 32 raw bytes and node's key objects. Not a key agreement: that is `src/noise/`.
- * Here because both ends need it: the service makes identities and verifiers (`src/security/`), agents and service
- * shake hands (`src/noise/`). Public keys come in as JWK, which is four times faster than DER (`docs/architecture.md`).
+ * X25519 keys: conversion between their 32 raw bytes and Node's key objects. The key agreement is in `src/noise/`.
+ * In kernel because both `src/security/` (identities, verifiers) and `src/noise/` need it. Public keys are imported as
+ * JWK, which is four times faster than DER.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -25,8 +25,8 @@ export interface X25519KeyPair {
 }
 
 /**
- * A public key from its 32 raw bytes. Every 32 bytes are a key: one of small order shows only in the key agreement.
- * @throws RangeError on another length.
+ * A public key from its 32 raw bytes. Any 32 bytes are accepted; a key of small order is found at the key agreement.
+ * @throws RangeError on another length
  */
 export function importX25519Public(bytes: Uint8Array): X25519PublicKey {
   requireKeyLength(bytes, 'X25519 public key');
@@ -39,7 +39,7 @@ export function importX25519Public(bytes: Uint8Array): X25519PublicKey {
 
 /**
  * A key pair from the 32 raw bytes of its private half.
- * @throws RangeError on another length; the message never holds the bytes.
+ * @throws RangeError on another length; the message never holds the bytes
  */
 export function importX25519Private(bytes: Uint8Array): X25519KeyPair {
   requireKeyLength(bytes, 'X25519 private key');
@@ -50,12 +50,12 @@ export function importX25519Private(bytes: Uint8Array): X25519KeyPair {
 }
 
 /**
- * A new random key pair. Its public half is encoded while it is made, never exported afterwards: Node 20 holds the key's
- * mutex while it builds a JWK, and a garbage collection in there that takes the job which made the pair waits for that
- * mutex for good: the process stands still.
+ * A new random key pair. The public half is encoded during generation and never exported afterwards, because Node 20
+ * can deadlock: it holds the key's mutex while it builds a JWK, and a garbage collection at that moment that frees the
+ * generating job waits for the same mutex.
  */
 export function generateX25519(): X25519KeyPair {
-  // The types know no pair of which one half is encoded.
+  // The type declarations lack this overload, with only one half encoded.
   const { privateKey, publicKey }: { readonly privateKey: KeyObject; readonly publicKey: unknown } =
     generateKeyPairSync('x25519', publicAsJwk);
   return { privateKey, publicKey: importX25519Public(publicBytes(publicKey)) };
@@ -69,12 +69,12 @@ export function exportX25519Private(pair: X25519KeyPair): Uint8Array {
   return raw;
 }
 
-/** Only for pairs that were imported: see `generateX25519`. */
+/** Only for imported pairs: see `generateX25519`. */
 function publicHalf(key: KeyObject): X25519PublicKey {
   return { key, bytes: publicBytes(key.export({ format: 'jwk' })) };
 }
 
-/** The raw bytes in a public JWK. */
+/** The raw bytes of a public JWK. */
 function publicBytes(jwk: unknown): Uint8Array {
   const x = typeof jwk === 'object' && jwk !== null && 'x' in jwk ? jwk.x : undefined;
   if (typeof x !== 'string') throw new TypeError('an X25519 key has no public bytes');

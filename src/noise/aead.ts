@@ -1,6 +1,6 @@
 /**
  * ChaCha20-Poly1305 with the nonce layout of Noise (revision 34, section 12.3), on node:crypto, which is 2 to 8 times
- * faster than pure JavaScript. Keeps no state: counters belong to `cipher-state.ts` and `symmetric-state.ts`.
+ * faster than pure JavaScript. Without state: the counters are in `cipher-state.ts` and `symmetric-state.ts`.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { tagBytes } from './failure.js';
@@ -31,7 +31,7 @@ export function encryptAead(
   return Buffer.concat([body, cipher.getAuthTag()], body.length + tagBytes);
 }
 
-/** The plaintext, or undefined when the tag does not verify or is missing. Never unverified bytes. */
+/** The plaintext; undefined when the tag is missing or does not verify. Unverified bytes are never returned. */
 export function decryptAead(
   key: Uint8Array,
   counter: number,

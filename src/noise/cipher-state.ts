@@ -1,7 +1,7 @@
 /**
- * One direction of an established session: a key and the number of the next message. Not a handshake.
- * Implements `docs/contract/agent-protocol.md#control`: nonce = sequence, from 0, rising by exactly 1; empty associated data.
- * The state keeps the counter itself, so that no caller can use a nonce twice.
+ * One direction of an established session: a key and the number of the next message. Not a handshake. The state counts
+ * by itself, so that no caller can use a nonce twice.
+ * Implements `docs/contract/agent-protocol.md#control`: nonce = sequence, from 0, rising by 1; empty associated data.
  */
 import { err, ok } from '../kernel/result.js';
 import { decryptAead, encryptAead } from './aead.js';
@@ -13,18 +13,18 @@ export interface CipherState {
   readonly nextSequence: number;
   /** Ciphertext with its tag. Fails on a sequence that is not next, or more than 65,519 bytes. */
   encrypt(sequence: number | bigint, plaintext: Uint8Array): NoiseResult<Uint8Array>;
-  /** Plaintext in memory of its own. Fails on a sequence that is not next, a wrong length or a bad tag. */
+  /** Plaintext in its own memory. Fails on a sequence that is not next, a wrong length or a bad tag. */
   decrypt(sequence: number | bigint, ciphertext: Uint8Array): NoiseResult<Uint8Array>;
-  /** Overwrites the key; everything afterwards fails with `finished`. */
+  /** Overwrites the key; later calls fail with `finished`. */
   wipe(): void;
 }
 
-/** Takes the 32-byte key over: `wipe` overwrites it. */
+/** Takes ownership of the 32-byte key: `wipe` overwrites it. */
 export function createCipherState(key: Uint8Array): CipherState {
   let next = 0;
   let wiped = false;
 
-  // Past 2^53 numbers are no longer exact; no session of hours comes near it.
+  // Numbers above 2^53 are not exact; no session gets that far.
   const isNext = (sequence: number | bigint): boolean => Number(sequence) === next && next < Number.MAX_SAFE_INTEGER;
 
   return {

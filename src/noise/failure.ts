@@ -1,15 +1,15 @@
 /**
- * What can go wrong in a handshake or a session, as data. Not an exception: a hostile peer is an ordinary case, and
- * a failure carries no byte of what was received or derived.
+ * Failures of a handshake or a session, as values and not as exceptions, because a hostile peer is an ordinary case.
+ * A failure carries no byte that was received or derived.
  */
 import type { Result } from '../kernel/result.js';
 
 export type NoiseFailure =
   /** Shorter than its keys and tags, or longer than a Noise message may be. */
   | 'wrong_length'
-  /** A Diffie-Hellman result of all zeros: the peer's key has small order. */
+  /** The Diffie-Hellman result is all zeros, because the peer's key has small order. */
   | 'weak_public_key'
-  /** A tag that does not verify: wrong key, wrong PSK, wrong prologue, or altered bytes. */
+  /** The tag does not verify: wrong key, PSK or prologue, or altered bytes. */
   | 'bad_tag'
   /** Not the next sequence number of this direction. */
   | 'wrong_sequence'

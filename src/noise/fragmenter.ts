@@ -1,7 +1,7 @@
 /**
- * Payloads larger than one Noise message: cut into fragments by the sender, joined by the receiver within limits.
- * Pure: bytes in, bytes out. Encryption is the cipher state's, deadlines and the bound over all sessions are the
- * session's, which reads `heldBytes` and `unfinishedSince`.
+ * Payloads larger than one Noise message: the sender splits them into fragments, the receiver joins them within limits.
+ * Pure. Encryption is in `cipher-state.ts`; deadlines and the bound over all sessions are the owner's, which reads
+ * `heldBytes` and `unfinishedSince`.
  * Implements `docs/contract/agent-protocol.md#control`: plaintext = 1 byte (0x00 last, 0x01 more follow) + fragment.
  */
 import { limits } from '../kernel/limits.js';
@@ -10,18 +10,18 @@ import { maxPlaintextBytes } from './failure.js';
 const lastFragment = 0x00;
 const moreFollow = 0x01;
 
-/** What one plaintext can carry beside its fragment byte. */
+/** What one plaintext carries besides its fragment byte. */
 export const maxFragmentBytes = maxPlaintextBytes - 1;
 
 /**
- * Cuts a payload into plaintexts, each ready to encrypt; every fragment but the last is as long as it may be.
- * The plaintexts may be shared by sessions: encrypting does not change them. An empty payload is one empty fragment.
+ * Splits a payload into plaintexts that are ready to encrypt; every fragment but the last has the maximum length.
+ * Sessions may share the plaintexts, because encrypting does not change them. An empty payload is one empty fragment.
  */
 export function splitPayload(payload: Uint8Array): readonly Uint8Array[] {
   return [...fragmentsOf(payload)];
 }
 
-/** The same, one after the other: a writer that waits for its peer holds no copy of what it has not sent yet. */
+/** The same, one at a time: a writer that waits for its peer holds no copy of the unsent rest. */
 export function* fragmentsOf(payload: Uint8Array): Generator<Uint8Array, void, void> {
   let offset = 0;
   do {
@@ -37,7 +37,7 @@ export function* fragmentsOf(payload: Uint8Array): Generator<Uint8Array, void, v
 type JoinRefusal =
   | 'no_fragment_byte'
   | 'bad_fragment_byte'
-  /** Not the last, yet below 16 KiB: many tiny fragments would cost more than they carry. */
+  /** Not the last, and below 16 KiB: many tiny fragments would cost more than they carry. */
   | 'fragment_too_small'
   | 'fragment_too_large'
   | 'payload_too_large'
@@ -51,19 +51,19 @@ type JoinResult =
 
 interface Joiner {
   /**
-   * Takes the next decrypted plaintext, whose memory it keeps. `nowMs` is any clock that does not go back.
-   * After a refusal nothing is held and everything is refused: the session ends.
+   * Takes the next decrypted plaintext and keeps its memory. `nowMs` comes from any clock that does not go back.
+   * After a refusal it holds nothing and refuses everything: the session ends.
    */
   push(plaintext: Uint8Array, nowMs: number): JoinResult;
   /** Bytes of the unfinished payload. */
   readonly heldBytes: number;
-  /** When the first fragment of the unfinished payload came, in the clock of `push`; undefined when none is open. */
+  /** When the first fragment of the unfinished payload arrived, by the clock of `push`; undefined without one. */
   readonly unfinishedSince: number | undefined;
-  /** Lets go of everything held. */
+  /** Releases everything it holds. */
   discard(): void;
 }
 
-/** `maxBytes` bounds one joined payload: 4 MiB from agents, 16 MiB from the service (`limits.agent`). */
+/** @param maxBytes of one joined payload: 4 MiB from agents, 16 MiB from the service (`limits.agent`) */
 export function createJoiner(maxBytes: number): Joiner {
   let parts: Uint8Array[] = [];
   let heldBytes = 0;
@@ -103,7 +103,7 @@ export function createJoiner(maxBytes: number): Joiner {
         unfinishedSince ??= nowMs;
         return { kind: 'more' };
       }
-      // One fragment is the common case: no copy.
+      // A single fragment is the common case and needs no copy.
       const payload = parts.length === 0 ? fragment : Buffer.concat([...parts, fragment]);
       release();
       return { kind: 'payload', payload };

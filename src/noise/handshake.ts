@@ -1,9 +1,10 @@
 /**
- * The two-message Noise handshake, both roles: `initiate` for agents, `respond` for the service. Pure but for the
- * ephemeral key. Not the session: clock skew, replay and admission are judged by `src/transport/agent/`.
+ * The two-message Noise handshake in both roles: `initiate` for agents, `respond` for the service. Pure except for the
+ * random ephemeral key. Clock skew, replay and admission are judged in `src/transport/agent/`.
  * Implements `docs/contract/agent-protocol.md#opensession`, after Noise revision 34.
  *
- * An unknown node is served with a dummy party: every failure of `respond` but the length comes after the same work.
+ * For an unknown node the service passes a dummy party. Every failure of `respond`, except a wrong length, comes after
+ * the same work.
  */
 import { diffieHellman } from 'node:crypto';
 import { err, ok } from '../kernel/result.js';
@@ -26,7 +27,7 @@ export interface HandshakeParty {
   readonly remoteStatic: X25519PublicKey;
   /** KKpsk0 when absent. */
   readonly pattern?: HandshakePattern;
-  /** For test vectors only: a random one is made when absent. */
+  /** For test vectors only; absent, a random one is made. */
   readonly ephemeral?: X25519KeyPair;
 }
 
@@ -47,7 +48,7 @@ interface Initiated {
 }
 
 export interface Responded {
-  /** The initiator's payload. Authentic, but it may be a replay: nothing proves yet that the initiator is there. */
+  /** The initiator's payload. It is authentic but may be a replay: nothing proves yet that the initiator is live. */
   readonly payload: Uint8Array;
   /** Writes message 2, once. */
   finish(payload: Uint8Array): NoiseResult<NoiseSession & { readonly message: Uint8Array }>;
@@ -105,7 +106,7 @@ interface Run {
 function startRun(party: HandshakeParty, initiator: boolean): Run {
   if (party.psk.length !== 32) throw new RangeError(`psk: expected 32 bytes, got ${party.psk.length}`);
   const pattern = party.pattern ?? kkPsk0;
-  // A psk pattern mixes every ephemeral key into the key as well (section 9.2).
+  // A psk pattern also mixes every ephemeral key into the chaining key (section 9.2).
   const mixesEphemerals = pattern.messages.some((tokens) => tokens.includes('psk'));
   const local = party.localStatic;
   let localEphemeral = party.ephemeral;
@@ -136,9 +137,9 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
   const agree = (token: 'ee' | 'es' | 'se' | 'ss'): boolean => {
     const localIsEphemeral = token[initiator ? 0 : 1] === 'e';
     const remoteIsEphemeral = token[initiator ? 1 : 0] === 'e';
-    const own = localIsEphemeral ? localEphemeral : local;
-    const peer = remoteIsEphemeral ? remoteEphemeral : party.remoteStatic;
-    return own !== undefined && peer !== undefined && mixAgreement(symmetric, own, peer);
+    const localKey = localIsEphemeral ? localEphemeral : local;
+    const remoteKey = remoteIsEphemeral ? remoteEphemeral : party.remoteStatic;
+    return localKey !== undefined && remoteKey !== undefined && mixAgreement(symmetric, localKey, remoteKey);
   };
 
   return {
@@ -193,13 +194,13 @@ function startRun(party: HandshakeParty, initiator: boolean): Run {
   };
 }
 
-/** MixKey(DH(own, peer)); false when the result is all zeros, which a key of small order forces. */
-function mixAgreement(symmetric: SymmetricState, own: X25519KeyPair, peer: X25519PublicKey): boolean {
+/** MixKey(DH(local, remote)); false when the result is all zeros, which a key of small order forces. */
+function mixAgreement(symmetric: SymmetricState, local: X25519KeyPair, remote: X25519PublicKey): boolean {
   let shared: Buffer;
   try {
-    shared = diffieHellman({ privateKey: own.privateKey, publicKey: peer.key });
+    shared = diffieHellman({ privateKey: local.privateKey, publicKey: remote.key });
   } catch {
-    // OpenSSL refuses an all-zero result by itself.
+    // OpenSSL refuses an all-zero result.
     return false;
   }
   if (shared.every((byte) => byte === 0)) return false;

@@ -1,7 +1,6 @@
 /**
- * Key material of the control session: what an agent makes of its control PSK, and X25519 keys for both sides.
- * The derivations themselves are in `src/kernel/control-psk.ts`, shared with the service's issuing side.
- * Implements `docs/contract/agent-protocol.md`, "PSK, verifier, service identity".
+ * The keys that an agent reads from its control PSK. The derivations are in `src/kernel/control-psk.ts`, which the
+ * issuing side uses too. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../kernel/control-psk.js';
 import { ok } from '../kernel/result.js';
@@ -9,16 +8,12 @@ import type { Result } from '../kernel/result.js';
 import { importX25519Private, importX25519Public } from '../kernel/x25519.js';
 import type { X25519KeyPair, X25519PublicKey } from '../kernel/x25519.js';
 
-export { decodeControlPsk, deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';
-export { exportX25519Private, generateX25519, importX25519Private, importX25519Public } from '../kernel/x25519.js';
-export type { X25519KeyPair, X25519PublicKey } from '../kernel/x25519.js';
-
-/** Everything an agent needs to shake hands. */
+/** Everything that an agent needs for the handshake. */
 export interface AgentKeys {
   readonly nodeStatic: X25519KeyPair;
   readonly psk: Uint8Array;
   readonly servicePublic: X25519PublicKey;
-  /** As the console shows it, so that an operator can compare. */
+  /** As REST shows it, so that an operator can compare. */
   readonly fingerprint: string;
 }
 

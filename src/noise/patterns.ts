@@ -1,6 +1,6 @@
 /**
- * The handshake of the control session as data, in the notation of Noise (revision 34, section 7). Patterns here have
- * two messages and never send a static key, which is all that `handshake.ts` runs; the service uses KKpsk0 alone.
+ * The handshake of the control session as data, in the notation of Noise (revision 34, section 7). `handshake.ts` runs
+ * patterns of two messages that never send a static key; the service uses KKpsk0 only.
  */
 type Token = 'psk' | 'e' | 'ee' | 'es' | 'se' | 'ss';
 

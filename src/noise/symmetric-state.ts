@@ -1,7 +1,7 @@
 /**
  * The SymmetricState of Noise (revision 34, section 5.2) for SHA-256 and ChaCha20-Poly1305: chaining key, handshake
- * hash, and the key that encrypts what the handshake carries. Knows nothing of patterns or Diffie-Hellman.
- * Hashes with node:crypto: HKDF in JavaScript costs five times as much and was half of a handshake.
+ * hash, and the key that encrypts the handshake's payloads. Knows nothing of patterns or Diffie-Hellman.
+ * Hashes with node:crypto, because HKDF in JavaScript takes five times as long and made up half of a handshake.
  */
 import { createHash, hkdfSync } from 'node:crypto';
 import { decryptAead, encryptAead } from './aead.js';
@@ -16,13 +16,13 @@ export interface SymmetricState {
   mixKey(material: Uint8Array): void;
   mixKeyAndHash(material: Uint8Array): void;
   encryptAndHash(plaintext: Uint8Array): Uint8Array;
-  /** Undefined when the tag does not verify; the state is then of no further use. */
+  /** Undefined when the tag does not verify; the state must not be used afterwards. */
   decryptAndHash(ciphertext: Uint8Array): Uint8Array | undefined;
-  /** Length that encryption adds now: a tag, or nothing before the first key. */
+  /** Bytes that encryption adds now: a tag, or nothing before the first key. */
   readonly overhead: number;
-  /** The handshake hash `h` as it is now. */
+  /** The current handshake hash `h`. */
   handshakeHash(): Uint8Array;
-  /** Ends the handshake: the cipher states of initiator and responder as senders. */
+  /** Ends the handshake. @returns the cipher states from initiator to responder and back */
   split(): readonly [CipherState, CipherState];
   wipe(): void;
 }

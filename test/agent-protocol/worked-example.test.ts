@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/noise/handshake.js';
-import { agentKeysFrom, importX25519Private } from '../../src/noise/keys.js';
+import { importX25519Private } from '../../src/kernel/x25519.js';
+import { agentKeysFrom } from '../../src/noise/keys.js';
 import { encodeFrame } from '../../src/transport/agent/frame.js';
 import { valueOf } from '../support/noise-parties.js';
 import { exampleNode, exampleText, workedExample } from '../support/worked-example.js';

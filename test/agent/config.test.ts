@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { AgentConfigError, readAgentConfig } from '../../src/agent/config.js';
-import { encodeControlPsk } from '../../src/noise/keys.js';
+import { encodeControlPsk } from '../../src/kernel/control-psk.js';
 
 const psk = encodeControlPsk({ secret: randomBytes(32), servicePublic: randomBytes(32) });
 const good = { SVC_AGENT_ID: 'node-1', SVC_CONTROL_ENDPOINT: 'http://gateway.example:8443', SVC_CONTROL_PSK: psk };

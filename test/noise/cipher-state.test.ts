@@ -11,7 +11,7 @@ const directions = () => {
 };
 
 describe('a cipher state', () => {
-  it('accepts the next sequence only, on both sides', () => {
+  it('accepts only the next sequence, when encrypting and when decrypting', () => {
     const { sender, receiver } = directions();
     expect(sender.encrypt(1, randomBytes(4))).toEqual({ ok: false, error: 'wrong_sequence' });
     const first = valueOf(sender.encrypt(0, randomBytes(4)));
@@ -24,14 +24,14 @@ describe('a cipher state', () => {
     expect(receiver.nextSequence).toBe(1);
   });
 
-  it('does not open a message under another sequence', () => {
+  it('does not decrypt a message under another sequence', () => {
     const { sender, receiver } = directions();
     valueOf(sender.encrypt(0, randomBytes(4)));
     const second = valueOf(sender.encrypt(1, randomBytes(4)));
     expect(receiver.decrypt(0, second)).toEqual({ ok: false, error: 'bad_tag' });
   });
 
-  it('refuses a message with any byte altered, and one cut short', () => {
+  it('refuses altered and truncated messages', () => {
     const { sender, receiver } = directions();
     const message = valueOf(sender.encrypt(0, randomBytes(30)));
     for (let index = 0; index < message.length; index += 1) {
@@ -43,7 +43,7 @@ describe('a cipher state', () => {
     expect(receiver.decrypt(0, message).ok).toBe(true);
   });
 
-  it('carries 65,519 bytes and not one more', () => {
+  it('carries at most 65,519 bytes', () => {
     const { sender, receiver } = directions();
     expect(sender.encrypt(0, new Uint8Array(65_520))).toEqual({ ok: false, error: 'wrong_length' });
     const message = valueOf(sender.encrypt(0, new Uint8Array(65_519)));
@@ -52,14 +52,14 @@ describe('a cipher state', () => {
     expect(valueOf(receiver.decrypt(0, message)).length).toBe(65_519);
   });
 
-  it('counts with all 64 bits of the nonce', () => {
+  it('uses all 64 bits of the nonce counter', () => {
     const key = randomBytes(32);
     for (const counter of [0, 1, 255, 2 ** 32 - 1, 2 ** 32, 2 ** 40 + 7, Number.MAX_SAFE_INTEGER]) {
       expect([...encryptAead(key, counter, key)]).toEqual([...oracleEncrypt(key, BigInt(counter), key)]);
     }
   });
 
-  it('does nothing more once wiped, and its key is gone', () => {
+  it('fails after a wipe, which overwrites the key', () => {
     const key = Uint8Array.from(randomBytes(32));
     const state = createCipherState(key);
     state.wipe();

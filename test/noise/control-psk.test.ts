@@ -2,17 +2,19 @@ import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { x25519 } from '@noble/curves/ed25519.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { agentKeysFrom, decodeControlPsk, encodeControlPsk, generateX25519 } from '../../src/noise/keys.js';
+import { decodeControlPsk, encodeControlPsk } from '../../src/kernel/control-psk.js';
+import { generateX25519 } from '../../src/kernel/x25519.js';
+import { agentKeysFrom } from '../../src/noise/keys.js';
 import { valueOf } from '../support/noise-parties.js';
 
-/** HKDF-SHA256 of one block, from RFC 5869, apart from the implementation's library. */
+/** HKDF-SHA256 of one block (RFC 5869), independent of the library that the implementation uses. */
 function hkdf(secret: Uint8Array, salt: string, info: string): Buffer {
   const prk = createHmac('sha256', salt).update(secret).digest();
   return createHmac('sha256', prk).update(info).update(Buffer.of(1)).digest();
 }
 
 describe('a control PSK', () => {
-  it('gives an agent the keys that the protocol derives', () => {
+  it('gives the agent the keys that the protocol derives', () => {
     const secret = randomBytes(32);
     const service = generateX25519();
     const text = encodeControlPsk({ secret, servicePublic: service.publicKey.bytes });
@@ -26,7 +28,7 @@ describe('a control PSK', () => {
     expect(keys.fingerprint).toBe(`SHA256:${fingerprint}`);
   });
 
-  it('has one spelling, and a refusal does not repeat it', () => {
+  it('has only one spelling, which a refusal does not repeat', () => {
     const text = encodeControlPsk({ secret: randomBytes(32), servicePublic: randomBytes(32) });
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const last = alphabet.indexOf(text.slice(-1));
@@ -48,7 +50,7 @@ describe('a control PSK', () => {
     expect(decodeControlPsk(text).ok).toBe(true);
   });
 
-  it('never throws on what is not one', () => {
+  it('is refused without an exception when it is arbitrary text', () => {
     fc.assert(fc.property(fc.string({ maxLength: 120 }), (text) => agentKeysFrom(text).ok === false));
   });
 });

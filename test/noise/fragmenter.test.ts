@@ -9,8 +9,8 @@ const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 const plaintext = (marker: number, bytes: number): Uint8Array =>
   Buffer.concat([Buffer.of(marker), Buffer.alloc(bytes)]);
 
-describe('fragments of a payload', () => {
-  it('join to the same bytes, whatever the length', () => {
+describe('a joiner of fragments', () => {
+  it('restores payloads of any length', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -40,7 +40,7 @@ describe('fragments of a payload', () => {
     );
   });
 
-  it('join however a sender cuts them, as long as none but the last is below 16 KiB', () => {
+  it('accepts any cuts as long as only the last fragment is below 16 KiB', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 16 * KiB, max: maxFragmentBytes }), { maxLength: 6 }),
@@ -63,7 +63,7 @@ describe('fragments of a payload', () => {
     );
   });
 
-  it('never throw on garbage, and hold no more than the limit', () => {
+  it('never throws on garbage, and holds no more than its limit', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 }), (pieces) => {
         const joiner = createJoiner(64);
@@ -75,7 +75,7 @@ describe('fragments of a payload', () => {
     );
   });
 
-  it('keep to the limits of each direction exactly', () => {
+  it('accepts payloads up to exactly the limit of each direction', () => {
     for (const max of [limits.agent.joinedInBytes, limits.agent.joinedOutBytes]) {
       const whole = createJoiner(max);
       const results = splitPayload(new Uint8Array(max)).map((part) => whole.push(part, 0).kind);
@@ -88,11 +88,11 @@ describe('fragments of a payload', () => {
   });
 
   it.each([
-    ['no fragment byte', new Uint8Array(0), 'no_fragment_byte'],
-    ['another fragment byte', plaintext(0x02, 5), 'bad_fragment_byte'],
+    ['a plaintext without a fragment byte', new Uint8Array(0), 'no_fragment_byte'],
+    ['an unknown fragment byte', plaintext(0x02, 5), 'bad_fragment_byte'],
     ['a small fragment that is not the last', plaintext(0x01, 16 * KiB - 1), 'fragment_too_small'],
     ['a fragment larger than a message', plaintext(0x00, 65_519), 'fragment_too_large'],
-  ])('are refused: %s', (_name, bytes, reason) => {
+  ])('refuses %s', (_name, bytes, reason) => {
     const joiner = createJoiner(limits.agent.joinedInBytes);
     expect(joiner.push(plaintext(0x01, 16 * KiB), 5).kind).toBe('more');
     expect(joiner.push(bytes, 6)).toEqual({ kind: 'refused', reason });
@@ -101,7 +101,7 @@ describe('fragments of a payload', () => {
     expect(joiner.push(plaintext(0x00, 1), 7)).toEqual({ kind: 'refused', reason: 'closed' });
   });
 
-  it('take nothing after a discard', () => {
+  it('accepts nothing after a discard', () => {
     const joiner = createJoiner(100);
     joiner.discard();
     expect(joiner.push(plaintext(0x00, 1), 0)).toEqual({ kind: 'refused', reason: 'closed' });

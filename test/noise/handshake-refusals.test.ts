@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { controlPrologue, initiate, respond } from '../../src/noise/handshake.js';
-import { generateX25519, importX25519Public } from '../../src/noise/keys.js';
+import { generateX25519, importX25519Public } from '../../src/kernel/x25519.js';
 import { flipped, handshakeParties, valueOf } from '../support/noise-parties.js';
 
 /** Points of small order on curve25519 and its twist, as encodings of u (RFC 7748, section 6.1). */
@@ -13,8 +13,8 @@ const weakPoints = [
   `ec${'ff'.repeat(30)}7f`,
 ].map((hex) => Uint8Array.from(Buffer.from(hex, 'hex')));
 
-describe('a handshake that must not succeed', () => {
-  it('refuses message 1 with any byte altered, and message 2 likewise', () => {
+describe('the handshake', () => {
+  it('refuses both messages with any byte altered', () => {
     const { agent, service } = handshakeParties();
     const opened = valueOf(initiate(agent, randomBytes(24)));
     for (let index = 0; index < opened.message.length; index += 1) {
@@ -29,7 +29,7 @@ describe('a handshake that must not succeed', () => {
     expect(opened.finish(reply).ok).toBe(true);
   });
 
-  it('refuses every length but its own', () => {
+  it('refuses message 1 of any other length', () => {
     const { agent, service } = handshakeParties();
     const opened = valueOf(initiate(agent, new Uint8Array(0)));
     expect(opened.message.length).toBe(48);
@@ -57,7 +57,7 @@ describe('a handshake that must not succeed', () => {
     }
   });
 
-  it('gives one answer for a wrong psk, a wrong node, a wrong service and an unknown node', () => {
+  it('answers a wrong PSK, a wrong node, a wrong service and an unknown node alike', () => {
     const { agent, service } = handshakeParties('a');
     const message = valueOf(initiate(agent, randomBytes(40))).message;
     const others = [
@@ -71,7 +71,7 @@ describe('a handshake that must not succeed', () => {
     expect(respond(service, message).ok).toBe(true);
   });
 
-  it('takes each step once', () => {
+  it('performs each step only once', () => {
     const { agent, service } = handshakeParties();
     const opened = valueOf(initiate(agent, new Uint8Array(0)));
     const answering = valueOf(respond(service, opened.message));
@@ -84,7 +84,7 @@ describe('a handshake that must not succeed', () => {
     expect(dropped.finish(new Uint8Array(0))).toEqual({ ok: false, error: 'finished' });
   });
 
-  it('separates node ids in the prologue as the protocol says', () => {
+  it('separates the node id in the prologue with a zero byte', () => {
     expect(Buffer.from(controlPrologue('nöde')).toString('hex')).toBe(
       `${Buffer.from('svc-control-v1').toString('hex')}00${Buffer.from('nöde', 'utf8').toString('hex')}`,
     );

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { initiate, respond } from '../../src/noise/handshake.js';
-import { generateX25519, importX25519Private, importX25519Public } from '../../src/noise/keys.js';
+import { generateX25519, importX25519Private, importX25519Public } from '../../src/kernel/x25519.js';
 import { kkPsk0 } from '../../src/noise/patterns.js';
 import type { HandshakePattern } from '../../src/noise/patterns.js';
 import { valueOf } from '../support/noise-parties.js';

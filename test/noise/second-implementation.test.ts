@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { initiate, respond } from '../../src/noise/handshake.js';
-import { exportX25519Private } from '../../src/noise/keys.js';
+import { exportX25519Private } from '../../src/kernel/x25519.js';
 import { oracleDecrypt, oracleEncrypt, oracleInitiate, oracleRespond } from '../support/noise-oracle.js';
 import type { OracleParty } from '../support/noise-oracle.js';
 import { handshakeParties, valueOf } from '../support/noise-parties.js';
@@ -17,7 +17,7 @@ const oracleSide = (party: HandshakeParty): OracleParty => ({
 const plain = (bytes: Uint8Array): number[] => [...bytes];
 
 describe('a session with a second implementation of KKpsk0', () => {
-  it('our agent with its service', () => {
+  it('works between our agent and its service', () => {
     const { agent, service } = handshakeParties();
     const opened = valueOf(initiate(agent, Buffer.from('offer')));
     const answering = oracleRespond(oracleSide(service), opened.message);
@@ -35,7 +35,7 @@ describe('a session with a second implementation of KKpsk0', () => {
     }
   });
 
-  it('its agent with our service', () => {
+  it('works between its agent and our service', () => {
     const { agent, service } = handshakeParties();
     const opened = oracleInitiate(oracleSide(agent), Buffer.from('offer'));
     const answering = valueOf(respond(service, opened.message));

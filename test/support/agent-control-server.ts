@@ -13,7 +13,9 @@ import type { AgentConfig } from '../../src/agent/config.js';
 import { createJoiner, splitPayload } from '../../src/noise/fragmenter.js';
 import { controlPrologue, respond, sessionIdOf } from '../../src/noise/handshake.js';
 import type { NoiseSession } from '../../src/noise/handshake.js';
-import { agentKeysFrom, encodeControlPsk, generateX25519 } from '../../src/noise/keys.js';
+import { encodeControlPsk } from '../../src/kernel/control-psk.js';
+import { generateX25519 } from '../../src/kernel/x25519.js';
+import { agentKeysFrom } from '../../src/noise/keys.js';
 import { limits } from '../../src/kernel/limits.js';
 import { valueOf } from './noise-parties.js';
 

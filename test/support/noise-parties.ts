@@ -1,6 +1,6 @@
 /** Both ends of a handshake with random keys, and shortcuts that fail a test when a step is refused. */
 import { randomBytes } from 'node:crypto';
-import { generateX25519 } from '../../src/noise/keys.js';
+import { generateX25519 } from '../../src/kernel/x25519.js';
 import { controlPrologue } from '../../src/noise/handshake.js';
 import type { HandshakeParty } from '../../src/noise/handshake.js';
 import type { Result } from '../../src/kernel/result.js';

@@ -10,7 +10,7 @@ import { errorText } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import { importX25519Private } from '../../noise/keys.js';
+import { importX25519Private } from '../../kernel/x25519.js';
 import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';

@@ -1,0 +1,77 @@
+/** The tools for waiting: places, conditions and pauses between tries. */
+import { describe, expect, it } from 'vitest';
+import { backoff } from '../../src/kernel/retry.js';
+import { createSemaphore } from '../../src/kernel/semaphore.js';
+import { createWaiters } from '../../src/kernel/waiters.js';
+
+describe('a semaphore', () => {
+  it('hands a place over to the caller that has waited longest', async () => {
+    const semaphore = createSemaphore({ places: 1, waitMs: 10_000 });
+    const leave = await semaphore.enter();
+    const order: string[] = [];
+    const waiting = ['first', 'second'].map(async (name) => {
+      const next = await semaphore.enter();
+      order.push(name);
+      next?.();
+    });
+    leave?.();
+    // A second call gives nothing back.
+    leave?.();
+    await Promise.all(waiting);
+    expect(order).toEqual(['first', 'second']);
+    expect(semaphore.taken).toBe(0);
+  });
+
+  it('refuses callers when the queue is full, after the wait, and once closed', async () => {
+    const semaphore = createSemaphore({ places: 1, waiting: 1, waitMs: 20 });
+    await semaphore.enter();
+    const waiting = semaphore.enter();
+    expect(await semaphore.enter()).toBeUndefined();
+    expect(await waiting).toBeUndefined();
+    const closedOut = semaphore.enter();
+    semaphore.close();
+    expect(await closedOut).toBeUndefined();
+    expect(await semaphore.enter()).toBeUndefined();
+  });
+});
+
+describe('waiters', () => {
+  it('resolve when their condition holds, and only then', async () => {
+    const waiters = createWaiters();
+    let value = 0;
+    const one = waiters.until(() => value >= 1, 10_000);
+    const two = waiters.until(() => value >= 2, 20);
+    value = 1;
+    waiters.look();
+    expect(await one).toBe(true);
+    expect(await two).toBe(false);
+    expect(await waiters.until(() => value >= 1, 0)).toBe(true);
+  });
+
+  it('answer false above their bound and once closed', async () => {
+    const waiters = createWaiters(1);
+    const waiting = waiters.until(() => false, 10_000);
+    expect(await waiters.until(() => false, 10_000)).toBe(false);
+    waiters.close();
+    expect(await waiting).toBe(false);
+    expect(await waiters.until(() => false, 10_000)).toBe(false);
+  });
+});
+
+describe('the backoff', () => {
+  it('doubles from half to the whole of its first wait, up to its longest', () => {
+    const policy = { firstMs: 100, maxMs: 1_000 };
+    const waits = [0, 1, 2, 3, 4, 50].map((attempt) => [
+      backoff(policy, attempt, () => 0),
+      backoff(policy, attempt, () => 1),
+    ]);
+    expect(waits).toEqual([
+      [50, 100],
+      [100, 200],
+      [200, 400],
+      [400, 800],
+      [500, 1_000],
+      [500, 1_000],
+    ]);
+  });
+});
