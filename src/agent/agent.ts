@@ -1,6 +1,6 @@
 /**
- * The reference agent as one object: data plane and session loop together. For `main.ts`, the demo and tests in the
- * same process.
+ * The reference agent as one object, data plane and session loop together: for `main.ts`, and for the demo and tests,
+ * which run it in their own process.
  */
 import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
@@ -24,13 +24,13 @@ export interface AgentOptions {
   /** 0..1, for jitter. */
   readonly random?: () => number;
   readonly events?: SessionEvents;
-  /** What snapshots are applied to; relays for real when absent. */
+  /** The data plane that snapshots are applied to; by default one that relays. */
   readonly gateway?: Gateway;
 }
 
-export interface AgentState {
+interface AgentState {
   readonly connected: boolean;
-  /** undefined: this process has applied nothing. */
+  /** Undefined until this process has applied a snapshot. */
   readonly generation: number | undefined;
   readonly lastReport: ConfigApplyReport | undefined;
   readonly listeners: readonly RuntimeListener[];
@@ -39,16 +39,16 @@ export interface AgentState {
 export interface AgentHandle {
   readonly nodeId: string;
   state(): AgentState;
-  /** Resolves true as soon as the state is so, false after `timeoutMs`. */
+  /** Resolves true as soon as the state meets the condition, false after `timeoutMs`. */
   waitUntil(condition: (state: AgentState) => boolean, timeoutMs: number): Promise<boolean>;
-  /** SessionClose NORMAL, then listeners and connections are closed. */
+  /** Ends the session with SessionClose NORMAL, then closes listeners and connections. */
   close(): Promise<void>;
 }
 
-/** How often `waitUntil` looks. */
+/** How often `waitUntil` checks its condition. */
 const pollMs = 5;
 
-/** Starts an agent; resolves at once, before it is connected. It goes on trying until `close`. */
+/** Starts an agent. Resolves before it is connected; it keeps trying until `close`. */
 export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
   const { config, logger = silentLogger, clock = systemClock, random = Math.random, events = {} } = options;
   const gateway = options.gateway ?? createRuntime({ rejectUnsupported: config.rejectUnsupported, logger, clock });
@@ -65,7 +65,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
         publicIpv4,
         publicIpv6,
         agentVersion,
-        // This agent never shares one port among listeners, whatever it was told.
+        // This agent never shares one port among several listeners, whatever its configuration says.
         multiplex: false,
         multiplexPort: 0,
         detectedAddresses: detected,

@@ -1,19 +1,22 @@
 /**
- * Applies snapshots one after the other: one is being applied, at most one waits, a newer one takes its place.
- * Lives longer than sessions, so an apply outlasts the connection that brought it.
+ * Applies snapshots one after the other: while one is being applied, at most one waits, and a newer one replaces it.
+ * Outlives sessions, so a lost connection does not interrupt an apply.
  */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { Gateway } from './gateway.js';
 
-export interface Applier {
+interface Applier {
   offer(snapshot: RuntimeConfigSnapshot): void;
-  /** The last report made, for the next session to repeat. */
+  /** The last report, which the next session repeats. */
   readonly lastReport: ConfigApplyReport | undefined;
-  /** Takes nothing more, and waits for the apply that runs. */
+  /** Accepts no more snapshots and waits for the running apply. */
   close(): Promise<void>;
 }
 
-/** `onReport` is called after each apply; `onError` when the gateway threw, which leaves its configuration unknown. */
+/**
+ * @param onReport called after each apply
+ * @param onError called if the gateway threw, which leaves its configuration unknown
+ */
 export function createApplier(
   gateway: Gateway,
   onReport: (report: ConfigApplyReport) => void,

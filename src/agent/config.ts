@@ -1,6 +1,7 @@
 /**
- * The agent's environment as a typed value, read once. Not the node's configuration: that comes over the control
- * session and is never stored. Implements `docs/contract/service-specification.txt` 4.2 and `docs/contract/agent-protocol.md#the-reference-agent`.
+ * The agent's environment variables as a typed value, read once. Not the node's configuration, which comes over the
+ * control session and is never stored. Implements section 4.2 of `docs/contract/service-specification.txt` and
+ * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { z } from 'zod';
 import { limits } from '../kernel/limits.js';
@@ -11,9 +12,9 @@ import type { HostPort } from '../kernel/host-port.js';
 
 export interface AgentConfig {
   readonly nodeId: string;
-  /** Where h2c gRPC is spoken. */
+  /** The service's h2c gRPC endpoint. */
   readonly endpoint: HostPort;
-  /** Derived from the control PSK, which is not kept. */
+  /** Derived from the control PSK, which itself is not kept. */
   readonly keys: AgentKeys;
   /** The service may grant less. */
   readonly rekeyIntervalSeconds: number;
@@ -21,9 +22,9 @@ export interface AgentConfig {
   readonly logLevel: LogLevel;
 }
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** The environment can't be used. The message names each variable and what was expected, never a secret. */
+/** The environment is unusable. The message names each wrong variable and what was expected, but never a secret. */
 export class AgentConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(problems.join('; '));
@@ -64,40 +65,40 @@ const schema = z.object({
     .default('info'),
 });
 
-/** What must not be repeated in an error. */
+/** Variables whose value must not appear in an error. */
 const secrets: ReadonlySet<string> = new Set(['SVC_CONTROL_PSK']);
 
 /**
- * Reads the agent's settings.
- * @throws AgentConfigError that lists every wrong variable
+ * Reads the agent's settings from its environment.
+ * @throws AgentConfigError listing every wrong variable
  */
 export function readAgentConfig(environment: Environment): AgentConfig {
-  const read = schema.safeParse(environment);
-  if (!read.success) {
+  const parsed = schema.safeParse(environment);
+  if (!parsed.success) {
     throw new AgentConfigError(
-      read.error.issues.map((issue) => {
+      parsed.error.issues.map((issue) => {
         const name = String(issue.path[0] ?? 'environment');
         const value = environment[name];
-        const shown = value === undefined || secrets.has(name) ? '' : ` (is ${JSON.stringify(value.slice(0, 200))})`;
-        return `${name}: ${issue.message}${shown}`;
+        const got = value === undefined || secrets.has(name) ? '' : ` (got ${JSON.stringify(value.slice(0, 200))})`;
+        return `${name}: ${issue.message}${got}`;
       }),
     );
   }
   return {
-    nodeId: read.data.SVC_AGENT_ID,
-    endpoint: read.data.SVC_CONTROL_ENDPOINT,
-    keys: read.data.SVC_CONTROL_PSK,
-    rekeyIntervalSeconds: read.data.SVC_CONTROL_REKEY_INTERVAL_SECS,
-    rejectUnsupported: read.data.SVC_AGENT_REJECT_UNSUPPORTED,
-    logLevel: read.data.SVC_LOG_LEVEL,
+    nodeId: parsed.data.SVC_AGENT_ID,
+    endpoint: parsed.data.SVC_CONTROL_ENDPOINT,
+    keys: parsed.data.SVC_CONTROL_PSK,
+    rekeyIntervalSeconds: parsed.data.SVC_CONTROL_REKEY_INTERVAL_SECS,
+    rejectUnsupported: parsed.data.SVC_AGENT_REJECT_UNSUPPORTED,
+    logLevel: parsed.data.SVC_LOG_LEVEL,
   };
 }
 
-/** The endpoint, or what is wrong with it. */
+/** Returns the endpoint, or what is wrong with it. */
 function readEndpoint(text: string): HostPort | string {
   if (text.startsWith('reality://')) {
-    return 'this release of the agent speaks h2c only: expected http://host:port, REALITY endpoints come later';
+    return 'expected http://host:port: this release of the agent does not support REALITY endpoints yet';
   }
   const match = /^http:\/\/([^/?#@]+)\/?$/.exec(text);
-  return parseHostPort(match?.[1] ?? '') ?? 'expected http://host:port, an IPv6 host in brackets';
+  return parseHostPort(match?.[1] ?? '') ?? 'expected http://host:port, with an IPv6 host in brackets';
 }

@@ -1,7 +1,7 @@
 /**
- * The gRPC channel to the service and the handshake on it: gives sessions that are open but not attached. Not the
- * Control stream (`control-stream.ts`), nor the choice of when to connect (`session-loop.ts`).
- * Implements `docs/contract/agent-protocol.md#opensession`, the agent's side.
+ * The gRPC channel to the service and the handshake on it. Its sessions are open but not attached yet: the Control
+ * stream is `control-stream.ts`, when to connect is decided in `session-loop.ts`.
+ * Implements the agent's side of `docs/contract/agent-protocol.md#opensession`.
  */
 import { randomBytes } from 'node:crypto';
 import { Metadata, credentials } from '@grpc/grpc-js';
@@ -23,12 +23,12 @@ import { formatHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
 import { tuning } from './tuning.js';
 
-/** Service time minus own time; outlives connections, so that a skewed clock costs one refusal and not one each. */
-export interface ClockOffset {
+/** Service time minus local time. Outlives connections, so that a skewed clock costs one refusal in all. */
+interface ClockOffset {
   milliseconds: number;
 }
 
-export interface ControlClientOptions {
+interface ControlClientOptions {
   readonly endpoint: HostPort;
   readonly nodeId: string;
   readonly keys: AgentKeys;
@@ -37,7 +37,7 @@ export interface ControlClientOptions {
   readonly offset: ClockOffset;
 }
 
-/** Why there is no session. Never believed to be final: nothing about it is authenticated. */
+/** Why a session was refused. Never taken as final, because a refusal is not authenticated. */
 export interface OpenRefusal {
   readonly status: number;
   readonly detail: string;
@@ -45,19 +45,19 @@ export interface OpenRefusal {
 
 export interface OpenedSession {
   readonly grant: SessionGrant;
-  /** Attaches the session to a Control stream, once. */
+  /** Attaches the session to a Control stream. Called at most once. */
   attach(handlers: StreamHandlers): ControlStream;
-  /** Forgets the keys of a session that will not be attached. */
+  /** Wipes the keys of a session that will not be attached. */
   discard(): void;
 }
 
 export interface ControlClient {
-  /** Shakes hands, with one repeat when only the clocks differ. Ends early when the signal aborts. */
+  /** Opens a session, with one retry if the clocks differ. Ends early if the signal aborts. */
   open(signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal>>;
   close(): void;
 }
 
-/** One channel, so one HTTP/2 connection: a session attaches on the connection that opened it. */
+/** One client is one HTTP/2 connection, because a session attaches only on the connection that opened it. */
 export function createControlClient(options: ControlClientOptions): ControlClient {
   const { clock, offset } = options;
   const client = new SecureAgentServiceClient(formatHostPort(options.endpoint), credentials.createInsecure(), {
@@ -65,7 +65,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,
-    // A repeated message 1 is a replay and would be refused.
+    // A retried message 1 would be refused as a replay.
     'grpc.enable_retries': 0,
     'grpc.max_receive_message_length': limits.agent.grpcMessageBytes,
     'grpc.keepalive_time_ms': tuning.keepaliveMs,
@@ -91,7 +91,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
 
   const attempt = async (signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal & { skewed: boolean }>> => {
     const refuse = (status: number, detail: string, skewed = false) => err({ status, detail, skewed });
-    if (signal.aborted) return refuse(GrpcStatus.ABORTED, 'stopped');
+    if (signal.aborted) return refuse(GrpcStatus.ABORTED, 'the agent is stopping');
     const offer = SessionOffer.encode({
       timestampMs: BigInt(Math.max(0, Math.round(clock.now() + offset.milliseconds))),
       nonce: randomBytes(limits.agent.nonceBytes),
@@ -112,17 +112,21 @@ export function createControlClient(options: ControlClientOptions): ControlClien
       const serverTime = serverTimeOf(answer);
       if (answer.code === GrpcStatus.FAILED_PRECONDITION && serverTime !== undefined) {
         offset.milliseconds = serverTime - clock.now();
-        return refuse(answer.code, 'clock differs from the service', true);
+        return refuse(answer.code, "the agent's clock differs from the service's", true);
       }
       return refuse(answer.code, answer.details);
     }
     const finished = initiated.value.finish(answer.handshake);
-    if (!finished.ok) return refuse(GrpcStatus.UNAUTHENTICATED, `the service did not prove itself: ${finished.error}`);
+    if (!finished.ok)
+      return refuse(GrpcStatus.UNAUTHENTICATED, `the service failed to authenticate: ${finished.error}`);
     const sessionId = sessionIdOf(finished.value.handshakeHash);
     const grant = decodeGrant(finished.value.payload);
     if (grant === undefined || !answer.sessionId.equals(sessionId)) {
       wipe(finished.value);
-      return refuse(GrpcStatus.INTERNAL, 'the grant does not parse, or its session id is not the handshake hash');
+      return refuse(
+        GrpcStatus.INTERNAL,
+        'the grant does not parse, or the session id does not match the handshake hash',
+      );
     }
     return ok(openedSession(finished.value, sessionId, grant));
   };
@@ -158,7 +162,7 @@ function decodeGrant(bytes: Uint8Array): SessionGrant | undefined {
   }
 }
 
-/** The trailer of a refusal for skew: milliseconds since the Unix epoch, in decimal. */
+/** The trailer of a refusal because of clock skew: milliseconds since the Unix epoch, in decimal. */
 function serverTimeOf(error: GrpcError): number | undefined {
   const [value] = error.metadata?.get('server-time-ms') ?? [];
   return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : undefined;

@@ -1,6 +1,6 @@
 /**
- * One attached Control stream: payloads in and out, as encrypted frames and fragments. Knows nothing of what payloads
- * mean, but for SessionClose, the only end that is believed. Implements `docs/contract/agent-protocol.md#control`, the agent's side.
+ * One attached Control stream: payloads in and out, as encrypted frames and fragments. The only payload that it
+ * interprets is SessionClose. Implements the agent's side of `docs/contract/agent-protocol.md#control`.
  */
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import { AgentPayload, ServicePayload } from '../gen/svc/control/v1/session.js';
@@ -16,23 +16,23 @@ export type ServiceMessage = Exclude<NonNullable<ServicePayload['payload']>, { r
 export type AgentMessage = NonNullable<AgentPayload['payload']>;
 
 export interface StreamHandlers {
-  /** Each payload but a close; unknown ones are left out. Must not throw. */
+  /** Called with each payload except SessionClose and unknown ones. Must not throw. */
   onMessage(message: ServiceMessage): void;
 }
 
 export type StreamEnd =
-  /** The service said so under the session's keys. */
+  /** The service sent a SessionClose under the session's keys. */
   | { readonly kind: 'closed'; readonly close: SessionClose }
-  /** Anything else, a bare gRPC status included. */
+  /** Anything else, including a bare gRPC status. */
   | { readonly kind: 'lost'; readonly detail: string };
 
 export interface ControlStream {
-  /** Queues a payload. Dropped when the stream has ended; a queue that is full ends the stream. */
+  /** Queues a payload. A full queue ends the stream; after the end, payloads are dropped. */
   send(message: AgentMessage): void;
   readonly ended: Promise<StreamEnd>;
-  /** Says SessionClose, half-closes and waits `waitMs` for the service to end the stream, then cuts it. */
+  /** Sends SessionClose, half-closes, waits up to `waitMs` for the service to end the stream, then cancels it. */
   close(close: SessionClose, waitMs: number): Promise<void>;
-  /** Ends at once, as lost. */
+  /** Cancels the stream at once, as lost. */
   cut(detail: string): void;
 }
 
@@ -52,7 +52,7 @@ export function attachStream(
   let closing = false;
   let done = false;
   let attached = false;
-  /** Goes on with the writer; called by the write's callback, or by the end, which may mean no callback ever. */
+  /** Resumes the writer. Called by the write's callback, and by the end, after which there may be no callback. */
   let written: (() => void) | undefined;
   let completion: NodeJS.Timeout | undefined;
   let resolveEnd: (end: StreamEnd) => void = () => undefined;
@@ -83,7 +83,7 @@ export function attachStream(
         ciphertext: Buffer.from(ciphertext),
       };
       attached = true;
-      // The callback follows the service's window, so a slow service slows this writer and nothing piles up.
+      // The callback follows the service's window, so a slow service slows down this writer and nothing piles up.
       call.write(frame, () => resolve());
     });
 
@@ -110,7 +110,7 @@ export function attachStream(
   const enqueue = (message: AgentMessage): void => {
     const bytes = AgentPayload.encode({ payload: message }).finish();
     if (queue.length >= tuning.sendQueuePayloads || queuedBytes + bytes.length > tuning.sendQueueBytes) {
-      lose('the service does not read');
+      lose('the send queue is full: the service does not read');
       return;
     }
     queue.push(bytes);
@@ -120,13 +120,17 @@ export function attachStream(
 
   const receive = (frame: SecureFrame): void => {
     if (done) return;
-    if (frame.sessionId.length > 0 && !frame.sessionId.equals(sessionId)) return lose('a frame of another session');
+    if (frame.sessionId.length > 0 && !frame.sessionId.equals(sessionId))
+      return lose('received a frame of another session');
     const plaintext = noise.receive.decrypt(frame.sequence, frame.ciphertext);
     if (!plaintext.ok) return lose(`frame refused: ${plaintext.error}`);
     const joined = joiner.push(plaintext.value, clock.monotonic());
     switch (joined.kind) {
       case 'more':
-        completion ??= setTimeout(() => lose('a message was not completed in time'), limits.agent.messageCompleteMs);
+        completion ??= setTimeout(
+          () => lose('a message of the service was not completed in time'),
+          limits.agent.messageCompleteMs,
+        );
         return;
       case 'refused':
         return lose(`fragment refused: ${joined.reason}`);
@@ -144,7 +148,7 @@ export function attachStream(
     try {
       message = ServicePayload.decode(bytes).payload;
     } catch {
-      return lose('a payload does not parse');
+      return lose('a payload of the service does not parse');
     }
     if (message === undefined) return;
     if (message.$case === 'close') return finish({ kind: 'closed', close: message.value });
@@ -152,7 +156,7 @@ export function attachStream(
   };
 
   call.on('data', receive);
-  // The status says the same, and always comes; without a listener an error would be thrown.
+  // The status event always follows and says the same; without this listener the error would be thrown.
   call.on('error', () => undefined);
   call.on('status', (status: StatusObject) => lose(`stream ended with gRPC status ${status.code}: ${status.details}`));
 
@@ -168,7 +172,7 @@ export function attachStream(
         if (!writing) call.end();
       }
       await withDeadline(ended, waitMs);
-      lose('closed by this agent');
+      lose('closed by the agent');
     },
     cut: lose,
   };

@@ -1,5 +1,6 @@
 /**
- * Byte and session counters of a listener; each counts into the node's totals as well, which outlive the listener.
+ * Byte and session counters of a listener or a link. A meter also counts into its parent: the node's totals, which
+ * outlive the listener.
  */
 export interface Counters {
   bytesIn: number;
@@ -11,13 +12,16 @@ export interface Counters {
 
 export interface Meter {
   readonly values: Readonly<Counters>;
-  /** From the client. */
+  /** Counts bytes from the client. */
   received(bytes: number): void;
-  /** To the client. */
+  /** Counts bytes to the client. */
   sent(bytes: number): void;
-  /** A session begins; the answer ends it, once, as failed or not. */
+  /**
+   * Counts a session that begins.
+   * @returns a function that ends the session; only its first call counts
+   */
   begin(): (failed: boolean) => void;
-  /** A session that was refused before it began. */
+  /** Counts a session that was refused before it began. */
   refused(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Opens the TCP connection to a next hop: one endpoint after the other, each within its time. */
+/** Opens the TCP connection to a next hop: tries one endpoint after the other, each within a time limit. */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import type { Clock } from '../kernel/clock.js';
@@ -8,13 +8,13 @@ import type { RelayRoute } from './plan.js';
 import type { Link } from './links.js';
 import { tuning } from './tuning.js';
 
-export interface Dialled {
+interface Dialled {
   readonly socket: Socket;
   readonly link: Link;
   readonly connectMs: number;
 }
 
-/** The first endpoint that answers; undefined when none does, or the signal aborts. */
+/** Connects to the first endpoint that answers; undefined if none does or the signal aborts. */
 export async function dialFirst(
   endpoints: readonly HostPort[],
   route: RelayRoute,
@@ -52,7 +52,7 @@ function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | u
       resolve(connected ? socket : undefined);
     };
     signal.addEventListener('abort', abort, { once: true });
-    // Stays: a later error must never be without a listener.
+    // Never removed: an error without a listener would end the process.
     socket.on('error', () => undefined);
     socket.once('connect', () => {
       socket.setKeepAlive(true, tuning.tcpKeepaliveMs);

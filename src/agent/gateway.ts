@@ -1,32 +1,32 @@
 /**
- * What the control side drives and reports on: the data plane as it sees it. `runtime.ts` relays for real,
- * `light-agent.ts` only acknowledges.
+ * The data plane as the control side sees it. Implemented by `runtime.ts`, which relays, and by `light-agent.ts`, which
+ * only acknowledges snapshots.
  */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { LinkMetric, RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 
-/** The configuration that runs. */
+/** The running configuration. */
 export interface AppliedConfig {
   readonly generation: bigint;
-  /** Opaque, echoed. */
+  /** Opaque; echoed to the service. */
   readonly checksum: Buffer;
 }
 
-/** A MetricsReport without what the session adds. */
+/** A MetricsReport without the fields that the session adds. */
 export type GatewayReport = Omit<MetricsReport, 'sequence' | 'timestamp'>;
 
 export interface Gateway {
-  /** undefined in a process that has not applied anything. */
+  /** Undefined until this process has applied a snapshot. */
   readonly applied: AppliedConfig | undefined;
-  /** Applies all of a snapshot or nothing; never twice at once. Answers undefined for one that is to be ignored. */
+  /** Applies all of a snapshot or nothing. Never called concurrently. Returns undefined for a snapshot it ignores. */
   apply(snapshot: RuntimeConfigSnapshot): Promise<ConfigApplyReport | undefined>;
-  /** The whole table; at most `limits.agent.runtimeListeners` with `limits.agent.runtimeRoutes`. */
+  /** The whole table, at most `limits.agent.runtimeListeners` listeners with `limits.agent.runtimeRoutes` routes. */
   runtimeListeners(): readonly RuntimeListener[];
   linkMetrics(): readonly LinkMetric[];
-  /** Counters since the process started, rates since the last call. */
+  /** Counters since the start of the process, rates since the last call. */
   report(): GatewayReport;
-  /** RUN_DIAGNOSTICS: what the operator would want to read in the agent's log. */
+  /** For RUN_DIAGNOSTICS: what an operator would want to see in the agent's log. */
   diagnostics(): object;
   /** Closes listeners and connections. */
   close(): Promise<void>;

@@ -1,18 +1,18 @@
 /**
- * What the agent says of the machine: processor and memory use, addresses of its interfaces.
+ * What the agent reports about its machine: processor and memory usage, addresses of its interfaces.
  */
 import { BlockList } from 'node:net';
 import { cpus, freemem, networkInterfaces, totalmem } from 'node:os';
 import { limits } from '../kernel/limits.js';
 
 export interface HostUsage {
-  /** 0..1 of all processors together, since the last call. */
+  /** 0..1, of all processors together since the last call. */
   readonly cpu: number;
   /** 0..1. */
   readonly memory: number;
 }
 
-/** Measures from one call to the next. */
+/** Returns a function that measures the usage since its previous call. */
 export function createUsageMeter(): () => HostUsage {
   let last = processorTimes();
   return () => {
@@ -38,14 +38,14 @@ function processorTimes(): { readonly total: number; readonly idle: number } {
   return { total, idle };
 }
 
-export interface HostAddresses {
-  /** Empty when no interface has a global one; then the service goes by the node's configured address. */
+interface HostAddresses {
+  /** Empty if no interface has a global address; the service then uses the node's configured address. */
   readonly publicIpv4: string;
   readonly publicIpv6: string;
   readonly detected: readonly string[];
 }
 
-/** Ranges that are of no use to another node across the internet. */
+/** Ranges that another node cannot reach across the internet. */
 const notGlobal = new BlockList();
 for (const [network, bits] of [
   ['0.0.0.0', 8],
@@ -65,19 +65,19 @@ for (const [network, bits] of [
   notGlobal.addSubnet(network, bits, 'ipv4');
 }
 
-/** The addresses of the machine's interfaces, loopback and link-local ones left out. */
+/** The addresses of the machine's interfaces, except loopback and link-local ones. */
 export function hostAddresses(): HostAddresses {
-  const found = Object.values(networkInterfaces())
+  const addresses = Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])
     .filter(({ internal, address }) => !internal && !address.startsWith('fe80:') && !address.startsWith('169.254.'));
-  const ipv4 = found.find(({ family, address }) => family === 'IPv4' && !notGlobal.check(address, 'ipv4'));
-  // 2000::/3 is all of IPv6 that is global unicast; 2001:db8::/32 is for documents.
-  const ipv6 = found.find(
+  const ipv4 = addresses.find(({ family, address }) => family === 'IPv4' && !notGlobal.check(address, 'ipv4'));
+  // 2000::/3 is global unicast; 2001:db8::/32 in it is reserved for documentation.
+  const ipv6 = addresses.find(
     ({ family, address }) => family === 'IPv6' && /^[23]/.test(address) && !/^2001:0?db8:/.test(address),
   );
   return {
     publicIpv4: ipv4?.address ?? '',
     publicIpv6: ipv6?.address ?? '',
-    detected: [...new Set(found.map(({ address }) => address))].slice(0, limits.agent.detectedAddresses),
+    detected: [...new Set(addresses.map(({ address }) => address))].slice(0, limits.agent.detectedAddresses),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Agents without a data plane, many in one process, for load: the real session, and a snapshot is applied the moment
- * it is there. Tells when each generation was applied. Used by the simulator and the benchmarks.
+ * Many agents without a data plane in one process, to generate load: real sessions that count a snapshot as applied when
+ * it arrives, and report when that was. Used by the simulator and the benchmarks.
  */
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import { systemClock } from '../kernel/clock.js';
@@ -23,39 +23,39 @@ export interface LightCredentials {
   readonly controlPsk: string;
 }
 
-export interface LightFleetOptions {
+interface LightFleetOptions {
   readonly endpoint: HostPort;
   readonly agents: readonly LightCredentials[];
-  /** Starts so many agents per second; all at once when absent. */
+  /** How many agents are started per second; all at once by default. */
   readonly startsPerSecond?: number;
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** At each apply, before the report is sent; `at` is the clock's monotonic time in milliseconds. */
+  /** Called at each apply, before the report is sent; `at` is monotonic, in milliseconds. */
   readonly onApplied?: (nodeId: string, generation: number, at: number) => void;
 }
 
 export interface LightFleet {
   readonly size: number;
   connected(): number;
-  /** Newest generation of a node and when it was applied, in the clock's monotonic time. */
+  /** The generation that a node applied last, and when, in monotonic milliseconds. */
   applied(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
-  /** Times the connection was lost, all agents together. */
+  /** How often a connection was lost, all agents together. */
   disconnects(): number;
   close(): Promise<void>;
 }
 
-/** Most agents that one process simulates. */
+/** How many agents one process may simulate. */
 export const lightFleetMax = 20_000;
 
 /**
- * Starts the agents; resolves when all are started, which is before they are connected.
- * @throws AgentConfigError for a PSK that is none, RangeError for more agents than `lightFleetMax`
+ * Starts the agents. Resolves when all are started, not when they are connected.
+ * @throws AgentConfigError for a malformed PSK, RangeError for more agents than `lightFleetMax`
  */
 export async function startLightFleet(options: LightFleetOptions): Promise<LightFleet> {
   const { endpoint, agents, clock = systemClock, logger = silentLogger } = options;
   if (agents.length > lightFleetMax)
     throw new RangeError(`agents: expected at most ${lightFleetMax}, got ${agents.length}`);
-  const keysOf = agents.map(({ nodeId, controlPsk }) => {
+  const identities = agents.map(({ nodeId, controlPsk }) => {
     const keys = agentKeysFrom(controlPsk);
     if (!keys.ok) throw new AgentConfigError([`${nodeId}: ${keys.error}`]);
     return { nodeId, keys: keys.value };
@@ -64,7 +64,7 @@ export async function startLightFleet(options: LightFleetOptions): Promise<Light
   const loops: SessionLoop[] = [];
   let disconnects = 0;
 
-  for (const { nodeId, keys } of keysOf) {
+  for (const { nodeId, keys } of identities) {
     const gateway = acknowledging((applied) => {
       const generation = Number(applied.generation);
       const at = clock.monotonic();
@@ -85,7 +85,7 @@ export async function startLightFleet(options: LightFleetOptions): Promise<Light
           multiplexPort: 0,
           detectedAddresses: [],
         }),
-        // Reading the processors' times for each of a thousand agents would be most of the load.
+        // Reading the processor times for each of a thousand agents would be most of the load.
         usage: () => ({ cpu: 0, memory: 0 }),
         logger,
         clock,
@@ -108,7 +108,7 @@ export async function startLightFleet(options: LightFleetOptions): Promise<Light
   };
 }
 
-/** A data plane that holds nothing but the generation. */
+/** A data plane that remembers only the applied generation. */
 function acknowledging(onApplied: (applied: AppliedConfig) => void): Gateway {
   let applied: AppliedConfig | undefined;
   return {

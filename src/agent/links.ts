@@ -1,6 +1,6 @@
 /**
- * What is measured of each link: rule's resource × endpoint dialled. The round trip is that of the TCP connect.
- * Bounded: beyond the limit, traffic of new links is relayed but not measured.
+ * Measurements of each link, which is a rule's resource and an endpoint that it dials. The round trip is that of the TCP
+ * connect. Bounded: above the limit, traffic of new links is relayed but not measured.
  */
 import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
@@ -14,14 +14,15 @@ import { tuning } from './tuning.js';
 
 export interface Link {
   readonly meter: Meter;
-  /** A connect took so many milliseconds. */
+  /** Records a successful connect and how long it took. */
   connected(rttMs: number): void;
+  /** Records a failed connect. */
   failed(): void;
 }
 
 export interface Links {
   of(origin: RuleOrigin, endpoint: HostPort, transport: Transport): Link;
-  /** Forgets links of resources that the configuration no longer has, once no session uses them. */
+  /** Forgets the links of all other resources that no session uses any more. */
   keep(resourceIds: ReadonlySet<string>): void;
   metrics(): readonly LinkMetric[];
 }
@@ -31,10 +32,10 @@ interface Entry extends Link {
   metric(): LinkMetric;
 }
 
-/** Weight of a new measurement, as in the estimators of TCP (RFC 6298). */
+/** Weights of a new measurement, as in TCP's estimators (RFC 6298). */
 const rttWeight = 1 / 8;
 const jitterWeight = 1 / 4;
-/** Connects over which the loss is taken. */
+/** Number of connects over which the loss ratio is computed. */
 const lossWindow = 64;
 
 export function createLinks(): Links {
@@ -43,8 +44,8 @@ export function createLinks(): Links {
     of(origin, endpoint, transport) {
       const peer = formatHostPort(endpoint);
       const key = `${transport} ${origin.resourceId} ${peer}`;
-      const known = entries.get(key);
-      if (known !== undefined) return known;
+      const existing = entries.get(key);
+      if (existing !== undefined) return existing;
       const entry = createEntry(origin, peer, transport);
       if (entries.size < tuning.links) entries.set(key, entry);
       return entry;

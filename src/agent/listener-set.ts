@@ -1,6 +1,7 @@
 /**
- * The sockets of the node: brings them from one target to the next as a whole, or leaves them as they were. Listeners
- * that stay are not touched, nor are their connections. Implements `docs/contract/agent-protocol.md#configuration` ("as one target").
+ * The node's listening sockets: switches them from one target to the next as a whole, or leaves them as they were.
+ * Listeners that are in both targets are not touched, nor are their connections.
+ * Implements `docs/contract/agent-protocol.md#configuration` ("as one target").
  */
 import type { ConfigApplyError } from '../gen/svc/control/v1/config.js';
 import { errorText } from '../kernel/errors.js';
@@ -14,14 +15,14 @@ import { openTcpListener } from './tcp-relay.js';
 import { openUdpListener } from './udp-relay.js';
 import { tuning } from './tuning.js';
 
-export interface ListenerSet {
+interface ListenerSet {
   get(key: string): RelayListener | undefined;
   /**
-   * Opens what is new. On success nothing has changed yet for traffic: `commit` routes the listeners and closes those
-   * that are gone. On failure everything is as before, and the errors name the resources that could not listen.
+   * Opens the new listeners. On success traffic is not affected yet: `commit` routes the new listeners and closes those
+   * that are no longer wanted. On failure everything is as before, and the errors name the resources concerned.
    */
   prepare(plans: ReadonlyMap<string, ListenerPlan>): Promise<Result<{ commit(): void }, readonly ConfigApplyError[]>>;
-  /** Closes all, live connections included. */
+  /** Closes all listeners and their live connections. */
   close(): Promise<void>;
 }
 
@@ -40,14 +41,14 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
       const relays = [...plans.values()].filter(({ relay }) => relay !== undefined);
       const added = relays.filter(({ key }) => running.get(key)?.listener.state !== 'running');
       const wanted = new Set(relays.map(({ key }) => key));
-      const gone = [...running.values()].filter(
+      const obsolete = [...running.values()].filter(
         ({ plan }) => !wanted.has(plan.key) || added.some(({ key }) => key === plan.key),
       );
-      // An old listener on an address that overlaps a new one has to let go of the port first.
-      const inTheWay = gone.filter(({ plan }) => added.some((other) => overlaps(plan, other)));
+      // An old listener whose address overlaps that of a new one has to release the port first.
+      const overlapping = obsolete.filter(({ plan }) => added.some((other) => overlaps(plan, other)));
       const opened = new Map<string, RelayListener>();
       const errors: ConfigApplyError[] = [];
-      for (const { listener } of inTheWay) listener.suspend();
+      for (const { listener } of overlapping) listener.suspend();
       for (const plan of added) {
         try {
           opened.set(plan.key, await open(plan));
@@ -56,7 +57,7 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
             applyError(
               plan.origin,
               fieldOf(error),
-              `can't listen on ${plan.transport} ${plan.addr} ${plan.port}: ${errorText(error)}`,
+              `cannot listen on ${plan.transport} ${plan.addr} ${plan.port}: ${errorText(error)}`,
             ),
           );
           if (errors.length >= limits.agent.applyErrors) break;
@@ -64,13 +65,13 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
       }
       if (errors.length > 0) {
         await Promise.all(Array.from(opened.values(), (listener) => listener.close(0)));
-        for (const { plan, listener } of inTheWay) {
+        for (const { plan, listener } of overlapping) {
           try {
             await listener.resume();
           } catch (error) {
             dependencies.logger.error(
               { listener: plan.key, error: errorText(error) },
-              'a listener could not be taken up again',
+              'cannot reopen a listener of the running configuration',
             );
           }
         }
@@ -86,7 +87,7 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
             next.set(plan.key, { plan, listener });
           }
           running = next;
-          for (const { listener } of gone) {
+          for (const { listener } of obsolete) {
             draining.add(listener);
             void listener.close(tuning.drainMs).finally(() => draining.delete(listener));
           }
@@ -101,7 +102,7 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
   };
 }
 
-/** Same transport and port, and one address covers the other (`docs/contract/domain.md#listeners-and-collisions`). */
+/** Same transport and port, and one address covers the other: `docs/contract/domain.md#listeners-and-collisions`. */
 function overlaps(a: ListenerPlan, b: ListenerPlan): boolean {
   if (a.transport !== b.transport || a.port !== b.port) return false;
   const covers = (wide: string, narrow: string): boolean =>
@@ -109,7 +110,7 @@ function overlaps(a: ListenerPlan, b: ListenerPlan): boolean {
   return covers(a.addr, b.addr) || covers(b.addr, a.addr);
 }
 
-/** The REST field that a failed bind is about. */
+/** The REST field that has to change for the bind to succeed. */
 function fieldOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT' || code === 'EINVAL' ? 'listen_addr' : 'listen_port';

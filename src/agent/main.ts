@@ -1,6 +1,6 @@
 /**
- * `npm run agent`: environment in, one JSON line per happening out. Exit code 0 after SIGTERM or SIGINT, 2 when the
- * environment can't be used, 1 when something failed that should not.
+ * `npm run agent`: reads the environment and logs one JSON line per event. Exit code 0 after SIGTERM or SIGINT, 2 if the
+ * environment is unusable, 1 for an internal failure.
  */
 import { pino, stdTimeFunctions } from 'pino';
 import { withDeadline, timedOut } from '../kernel/background.js';
@@ -24,7 +24,7 @@ async function run(config: AgentConfig): Promise<number> {
     'agent starting',
   );
   const agent = await startAgent({ config, logger });
-  // Waits between connections keep no process alive; the agent is to live until it is told otherwise.
+  // The waits between connections do not keep the process alive; the agent must run until it is stopped.
   const alive = setInterval(() => undefined, 60_000);
   const signal = await new Promise<string>((resolve) => {
     process.once('SIGTERM', () => resolve('SIGTERM'));
@@ -50,7 +50,7 @@ async function main(): Promise<number> {
     process.stderr.write(`${error.message}\n`);
     return 2;
   }
-  // What has been read need not be found again, in a core dump or a child's environment.
+  // Once read, the PSK need not remain in the environment, where a core dump or a child process would show it.
   delete process.env['SVC_CONTROL_PSK'];
   return run(config);
 }

@@ -1,4 +1,4 @@
-/** A MetricsReport from the counters: totals since the start, rates and latencies since the last report. */
+/** Makes MetricsReports from the counters: totals since the start, rates and latencies since the last report. */
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Meter } from './counters.js';
@@ -6,10 +6,10 @@ import type { GatewayReport } from './gateway.js';
 import type { Samples } from './samples.js';
 import type { Upstreams } from './upstreams.js';
 
-export interface ReporterSources {
+interface ReporterSources {
   readonly clock: Clock;
   readonly totals: Meter;
-  /** Connect times towards next hops. */
+  /** Connect times to next hops. */
   readonly latency: Samples;
   readonly upstreams: Upstreams;
   readonly runtimeListeners: () => readonly RuntimeListener[];

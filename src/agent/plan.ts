@@ -1,4 +1,4 @@
-/** What a snapshot asks of the data plane, as types: made by `target.ts`, carried out by `runtime.ts`. */
+/** What a snapshot asks of the data plane. Types only: `target.ts` makes these, `runtime.ts` carries them out. */
 import type { RuntimeRoute } from '../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../gen/svc/control/v1/transport.js';
 import type { HostPort } from '../kernel/host-port.js';
@@ -11,7 +11,7 @@ export type NextHop =
 export interface Cluster {
   readonly name: string;
   readonly endpoints: readonly HostPort[];
-  /** false: new connections are refused, established ones go on. */
+  /** False: new connections are refused, established ones stay. */
   readonly enabled: boolean;
 }
 
@@ -26,17 +26,17 @@ export interface ListenerPlan {
   readonly transport: Transport;
   readonly addr: string;
   readonly port: number;
-  /** Of its first rule, for errors. */
+  /** Origin of the listener's first rule, for errors. */
   readonly origin: RuleOrigin;
-  /** undefined: no socket is opened, and the table says `unsupported`. */
+  /** Undefined: no socket is opened, and the listener is reported as `unsupported`. */
   readonly relay: RelayRoute | undefined;
-  /** Routes that are really served: none while unsupported. */
+  /** The routes that are served: none if the listener is unsupported. */
   readonly routes: readonly RuntimeRoute[];
 }
 
 export interface Target {
   readonly listeners: ReadonlyMap<string, ListenerPlan>;
   readonly clusters: ReadonlyMap<string, Cluster>;
-  /** Sentences for the log on what this agent leaves out. */
+  /** What this agent leaves out, for its log. */
   readonly unsupported: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** What a listener of either transport offers to the runtime, and what it needs of it. */
+/** The listener of either transport as the runtime sees it, and its dependencies. Types only. */
 import type { Clock } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Meter } from './counters.js';
@@ -18,12 +18,12 @@ export interface RelayDependencies {
 export interface RelayListener {
   readonly meter: Meter;
   readonly state: 'running' | 'failed';
-  /** The next hop of new sessions. Until it is first set, none is relayed: TCP connections wait. */
+  /** Sets the next hop of new sessions. Until it is first set, TCP connections wait and datagrams are dropped. */
   route(route: RelayRoute): void;
-  /** Gives address and port up while live TCP connections go on, so that an overlapping listener can be opened. */
+  /** Releases address and port, so that an overlapping listener can be opened. Live TCP connections stay. */
   suspend(): void;
-  /** Takes them again. Rejects when somebody else has them now. */
+  /** Takes address and port again. Rejects if they are in use by now. */
   resume(): Promise<void>;
-  /** Gives them up for good; live TCP connections may go on for `drainMs`. Resolves when all are gone. */
+  /** Releases them for good; live TCP connections may stay for `drainMs`. Resolves when all are gone. */
   close(drainMs: number): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Each rule of a snapshot, of every kind, checked and brought to one shape. Kinds that this agent can't run are checked
- * all the same, and say why they are left out. Pure. Implements `docs/contract/wire.md#configuration`.
+ * Checks the rules of a snapshot, of every kind, and brings them to one shape. Rules that this agent cannot run are
+ * checked too, and carry the reason why they are left out. Pure. Implements `docs/contract/wire.md#configuration`.
  */
 import { isIP } from 'node:net';
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
@@ -9,43 +9,44 @@ import { L3Role, TcpProxyMode, UdpMode } from '../gen/svc/control/v1/rules.js';
 import type { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from '../gen/svc/control/v1/rules.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { RealityInbound, RuleOrigin, TransportProfile } from '../gen/svc/control/v1/transport.js';
-import { formatHostPort, isPort, parseHostPort } from '../kernel/host-port.js';
-import { checkOutbound } from './outbound-checks.js';
-import type { Complain } from './outbound-checks.js';
+import { isPort, parseHostPort } from '../kernel/host-port.js';
+import { checkOutbound, endpointsText } from './outbound-checks.js';
+import type { ReportError } from './outbound-checks.js';
 import type { Cluster, NextHop, Transport } from './plan.js';
 
 export interface CheckedRule {
   readonly ruleId: string;
   readonly origin: RuleOrigin;
-  /** undefined: holds no socket (an L3 connector). */
+  /** Undefined for a rule without a listening socket: an L3 connector. */
   readonly listener: { readonly transport: Transport; readonly addr: string; readonly port: number } | undefined;
-  /** Distinct among the rules of one listener. */
+  /** What the rule matches; must be distinct among the rules of one listener. */
   readonly matches: readonly string[];
-  /** Shares its listener with nothing. */
-  readonly alone: boolean;
+  /** True if the rule cannot share its listener. */
+  readonly exclusive: boolean;
   readonly routes: readonly RuntimeRoute[];
-  /** What a plain relay dials; undefined where the rule has something else to do. */
+  /** What a plain relay dials; undefined for a rule that is not a plain relay. */
   readonly next: NextHop | undefined;
-  /** Why this agent can't run the rule. */
+  /** Why this agent cannot run the rule. */
   readonly unsupported: string | undefined;
+  /** The field to blame if unsupported rules are rejected. */
   readonly unsupportedField: string;
 }
 
-/** An error at a field of the resource that a rule was made from: a hop of a chain or route, or an L3 network. */
+/** An error at a field of the resource that the rule was made from: a hop of a chain or route, or an L3 network. */
 export function applyError(origin: RuleOrigin, field: string, message: string): ConfigApplyError {
   const path =
     origin.resourceType === 'l3_network'
       ? 'tunnels'
-      : ownFields.has(field)
+      : resourceFields.has(field)
         ? field
         : `hops[${origin.hopIndex}].${field}`;
   return { resourceType: origin.resourceType, resourceId: origin.resourceId, path, message: message.slice(0, 500) };
 }
 
-/** Fields of a resource itself and not of one of its hops. */
-const ownFields: ReadonlySet<string> = new Set(['target', 'target.upstream_id', 'target.tls', 'backend', 'host']);
+/** Fields of the resource itself, not of one of its hops. */
+const resourceFields: ReadonlySet<string> = new Set(['target', 'target.upstream_id', 'target.tls', 'backend', 'host']);
 
-/** Checks every rule. A rule whose origin is missing is reported by its id. */
+/** Checks every rule. A rule without an origin is reported by its id. */
 export function checkRules(
   snapshot: RuntimeConfigSnapshot,
   clusters: ReadonlyMap<string, Cluster>,
@@ -56,27 +57,27 @@ export function checkRules(
   const ids = new Set<string>();
   const each = <R extends AnyRule>(
     rules: readonly R[] | undefined,
-    check: (rule: R, origin: RuleOrigin, complain: Complain) => Checked,
+    check: (rule: R, origin: RuleOrigin, reportError: ReportError) => Checked,
   ): CheckedRule[] =>
     (rules ?? []).flatMap((rule) => {
       const { origin, ruleId } = rule;
       if (origin === undefined || ruleId === '' || ids.has(ruleId)) {
-        const message = origin === undefined ? 'a rule without origin' : 'a rule whose id is empty or not the only one';
+        const message = origin === undefined ? 'the rule has no origin' : 'the rule id is empty or not unique';
         errors.push({ resourceType: '', resourceId: ruleId, path: '', message });
         return [];
       }
       ids.add(ruleId);
-      const complain: Complain = (field, message) => errors.push(applyError(origin, field, message));
-      const checked = check(rule, origin, complain);
+      const reportError: ReportError = (field, message) => errors.push(applyError(origin, field, message));
+      const checked = check(rule, origin, reportError);
       if (checked.listener !== undefined) {
-        if (isIP(checked.listener.addr) === 0) complain('listen_addr', 'expected an IP address');
-        if (!isPort(checked.listener.port)) complain('listen_port', 'expected 1..65535');
+        if (isIP(checked.listener.addr) === 0) reportError('listen_addr', 'expected an IP address');
+        if (!isPort(checked.listener.port)) reportError('listen_port', 'expected 1..65535');
       }
       return [
         {
           unsupported: undefined,
           unsupportedField: 'security',
-          alone: false,
+          exclusive: false,
           next: undefined,
           ...checked,
           ruleId,
@@ -86,12 +87,12 @@ export function checkRules(
     });
 
   return [
-    ...each(gateway?.tcpProxyRules, (rule, origin, complain) =>
-      checkTcp(rule, origin, complain, clusters, credentials),
+    ...each(gateway?.tcpProxyRules, (rule, origin, reportError) =>
+      checkTcp(rule, origin, reportError, clusters, credentials),
     ),
-    ...each(gateway?.udpRules, (rule, origin, complain) => checkUdp(rule, origin, complain, clusters)),
-    ...each(gateway?.quicRules, (rule, origin, complain) => checkQuic(rule, origin, complain, clusters)),
-    ...each(gateway?.httpProxyRules, (rule, origin, complain) => checkHttp(rule, origin, complain, clusters)),
+    ...each(gateway?.udpRules, (rule, origin, reportError) => checkUdp(rule, origin, reportError, clusters)),
+    ...each(gateway?.quicRules, (rule, origin, reportError) => checkQuic(rule, origin, reportError, clusters)),
+    ...each(gateway?.httpProxyRules, (rule, origin, reportError) => checkHttp(rule, origin, reportError, clusters)),
     ...each(snapshot.l3?.rules, checkL3),
   ];
 }
@@ -102,11 +103,11 @@ type Checked = Pick<CheckedRule, 'listener' | 'matches' | 'routes'> & Partial<Ch
 function checkTcp(
   rule: TcpProxyRule,
   origin: RuleOrigin,
-  complain: Complain,
+  reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
   credentials: ReadonlySet<string>,
 ): Checked {
-  const outbound = checkOutbound(rule.outbound, rule.upstreamTlsSpkiPinsSha256, complain, clusters);
+  const outbound = checkOutbound(rule.outbound, rule.upstreamTlsSpkiPinsSha256, reportError, clusters);
   const names = rule.serverNames;
   let kind = 'sni';
   let unsupported: string | undefined;
@@ -117,25 +118,26 @@ function checkTcp(
       break;
     case TcpProxyMode.TLS:
       unsupported = 'TLS listeners';
-      if (!credentials.has(rule.tlsCredentialId)) complain('credential_id', 'the snapshot has no such certificate');
-      if (names.length === 0) complain('server_names', 'expected at least one name');
+      if (!credentials.has(rule.tlsCredentialId))
+        reportError('credential_id', 'the snapshot has no certificate with this id');
+      if (names.length === 0) reportError('server_names', 'expected at least one name');
       break;
     case TcpProxyMode.REALITY:
       kind = 'reality';
       unsupported = 'REALITY listeners';
-      checkReality(rule.reality, complain);
-      if (names.length === 0) complain('server_names', 'expected at least one name');
+      checkReality(rule.reality, reportError);
+      if (names.length === 0) reportError('server_names', 'expected at least one name');
       break;
     default:
-      complain('security', 'unknown mode');
+      reportError('security', 'unknown mode');
       unsupported = 'this mode';
   }
   const values = kind === 'default' ? [''] : names;
   return {
     listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
-    // Server names are distinct across kinds: the ClientHello alone tells them apart.
+    // Server names must be distinct across all kinds, because only the ClientHello tells the rules apart.
     matches: values.map((name) => (kind === 'default' ? 'default' : `name ${name}`)),
-    routes: routesOf(origin, rule.transportProfile, kind, values, outbound.shown),
+    routes: routesOf(origin, rule.transportProfile, kind, values, outbound.nextHopText),
     next: outbound.next,
     unsupported: unsupported ?? outbound.unsupported,
   };
@@ -144,10 +146,10 @@ function checkTcp(
 function checkUdp(
   rule: UdpRule,
   origin: RuleOrigin,
-  complain: Complain,
+  reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): Checked {
-  const outbound = checkOutbound(rule.outbound, [], complain, clusters);
+  const outbound = checkOutbound(rule.outbound, [], reportError, clusters);
   const fakeTcp = rule.transportProfile?.outer === OuterTransport.FAKE_TCP;
   let kind = 'default';
   let value = '';
@@ -160,18 +162,18 @@ function checkUdp(
       value = rule.noisePublicKey.toString('base64url');
       unsupported ??= 'Noise listeners';
       if (rule.noisePrivateKey.length !== 32 || rule.noisePublicKey.length !== 32) {
-        complain('credential_id', 'expected keys of 32 bytes');
+        reportError('credential_id', 'expected keys of 32 bytes');
       }
       break;
     default:
-      complain('security', 'unknown mode');
+      reportError('security', 'unknown mode');
       unsupported ??= 'this mode';
   }
   return {
     listener: { transport: fakeTcp ? 'tcp' : 'udp', addr: rule.listenAddr, port: rule.listenPort },
     matches: [`${kind} ${value}`],
-    alone: fakeTcp,
-    routes: routesOf(origin, rule.transportProfile, kind, [value], outbound.shown),
+    exclusive: fakeTcp,
+    routes: routesOf(origin, rule.transportProfile, kind, [value], outbound.nextHopText),
     next: outbound.next,
     unsupported: unsupported ?? outbound.unsupported,
   };
@@ -180,19 +182,19 @@ function checkUdp(
 function checkQuic(
   rule: QuicRule,
   origin: RuleOrigin,
-  complain: Complain,
+  reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): Checked {
-  const outbound = checkOutbound(rule.outbound, rule.upstreamTlsSpkiPinsSha256, complain, clusters);
-  checkReality(rule.reality, complain);
+  const outbound = checkOutbound(rule.outbound, rule.upstreamTlsSpkiPinsSha256, reportError, clusters);
+  checkReality(rule.reality, reportError);
   const streams = rule.maxStreamsPerConnection;
-  if (streams < 1 || streams > 65_535) complain('max_streams', 'expected 1..65535');
+  if (streams < 1 || streams > 65_535) reportError('max_streams', 'expected 1..65535');
   const names = rule.reality?.serverNames ?? [];
-  if (names.length === 0) complain('server_names', 'expected at least one name');
+  if (names.length === 0) reportError('server_names', 'expected at least one name');
   return {
     listener: { transport: 'udp', addr: rule.listenAddr, port: rule.listenPort },
     matches: names.map((name) => `name ${name}`),
-    routes: routesOf(origin, rule.transportProfile, 'reality', names, outbound.shown),
+    routes: routesOf(origin, rule.transportProfile, 'reality', names, outbound.nextHopText),
     unsupported: 'QUIC listeners',
     unsupportedField: 'outer',
   };
@@ -201,34 +203,34 @@ function checkQuic(
 function checkHttp(
   rule: HttpProxyRule,
   origin: RuleOrigin,
-  complain: Complain,
+  reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): Checked {
   const cluster = clusters.get(rule.upstreamCluster);
-  if (cluster === undefined) complain('backend', 'the snapshot has no such upstream cluster');
-  if (rule.host === '') complain('host', 'expected a host');
+  if (cluster === undefined) reportError('backend', 'the snapshot has no upstream cluster with this name');
+  if (rule.host === '') reportError('host', 'expected a host');
   const match = rule.host + rule.pathPrefix;
   return {
     listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
     matches: [`http ${match}`],
-    routes: routesOf(origin, undefined, 'default', [match], (cluster?.endpoints ?? []).map(formatHostPort).join(',')),
+    routes: routesOf(origin, undefined, 'default', [match], endpointsText(cluster)),
     unsupported: 'HTTP routes',
     unsupportedField: 'listen_port',
   };
 }
 
-function checkL3(rule: L3TunnelRule, origin: RuleOrigin, complain: Complain): Checked {
-  if (rule.tun === undefined) complain('tunnels', 'a tunnel without interface');
-  if (rule.datagramContextId < 1) complain('tunnels', 'expected a context id from 1');
+function checkL3(rule: L3TunnelRule, origin: RuleOrigin, reportError: ReportError): Checked {
+  if (rule.tun === undefined) reportError('tunnels', 'the tunnel has no interface');
+  if (rule.datagramContextId < 1) reportError('tunnels', 'expected a context id of at least 1');
   const unsupported = 'L3 tunnels';
   if (rule.role === L3Role.CONNECTOR) {
-    if (parseHostPort(rule.peerEndpoint) === undefined) complain('tunnels', 'expected a peer endpoint host:port');
+    if (parseHostPort(rule.peerEndpoint) === undefined) reportError('tunnels', 'expected a peer endpoint host:port');
     return { listener: undefined, matches: [], routes: [], unsupported };
   }
-  if (rule.role !== L3Role.LISTENER) complain('tunnels', 'unknown role');
-  checkReality(rule.realityInbound, complain);
+  if (rule.role !== L3Role.LISTENER) reportError('tunnels', 'unknown role');
+  checkReality(rule.realityInbound, reportError);
   const local = parseHostPort(rule.localEndpoint);
-  if (local === undefined) complain('tunnels', 'expected a local endpoint host:port');
+  if (local === undefined) reportError('tunnels', 'expected a local endpoint host:port');
   const context = String(rule.datagramContextId);
   return {
     listener: local === undefined ? undefined : { transport: 'udp', addr: local.host, port: local.port },
@@ -238,10 +240,10 @@ function checkL3(rule: L3TunnelRule, origin: RuleOrigin, complain: Complain): Ch
   };
 }
 
-function checkReality(reality: RealityInbound | undefined, complain: Complain): void {
-  if (reality?.privateKey.length !== 32) complain('credential_id', 'expected a REALITY key of 32 bytes');
+function checkReality(reality: RealityInbound | undefined, reportError: ReportError): void {
+  if (reality?.privateKey.length !== 32) reportError('credential_id', 'expected a REALITY key of 32 bytes');
   if (reality !== undefined && (reality.targetHost === '' || !isPort(reality.targetPort))) {
-    complain('credential_id', 'expected a camouflage target host and port');
+    reportError('credential_id', 'expected a camouflage target host and port');
   }
 }
 
@@ -263,7 +265,7 @@ function routesOf(
   }));
 }
 
-/** By number on the wire, as the REST API shows them. */
+/** Names as in the REST API, indexed by the enum's number on the wire. */
 const payloadNames = ['', 'tcp', 'udp', 'ip'];
 const outerNames = ['', 'tcp', 'udp', 'quic', 'fake_tcp'];
 const securityNames = ['', 'raw', 'tls', 'reality', 'noise'];

@@ -1,7 +1,8 @@
 /**
- * The data plane of the reference agent: applies a snapshot as one target and tells what runs. All state is in this
- * process; nothing is written to disk, and nothing here knows whether the service is connected.
- * Implements `docs/contract/agent-protocol.md`, Configuration and "The reference agent"; `docs/contract/service-specification.txt` 3.
+ * The data plane of the reference agent: applies a snapshot as one target and reports what runs. All state is in memory,
+ * nothing is written to disk, and nothing here depends on the connection to the service.
+ * Implements `docs/contract/agent-protocol.md#configuration`, `docs/contract/agent-protocol.md#the-reference-agent` and
+ * section 3 of `docs/contract/service-specification.txt`.
  */
 import { ConfigApplyStatus } from '../gen/svc/control/v1/config.js';
 import type { ConfigApplyError, ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
@@ -20,8 +21,8 @@ import { planTarget } from './target.js';
 import { createUpstreams } from './upstreams.js';
 import { tuning } from './tuning.js';
 
-export interface RuntimeOptions {
-  /** A snapshot with a listener kind that can't be run is rejected as a whole. */
+interface RuntimeOptions {
+  /** Reject a snapshot with a listener kind that cannot be run, instead of reporting that listener as unsupported. */
   readonly rejectUnsupported: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -41,12 +42,12 @@ export function createRuntime(options: RuntimeOptions): Gateway {
   const switchTo = async (target: Target): Promise<readonly ConfigApplyError[]> => {
     const prepared = await listeners.prepare(target.listeners);
     if (!prepared.ok) return prepared.error;
-    // From here on nothing can fail and nothing waits: connections see the old target or the new one.
+    // From here on nothing fails or waits, so connections see either the old target or the new one.
     upstreams.set(target.clusters);
     prepared.value.commit();
     plans = target.listeners;
     links.keep(new Set(Array.from(plans.values(), ({ origin }) => origin.resourceId)));
-    for (const left of target.unsupported) logger.warn({ left }, 'not supported by this agent, left out');
+    for (const omitted of target.unsupported) logger.warn({ omitted }, 'not supported by this agent, left out');
     return [];
   };
 
@@ -70,7 +71,10 @@ export function createRuntime(options: RuntimeOptions): Gateway {
       const { generation, checksum } = snapshot;
       if (closed) return undefined;
       if (applied !== undefined && generation < applied.generation) {
-        logger.info({ generation: String(generation), own: String(applied.generation) }, 'older generation ignored');
+        logger.info(
+          { generation: String(generation), applied: String(applied.generation) },
+          'older generation ignored',
+        );
         return undefined;
       }
       const started = clock.monotonic();

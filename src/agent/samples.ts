@@ -1,7 +1,7 @@
-/** The last so many measurements and their percentiles: bounded, whatever the traffic. */
+/** The last `capacity` measurements and their percentiles. */
 export interface Samples {
   add(value: number): void;
-  /** Nearest rank; 0 when nothing was measured. `share` is 0..1. */
+  /** The percentile by nearest rank; 0 without measurements. `share` is 0..1. */
   percentile(share: number): number;
   clear(): void;
 }

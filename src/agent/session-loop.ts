@@ -1,7 +1,8 @@
 /**
- * Keeps one live session with the service for as long as the agent runs: connects, waits after a loss, replaces the
+ * Keeps one live session with the service for as long as the agent runs: connects, waits after a loss, and replaces the
  * session before its keys are too old. A disconnect changes nothing on the node.
- * Implements `docs/contract/agent-protocol.md#control` (ends), Rekey, and "The reference agent".
+ * Implements the agent's side of `docs/contract/agent-protocol.md#rekey` and how it reacts to the ends of
+ * `docs/contract/agent-protocol.md#control`.
  */
 import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../gen/svc/control/v1/session.js';
@@ -24,15 +25,15 @@ import { startSession } from './session.js';
 import type { Session, SessionDependencies } from './session.js';
 
 export interface SessionEvents {
-  /** The service has answered on a session that was opened after a loss or at the start. */
+  /** The service has answered on the first session after the start or after a loss. */
   onConnected?(): void;
   onDisconnected?(end: StreamEnd, retryInMs: number): void;
-  /** The new session of a rekey has taken the old one's place. */
+  /** A rekey has replaced the session. */
   onRekeyed?(): void;
   onReport?(report: ConfigApplyReport): void;
 }
 
-export interface SessionLoopOptions {
+interface SessionLoopOptions {
   readonly config: Pick<AgentConfig, 'nodeId' | 'endpoint' | 'keys' | 'rekeyIntervalSeconds'>;
   readonly agentVersion: string;
   readonly gateway: Gateway;
@@ -45,9 +46,9 @@ export interface SessionLoopOptions {
 }
 
 export interface SessionLoop {
-  /** True from the service's first answer to the loss of the session; a rekey does not interrupt it. */
+  /** True from the service's first answer until the session is lost; a rekey does not interrupt it. */
   readonly connected: boolean;
-  /** SessionClose NORMAL, and nothing afterwards. */
+  /** Ends the session with SessionClose NORMAL and stops connecting. */
   close(): Promise<void>;
 }
 
@@ -66,7 +67,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
       current?.report(report);
       events.onReport?.(report);
     },
-    (error) => logger.error({ error: errorText(error) }, 'applying a snapshot failed'),
+    (error) => logger.error({ error: errorText(error) }, 'cannot apply a snapshot'),
   );
 
   const dependencies: SessionDependencies = {
@@ -89,23 +90,23 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     },
   };
 
-  /** One connection, from its first session to the end of its last. */
+  /** Runs one connection, from its first session to the end of its last. */
   const runConnection = async (client: ControlClient): Promise<StreamEnd> => {
     const first = await client.open(stop.signal);
     if (!first.ok)
-      return { kind: 'lost', detail: `session refused, gRPC status ${first.error.status}: ${first.error.detail}` };
+      return { kind: 'lost', detail: `session refused with gRPC status ${first.error.status}: ${first.error.detail}` };
     let opened: OpenedSession = first.value;
     for (;;) {
       const session = startSession(opened, dependencies);
       current = session;
       const next = await untilReplaced(client, session, opened);
       if (next.kind === 'ended') return next.end;
-      // Make before break: the new session is there before the old one is given up. Closed so, the old one is never
-      // superseded, and its late words are nobody's.
+      // Make before break: the new session is open before the old one is closed. An old session closed with REKEY is
+      // never superseded, and late messages on it are ignored.
       await session.close(next.kind === 'stop' ? SessionCloseReason.NORMAL : SessionCloseReason.REKEY);
       if (next.kind === 'stop') return { kind: 'lost', detail: 'stopped' };
       opened = next.opened;
-      logger.info({}, 'session replaced: new keys');
+      logger.info({}, 'session rekeyed');
       events.onRekeyed?.();
     }
   };
@@ -115,7 +116,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     | { readonly kind: 'stop' }
     | { readonly kind: 'rekey'; readonly opened: OpenedSession };
 
-  /** Waits for the session's end, the agent's end, or a new session in its place, whichever is first. */
+  /** Waits until the session ends, the agent stops, or a rekey has opened a new session, whichever comes first. */
   const untilReplaced = async (client: ControlClient, session: Session, opened: OpenedSession): Promise<Next> => {
     const over = new AbortController();
     const abort = (): void => over.abort();
@@ -137,7 +138,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
         }
         logger.warn(
           { status: replacement.error.status, detail: replacement.error.detail },
-          'rekey refused, trying again',
+          'rekey refused, will retry',
         );
         await sleep(backoff(limits.agentControl.reconnect, failures, random), over.signal);
       }
@@ -189,10 +190,10 @@ function logEnd(logger: Logger, end: StreamEnd, delay: number): void {
   const { reason, message } = end.close;
   const name = Object.entries(SessionCloseReason).find(([, value]) => value === reason)?.[0] ?? String(reason);
   if (reason === SessionCloseReason.REVOKED) {
-    return logger.error({ retry_in_ms }, 'the control PSK was revoked: start the agent again with a new one');
+    return logger.error({ retry_in_ms }, 'the control PSK was revoked: restart the agent with the new one');
   }
   if (reason === SessionCloseReason.SUPERSEDED) {
-    return logger.error({ retry_in_ms }, 'another agent uses the PSK of this node');
+    return logger.error({ retry_in_ms }, 'session superseded: another agent uses the PSK of this node');
   }
   logger.warn({ reason: name, message, retry_in_ms }, 'the service closed the session');
 }

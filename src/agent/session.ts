@@ -1,7 +1,8 @@
 /**
- * One attached session from its hello to its end: what is said first, heartbeats, metrics, and what the service says.
- * Not the choice to open, replace or retry sessions: that is `session-loop.ts`.
- * Implements `docs/contract/agent-protocol.md#control`, Configuration and Heartbeats; `docs/contract/service-specification.txt` 3 and 4.2.
+ * One attached session from its hello to its end: the first payloads, heartbeats, metrics, and the reactions to what the
+ * service sends. When to open, replace or retry a session is decided in `session-loop.ts`.
+ * Implements the agent's side of `docs/contract/agent-protocol.md#configuration` and
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { Command } from '../gen/svc/control/v1/command.js';
 import type { ConfigApplyReport, ConfigUpdate, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
@@ -23,24 +24,24 @@ export interface SessionDependencies {
   readonly clock: Clock;
   readonly random: () => number;
   readonly usage: () => HostUsage;
-  /** Made for each session: addresses may have changed. */
+  /** Called for each session, because addresses may have changed. */
   readonly hello: () => AgentHello;
-  /** Rising over the life of the process. */
+  /** Rises over the life of the process. */
   readonly nextSequence: () => bigint;
   readonly lastReport: () => ConfigApplyReport | undefined;
   readonly onSnapshot: (snapshot: RuntimeConfigSnapshot) => void;
-  /** The service has answered something: the session is live on both sides. */
+  /** Called when the service has sent something: the session is live on both sides. */
   readonly onAnswer: () => void;
 }
 
 export interface Session {
   readonly ended: Promise<StreamEnd>;
   report(report: ConfigApplyReport): void;
-  /** Ends with SessionClose and waits for the service's end, `limits.agentControl.closeWaitMs` at most. */
+  /** Sends SessionClose and waits up to `limits.agentControl.closeWaitMs` for the service to end the stream. */
   close(reason: SessionCloseReason): Promise<void>;
 }
 
-/** Attaches the session and speaks first: hello, the last apply report again, ConfigRequest. */
+/** Attaches the session and sends hello, the last apply report once more, and a ConfigRequest. */
 export function startSession(opened: OpenedSession, dependencies: SessionDependencies): Session {
   const { gateway, clock, logger } = dependencies;
   const started = clock.monotonic();
@@ -120,17 +121,17 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   const onCommand = (command: Command): void => {
     switch (command) {
       case Command.RELOAD_CONFIG:
-        logger.info({}, 'told to load the configuration again');
+        logger.info({}, 'command RELOAD_CONFIG: requesting the whole configuration');
         return requestConfig(true);
       case Command.RUN_DIAGNOSTICS:
-        return logger.info({ diagnostics: gateway.diagnostics() }, 'told to run diagnostics');
+        return logger.info({ diagnostics: gateway.diagnostics() }, 'command RUN_DIAGNOSTICS');
       case Command.RESTART_PINGORA:
-        // Relays run in this process: there is no engine to restart apart from the agent itself.
-        return logger.warn({}, 'told to restart the gateway engine: this agent has none apart from itself');
+        // The relays run in this process: there is no separate engine to restart.
+        return logger.warn({}, 'command RESTART_PINGORA ignored: this agent has no separate gateway engine');
       case Command.UNSPECIFIED:
         return;
       default:
-        // A later service may know commands that this agent does not.
+        // A later release of the service may send commands that this agent does not know.
         logger.warn({ command: Number(command) }, 'unknown command ignored');
         command satisfies never;
     }
@@ -140,7 +141,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
     switch (update?.$case) {
       case 'snapshot':
         if (update.value.nodeId !== '' && update.value.nodeId !== dependencies.nodeId) {
-          return logger.warn({ for: update.value.nodeId }, 'a snapshot of another node ignored');
+          return logger.warn({ for: update.value.nodeId }, 'snapshot of another node ignored');
         }
         return dependencies.onSnapshot(update.value);
       case 'unchanged':
@@ -168,11 +169,11 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   });
 
   stream.send({ $case: 'hello', value: dependencies.hello() });
-  // Before the request: a service that knows of a reject does not send the rejected snapshot once more.
+  // Before the request, so that the service does not send a snapshot again that this agent has rejected.
   const last = dependencies.lastReport();
   if (last !== undefined) stream.send({ $case: 'applyReport', value: last });
   requestConfig(false);
-  // Spread out, so that a fleet that comes back together does not beat together.
+  // At a random time, so that agents that reconnect together do not send their heartbeats together.
   heartbeats.start(dependencies.random() * Math.min(intervals.heartbeat, tuning.firstHeartbeatWithinMs));
   metrics.start(intervals.metrics);
 
@@ -190,7 +191,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
 
 interface Ticker {
   start(firstAfterMs: number): void;
-  /** A new interval, counted from the last tick. */
+  /** Sets a new interval, counted from the last tick. */
   every(ms: number): void;
   stop(): void;
 }
@@ -225,7 +226,7 @@ function createTicker(clock: Clock, everyMs: number, tick: () => void): Ticker {
   };
 }
 
-/** Intervals on the wire to milliseconds; 0 is "not said", and a day is more than any that the service allows. */
+/** Converts an interval on the wire to milliseconds. 0 means "not given"; the service allows no more than a day. */
 function seconds(value: number, whenZero: number): number {
   return Math.min(value === 0 ? whenZero : value, 86_400) * 1000;
 }

@@ -1,17 +1,21 @@
 /**
- * Two TCP sockets as one connection: bytes both ways, backpressure, half-close passed on, a failure passed on as a
- * reset, so that neither side takes a cut for an end.
+ * Joins two TCP sockets into one connection: bytes both ways, with backpressure. A half-close is passed on as such, a
+ * failure as a reset, so that neither side takes a failure for a regular end.
  */
 import type { Socket } from 'node:net';
 import { tuning } from './tuning.js';
 
-export interface SpliceCounts {
+interface SpliceCounts {
   /** Bytes from `client` to `upstream`. */
   up(bytes: number): void;
+  /** Bytes from `upstream` to `client`. */
   down(bytes: number): void;
 }
 
-/** Joins two connected sockets made with `allowHalfOpen`; resolves true when both directions came to their end. */
+/**
+ * Joins two connected sockets that allow half-open connections.
+ * @returns true if both directions ended regularly
+ */
 export function splice(client: Socket, upstream: Socket, counts: SpliceCounts): Promise<boolean> {
   return new Promise((resolve) => {
     let open = 2;
@@ -28,7 +32,7 @@ export function splice(client: Socket, upstream: Socket, counts: SpliceCounts): 
         to.end();
         if (halfClosed) return;
         halfClosed = true;
-        // One side has finished and the other may never do so: silence ends it.
+        // One side has finished and the other may never do so: end the connection when it is silent for too long.
         for (const socket of [from, to]) {
           socket.setTimeout(tuning.tcpHalfClosedIdleMs, () => reset(socket));
         }
@@ -45,7 +49,7 @@ export function splice(client: Socket, upstream: Socket, counts: SpliceCounts): 
       });
     };
 
-    // A socket that was lost between its connect and now would say nothing any more.
+    // A socket that was lost before the listeners are attached would emit no more events.
     if (client.destroyed || upstream.destroyed) {
       reset(client);
       reset(upstream);
@@ -58,7 +62,7 @@ export function splice(client: Socket, upstream: Socket, counts: SpliceCounts): 
   });
 }
 
-/** Ends a connection with a RST. */
+/** Closes a connection with a TCP reset. */
 export function reset(socket: Socket): void {
   if (!socket.destroyed) socket.resetAndDestroy();
 }

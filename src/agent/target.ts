@@ -1,7 +1,8 @@
 /**
- * A snapshot as one target: which listeners, what each relays to, which clusters; or everything that is wrong with it.
- * Pure: no socket is touched before the whole target is known to be valid. Implements `docs/contract/agent-protocol.md`,
- * Configuration and "The reference agent"; the sharing of listeners follows `docs/contract/service-specification.txt` 3.
+ * Reads a snapshot as one target (listeners, what each relays to, clusters) or lists everything that is wrong with it.
+ * Pure: no socket is touched before the whole target is known to be valid.
+ * Implements `docs/contract/agent-protocol.md#the-reference-agent`; the sharing of listeners follows section 3 of
+ * `docs/contract/service-specification.txt`.
  */
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import { err, ok } from '../kernel/result.js';
@@ -12,14 +13,13 @@ import { parseHostPort } from '../kernel/host-port.js';
 import type { Cluster, ListenerPlan, Target, Transport } from './plan.js';
 import { tuning } from './tuning.js';
 
-export function listenerKey(transport: Transport, addr: string, port: number): string {
+function listenerKey(transport: Transport, addr: string, port: number): string {
   return `${transport} ${addr} ${port}`;
 }
 
 /**
- * Reads a snapshot as a target.
- * @param rejectUnsupported a kind of listener or outbound that this agent can't run is an error instead
- * @returns the target, or the errors, each naming the resource and the REST field that its rule came from
+ * @param rejectUnsupported treat a kind of listener or outbound that this agent cannot run as an error
+ * @returns the target, or the errors, each with the resource and the REST field that its rule comes from
  */
 export function planTarget(
   snapshot: RuntimeConfigSnapshot,
@@ -29,10 +29,15 @@ export function planTarget(
   const clusters = readClusters(snapshot, errors);
   const rules = checkRules(snapshot, clusters, errors);
   if (rules.length > tuning.rules) {
-    errors.push({ resourceType: '', resourceId: '', path: '', message: `more than ${tuning.rules} rules` });
+    errors.push({
+      resourceType: '',
+      resourceId: '',
+      path: '',
+      message: `expected at most ${tuning.rules} rules, got ${rules.length}`,
+    });
   }
   const listeners = joinListeners(rules, errors);
-  const unsupported = rules.filter(({ unsupported }) => unsupported !== undefined);
+  const unsupported = rules.filter((rule) => rule.unsupported !== undefined);
   if (rejectUnsupported) {
     for (const rule of unsupported) {
       errors.push(
@@ -41,7 +46,7 @@ export function planTarget(
     }
   }
   const node = snapshot.node;
-  const left = unsupported.map(({ ruleId, unsupported: why }) => `${ruleId}: ${why ?? ''}`);
+  const omitted = unsupported.map(({ ruleId, unsupported: why }) => `${ruleId}: ${why ?? ''}`);
   if (node?.multiplex === true) {
     const why = 'multiplexing several listeners over one port';
     if (rejectUnsupported)
@@ -51,22 +56,22 @@ export function planTarget(
         path: 'multiplex',
         message: `not supported by this agent: ${why}`,
       });
-    left.push(why);
+    omitted.push(why);
   }
-  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, unsupported: left });
+  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, unsupported: omitted });
 }
 
 function readClusters(snapshot: RuntimeConfigSnapshot, errors: ConfigApplyError[]): Map<string, Cluster> {
   const clusters = new Map<string, Cluster>();
   for (const cluster of snapshot.gateway?.upstreamClusters ?? []) {
-    const complain = (path: string, message: string): void => {
+    const reportError = (path: string, message: string): void => {
       errors.push({ resourceType: 'l4_upstream', resourceId: cluster.name, path, message });
     };
-    if (clusters.has(cluster.name)) complain('name', 'two upstream clusters have this name');
-    if (cluster.endpoints.length === 0) complain('endpoint', 'expected at least one endpoint');
+    if (clusters.has(cluster.name)) reportError('name', 'the name of an upstream cluster must be unique');
+    if (cluster.endpoints.length === 0) reportError('endpoint', 'expected at least one endpoint');
     const endpoints = cluster.endpoints.flatMap((text) => {
       const endpoint = parseHostPort(text);
-      if (endpoint === undefined) complain('endpoint', 'expected host:port, an IPv6 host in brackets');
+      if (endpoint === undefined) reportError('endpoint', 'expected host:port, with an IPv6 host in brackets');
       return endpoint === undefined ? [] : [endpoint];
     });
     clusters.set(cluster.name, { name: cluster.name, endpoints, enabled: cluster.enabled });
@@ -89,7 +94,7 @@ function joinListeners(rules: readonly CheckedRule[], errors: ConfigApplyError[]
     const [first] = group;
     if (first?.listener === undefined) continue;
     checkSharing(group, errors);
-    // One rule that can't run makes the listener one that can't: what belongs to it would end at the wrong next hop.
+    // One unsupported rule makes the whole listener unsupported: its traffic would reach another rule's next hop.
     const relay = group.length === 1 && first.unsupported === undefined ? first.next : undefined;
     listeners.set(key, {
       key,
@@ -103,15 +108,15 @@ function joinListeners(rules: readonly CheckedRule[], errors: ConfigApplyError[]
 }
 
 function checkSharing(group: readonly CheckedRule[], errors: ConfigApplyError[]): void {
-  const seen = new Set<string>();
+  const taken = new Set<string>();
   for (const rule of group) {
-    if (group.length > 1 && rule.alone) {
-      errors.push(applyError(rule.origin, 'listen_port', 'FAKE_TCP shares its listener with nothing'));
+    if (group.length > 1 && rule.exclusive) {
+      errors.push(applyError(rule.origin, 'listen_port', 'a FAKE_TCP rule cannot share its listener'));
     }
     for (const match of rule.matches) {
-      if (seen.has(match))
-        errors.push(applyError(rule.origin, 'listen_port', 'another rule of this listener matches the same'));
-      seen.add(match);
+      if (taken.has(match))
+        errors.push(applyError(rule.origin, 'listen_port', 'another rule of this listener matches the same traffic'));
+      taken.add(match);
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One TCP listener of a RAW rule: accepts, dials the next hop, joins the two. Not the choice of the endpoint
- * (`upstreams.ts`). Implements `docs/contract/agent-protocol.md#the-reference-agent`.
+ * One TCP listener of a RAW rule: accepts connections, dials the next hop and joins the two. The endpoint is chosen in
+ * `upstreams.ts`. Implements `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -13,7 +13,7 @@ import type { RelayDependencies, RelayListener } from './relay.js';
 import { reset, splice } from './splice.js';
 import { tuning } from './tuning.js';
 
-/** Opens the listener; rejects with the system's error when address and port can't be had. */
+/** Opens the listener; rejects with the system's error if it cannot bind. */
 export async function openTcpListener(
   addr: string,
   port: number,
@@ -41,7 +41,7 @@ export async function openTcpListener(
       client.once('close', abort);
       const dialled = await dialFirst(picked.endpoints, route, links, clock, gone.signal);
       client.removeListener('close', abort);
-      // A client that left while we dialled says nothing about the upstream.
+      // A client that left during the dial says nothing about the upstream.
       if (!gone.signal.aborted) picked.settled(dialled?.connectMs);
       if (dialled === undefined) return reset(client);
       const endLink = dialled.link.meter.begin();
@@ -107,12 +107,12 @@ export async function openTcpListener(
     },
     route(route) {
       current = route;
-      const held = waiting;
+      const clients = waiting;
       waiting = [];
-      for (const client of held) start(client, route);
+      for (const client of clients) start(client, route);
     },
     suspend() {
-      // Frees the port at once; its callback would wait for the connections.
+      // Releases the port at once. Its callback is not awaited: it comes only when all connections are closed.
       server.close();
       state = 'failed';
     },

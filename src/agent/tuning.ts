@@ -1,10 +1,10 @@
-/** The numbers of the reference agent that no contract states. Those that it states are in `src/kernel/limits.ts`. */
+/** Numbers of the reference agent that the contract does not state. Those that it states are in `src/kernel/limits.ts`. */
 export const tuning = {
   // The control side.
   openTimeoutMs: 10_000,
   keepaliveMs: 30_000,
   keepaliveTimeoutMs: 10_000,
-  /** The longest `retry_after_ms` that is heeded. */
+  /** A longer `retry_after_ms` counts as this one. */
   retryAfterMaxMs: 60 * 60_000,
   firstHeartbeatWithinMs: 2_000,
   sendQueuePayloads: 256,
@@ -15,10 +15,10 @@ export const tuning = {
   /** Endpoints of a cluster that one connection tries. */
   connectAttempts: 3,
   tcpSessionsPerListener: 16_384,
-  /** Silence after one side has finished, before the connection is given up. */
+  /** How long a half-closed connection may be silent before it is closed. */
   tcpHalfClosedIdleMs: 10 * 60_000,
   tcpKeepaliveMs: 60_000,
-  /** How long the connections of a removed listener may go on. */
+  /** How long the connections of a removed listener may stay open. */
   drainMs: 10_000,
   udpSessionsPerListener: 8192,
   udpIdleMs: 60_000,

@@ -1,6 +1,6 @@
 /**
- * One UDP listener of a RAW rule. A session is a client's address and port with a socket of its own towards the next
- * hop; it ends when nothing has passed for a while. Datagrams are dropped, never queued without bound.
+ * One UDP listener of a RAW rule. A session is a client's address and port with its own socket to the next hop; it ends
+ * after a time of silence. Datagrams are dropped rather than queued without bound.
  * Implements `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { createSocket } from 'node:dgram';
@@ -15,19 +15,19 @@ import type { RelayRoute } from './plan.js';
 import type { RelayDependencies, RelayListener } from './relay.js';
 import { tuning } from './tuning.js';
 
-export interface UdpRelayOptions {
-  /** Silence after which a session ends, milliseconds. */
+interface UdpRelayOptions {
+  /** Silence after which a session ends, in milliseconds; default `tuning.udpIdleMs`. */
   readonly idleMs?: number;
 }
 
 interface Session {
-  /** Towards the next hop. */
+  /** Sends a datagram to the next hop. */
   forward(datagram: Buffer): void;
   lastUsed: number;
   end(failed: boolean): void;
 }
 
-/** Opens the listener; rejects with the system's error when address and port can't be had. */
+/** Opens the listener; rejects with the system's error if it cannot bind. */
 export async function openUdpListener(
   addr: string,
   port: number,
@@ -98,14 +98,14 @@ export async function openUdpListener(
         link.meter.received(datagram.length);
         if (reply(datagram, client)) meter.sent(datagram.length);
       });
-      // The next hop refuses: the client's next datagram begins a new session, at the next endpoint.
+      // The next hop refuses datagrams: the client's next one begins a new session, with the next endpoint.
       connected.on('error', () => {
         link.failed();
         session.end(true);
       });
-      const held = pending;
+      const datagrams = pending;
       pending = [];
-      for (const datagram of held) {
+      for (const datagram of datagrams) {
         link.meter.sent(datagram.length);
         connected.send(datagram, () => undefined);
       }
@@ -179,14 +179,14 @@ export async function openUdpListener(
   };
 }
 
-/** A socket that sends to, and hears, this endpoint alone; undefined when its name is not found. */
+/** A socket that exchanges datagrams with this endpoint only; undefined if its name cannot be resolved. */
 async function connectUdp({ host, port }: HostPort): Promise<Socket | undefined> {
-  const found = await withDeadline(
+  const resolved = await withDeadline(
     lookup(host).catch(() => undefined),
     tuning.connectTimeoutMs,
   );
-  if (found === undefined || found === timedOut) return undefined;
-  const socket = createSocket({ type: found.family === 6 ? 'udp6' : 'udp4' });
+  if (resolved === undefined || resolved === timedOut) return undefined;
+  const socket = createSocket({ type: resolved.family === 6 ? 'udp6' : 'udp4' });
   return new Promise((resolve) => {
     const fail = (): void => {
       socket.removeAllListeners();
@@ -194,7 +194,7 @@ async function connectUdp({ host, port }: HostPort): Promise<Socket | undefined>
       resolve(undefined);
     };
     socket.once('error', fail);
-    socket.connect(port, found.address, (error?: Error) => {
+    socket.connect(port, resolved.address, (error?: Error) => {
       if (error instanceof Error) return fail();
       socket.removeListener('error', fail);
       resolve(socket);

@@ -1,6 +1,6 @@
 /**
- * Where a new session goes: the endpoints of a rule's next hop in the order to try them, round robin over a cluster.
- * Keeps per-cluster figures for metrics. Opens nothing itself.
+ * Chooses where a new session goes: the endpoints of a rule's next hop in the order to try them, round robin over a
+ * cluster. Keeps the metrics of each cluster. Opens no sockets.
  */
 import type { UpstreamMetrics } from '../gen/svc/control/v1/metrics.js';
 import type { HostPort } from '../kernel/host-port.js';
@@ -12,18 +12,18 @@ import { tuning } from './tuning.js';
 export type Pick =
   | {
       readonly kind: 'endpoints';
-      /** Not empty; at most `tuning.connectAttempts`. */
+      /** At least one, at most `tuning.connectAttempts`. */
       readonly endpoints: readonly HostPort[];
-      /** Tells how it went: milliseconds of the connect, or undefined for a failure of all endpoints. */
+      /** Reports the result: how long the connect took in milliseconds, or undefined if all endpoints failed. */
       settled(connectMs: number | undefined): void;
     }
   | { readonly kind: 'refused'; readonly reason: 'disabled' | 'unknown' };
 
 export interface Upstreams {
-  /** Takes effect for new sessions; a cluster that stays keeps its turn and its figures. */
+  /** Replaces the clusters for new sessions. A cluster that stays keeps its turn and its metrics. */
   set(clusters: ReadonlyMap<string, Cluster>): void;
   pick(route: RelayRoute): Pick;
-  /** Figures per cluster, latencies since the last call. */
+  /** Metrics per cluster; latencies since the last call. */
   metrics(): readonly UpstreamMetrics[];
 }
 
@@ -36,7 +36,7 @@ interface Entry {
   readonly latency: Samples;
 }
 
-/** `latency` gets every connect time as well. */
+/** @param latency also gets every connect time, of all clusters and endpoints */
 export function createUpstreams(latency: Samples): Upstreams {
   let entries = new Map<string, Entry>();
 
@@ -66,10 +66,10 @@ export function createUpstreams(latency: Samples): Upstreams {
     set(clusters) {
       entries = new Map(
         Array.from(clusters, ([name, cluster]) => {
-          const old = entries.get(name);
-          if (old === undefined) return [name, createEntry(cluster)];
-          old.cluster = cluster;
-          return [name, old];
+          const existing = entries.get(name);
+          if (existing === undefined) return [name, createEntry(cluster)];
+          existing.cluster = cluster;
+          return [name, existing];
         }),
       );
     },

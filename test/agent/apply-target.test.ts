@@ -1,3 +1,4 @@
+/** Applying snapshots to the data plane: all or nothing, and what is reported and rejected. */
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/agent/runtime.js';
@@ -21,12 +22,12 @@ function runtime(rejectUnsupported = false): Gateway {
 }
 
 async function greeter(text: string): Promise<string> {
-  const place = await tcpServer((socket) => socket.end(text));
-  closers.push(() => place.close());
-  return `127.0.0.1:${place.port}`;
+  const destination = await tcpServer((socket) => socket.end(text));
+  closers.push(() => destination.close());
+  return `127.0.0.1:${destination.port}`;
 }
 
-/** What a connection gets, or the error code that it meets. */
+/** What a connection receives, or the code of its error. */
 function fetchText(port: number, host = '127.0.0.1'): Promise<string> {
   return new Promise((resolve) => {
     const parts: Buffer[] = [];
@@ -37,24 +38,24 @@ function fetchText(port: number, host = '127.0.0.1'): Promise<string> {
   });
 }
 
-const keys = (gateway: Gateway): string[] =>
+const listenersOf = (gateway: Gateway): string[] =>
   gateway.runtimeListeners().map((row) => `${row.transport} ${row.listenAddr}:${row.listenPort} ${row.state}`);
 
 describe('applying a snapshot', () => {
-  it('is all or nothing: a port that is taken rejects it, and the old target keeps running whole', async () => {
+  it('is all or nothing: a port in use rejects the snapshot, and the whole old target keeps running', async () => {
     const target = await greeter('hello');
-    const taken = await tcpServer(() => undefined);
-    closers.push(() => taken.close());
-    const [kept, gone, fresh] = [await freePort(), await freePort(), await freePort()];
+    const occupied = await tcpServer(() => undefined);
+    closers.push(() => occupied.close());
+    const [kept, removed, added] = [await freePort(), await freePort(), await freePort()];
     const gateway = runtime();
-    await gateway.apply(snapshot(1, { tcp: [tcpRule(kept, target), tcpRule(gone, target)] }));
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(kept, target), tcpRule(removed, target)] }));
     const other = await greeter('other');
     const report = await gateway.apply(
       snapshot(2, {
         tcp: [
           tcpRule(kept, other),
-          tcpRule(fresh, other),
-          tcpRule(taken.port, other, {
+          tcpRule(added, other),
+          tcpRule(occupied.port, other, {
             origin: { resourceType: 'l4_chain', resourceId: 'c9', resourceName: 'nine', hopIndex: 1 },
           }),
         ],
@@ -70,31 +71,31 @@ describe('applying a snapshot', () => {
     expect(report?.errors[0]?.message).toContain('EADDRINUSE');
     expect(gateway.applied?.generation).toBe(1n);
     expect(await fetchText(kept)).toBe('hello');
-    expect(await fetchText(gone)).toBe('hello');
-    expect(await fetchText(fresh)).toBe('ECONNREFUSED');
-    expect(keys(gateway)).toEqual([`tcp 127.0.0.1:${kept} running`, `tcp 127.0.0.1:${gone} running`]);
+    expect(await fetchText(removed)).toBe('hello');
+    expect(await fetchText(added)).toBe('ECONNREFUSED');
+    expect(listenersOf(gateway)).toEqual([`tcp 127.0.0.1:${kept} running`, `tcp 127.0.0.1:${removed} running`]);
   });
 
-  it('names the address when it is not of this machine', async () => {
+  it('blames listen_addr for an address that this machine does not have', async () => {
     const report = await runtime().apply(
       snapshot(1, { tcp: [tcpRule(await freePort(), '127.0.0.1:9', { listenAddr: '192.0.2.77' })] }),
     );
     expect(report?.errors[0]?.path).toBe('hops[0].listen_addr');
   });
 
-  it('ignores a generation older than its own, applies an equal one again', async () => {
+  it('ignores a generation below the applied one and applies an equal one again', async () => {
     const [first, second] = [await freePort(), await freePort()];
     const gateway = runtime();
     await gateway.apply(snapshot(5, { tcp: [tcpRule(first, '127.0.0.1:9')] }));
     expect(await gateway.apply(snapshot(4, { tcp: [tcpRule(second, '127.0.0.1:9')] }))).toBeUndefined();
-    expect(keys(gateway)).toEqual([`tcp 127.0.0.1:${first} running`]);
+    expect(listenersOf(gateway)).toEqual([`tcp 127.0.0.1:${first} running`]);
     expect((await gateway.apply(snapshot(5, { tcp: [tcpRule(second, '127.0.0.1:9')] })))?.status).toBe(
       ConfigApplyStatus.APPLIED,
     );
-    expect(keys(gateway)).toEqual([`tcp 127.0.0.1:${second} running`]);
+    expect(listenersOf(gateway)).toEqual([`tcp 127.0.0.1:${second} running`]);
   });
 
-  it('replaces a wildcard listener by one address of the same port, and goes back when that fails', async () => {
+  it('replaces a wildcard listener by one address of the same port, and restores it if the snapshot fails', async () => {
     const target = await greeter('hello');
     const port = await freePort();
     const gateway = runtime();
@@ -104,29 +105,29 @@ describe('applying a snapshot', () => {
       snapshot(2, { tcp: [tcpRule(port, target), tcpRule(await freePort(), target, { listenAddr: '192.0.2.77' })] }),
     );
     expect(failed?.status).toBe(ConfigApplyStatus.REJECTED);
-    expect(keys(gateway)).toEqual([`tcp 0.0.0.0:${port} running`]);
+    expect(listenersOf(gateway)).toEqual([`tcp 0.0.0.0:${port} running`]);
     expect(await fetchText(port)).toBe('hello');
     expect((await gateway.apply(snapshot(3, { tcp: [tcpRule(port, target)] })))?.errors).toEqual([]);
-    expect(keys(gateway)).toEqual([`tcp 127.0.0.1:${port} running`]);
+    expect(listenersOf(gateway)).toEqual([`tcp 127.0.0.1:${port} running`]);
     expect(await fetchText(port)).toBe('hello');
   });
 
-  it('closes what the new target no longer has', async () => {
+  it('closes listeners that the new target does not have', async () => {
     const target = await greeter('hello');
     const port = await freePort();
     const gateway = runtime();
     await gateway.apply(snapshot(1, { tcp: [tcpRule(port, target)] }));
     await gateway.apply(snapshot(2));
-    expect(keys(gateway)).toEqual([]);
+    expect(listenersOf(gateway)).toEqual([]);
     expect(await fetchText(port)).toBe('ECONNREFUSED');
   });
 
-  it('lets live connections of a listener that is gone come to their end', async () => {
-    const place = await tcpServer((socket) => socket.pipe(socket));
-    closers.push(() => place.close());
+  it('lets live connections of a removed listener finish', async () => {
+    const destination = await tcpServer((socket) => socket.pipe(socket));
+    closers.push(() => destination.close());
     const port = await freePort();
     const gateway = runtime();
-    await gateway.apply(snapshot(1, { tcp: [tcpRule(port, `127.0.0.1:${place.port}`)] }));
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(port, `127.0.0.1:${destination.port}`)] }));
     const socket = connect({ host: '127.0.0.1', port });
     const echo = (): Promise<string> =>
       new Promise((resolve) => socket.once('data', (chunk) => resolve(chunk.toString())));
@@ -138,7 +139,7 @@ describe('applying a snapshot', () => {
     socket.destroy();
   });
 
-  it('checks every rule before it touches a socket', async () => {
+  it('checks every rule before it opens a socket', async () => {
     const port = await freePort();
     const gateway = runtime();
     const report = await gateway.apply(
@@ -164,11 +165,11 @@ describe('applying a snapshot', () => {
       'f hops[0].credential_id',
       'u endpoint',
     ]);
-    expect(keys(gateway)).toEqual([]);
+    expect(listenersOf(gateway)).toEqual([]);
     expect(await fetchText(port)).toBe('ECONNREFUSED');
   });
 
-  it('reports kinds that it can not run as unsupported, or rejects them when told to', async () => {
+  it('reports rules that it cannot run as unsupported, or rejects them if configured to', async () => {
     const [sni, shared, tls, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
     const target = await greeter('hello');
     const mixed: RuntimeConfigSnapshot = snapshot(1, {
@@ -190,7 +191,7 @@ describe('applying a snapshot', () => {
     });
     const gateway = runtime();
     expect((await gateway.apply(mixed))?.errors).toEqual([]);
-    expect(keys(gateway)).toEqual([
+    expect(listenersOf(gateway)).toEqual([
       `tcp 127.0.0.1:${sni} unsupported`,
       `tcp 127.0.0.1:${shared} unsupported`,
       `tcp 127.0.0.1:${tls} unsupported`,
@@ -203,10 +204,10 @@ describe('applying a snapshot', () => {
     const report = await strict.apply(mixed);
     expect(report?.status).toBe(ConfigApplyStatus.REJECTED);
     expect(report?.errors.map(({ resourceId }) => resourceId)).toEqual(['sni', 'named', 'tls']);
-    expect(keys(strict)).toEqual([]);
+    expect(listenersOf(strict)).toEqual([]);
   });
 
-  it('refuses upstream TLS without a pin, TLS rules without certificate, REALITY rules without key', async () => {
+  it('rejects upstream TLS without a pin, TLS rules without a certificate and REALITY rules without a key', async () => {
     const target = '127.0.0.1:9';
     const report = await runtime().apply(
       snapshot(1, {

@@ -1,3 +1,4 @@
+/** The agent's environment: defaults, and how wrong values are reported. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { AgentConfigError, readAgentConfig } from '../../src/agent/config.js';
@@ -17,7 +18,7 @@ function problemOf(change: Record<string, string | undefined>): string {
 }
 
 describe('the environment of the agent', () => {
-  it('needs three variables and has defaults for the rest', () => {
+  it('requires three variables and has defaults for the others', () => {
     expect(readAgentConfig(good)).toMatchObject({
       nodeId: 'node-1',
       endpoint: { host: 'gateway.example', port: 8443 },
@@ -46,20 +47,20 @@ describe('the environment of the agent', () => {
     [{ SVC_CONTROL_ENDPOINT: 'http://a:70000' }, /^SVC_CONTROL_ENDPOINT: expected/],
     [
       { SVC_CONTROL_ENDPOINT: 'reality://a:1?pbk=x&sid=y&sni=z' },
-      /^SVC_CONTROL_ENDPOINT: .*REALITY endpoints come later/,
+      /^SVC_CONTROL_ENDPOINT: .*does not support REALITY endpoints yet/,
     ],
     [{ SVC_CONTROL_PSK: undefined }, /^SVC_CONTROL_PSK: required/],
     [{ SVC_CONTROL_REKEY_INTERVAL_SECS: '9' }, /^SVC_CONTROL_REKEY_INTERVAL_SECS: expected at least 10 seconds/],
     [{ SVC_CONTROL_REKEY_INTERVAL_SECS: '1.5' }, /^SVC_CONTROL_REKEY_INTERVAL_SECS: expected a whole number/],
     [{ SVC_AGENT_REJECT_UNSUPPORTED: 'yes' }, /^SVC_AGENT_REJECT_UNSUPPORTED: expected true or false/],
-  ])('is refused by name when wrong: %o', (change, expected) => {
+  ])('with %o is refused with an error that names the variable', (change, expected) => {
     expect(problemOf(change)).toMatch(expected);
   });
 
-  it('lists every wrong variable at once, and never shows the PSK', () => {
-    const wrong = psk.slice(0, -2);
-    const problem = problemOf({ SVC_AGENT_ID: '', SVC_CONTROL_PSK: wrong, SVC_CONTROL_ENDPOINT: 'x' });
+  it('is refused with all wrong variables at once, and without the PSK', () => {
+    const truncated = psk.slice(0, -2);
+    const problem = problemOf({ SVC_AGENT_ID: '', SVC_CONTROL_PSK: truncated, SVC_CONTROL_ENDPOINT: 'x' });
     for (const name of ['SVC_AGENT_ID', 'SVC_CONTROL_PSK', 'SVC_CONTROL_ENDPOINT']) expect(problem).toContain(name);
-    expect(problem).not.toContain(wrong.slice(8, 30));
+    expect(problem).not.toContain(truncated.slice(8, 30));
   });
 });

@@ -1,3 +1,4 @@
+/** `npm run agent` as a process: exit codes, logs and signals. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -30,8 +31,8 @@ function run(environment: Record<string, string>): Running {
   return { output: () => output, exit: new Promise((resolve) => started.once('exit', resolve)) };
 }
 
-describe('the agent as a process', () => {
-  it('stops with code 2 and names what is wrong with its environment', async () => {
+describe('the agent process', () => {
+  it('exits with code 2 and names the wrong variables of its environment', async () => {
     const running = run({
       SVC_AGENT_ID: 'n',
       SVC_CONTROL_ENDPOINT: 'http://127.0.0.1:1',
@@ -42,7 +43,7 @@ describe('the agent as a process', () => {
     expect(running.output()).not.toContain('secret');
   });
 
-  it('lives while there is no service, and leaves with SessionClose NORMAL and code 0 on SIGTERM', async () => {
+  it('survives the loss of the service, and at SIGTERM sends SessionClose NORMAL and exits with code 0', async () => {
     service = await startControlServer({
       onSaid(said, session) {
         if (said.$case === 'configRequest')

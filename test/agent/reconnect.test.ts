@@ -1,3 +1,4 @@
+/** How long the agent waits before it reconnects, and when it rekeys. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rekeyDelay, reconnectDelay } from '../../src/agent/reconnect.js';
@@ -11,7 +12,7 @@ const closed = (reason: SessionCloseReason, retryAfterMs = 0): StreamEnd => ({
 });
 
 describe('the wait before the next connection', () => {
-  it('is 0.5 s to 30 s with jitter, and grows to its ceiling', () => {
+  it('is 0.5 s to 30 s with jitter and grows up to its limit', () => {
     fc.assert(
       fc.property(fc.nat(1000), unit, (attempt, random) => {
         const delay = reconnectDelay({ kind: 'lost', detail: '' }, attempt, () => random);
@@ -24,7 +25,7 @@ describe('the wait before the next connection', () => {
     expect([at(0, 0), at(1, 0), at(9, 0), at(9, 1)]).toEqual([500, 1000, 15_000, 30_000]);
   });
 
-  it('is never shorter than an encrypted close asks for, nor longer than an hour for it', () => {
+  it('is at least what an encrypted close asks for, up to an hour', () => {
     fc.assert(
       fc.property(fc.nat(0xffff_ffff), unit, (retryAfterMs, random) => {
         const delay = reconnectDelay(closed(SessionCloseReason.DRAINING, retryAfterMs), 0, () => random);
@@ -34,22 +35,22 @@ describe('the wait before the next connection', () => {
     );
   });
 
-  it('is a minute after SUPERSEDED and the slowest pace after REVOKED', () => {
+  it('is at least a minute after SUPERSEDED and at the slowest pace after REVOKED', () => {
     expect(reconnectDelay(closed(SessionCloseReason.SUPERSEDED), 0, () => 0)).toBe(60_000);
     expect(reconnectDelay(closed(SessionCloseReason.REVOKED), 0, () => 0)).toBe(30_000);
   });
 });
 
 describe('the age at which a session is replaced', () => {
-  it('is the smaller of both intervals, 10 % more or less: before the service ends it at 1.15', () => {
+  it('is the smaller of both intervals with 10 % jitter, below the 1.15 times at which the service ends it', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 10, max: 100_000 }),
         fc.integer({ min: 10, max: 100_000 }),
         unit,
-        (own, granted, random) => {
-          const delay = rekeyDelay(own, granted, () => random) / 1000;
-          const base = Math.min(own, granted);
+        (configured, granted, random) => {
+          const delay = rekeyDelay(configured, granted, () => random) / 1000;
+          const base = Math.min(configured, granted);
           expect(delay).toBeGreaterThanOrEqual(base * 0.899);
           expect(delay).toBeLessThanOrEqual(base * 1.101);
           expect(delay).toBeLessThan(granted * 1.15);

@@ -1,3 +1,4 @@
+/** Sessions of the reference agent against a plain control server: first payloads, reports, ends, rekey. */
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startAgent } from '../../src/agent/agent.js';
@@ -55,7 +56,7 @@ const answerTo = (said: Said & { $case: 'heartbeat' }, secs: number, commands: C
   },
 });
 
-/** A service whose node has one configuration: the snapshot for who lacks it, else unchanged. */
+/** A service with one configuration: answers `unchanged` to an agent that has it, else the snapshot. */
 function serving(configuration: RuntimeConfigSnapshot, secs = 1) {
   return (said: Said, session: ServerSession): void => {
     if (said.$case === 'heartbeat') session.send(answerTo(said, secs));
@@ -69,10 +70,10 @@ function serving(configuration: RuntimeConfigSnapshot, secs = 1) {
   };
 }
 
-const cases = (session: ServerSession | undefined): string[] => (session?.said ?? []).map(({ $case }) => $case);
+const payloadsOf = (session: ServerSession | undefined): string[] => (session?.said ?? []).map(({ $case }) => $case);
 
 describe('a session of the reference agent', () => {
-  it('says hello, asks with version 0, applies, reports, and sends its whole table with each heartbeat', async () => {
+  it('says hello, requests version 0, applies, reports, and sends its whole table with each heartbeat', async () => {
     const port = await freePort();
     const configuration = snapshot(7, { tcp: [tcpRule(port, '127.0.0.1:9')] });
     const service = await server({
@@ -83,8 +84,8 @@ describe('a session of the reference agent', () => {
     expect(await running.waitUntil(({ generation }) => generation === 7, 20_000)).toBe(true);
     expect(running.state().connected).toBe(true);
     const [session] = service.sessions;
-    await eventually(() => cases(session)).toContain('metrics');
-    expect(cases(session).slice(0, 2)).toEqual(['hello', 'configRequest']);
+    await eventually(() => payloadsOf(session)).toContain('metrics');
+    expect(payloadsOf(session).slice(0, 2)).toEqual(['hello', 'configRequest']);
     const request = session?.said.find((said) => said.$case === 'configRequest');
     expect(request?.value).toMatchObject({ configVersion: 0n, nodeId: 'node-1' });
     expect(request?.value.checksum).toHaveLength(0);
@@ -110,7 +111,7 @@ describe('a session of the reference agent', () => {
     for (const usage of [beat!.cpuUsage, beat!.memoryUsage]) expect(usage >= 0 && usage <= 1).toBe(true);
   });
 
-  it('ends with an encrypted SessionClose NORMAL when it is closed, and closes its listeners', async () => {
+  it('ends with an encrypted SessionClose NORMAL when the agent is closed, which also closes its listeners', async () => {
     const port = await freePort();
     const service = await server({ onSaid: serving(snapshot(1, { tcp: [tcpRule(port, '127.0.0.1:9')] })) });
     const running = await agent(service);
@@ -123,7 +124,7 @@ describe('a session of the reference agent', () => {
     expect(running.state()).toMatchObject({ connected: false, listeners: [] });
   });
 
-  it('keeps everything running while the service is away, and comes back with its generation and last report', async () => {
+  it('may be lost: everything keeps running, and the next one repeats the last report and the applied generation', async () => {
     const port = await freePort();
     const configuration = snapshot(3, { tcp: [tcpRule(port, '127.0.0.1:9')] });
     const issued = issuePsk();
@@ -142,27 +143,27 @@ describe('a session of the reference agent', () => {
     expect(second.sessions[0]?.said.filter(({ $case }) => $case === 'applyReport')).toHaveLength(1);
   });
 
-  it('offers the time that the service told it when its own clock is wrong, at once', async () => {
+  it('is opened at the second attempt, with the time of the service, if the clock of the agent is wrong', async () => {
     const service = await server({ clockOffsetMs: 3_600_000, onSaid: serving(snapshot(1)) });
     const running = await agent(service);
     expect(await running.waitUntil(({ generation }) => generation === 1, 20_000)).toBe(true);
     expect(service.opens()).toBe(2);
   });
 
-  it('joins a snapshot that comes in many fragments', async () => {
+  it('joins a snapshot of many fragments', async () => {
     const rules = [];
     for (let i = 0; i < 3000; i += 1)
       rules.push(tcpRule(20_000 + i, '127.0.0.1:9', { serverNames: [`${'n'.repeat(50)}${i}.example`] }));
     const service = await server({ grant: { heartbeatIntervalSecs: 1 }, onSaid: serving(snapshot(1, { tcp: rules })) });
     const running = await agent(service);
     expect(await running.waitUntil(({ generation }) => generation === 1, 20_000)).toBe(true);
-    // The table is longer than one frame as well, on its way back.
+    // The table that the agent sends back is longer than one frame too.
     await eventually(
       () => service.sessions[0]?.said.findLast((said) => said.$case === 'heartbeat')?.value.runtimeListeners.length,
     ).toBe(3000);
   });
 
-  it('keeps its target when a snapshot is rejected, and says so once more on the next session', async () => {
+  it('keeps its target when it rejects a snapshot, and repeats the report on the next session', async () => {
     const port = await freePort();
     const good = snapshot(1, { tcp: [tcpRule(port, '127.0.0.1:9')] });
     const bad = snapshot(2, { tcp: [tcpRule(port, 'cluster:gone')] });
@@ -188,14 +189,14 @@ describe('a session of the reference agent', () => {
     expect(running.state().listeners).toMatchObject([{ listenPort: port, state: 'running' }]);
   });
 
-  it('asks for everything when told to reload', async () => {
-    let told = false;
+  it('requests the whole configuration at the command RELOAD_CONFIG', async () => {
+    let commanded = false;
     const service = await server({
       grant: { heartbeatIntervalSecs: 1 },
       onSaid(said, session) {
         serving(snapshot(4))(said, session);
-        if (said.$case === 'heartbeat' && !told) {
-          told = true;
+        if (said.$case === 'heartbeat' && !commanded) {
+          commanded = true;
           session.send(answerTo(said, 1, [Command.RELOAD_CONFIG, Command.RUN_DIAGNOSTICS, 99 as Command]));
         }
       },
@@ -206,16 +207,16 @@ describe('a session of the reference agent', () => {
         .filter((said) => said.$case === 'configRequest')
         .map(({ value }) => value.configVersion);
     await eventually(versions).toEqual([0n, 0n]);
-    await eventually(() => cases(service.sessions[0]).filter((name) => name === 'applyReport').length).toBe(2);
+    await eventually(() => payloadsOf(service.sessions[0]).filter((name) => name === 'applyReport').length).toBe(2);
   });
 
-  it('takes three heartbeats without an answer for a lost connection', async () => {
+  it('is given up as lost after three heartbeats without an answer', async () => {
     const service = await server({ grant: { heartbeatIntervalSecs: 1 } });
     const ends: StreamEnd[] = [];
     await agent(service, { random: () => 0, events: { onDisconnected: (end) => void ends.push(end) } });
     await eventually(() => service.sessions.length).toBe(2);
     expect(ends[0]).toMatchObject({ kind: 'lost', detail: expect.stringContaining('3 heartbeats') });
-    expect(cases(service.sessions[0]).filter((name) => name === 'heartbeat')).toHaveLength(3);
+    expect(payloadsOf(service.sessions[0]).filter((name) => name === 'heartbeat')).toHaveLength(3);
   });
 });
 
@@ -228,13 +229,13 @@ describe('the end of a session', () => {
         end(session);
       },
     });
-    let seen: { end: StreamEnd; delay: number } | undefined;
-    await agent(service, { events: { onDisconnected: (reason, delay) => (seen ??= { end: reason, delay }) } });
-    await eventually(() => seen).toBeDefined();
-    return seen!;
+    let first: { end: StreamEnd; delay: number } | undefined;
+    await agent(service, { events: { onDisconnected: (reason, delay) => (first ??= { end: reason, delay }) } });
+    await eventually(() => first).toBeDefined();
+    return first!;
   };
 
-  it('is believed when it is encrypted: superseded waits a minute, draining as long as it says', async () => {
+  it('decides the wait if it is encrypted: a minute after SUPERSEDED, `retry_after_ms` after DRAINING', async () => {
     const superseded = await endWith((session) =>
       session.close({ reason: SessionCloseReason.SUPERSEDED, message: '', retryAfterMs: 0 }),
     );
@@ -246,7 +247,7 @@ describe('the end of a session', () => {
     expect(draining.delay).toBe(12_345);
   });
 
-  it('is a lost connection when it is a bare status, whatever the status', async () => {
+  it('counts as a lost connection if it is a bare status, whatever the status', async () => {
     for (const code of [status.PERMISSION_DENIED, status.ABORTED, status.UNAUTHENTICATED]) {
       const { end, delay } = await endWith((session) => session.drop(code));
       expect(end.kind).toBe('lost');
@@ -255,8 +256,8 @@ describe('the end of a session', () => {
   });
 });
 
-describe('rekey', () => {
-  it('opens the new session first, closes the old one with REKEY, repeats the last report, and stays connected', async () => {
+describe('a rekey', () => {
+  it('opens the new session first, closes the old one with REKEY, repeats the last report and stays connected', async () => {
     const configuration = snapshot(9);
     let closedBeforeHello = true;
     const sessionsSeen: ServerSession[] = [];
@@ -276,7 +277,11 @@ describe('rekey', () => {
       events: { onDisconnected: () => (lost += 1), onRekeyed: () => (rekeyed += 1) },
     });
     await eventually(() => rekeyed).toBeGreaterThanOrEqual(2);
-    await eventually(() => cases(service.sessions[1]).slice(0, 3)).toEqual(['hello', 'applyReport', 'configRequest']);
+    await eventually(() => payloadsOf(service.sessions[1]).slice(0, 3)).toEqual([
+      'hello',
+      'applyReport',
+      'configRequest',
+    ]);
     expect(service.sessions[0]?.said.at(-1)).toMatchObject({
       $case: 'close',
       value: { reason: SessionCloseReason.REKEY },
@@ -288,7 +293,7 @@ describe('rekey', () => {
     expect(running.state().connected).toBe(true);
   });
 
-  it('keeps the old session while a new one is refused', async () => {
+  it('keeps the old session while the new one is refused', async () => {
     const issued = issuePsk();
     let refuse = false;
     const service = await server(
@@ -296,7 +301,7 @@ describe('rekey', () => {
         grant: { rekeyAfterSecs: 2 },
         onSaid: serving(snapshot(1)),
         get clockOffsetMs() {
-          // A clock that never agrees: every new session is refused.
+          // A clock that never agrees, so that every new session is refused.
           return refuse ? (service.opens() % 2 === 0 ? 9_000_000 : -9_000_000) : 0;
         },
       },
@@ -314,7 +319,7 @@ describe('rekey', () => {
 });
 
 describe('light agents', () => {
-  it('acknowledge each generation and tell when', async () => {
+  it('acknowledge each generation and report when they applied it', async () => {
     const service = await server({ onSaid: serving(snapshot(1)) });
     const applied: number[] = [];
     const fleet = await startLightFleet({

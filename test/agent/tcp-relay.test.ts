@@ -1,3 +1,4 @@
+/** The RAW TCP relay: bytes, half-closes, resets, backpressure and the choice of endpoints. */
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -22,12 +23,12 @@ function runtime(): Gateway {
 }
 
 async function server(onConnection: (socket: Socket) => void): Promise<string> {
-  const place = await tcpServer(onConnection);
-  closers.push(() => place.close());
-  return `127.0.0.1:${place.port}`;
+  const destination = await tcpServer(onConnection);
+  closers.push(() => destination.close());
+  return `127.0.0.1:${destination.port}`;
 }
 
-/** Sends its name to whoever connects, then echoes. */
+/** A server that sends its name to each client, then echoes. */
 const named = (name: string) => (socket: Socket) => {
   socket.write(name);
   socket.pipe(socket);
@@ -40,7 +41,7 @@ function client(port: number): Socket {
   return socket;
 }
 
-/** The first bytes that come; rejects when the connection ends before any. */
+/** The first bytes received; rejects if the connection ends without any. */
 function firstBytes(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     socket.once('data', (chunk) => resolve(chunk.toString()));
@@ -66,7 +67,7 @@ async function apply(gateway: Gateway, ...args: Parameters<typeof snapshot>): Pr
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('a RAW TCP relay', () => {
-  it('carries 10 MB both ways at once through two hops, and the end of each direction', async () => {
+  it('carries 10 MB each way through two hops at once, and the end of each direction', async () => {
     const up = randomBytes(10_000_000);
     const down = randomBytes(10_000_000);
     let received: Promise<Buffer> = Promise.reject(new Error('no connection'));
@@ -103,9 +104,9 @@ describe('a RAW TCP relay', () => {
     });
   });
 
-  it('goes on the other way after one side has finished', async () => {
+  it('keeps one direction open after the other has ended', async () => {
     const target = await server((socket) => {
-      // Answers only once the whole question is there.
+      // Answers only once it has received the whole question.
       void everything(socket).then((question) => socket.end(`answer to ${question.toString()}`));
     });
     const port = await freePort();
@@ -115,7 +116,7 @@ describe('a RAW TCP relay', () => {
     expect((await everything(socket)).toString()).toBe('answer to question');
   });
 
-  it('does not read more from a fast sender than a slow receiver takes', async () => {
+  it('slows down a fast sender to the pace of a slow receiver', async () => {
     let slow: Socket | undefined;
     const target = await server((socket) => {
       slow = socket.pause();
@@ -128,13 +129,13 @@ describe('a RAW TCP relay', () => {
     socket.end(sent);
     const relayed = (): bigint => gateway.runtimeListeners()[0]?.bytesIn ?? 0n;
     let before = -1n;
-    // Until nothing moves: kernel buffers are full and the relay holds the sender back.
+    // Until nothing moves: the kernel's buffers are full and the relay holds the sender back.
     await expect
       .poll(
         () => {
-          const still = relayed() === before && before > 0n;
+          const stalled = relayed() === before && before > 0n;
           before = relayed();
-          return still;
+          return stalled;
         },
         { interval: 200, timeout: 20_000 },
       )
@@ -168,7 +169,7 @@ describe('a RAW TCP relay', () => {
     await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBe(2n);
   });
 
-  it('takes the endpoints of a cluster in turn, and the next one when one does not answer', async () => {
+  it('takes the endpoints of a cluster in turn, and the next one if one does not answer', async () => {
     const a = await server(named('a'));
     const b = await server(named('b'));
     const dead = `127.0.0.1:${await freePort()}`;
@@ -198,7 +199,7 @@ describe('a RAW TCP relay', () => {
     expect(await echoed).toBe('still here');
   });
 
-  it('sends new connections to a changed next hop while live ones stay with the old', async () => {
+  it('sends new connections to a changed next hop while live ones stay with the old one', async () => {
     const old = await server(named('old'));
     const next = await server(named('new'));
     const port = await freePort();
@@ -214,7 +215,7 @@ describe('a RAW TCP relay', () => {
     expect(gateway.runtimeListeners()[0]?.routes[0]?.nextHop).toBe(next);
   });
 
-  it('counts a next hop that can not be reached as a failed session and cuts the client', async () => {
+  it('counts an unreachable next hop as a failed session and closes the client', async () => {
     const port = await freePort();
     const gateway = runtime();
     await apply(gateway, 1, { tcp: [tcpRule(port, `127.0.0.1:${await freePort()}`)] });

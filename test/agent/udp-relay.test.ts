@@ -1,3 +1,4 @@
+/** The RAW UDP relay: sessions, the choice of endpoints, and how sessions end. */
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -19,9 +20,9 @@ afterEach(async () => {
 });
 
 async function echo(tag: string): Promise<string> {
-  const place = await udpEcho(tag);
-  closers.push(() => place.close());
-  return `127.0.0.1:${place.port}`;
+  const destination = await udpEcho(tag);
+  closers.push(() => destination.close());
+  return `127.0.0.1:${destination.port}`;
 }
 
 function client(): Socket {
@@ -30,7 +31,7 @@ function client(): Socket {
   return socket;
 }
 
-/** Asks until answered: loopback UDP may drop, and the answer is what counts. */
+/** Repeats the question until it is answered, because loopback UDP may drop datagrams. */
 function ask(socket: Socket, port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     const again = setInterval(() => socket.send(text, port, '127.0.0.1'), 200);
@@ -62,7 +63,7 @@ describe('a RAW UDP relay', () => {
     expect(Number(row?.bytesIn)).toBeGreaterThanOrEqual(12);
   });
 
-  it('gives a session to one endpoint, new sessions to a changed one, and none to a disabled cluster', async () => {
+  it('keeps a session at its endpoint, sends new ones to a changed endpoint and refuses them for a disabled cluster', async () => {
     const [one, two, port] = [await echo('one'), await echo('two'), await freePort()];
     const gateway = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
     closers.push(() => gateway.close());
@@ -79,7 +80,7 @@ describe('a RAW UDP relay', () => {
     expect(await ask(old, port, 'still')).toBe('one:still');
   });
 
-  it('ends a session after a while of silence', async () => {
+  it('ends a session after a time of silence', async () => {
     const target = await echo('t');
     const { listener, port } = await listenerTo(target, 100);
     expect(await ask(client(), port, 'x')).toBe('t:x');
@@ -87,7 +88,7 @@ describe('a RAW UDP relay', () => {
     expect(listener.meter.values).toMatchObject({ totalSessions: 1, errorSessions: 0 });
   });
 
-  it('ends a session whose next hop refuses, and begins anew', async () => {
+  it('ends a session whose next hop refuses datagrams and begins a new one', async () => {
     const { listener, port } = await listenerTo(`127.0.0.1:${await freePort()}`, 60_000);
     const socket = client();
     const again = setInterval(() => socket.send('x', port, '127.0.0.1'), 20);

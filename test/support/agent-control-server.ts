@@ -1,6 +1,6 @@
 /**
- * The service's side of the control protocol in its plainest form, for tests of the agent: real gRPC, real handshake,
- * and a test that decides what is answered. Not the service: no admission, no limits, no stores.
+ * A minimal service side of the control protocol for tests of the agent: real gRPC and a real handshake, while the test
+ * decides the answers. No admission, no limits, no stores.
  */
 import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import type { ServerDuplexStream } from '@grpc/grpc-js';
@@ -26,16 +26,16 @@ export interface ServerSession {
   readonly index: number;
   readonly said: Said[];
   send(payload: Answer): void;
-  /** SessionClose under the session's keys, then the status. */
+  /** Sends a SessionClose under the session's keys, then the status. */
   close(close: SessionClose, code?: number): void;
-  /** A bare status: nothing encrypted is said. */
+  /** Ends the stream with a bare status, without a SessionClose. */
   drop(code?: number): void;
   readonly over: boolean;
 }
 
 export interface ControlServerOptions {
   readonly grant?: Partial<SessionGrant>;
-  /** Of the service, relative to this machine's. */
+  /** How far the service's clock is ahead of this machine's. */
   readonly clockOffsetMs?: number;
   readonly port?: number;
   onSaid?(said: Said, session: ServerSession): void;
@@ -45,15 +45,15 @@ export interface ControlServer {
   readonly port: number;
   readonly sessions: ServerSession[];
   readonly config: AgentConfig;
-  /** The text form of the node's PSK. */
+  /** The node's PSK as text. */
   readonly controlPsk: string;
   /** OpenSession calls, refused ones included. */
   opens(): number;
   stop(): Promise<void>;
 }
 
-/** A node's PSK, as the service would issue it. */
-export interface Issued {
+/** A node's PSK as the service would issue it, with the service's key pair. */
+interface Issued {
   readonly controlPsk: string;
   readonly service: ReturnType<typeof generateX25519>;
 }

@@ -1,6 +1,6 @@
 /**
- * A second implementation of KKpsk0, written straight from the Noise specification on @noble alone, so that a mistake
- * in `src/noise/` cannot hide behind the same mistake here. For tests only: slow, and it throws.
+ * A second implementation of KKpsk0, written from the Noise specification on @noble alone, so that a mistake in
+ * `src/noise/` is not repeated here. For tests only: it is slow, and it throws on errors.
  */
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { x25519 } from '@noble/curves/ed25519.js';
@@ -16,7 +16,7 @@ export interface OracleParty {
   readonly ephemeralPrivate: Uint8Array;
 }
 
-export interface OracleKeys {
+interface OracleKeys {
   readonly hash: Uint8Array;
   readonly initiatorToResponder: Uint8Array;
   readonly responderToInitiator: Uint8Array;

@@ -1,4 +1,4 @@
-/** Both ends of a handshake with random keys, and shortcuts that fail a test when a step is refused. */
+/** Both parties of a handshake with random keys, and helpers for results and tampered bytes. */
 import { randomBytes } from 'node:crypto';
 import { generateX25519 } from '../../src/kernel/x25519.js';
 import { controlPrologue } from '../../src/noise/handshake.js';
@@ -15,11 +15,13 @@ export function handshakeParties(nodeId = 'node-1'): { agent: HandshakeParty; se
   };
 }
 
+/** The value of a result; fails the test if there is an error instead. */
 export function valueOf<T, E>(result: Result<T, E>): T {
-  if (!result.ok) throw new Error(`unexpected refusal: ${JSON.stringify(result.error)}`);
+  if (!result.ok) throw new Error(`unexpected error: ${JSON.stringify(result.error)}`);
   return result.value;
 }
 
+/** A copy with one bit flipped. */
 export function flipped(bytes: Uint8Array, index: number, bit = 0x01): Uint8Array {
   const copy = Uint8Array.from(bytes);
   copy[index] = (copy[index] ?? 0) ^ bit;

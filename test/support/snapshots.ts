@@ -1,4 +1,4 @@
-/** Snapshots as the service would compile them for RAW chains, and the sockets that tests put around them. */
+/** Snapshots as the service compiles them for RAW chains, and sockets for tests that apply them. */
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
@@ -13,7 +13,7 @@ export const none = Buffer.alloc(0);
 const rawTcp = { payload: PayloadProtocol.TCP, outer: OuterTransport.TCP, security: SecurityLayer.RAW };
 const rawUdp = { payload: PayloadProtocol.UDP, outer: OuterTransport.UDP, security: SecurityLayer.RAW };
 
-/** `cluster:<name>` or `host:port`. */
+/** @param next `cluster:<name>` or `host:port` */
 function outbound(next: string, profile: typeof rawTcp | typeof rawUdp): Outbound {
   return {
     next: next.startsWith('cluster:')
@@ -91,13 +91,15 @@ export function snapshot(
   };
 }
 
-export interface Place {
+interface TestServer {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/** A TCP server on a free loopback port; its connections are cut on close. */
-export async function tcpServer(onConnection: (socket: Socket) => void): Promise<Place & { readonly server: Server }> {
+/** A TCP server on a free loopback port. Closing it closes its connections. */
+export async function tcpServer(
+  onConnection: (socket: Socket) => void,
+): Promise<TestServer & { readonly server: Server }> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
@@ -117,17 +119,17 @@ export async function tcpServer(onConnection: (socket: Socket) => void): Promise
   };
 }
 
-/** A UDP server that answers each datagram with `tag` before it. */
-export async function udpEcho(tag: string): Promise<Place> {
+/** A UDP server that echoes each datagram with `tag:` before it. */
+export async function udpEcho(tag: string): Promise<TestServer> {
   const socket = createSocket('udp4');
   socket.on('message', (datagram, from) => socket.send(`${tag}:${datagram.toString()}`, from.port, from.address));
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
   return { port: socket.address().port, close: () => new Promise((resolve) => socket.close(() => resolve())) };
 }
 
-/** A loopback port that nothing listens on at this moment, for TCP and for UDP. */
+/** A loopback port on which nothing listens at the moment, for TCP or UDP. */
 export async function freePort(): Promise<number> {
-  const place = await tcpServer(() => undefined);
-  await place.close();
-  return place.port;
+  const server = await tcpServer(() => undefined);
+  await server.close();
+  return server.port;
 }

@@ -1,6 +1,6 @@
 /**
- * The session that `docs/agent-protocol.md` shows byte for byte, from fixed keys. Made by the second implementation of
- * the handshake; the test holds it against the first one and against the text of the document.
+ * The session that `docs/agent-protocol.md#a-worked-example` shows byte for byte, from fixed keys. Computed by the second
+ * implementation of the handshake; a test compares it with the first one and with the document.
  */
 import { x25519 } from '@noble/curves/ed25519.js';
 import { hkdf } from '@noble/hashes/hkdf.js';
@@ -19,8 +19,8 @@ import { helloOf } from './raw-agent.js';
 
 export const exampleNode = '5f0c2d3e-8a41-4b7e-9d56-0123456789ab';
 
-export interface WorkedExample {
-  /** What the document shows, in its order. */
+interface WorkedExample {
+  /** The lines of the document, in its order. */
   readonly rows: readonly (readonly [name: string, value: string])[];
   readonly secret: Uint8Array;
   readonly servicePrivate: Uint8Array;
