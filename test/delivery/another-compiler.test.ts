@@ -1,7 +1,7 @@
 /**
- * Several releases on one log: an instance serves configuration only while the log is at its compiler's number, whether
- * that rises or is lowered under it, never writes the number itself, and a node that rejected the newest compiler's
- * output is served the kept bytes of an earlier one's.
+ * Several releases on one log. An instance serves configuration only while the log is at its compiler version, whether
+ * that is raised or lowered while the instance runs, and never writes the version itself. A node that rejected the newer
+ * compiler's output is served its last-good snapshot, which an earlier compiler made.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryService } from '../../src/delivery/delivery.js';
@@ -13,7 +13,7 @@ import { createDeliveryFixture, decoded, openSession, snapshotOf, until } from '
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
 
 const newer = compilerVersion + 1;
-/** The compiler of the newer release: the same fleet gives another output. */
+/** The newer release's compiler: it gives another output for the same fleet. */
 const newerCompiler: typeof compileNode = (fleet, nodeId) => ({
   ...compileNode(fleet, nodeId),
   node: { multiplex: false, multiplex_port: 4242 },
@@ -30,7 +30,7 @@ const raise = (version = newer): Promise<number> => fixture.log.run({ type: 'Rai
 const lower = (version = compilerVersion): Promise<number> =>
   fixture.log.run({ type: 'LowerCompilerVersion', version });
 const startOlder = (): Promise<DeliveryService> => fixture.start();
-/** As at the start of the newer release: the number is raised first. */
+/** Starts the newer release as its own start does: the version is raised first. */
 async function startNewer(): Promise<DeliveryService> {
   await raise();
   return fixture.start({ compilerVersion: newer, compile: newerCompiler });
@@ -38,8 +38,8 @@ async function startNewer(): Promise<DeliveryService> {
 const becomes = (delivery: DeliveryService, kind: DeliveryState['kind']): Promise<void> =>
   until(() => delivery.state().kind === kind, `the state ${kind}`);
 
-describe('a running instance whose compiler is newer than the log has become', () => {
-  it('stops serving, says what is to be done, and leaves the number alone', async () => {
+describe('a running instance, after the log is lowered to an earlier compiler version', () => {
+  it('stops serving, reports the mismatch, and does not write the version', async () => {
     const delivery = await startNewer();
     const states: DeliveryState[] = [];
     delivery.onStateChange((state) => states.push(state));
@@ -50,7 +50,7 @@ describe('a running instance whose compiler is newer than the log has become', (
     expect(states).toEqual([{ kind: 'newer_compiler', logVersion: compilerVersion, ownVersion: newer }]);
     expect(session.offers).toEqual([]);
     await expect(delivery.snapshotJson('n1')).rejects.toMatchObject({ code: 'unavailable' });
-    // A change that comes later is folded, and still not served by this one.
+    // A later change is folded, and still not served by this instance.
     await fixture.log.run({ type: 'RefreshNodeConfig', id: 'n1' });
     await until(() => delivery.generation('n1') === revision + 2);
     expect(delivery.generation('n1')).toBeGreaterThan(before.generation);
@@ -67,7 +67,7 @@ describe('a running instance whose compiler is newer than the log has become', (
     expect(written).toEqual(['CompilerVersionLowered', 'NodeConfigRefreshed']);
   });
 
-  it('answers a request with draining', async () => {
+  it('drains a request', async () => {
     const delivery = await startNewer();
     const session = openSession(delivery, 'n1');
     await session.ask();
@@ -76,7 +76,7 @@ describe('a running instance whose compiler is newer than the log has become', (
     expect(await session.ask()).toMatchObject({ kind: 'draining' });
   });
 
-  it('serves again once the number is raised again', async () => {
+  it('serves again once the version is raised again', async () => {
     const delivery = await startNewer();
     const session = openSession(delivery, 'n1');
     const before = snapshotOf(await session.ask());
@@ -84,7 +84,7 @@ describe('a running instance whose compiler is newer than the log has become', (
     await becomes(delivery, 'newer_compiler');
     const revision = await raise();
     await becomes(delivery, 'ready');
-    // Nobody asked: what was changed meanwhile is offered.
+    // Without a request: the snapshots that changed meanwhile are offered.
     await until(() => session.offers.length > 0);
     expect(session.offers.map(({ generation }) => generation)).toEqual([1 + revision]);
     expect(1 + revision).toBeGreaterThan(before.generation);
@@ -92,7 +92,7 @@ describe('a running instance whose compiler is newer than the log has become', (
 });
 
 describe('an instance of the older release', () => {
-  it('stops while the number is raised, serves once it is lowered, and no generation goes back', async () => {
+  it('stops while the version is raised, serves once it is lowered, and no generation falls', async () => {
     const delivery = await startOlder();
     const states: DeliveryState['kind'][] = [];
     delivery.onStateChange((state) => states.push(state.kind));
@@ -111,20 +111,20 @@ describe('an instance of the older release', () => {
     expect(lowered).toBeGreaterThan(raised);
   });
 
-  it('does not give its own output for a generation of the newer one, be it asked before the log moved on', async () => {
+  it('does not send its own output for a generation of the newer compiler, even if the request came before the raise', async () => {
     let release: (() => void) | undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
-    let asking = false;
+    let answering = false;
     const delivery = await fixture.start({
-      // The answer waits here, between being begun and reading the fleet.
+      // The answer waits here, after it was begun and before it reads the fleet.
       nodeFacts: async () => {
-        asking = true;
+        answering = true;
         await held;
         return undefined;
       },
     });
     const answer = openSession(delivery, 'n1').ask();
-    await until(() => asking);
+    await until(() => answering);
     await raise();
     await becomes(delivery, 'older_compiler');
     release?.();
@@ -132,8 +132,8 @@ describe('an instance of the older release', () => {
   });
 });
 
-describe('a node that rejected what the newer compiler made', () => {
-  it('is served the kept bytes of the earlier one, which nobody can compile any more', async () => {
+describe("a node that rejected the newer compiler's output", () => {
+  it('is served its last-good bytes, which no running release can compile any more', async () => {
     const older = await startOlder();
     const session = openSession(older, 'n1');
     const good = snapshotOf(await session.ask());
@@ -145,14 +145,14 @@ describe('a node that rejected what the newer compiler made', () => {
     const bad = snapshotOf(await later.ask());
     expect(decoded(bad).node?.multiplexPort).toBe(4242);
     await later.reject(bad);
-    const kept = snapshotOf(await later.ask());
-    expect([kept.generation, Buffer.from(kept.payload).equals(Buffer.from(good.payload))]).toEqual([
+    const lastGood = snapshotOf(await later.ask());
+    expect([lastGood.generation, Buffer.from(lastGood.payload).equals(Buffer.from(good.payload))]).toEqual([
       good.generation,
       true,
     ]);
-    expect(decoded(kept).node?.multiplexPort).toBe(0);
+    expect(decoded(lastGood).node?.multiplexPort).toBe(0);
 
-    // Back at the older release there is a newer generation than the rejected one: it gets its next chance.
+    // Going back makes a generation that is newer than the rejected one, so the node gets the newest again.
     const lowered = await lower();
     await delivery.close();
     const back = snapshotOf(await openSession(await startOlder(), 'n1', 'back').ask());

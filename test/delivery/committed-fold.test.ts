@@ -1,4 +1,4 @@
-/** The committed fold: checkpoint and tail, what makes an instance unready, what it tells, what it never pushes. */
+/** The committed fold: checkpoint and tail, when an instance is not ready, what it reports, what it never pushes. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryState } from '../../src/delivery/port.js';
@@ -21,8 +21,8 @@ const refresh = (id = 'n1'): Promise<number> => fixture.log.run({ type: 'Refresh
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 const bytesOf = (capture: FleetCapture): Buffer => Buffer.concat([...encodeFleet(capture)]);
 
-/** Notes from where the log was read. */
-function noting(store: EventStore): { readonly store: EventStore; readonly from: unknown[] } {
+/** Records from where the log is read. */
+function recording(store: EventStore): { readonly store: EventStore; readonly from: unknown[] } {
   const from: unknown[] = [];
   return {
     from,
@@ -50,13 +50,13 @@ async function checkpointed(): Promise<FoldCheckpoint> {
   return stored;
 }
 
-describe('the checkpoint', () => {
-  it('and the tail give the fold of the whole log, without reading it', async () => {
+describe('a start from the checkpoint', () => {
+  it('gives the fold of the whole log by reading only the tail', async () => {
     const stored = await checkpointed();
     await refresh();
-    const noted = noting(fixture.stores.eventStore);
-    const delivery = await fixture.start({ eventStore: noted.store });
-    expect(noted.from).toEqual([{ commit: stored.position, prepare: stored.position }]);
+    const recorded = recording(fixture.stores.eventStore);
+    const delivery = await fixture.start({ eventStore: recorded.store });
+    expect(recorded.from).toEqual([{ commit: stored.position, prepare: stored.position }]);
     const expected = restoreFleet(bytesOf(captureFleet(fixture.log.fleet)));
     expected.position.set(restoreFleet(bytesOf(delivery.captureCommitted())).position.value);
     expect(bytesOf(delivery.captureCommitted()).equals(bytesOf(captureFleet(expected)))).toBe(true);
@@ -64,23 +64,23 @@ describe('the checkpoint', () => {
 
   it.each([
     [
-      'whose bytes were altered',
+      'with altered bytes',
       (stored: FoldCheckpoint) => ({ ...stored, bytes: Buffer.from(stored.bytes).fill(0x20, 0, 1) }),
     ],
     ['of another fold version', (stored: FoldCheckpoint) => ({ ...stored, foldVersion: stored.foldVersion + 1 })],
     ['that names another revision', (stored: FoldCheckpoint) => ({ ...stored, revision: stored.revision - 1 })],
-  ])('%s is not used: the log is replayed', async (_name, spoil) => {
+  ])('does not use a checkpoint %s, and replays the log', async (_name, spoil) => {
     const stored = await checkpointed();
     await fixture.stores.eventStore.saveFoldCheckpoint('svc-fleet', spoil(stored));
-    const noted = noting(fixture.stores.eventStore);
-    const delivery = await fixture.start({ eventStore: noted.store });
-    expect(noted.from).toEqual(['start']);
+    const recorded = recording(fixture.stores.eventStore);
+    const delivery = await fixture.start({ eventStore: recorded.store });
+    expect(recorded.from).toEqual(['start']);
     expect(delivery.generation('n1')).toBe(1 + fixture.log.fleet.revision.value);
   });
 });
 
-describe('an instance is not ready', () => {
-  it('when the log was written by a higher compiler, also when that comes while it runs', async () => {
+describe('an instance', () => {
+  it('stops serving when the log is raised to a higher compiler version while it runs', async () => {
     const delivery = await fixture.start();
     const states: DeliveryState[] = [];
     delivery.onStateChange((state) => states.push(state));
@@ -93,7 +93,7 @@ describe('an instance is not ready', () => {
     expect(session.offers).toEqual([]);
   });
 
-  it('when it meets an event that it does not know, and says which', async () => {
+  it('stops at an event type that it does not know, and names it', async () => {
     const delivery = await fixture.start();
     await fixture.stores.eventStore.append('svc-fleet', fixture.log.fleet.revision.value, [
       {
@@ -114,7 +114,7 @@ describe('an instance is not ready', () => {
     expect(delivery.node('n1')?.name).toBe('n1');
   });
 
-  it('when events of the log are missing: it never goes on as if nothing were', async () => {
+  it('is not ready when events of the log are missing, and does not continue after the gap', async () => {
     const delivery = await fixture.start({
       eventStore: {
         ...fixture.stores.eventStore,
@@ -134,7 +134,7 @@ describe('an instance is not ready', () => {
 });
 
 describe('a log that is out of reach', () => {
-  /** A log that can be away, or be there without ever coming to its end. */
+  /** A log that can be out of reach, or readable without ever reaching its end. */
   function switched() {
     const inner = fixture.stores.eventStore;
     let dropped = new AbortController();
@@ -157,7 +157,7 @@ describe('a log that is out of reach', () => {
     return log;
   }
 
-  it('cuts the instance off, which is not being behind, and it is ready when the log is back', async () => {
+  it('makes the instance cut off, not behind, and ready again when the log is back', async () => {
     const log = switched();
     const delivery = await fixture.start({ eventStore: log.store, dropGraceMs: 50 });
     const states: string[] = [];
@@ -165,14 +165,14 @@ describe('a log that is out of reach', () => {
     log.mode = 'away';
     log.drop();
     await until(() => states.length > 0);
-    // A session that stands is answered from what is known.
+    // An open session is still answered from the fold.
     expect(snapshotOf(await openSession(delivery, 'n1').ask()).generation).toBe(delivery.generation('n1'));
     log.mode = 'works';
     await until(() => delivery.state().kind === 'ready');
     expect(states).toEqual(['cut_off', 'ready']);
   });
 
-  it('and comes back with more than can be read soon leaves the instance behind', async () => {
+  it('leaves the instance behind when it returns with more events than it can read within the grace period', async () => {
     const log = switched();
     const delivery = await fixture.start({ eventStore: log.store, dropGraceMs: 50 });
     const states: string[] = [];
@@ -191,7 +191,7 @@ describe('a log that is out of reach', () => {
 });
 
 describe('while the instance catches up', () => {
-  it('nothing is pushed, and afterwards only the newest state', async () => {
+  it('pushes nothing, and only the newest state afterwards', async () => {
     let held: (() => void) | undefined;
     let appended: Promise<unknown> | undefined;
     const delivery = await fixture.start({
@@ -227,19 +227,19 @@ describe('while the instance catches up', () => {
     expect(session.offers.map(({ generation }) => generation)).toEqual([newest]);
   });
 
-  it('a request waits until it has', async () => {
+  it('answers a request only after it has caught up', async () => {
     let release: (() => void) | undefined;
     const delivery = await createDelivering(() => new Promise<void>((resolve) => (release = resolve)));
-    const asked = openSession(delivery, 'n1').ask();
+    const answer = openSession(delivery, 'n1').ask();
     await until(() => release !== undefined);
     expect(delivery.state().kind).toBe('catching_up');
     release?.();
-    expect(snapshotOf(await asked).generation).toBe(1 + fixture.log.fleet.revision.value);
+    expect(snapshotOf(await answer).generation).toBe(1 + fixture.log.fleet.revision.value);
     await delivery.close();
   });
 });
 
-/** Delivery whose log says that it has caught up only once the promise resolves. */
+/** Delivery whose log reports its end only after the promise resolves. */
 async function createDelivering(caughtUp: () => Promise<void>) {
   const { createDelivery } = await import('../../src/delivery/delivery.js');
   return createDelivery({
@@ -267,21 +267,21 @@ describe('a revoked PSK', () => {
   const issue = (ct: string) =>
     fixture.log.run({ type: 'IssueNodePsk', id: 'n1', fingerprint: 'SHA256:x', verifier: verifier(ct) });
 
-  it('is told with the verifier that no longer counts, once the new one is in place', async () => {
+  it('is reported with the verifier that no longer counts, after the new one is in place', async () => {
     const delivery = await fixture.start();
-    const told: unknown[] = [];
-    delivery.onRevoked((nodeId, replaced) => told.push([nodeId, replaced, delivery.verifier(nodeId)]));
+    const revocations: unknown[] = [];
+    delivery.onRevoked((nodeId, replaced) => revocations.push([nodeId, replaced, delivery.verifier(nodeId)]));
     await delivery.waitFor(await issue('one'), 5000);
     await delivery.waitFor(await issue('two'), 5000);
     await delivery.waitFor(await fixture.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined }), 5000);
-    expect(told).toEqual([
+    expect(revocations).toEqual([
       ['n1', undefined, verifier('one')],
       ['n1', verifier('one'), verifier('two')],
       ['n1', verifier('two'), undefined],
     ]);
   });
 
-  it('is told before whoever waits for the command goes on', async () => {
+  it('is reported before a caller that waits for the command continues', async () => {
     const delivery = await fixture.start();
     const order: string[] = [];
     delivery.onRevoked(() => order.push('revoked'));
@@ -294,7 +294,7 @@ describe('a revoked PSK', () => {
 });
 
 describe('waiting for a revision', () => {
-  it('ends with false after its time, and at the end', async () => {
+  it('resolves false after its timeout, and on close', async () => {
     const delivery = await fixture.start();
     expect(await delivery.waitFor(1000, 5)).toBe(false);
     const waiting = delivery.waitFor(1000, 60_000);

@@ -1,4 +1,4 @@
-/** What a session is answered and offered, on real stores: requests, pushes, rejects, restarts, raised generations. */
+/** What a session is answered and offered, on real stores: requests, pushes, rejects, restarts, generation raises. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
@@ -24,30 +24,30 @@ afterEach(() => fixture.close());
 const refresh = (id = 'n1'): Promise<number> => fixture.log.run({ type: 'RefreshNodeConfig', id });
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
-/** The sealed bytes kept of a node, once they are written. */
-async function kept(nodeId: string): Promise<Uint8Array> {
+/** The sealed bytes of a node's last-good snapshot, once they are written. */
+async function lastGoodBytes(nodeId: string): Promise<Uint8Array> {
   const collection = await fixture.stores.readStore.collection(lastGoodSnapshots);
   for (let round = 0; round < 500; round += 1) {
     const sealed = (await collection.get(nodeId))?.fields['sealed'];
     if (sealed instanceof Uint8Array) return sealed;
     await settled();
   }
-  throw new Error('nothing was kept');
+  throw new Error('no last-good snapshot was written');
 }
 
-describe('a request', () => {
-  it('without a configuration is answered with the full newest snapshot', async () => {
+describe('a ConfigRequest', () => {
+  it('is answered with the newest snapshot when the agent holds no configuration', async () => {
     const delivery = await fixture.start();
     const push = snapshotOf(await openSession(delivery, 'n1').ask());
     expect(push.generation).toBe(delivery.generation('n1'));
     expect(decoded(push)).toMatchObject({ nodeId: 'n1', generation: BigInt(push.generation) });
   });
 
-  it('with the newest generation and checksum is unchanged, and counts as applied, once', async () => {
+  it('is answered "unchanged" when it names the newest snapshot, which is recorded as applied once', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const push = snapshotOf(await session.ask());
-    const again = (): Promise<unknown> => session.attachment.request(BigInt(push.generation), push.checksum);
+    const again = (): Promise<unknown> => session.nodeSession.request(BigInt(push.generation), push.checksum);
     expect(await again()).toEqual({ kind: 'unchanged', generation: push.generation });
     await until(() => fixture.facts.length === 1);
     await again();
@@ -55,21 +55,21 @@ describe('a request', () => {
     expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied']);
   });
 
-  it('with an older generation is answered with the full snapshot', async () => {
+  it('is answered with the newest snapshot when it names an older generation', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const old = snapshotOf(await session.ask());
     await delivery.waitFor(await refresh(), 5000);
-    const answer = await session.attachment.request(BigInt(old.generation), old.checksum);
+    const answer = await session.nodeSession.request(BigInt(old.generation), old.checksum);
     expect(snapshotOf(answer).generation).toBeGreaterThan(old.generation);
   });
 
-  it('of a node that is gone is drained', async () => {
+  it('is drained when the node does not exist', async () => {
     const delivery = await fixture.start();
     expect(await openSession(delivery, 'nobody').ask()).toMatchObject({ kind: 'draining' });
   });
 
-  it('is drained while the read store is away, and answered when it is back', async () => {
+  it('is drained while the read store is out of reach, and answered when it is back', async () => {
     let away = true;
     const delivery = await fixture.start({
       nodeFacts: async () => {
@@ -98,7 +98,7 @@ describe('a push', () => {
     await until(() => session.offers.length === 1);
   });
 
-  it('follows a change, and carries the newest state only', async () => {
+  it('follows a change and carries the newest state', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
@@ -107,7 +107,7 @@ describe('a push', () => {
     expect(decoded(session.offers[0]!).node).toEqual({ multiplex: true, multiplexPort: 9443 });
   });
 
-  it('in a slow slot is replaced by the newest', async () => {
+  it('is replaced by a newer one while the slot has not been taken', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
@@ -118,18 +118,18 @@ describe('a push', () => {
     expect(session.take()).toBeUndefined();
   });
 
-  it('reaches nobody after the session is closed', async () => {
+  it('is not offered to a closed session', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
-    session.attachment.close();
+    session.nodeSession.close();
     await delivery.waitFor(await refresh(), 5000);
     await settled();
     expect(session.offers).toEqual([]);
     expect(delivery.stats().sessions).toBe(0);
   });
 
-  it('does not reach nodes that the command did not touch', async () => {
+  it('is not offered to nodes that the command did not touch', async () => {
     await fixture.log.createNode('n2');
     const delivery = await fixture.start();
     const [one, two] = [openSession(delivery, 'n1'), openSession(delivery, 'n2')];
@@ -151,28 +151,28 @@ describe('a push', () => {
     expect(old.offers[0]).toBe(next.offers[0]);
   });
 
-  it('counts as pushed once it was handed to the network as a whole', async () => {
+  it('counts as pushed once it is handed to the network as a whole', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const push = snapshotOf(await session.ask());
     expect(delivery.pushed('n1')).toBeUndefined();
-    session.attachment.sent(push);
+    session.nodeSession.sent(push);
     expect(delivery.pushed('n1')).toEqual({ generation: push.generation, at: fixture.clock.now() });
-    session.attachment.close();
+    session.nodeSession.close();
     expect(delivery.pushed('n1')).toBeUndefined();
   });
 
-  it('that an answer carries is not offered as well', async () => {
+  it('is not offered when an answer has already carried it', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
-    const raised = snapshotOf(await session.attachment.request(5000n, Buffer.alloc(32, 1)));
+    const raised = snapshotOf(await session.nodeSession.request(5000n, Buffer.alloc(32, 1)));
     await settled();
     expect(raised.generation).toBe(delivery.generation('n1'));
     expect(session.offers).toEqual([]);
   });
 
-  it('committed while an answer is made comes after the answer', async () => {
+  it('is offered after the answer that was being made when it was committed', async () => {
     let hold = false;
     let release: (() => void) | undefined;
     const readStore: ReadStore = {
@@ -195,27 +195,27 @@ describe('a push', () => {
     await refresh();
     await until(() => session.offers.length === 1);
     await session.reject(session.take()!);
-    await kept('n1');
+    await lastGoodBytes('n1');
 
     hold = true;
-    // What is kept may still be on its way to the store and be answered from memory: then nothing is held yet.
-    let asked = session.ask();
+    // A last-good snapshot that is not written yet is answered from memory: then nothing is held, and it asks again.
+    let answer = session.ask();
     const isHeld = until(() => release !== undefined).then(() => true);
-    while (!(await Promise.race([isHeld, asked.then(() => release !== undefined)]))) asked = session.ask();
+    while (!(await Promise.race([isHeld, answer.then(() => release !== undefined)]))) answer = session.ask();
     await delivery.waitFor(await refresh(), 5000);
     await settled();
     expect(session.offers).toHaveLength(1);
     hold = false;
     release?.();
-    expect(snapshotOf(await asked).generation).toBe(good.generation);
+    expect(snapshotOf(await answer).generation).toBe(good.generation);
     expect(session.offers).toHaveLength(1);
     await until(() => session.offers.length === 2);
     expect(session.offers[1]!.generation).toBe(1 + fixture.log.fleet.revision.value);
   });
 });
 
-describe('a reject', () => {
-  it('makes the kept generation the target, pushes nothing, and ends with a new generation', async () => {
+describe('a rejected snapshot', () => {
+  it('makes the last-good snapshot the target, without a push, until there is a new generation', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const good = snapshotOf(await session.ask());
@@ -228,10 +228,10 @@ describe('a reject', () => {
     expect(session.offers).toHaveLength(1);
 
     const later = openSession(delivery, 'n1', 'later');
-    const kept = snapshotOf(await later.ask());
-    expect(kept.generation).toBe(good.generation);
-    expect(Buffer.from(kept.payload).equals(Buffer.from(good.payload))).toBe(true);
-    expect(await later.attachment.request(BigInt(good.generation), good.checksum)).toEqual({
+    const lastGood = snapshotOf(await later.ask());
+    expect(lastGood.generation).toBe(good.generation);
+    expect(Buffer.from(lastGood.payload).equals(Buffer.from(good.payload))).toBe(true);
+    expect(await later.nodeSession.request(BigInt(good.generation), good.checksum)).toEqual({
       kind: 'unchanged',
       generation: good.generation,
     });
@@ -242,7 +242,7 @@ describe('a reject', () => {
     expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied', 'AgentConfigRejected']);
   });
 
-  it('is counted while it is the node’s newest generation and the node has a session', async () => {
+  it('is counted while it is the newest generation of a node with a session', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.apply(snapshotOf(await session.ask()));
@@ -256,11 +256,11 @@ describe('a reject', () => {
     expect(delivery.stats().rejectingNodes).toBe(0);
     await session.reject(session.take()!);
     expect(delivery.stats().rejectingNodes).toBe(1);
-    session.attachment.close();
+    session.nodeSession.close();
     expect(delivery.stats().rejectingNodes).toBe(0);
   });
 
-  it('of the first generation gives it once more, then nothing until there is a new one', async () => {
+  it('of a node that never applied one is sent once more, then nothing until there is a new generation', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const bad = snapshotOf(await session.ask());
@@ -268,7 +268,7 @@ describe('a reject', () => {
     expect(snapshotOf(await session.ask()).generation).toBe(bad.generation);
     await session.reject(bad);
     expect(await session.ask()).toEqual({ kind: 'unchanged', generation: 0 });
-    session.attachment.close();
+    session.nodeSession.close();
     const other = openSession(delivery, 'n1', 'other');
     expect(await other.ask()).toEqual({ kind: 'unchanged', generation: 0 });
     await refresh();
@@ -276,20 +276,20 @@ describe('a reject', () => {
     expect(other.offers[0]!.generation).toBeGreaterThan(bad.generation);
   });
 
-  it('whose second chance was never delivered is not used up', async () => {
+  it('keeps its second chance when that was never delivered', async () => {
     const delivery = await fixture.start();
     const first = openSession(delivery, 'n1', 's1');
     await first.reject(snapshotOf(await first.ask()));
     await first.ask();
-    first.attachment.close();
+    first.nodeSession.close();
     const second = openSession(delivery, 'n1', 's2');
     const once = snapshotOf(await second.ask());
-    second.attachment.sent(once);
-    second.attachment.close();
+    second.nodeSession.sent(once);
+    second.nodeSession.close();
     expect(await openSession(delivery, 'n1', 's3').ask()).toEqual({ kind: 'unchanged', generation: 0 });
   });
 
-  it('of the kept one as well gives the newest once more, then nothing', async () => {
+  it('is sent once more when the last-good one is rejected too, then nothing', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const good = snapshotOf(await session.ask());
@@ -303,7 +303,7 @@ describe('a reject', () => {
     expect(await session.ask()).toEqual({ kind: 'unchanged', generation: 0 });
   });
 
-  it('is believed by the next instance, which serves the kept bytes', async () => {
+  it('is known to the next instance, which serves the last-good bytes', async () => {
     const first = await fixture.start();
     const session = openSession(first, 'n1');
     const good = snapshotOf(await session.ask());
@@ -314,19 +314,21 @@ describe('a reject', () => {
     await first.close();
 
     const second = await fixture.start();
-    const kept = snapshotOf(await openSession(second, 'n1').ask());
-    expect(kept.generation).toBe(good.generation);
-    expect(Buffer.from(kept.payload).equals(Buffer.from(good.payload))).toBe(true);
-    expect(Buffer.from(kept.checksum).equals(Buffer.from(good.checksum))).toBe(true);
+    const lastGood = snapshotOf(await openSession(second, 'n1').ask());
+    expect(lastGood.generation).toBe(good.generation);
+    expect(Buffer.from(lastGood.payload).equals(Buffer.from(good.payload))).toBe(true);
+    expect(Buffer.from(lastGood.checksum).equals(Buffer.from(good.checksum))).toBe(true);
   });
+});
 
-  it('lies sealed in the read store, and is gone with its node', async () => {
+describe('a last-good snapshot', () => {
+  it('is sealed in the read store, and deleted with its node', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const good = snapshotOf(await session.ask());
     await session.apply(good);
     const collection = await fixture.stores.readStore.collection(lastGoodSnapshots);
-    const stored = await kept('n1');
+    const stored = await lastGoodBytes('n1');
     expect(Buffer.from(stored).includes(Buffer.from(good.payload.subarray(8, 40)))).toBe(false);
     await fixture.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined });
     for (let round = 0; round < 200 && (await collection.get('n1')) !== undefined; round += 1) await settled();
@@ -334,15 +336,15 @@ describe('a reject', () => {
   });
 });
 
-describe('a report', () => {
-  it('above the node, or of a foreign checksum, is counted and ignored', async () => {
+describe('an apply report', () => {
+  it("is counted and ignored when its generation is above the node's, or its checksum is foreign", async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const push = snapshotOf(await session.ask());
     await session.apply({ ...push, generation: push.generation + 1 });
     await session.apply({ ...push, checksum: Buffer.alloc(32, 9) });
     await session.reject({ ...push, generation: push.generation - 1 });
-    await session.attachment.report({
+    await session.nodeSession.report({
       generation: 2n ** 64n - 1n,
       checksum: push.checksum,
       status: 'applied',
@@ -353,12 +355,12 @@ describe('a report', () => {
     expect(delivery.stats().ignoredReports).toBe(4);
   });
 
-  it('that is repeated on the next session is no second fact', async () => {
+  it('is not recorded again when it is repeated on the next session', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     const push = snapshotOf(await session.ask());
     await session.apply(push);
-    session.attachment.close();
+    session.nodeSession.close();
     await openSession(delivery, 'n1', 's2').apply(push);
     expect(fixture.facts).toHaveLength(1);
     expect(fixture.facts[0]).toEqual({
@@ -372,7 +374,7 @@ describe('a report', () => {
     });
   });
 
-  it('whose fact was not recorded counts when it is repeated', async () => {
+  it('is recorded when it is repeated after a failure to record it', async () => {
     let failing = true;
     const delivery = await fixture.start({
       recordFact: async (_nodeId, event) => {
@@ -389,28 +391,28 @@ describe('a report', () => {
   });
 });
 
-describe('a version that the service does not have', () => {
-  it('above the newest raises the generation first, at most once a minute', async () => {
+describe('a ConfigRequest with a version that the service does not have', () => {
+  it('raises the generation first, at most once a minute, when it is above the newest', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
-    const raised = snapshotOf(await session.attachment.request(5000n, Buffer.alloc(32, 1)));
+    const raised = snapshotOf(await session.nodeSession.request(5000n, Buffer.alloc(32, 1)));
     expect(raised.generation).toBeGreaterThan(5000);
-    expect(await session.attachment.request(9000n, Buffer.alloc(32, 1))).toEqual({
+    expect(await session.nodeSession.request(9000n, Buffer.alloc(32, 1))).toEqual({
       kind: 'overloaded',
       retryAfterMs: 60_000,
     });
     fixture.clock.advance(60_000);
-    expect(snapshotOf(await session.attachment.request(9000n, Buffer.alloc(32, 1))).generation).toBeGreaterThan(9000);
+    expect(snapshotOf(await session.nodeSession.request(9000n, Buffer.alloc(32, 1))).generation).toBeGreaterThan(9000);
   });
 
-  it('of the same generation with another checksum raises it too', async () => {
+  it('raises the generation too when it is the newest generation with another checksum', async () => {
     const delivery = await fixture.start();
     const generation = delivery.generation('n1')!;
-    const answer = await openSession(delivery, 'n1').attachment.request(BigInt(generation), Buffer.alloc(32, 1));
+    const answer = await openSession(delivery, 'n1').nodeSession.request(BigInt(generation), Buffer.alloc(32, 1));
     expect(snapshotOf(answer).generation).toBeGreaterThan(generation);
   });
 
-  it('raised by another instance a moment ago is too soon here as well', async () => {
+  it('is too soon when another instance raised the generation a moment ago', async () => {
     const delivery = await fixture.start();
     await delivery.waitFor(
       await fixture.log.run(
@@ -419,23 +421,26 @@ describe('a version that the service does not have', () => {
       ),
       5000,
     );
-    expect((await openSession(delivery, 'n1').attachment.request(5000n, Buffer.alloc(32, 1))).kind).toBe('overloaded');
+    expect((await openSession(delivery, 'n1').nodeSession.request(5000n, Buffer.alloc(32, 1))).kind).toBe('overloaded');
   });
 
-  it.each([2n ** 53n, 2n ** 64n - 1n, 2n ** 32n + 1000n])('%s is absurd, and a fact once a minute', async (version) => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    expect(await session.attachment.request(version, noChecksum)).toEqual({ kind: 'absurd_version' });
-    await session.attachment.request(version, noChecksum);
-    expect(fixture.facts).toEqual([
-      { type: 'AgentVersionConflict', data: { node_id: 'n1', reported: String(version) } },
-    ]);
-    expect(fixture.log.fleet.nodes.get('n1')?.generation_offset).toBe(0);
-  });
+  it.each([2n ** 53n, 2n ** 64n - 1n, 2n ** 32n + 1000n])(
+    'is refused as absurd, and recorded once a minute, for version %s',
+    async (version) => {
+      const delivery = await fixture.start();
+      const session = openSession(delivery, 'n1');
+      expect(await session.nodeSession.request(version, noChecksum)).toEqual({ kind: 'absurd_version' });
+      await session.nodeSession.request(version, noChecksum);
+      expect(fixture.facts).toEqual([
+        { type: 'AgentVersionConflict', data: { node_id: 'n1', reported: String(version) } },
+      ]);
+      expect(fixture.log.fleet.nodes.get('n1')?.generation_offset).toBe(0);
+    },
+  );
 });
 
 describe('a restart', () => {
-  it('keeps generation, checksum and bytes', async () => {
+  it('changes neither generation nor checksum nor bytes', async () => {
     await fixture.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
     const first = await fixture.start();
     const before = snapshotOf(await openSession(first, 'n1').ask());
@@ -445,7 +450,7 @@ describe('a restart', () => {
     expect(after.generation).toBe(before.generation);
     expect(Buffer.from(after.payload).equals(Buffer.from(before.payload))).toBe(true);
     expect(
-      await openSession(second, 'n1', 's2').attachment.request(BigInt(before.generation), before.checksum),
+      await openSession(second, 'n1', 's2').nodeSession.request(BigInt(before.generation), before.checksum),
     ).toEqual({
       kind: 'unchanged',
       generation: before.generation,
@@ -453,8 +458,8 @@ describe('a restart', () => {
   });
 });
 
-describe('a node that can not be compiled', () => {
-  it('is withheld, and the others are served', async () => {
+describe('a node that cannot be compiled', () => {
+  it('is served its last-good snapshot, and the other nodes are served', async () => {
     await fixture.log.createNode('n2');
     let broken = false;
     const delivery = await fixture.start({
@@ -478,8 +483,8 @@ describe('a node that can not be compiled', () => {
   });
 });
 
-describe('what operators see', () => {
-  it('is the newest snapshot with its checksum in hex', async () => {
+describe('the snapshot JSON', () => {
+  it('is that of the newest snapshot, with its checksum in hex', async () => {
     const delivery = await fixture.start();
     const push = snapshotOf(await openSession(delivery, 'n1').ask());
     expect(await delivery.snapshotJson('n1')).toMatchObject({

@@ -1,4 +1,4 @@
-/** A snapshot's bytes: what any decoder makes of them, its checksum, and that they never change unnoticed. */
+/** A snapshot's bytes: what a decoder reads from them, their checksum, and that they never change unnoticed. */
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createSnapshotCache } from '../../src/delivery/cache.js';
@@ -86,13 +86,13 @@ async function withSecret(): Promise<{
 }
 
 describe('the encoded snapshot', () => {
-  it('is byte for byte what the generated code gives for the whole message', () => {
+  it('has the same bytes as the generated code gives for the whole message', () => {
     const push = encodeSnapshot(plain, new Map());
     const whole = ServicePayload.encode(ServicePayload.decode(push.payload)).finish();
     expect(Buffer.from(push.payload).equals(Buffer.from(whole))).toBe(true);
   });
 
-  it('has as checksum the SHA-256 of its encoding without the checksum', () => {
+  it('has the SHA-256 of its encoding without the checksum as its checksum', () => {
     const push = encodeSnapshot(plain, new Map());
     const without = RuntimeConfigSnapshot.encode({ ...decoded(push), checksum: Buffer.alloc(0) }).finish();
     expect(Buffer.from(push.checksum)).toEqual(createHash('sha256').update(without).digest());
@@ -129,8 +129,8 @@ describe('the encoded snapshot', () => {
     expect(snapshot.l3).toEqual({ rules: [] });
   });
 
-  it('changes only together with the number of the compiler', () => {
-    // When this fails the output has changed: raise compilerVersion, then write the new value here.
+  it('changes only together with the compiler version', () => {
+    // If this fails, the output has changed: raise compilerVersion, then write the new value here.
     expect(Buffer.from(encodeSnapshot(plain, new Map()).checksum).toString('hex')).toBe(
       '32316571c28c354b61dae2fdca484d2c59e7b78f4489df8c12343fe8da1feb00',
     );
@@ -138,14 +138,14 @@ describe('the encoded snapshot', () => {
 });
 
 describe('a secret', () => {
-  it('is opened into the bytes of the agent, at once when its key is at hand', async () => {
+  it('is opened for the agent, at once when its data key is in memory', async () => {
     const { snapshot, key, keyring } = await withSecret();
     const secrets = openSecrets(snapshot, openerOf(keyring));
     expect(secrets).not.toBeInstanceOf(Promise);
     expect(decoded(encodeSnapshot(snapshot, await secrets)).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
   });
 
-  it('is waited for when its key must be fetched', async () => {
+  it('is waited for when its data key must be fetched', async () => {
     const { snapshot, key, keyring } = await withSecret();
     keyring.close();
     const secrets = openSecrets(snapshot, openerOf(keyring));
@@ -153,19 +153,19 @@ describe('a secret', () => {
     expect(decoded(encodeSnapshot(snapshot, await secrets)).gateway?.udpRules[0]?.noisePrivateKey).toEqual(key);
   });
 
-  it('that was shredded is named by place, and the value is in no message', async () => {
+  it('is named by its place in the error when it was shredded', async () => {
     const { snapshot, keyring } = await withSecret();
     const keyId = snapshot.udp_rules[0]!.noise_private_key!.secret.key_id;
     await keyring.shred(keyId);
     await expect(openSecrets(snapshot, openerOf(keyring))).rejects.toThrow(
-      "the secret private_key of cred-1 cannot be opened: its data key was deleted",
+      'the secret private_key of cred-1 cannot be opened: its data key was deleted',
     );
   });
 
-  it('is masked in what operators see, whose names and numbers are those of proto3 JSON', async () => {
+  it('is masked in the snapshot JSON, which has the names and numbers of proto3 JSON', async () => {
     const { snapshot, key } = await withSecret();
-    const shown = JSON.parse(JSON.stringify(snapshotToJson(snapshot, Buffer.alloc(32, 1))));
-    expect(shown).toMatchObject({
+    const json = JSON.parse(JSON.stringify(snapshotToJson(snapshot, Buffer.alloc(32, 1))));
+    expect(json).toMatchObject({
       node_id: 'node-1',
       generation: '42',
       checksum: Buffer.alloc(32, 1).toString('base64'),
@@ -180,11 +180,11 @@ describe('a secret', () => {
         udp_rules: [{ mode: 'UDP_MODE_ENC', noise_private_key: '***', outbound: { endpoint: '192.0.2.1:53' } }],
       },
     });
-    expect(JSON.stringify(shown)).not.toContain(key.toString('base64'));
-    expect(JSON.stringify(shown)).not.toContain(snapshot.udp_rules[0]!.noise_private_key!.secret.ct);
+    expect(JSON.stringify(json)).not.toContain(key.toString('base64'));
+    expect(JSON.stringify(json)).not.toContain(snapshot.udp_rules[0]!.noise_private_key!.secret.ct);
   });
 
-  it('does not lie in the cache in clear', async () => {
+  it('is sealed in the cache', async () => {
     const { snapshot, key, keyring } = await withSecret();
     const push = encodeSnapshot(snapshot, await openSecrets(snapshot, openerOf(keyring)));
     expect(Buffer.from(push.payload).includes(key)).toBe(true);
@@ -195,14 +195,14 @@ describe('a secret', () => {
   });
 });
 
-describe('the cache', () => {
+describe('the snapshot cache', () => {
   const push = (generation: number, bytes: number) => ({
     generation,
     checksum: Buffer.alloc(32, generation),
     payload: new Uint8Array(bytes),
   });
 
-  it('lets the bytes used longest ago go and still knows their checksum', () => {
+  it('drops the least recently used bytes and still has their checksum', () => {
     const cache = createSnapshotCache(250, 10);
     cache.put('a', push(1, 100), false);
     cache.put('b', push(2, 100), false);
@@ -214,7 +214,7 @@ describe('the cache', () => {
     expect(cache.bytes).toBe(200);
   });
 
-  it('answers for no other generation', () => {
+  it('has nothing for another generation', () => {
     const cache = createSnapshotCache(250, 10);
     cache.put('a', push(1, 100), false);
     expect(cache.get('a', 2)).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Fan-outs: slices that leave the event loop free, nobody starved, nobody held up by another. */
+/** Fan-outs: slices with turns of the event loop between them; no node starves, and none delays another. */
 import { describe, expect, it } from 'vitest';
 import { createFanOut } from '../../src/delivery/fan-out.js';
 import { createDeliveryFixture, openSession, until } from '../support/delivery-fixture.js';
@@ -7,7 +7,7 @@ import { tuning } from '../../src/delivery/tuning.js';
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a fan-out', () => {
-  it('to 2,000 nodes leaves the event loop a turn after every slice', async () => {
+  it('gives the event loop a turn after every slice of 2,000 nodes', async () => {
     const fixture = await createDeliveryFixture();
     try {
       const count = 2000;
@@ -52,7 +52,7 @@ describe('a fan-out', () => {
     onError: () => undefined,
   };
 
-  it('is not postponed by edits that never stop', async () => {
+  it('is not delayed by edits that never stop', async () => {
     const served: string[] = [];
     const fanOut = createFanOut({
       ...deps,
@@ -61,7 +61,7 @@ describe('a fan-out', () => {
         return 0;
       },
     });
-    // A change every turn of the event loop, as a debouncer without an end would wait through.
+    // A change in every turn of the event loop: a debouncer without a maximum would never fire.
     for (let round = 0; round < 50; round += 1) {
       fanOut.touch(['busy']);
       await turn();
@@ -70,7 +70,7 @@ describe('a fan-out', () => {
     await fanOut.close();
   });
 
-  it('serves a node that changes again while it waits once, in its place', async () => {
+  it('serves a node once, in its place, when it changes again while it waits', async () => {
     const served: string[] = [];
     const fanOut = createFanOut({
       ...deps,
@@ -86,7 +86,7 @@ describe('a fan-out', () => {
     await fanOut.close();
   });
 
-  it('goes on past a node that can not be served now, and comes back to it', async () => {
+  it('serves the other nodes first when one cannot be served, and tries that one again', async () => {
     const served: string[] = [];
     let failures = 1;
     const fanOut = createFanOut({
@@ -103,7 +103,7 @@ describe('a fan-out', () => {
     await fanOut.close();
   });
 
-  it('waits while nothing may be pushed, and forgets nothing meanwhile', async () => {
+  it('waits while nothing may be pushed, and serves every changed node afterwards', async () => {
     const served: string[] = [];
     let open = false;
     const fanOut = createFanOut({
@@ -124,7 +124,7 @@ describe('a fan-out', () => {
     await fanOut.close();
   });
 
-  it('gives the event loop a turn after many bytes as well as after many nodes', async () => {
+  it('gives the event loop a turn after many bytes too', async () => {
     const served: string[] = [];
     const fanOut = createFanOut({
       ...deps,

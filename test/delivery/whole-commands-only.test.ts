@@ -1,6 +1,7 @@
 /**
- * Property (`docs/contract/domain.md`, "A command is atomic"): whatever the history and however hostile the log's delivery, no session
- * is ever offered a state between two events of one command, offers never go back, and the last one is the newest.
+ * Property (`docs/contract/domain.md#commands-and-events`): for any history, and any way in which the log hands out its
+ * events, no session is offered a state between two events of one command, no offer is older than the one before it, and
+ * the last one is the newest.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -30,12 +31,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('pause' as const) }),
 );
 
-/** More than a command has events: one that is cut at every try would never come through. */
+/** More than the events of one command: a command that is cut at every try would never be folded. */
 const dropEvery = fc.integer({ min: 5, max: 40 });
 
-/** Hands every event out alone, with turns of the event loop between, drops the subscription and repeats itself. */
+/** Delivers every event alone and twice, with turns of the event loop between, and drops the subscription. */
 function hostile(store: EventStore, every: number): EventStore {
-  let handed = 0;
+  let delivered = 0;
   return {
     ...store,
     async *subscribe(options) {
@@ -48,15 +49,15 @@ function hostile(store: EventStore, every: number): EventStore {
           yield { kind: 'events', events: [event] };
           await new Promise((resolve) => setImmediate(resolve));
           yield { kind: 'events', events: [event] };
-          handed += 1;
-          if (handed % every === 0) throw new ServiceError('unavailable', 'dropped');
+          delivered += 1;
+          if (delivered % every === 0) throw new ServiceError('unavailable', 'dropped');
         }
       }
     },
   };
 }
 
-/** The events of a step as one command; several change the same value, so a cut command is a state nobody wrote. */
+/** The events of a step as one command. Several change the same value, so half a command gives a state nobody wrote. */
 function eventsOf(fixture: DeliveryFixture, of: Step): { type: string; data: JsonObject }[] {
   const ports = (list: readonly number[]): { type: string; data: JsonObject }[] => {
     let from = fixture.log.fleet.settings.value.multiplex_port;
@@ -83,13 +84,13 @@ function eventsOf(fixture: DeliveryFixture, of: Step): { type: string; data: Jso
 }
 
 describe('a session', () => {
-  it('is only ever offered states after whole commands, the newest at last', async () => {
+  it('is offered only states after whole commands, and the newest at last', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), dropEvery, async (steps, every) => {
         const fixture = await createDeliveryFixture();
         try {
           for (const id of nodes) await fixture.log.createNode(id);
-          /** Checksums by node and generation, as of each command's end. */
+          /** Checksums by node and generation, after each whole command. */
           const whole = new Map<string, string>();
           const note = (): void => {
             for (const id of nodes) {

@@ -1,4 +1,4 @@
-/** The audit finds what was asked for, newest first, tells it from the log, and knows what stands reverted. */
+/** Audit queries: the right entries, newest first, with their content from the log, and which of them are reverted. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
@@ -72,7 +72,7 @@ function expectedIds(query: AuditQuery): string[] {
 }
 
 describe('an audit query', () => {
-  it('finds what a plain pass over the log finds, in the same order, page by page', async () => {
+  it('returns the entries that a plain pass over the log finds, in the same order, page by page', async () => {
     const times = commands.map(({ events }) => events[0].metadata.occurred_at);
     const resources = commands.flatMap((command) => describeCommand(command)?.resource.id ?? []);
     const maybe = <T>(values: readonly T[]): fc.Arbitrary<T | undefined> =>
@@ -91,18 +91,18 @@ describe('an audit query', () => {
     await fc.assert(
       fc.asyncProperty(queries, async (query) => {
         const ids = expectedIds(query);
-        const found = await projections.audit.list(query);
+        const page = await projections.audit.list(query);
         const from = (query.page - 1) * query.pageSize;
-        expect(found.items.map(({ id }) => id)).toEqual(ids.slice(from, from + query.pageSize));
-        expect(found.total).toBe(ids.length);
+        expect(page.items.map(({ id }) => id)).toEqual(ids.slice(from, from + query.pageSize));
+        expect(page.total).toBe(ids.length);
       }),
       { numRuns: 300 },
     );
   });
 });
 
-describe('an entry', () => {
-  it('says what the log says, with the name that the resource had then', async () => {
+describe('an audit entry', () => {
+  it('has the content of its command in the log, with the name that the resource had at that time', async () => {
     const { items } = await projections.audit.list({ page: 1, pageSize: 500, includeAccounts: true });
     expect(items).toHaveLength(expectedIds({ page: 1, pageSize: 500, includeAccounts: true }).length);
     const names = new Map<string, string>();
@@ -126,17 +126,17 @@ describe('an entry', () => {
     expect(await projections.audit.get(uuidFromName('nothing'))).toBeUndefined();
   });
 
-  it('of a sign-in is of the account that its event names, of none when there is none', async () => {
-    const known = signedIn(someUsers[0]!);
-    const none = signedIn(null);
-    await append(side.stores.eventStore, known);
-    const { revision } = await append(side.stores.eventStore, none);
+  it('of a sign-in has the account of its event as actor, or none if the event names none', async () => {
+    const accepted = signedIn(someUsers[0]!);
+    const refused = signedIn(null);
+    await append(side.stores.eventStore, accepted);
+    const { revision } = await append(side.stores.eventStore, refused);
     expect(await projections.applied(streams.signins, revision, 10_000)).toBe(true);
-    expect(await projections.audit.get(known.id)).toMatchObject({ actor: { type: 'user', ...someUsers[0]! } });
-    expect(await projections.audit.get(none.id)).toMatchObject({ actor: { type: 'user', id: null, name: null } });
+    expect(await projections.audit.get(accepted.id)).toMatchObject({ actor: { type: 'user', ...someUsers[0]! } });
+    expect(await projections.audit.get(refused.id)).toMatchObject({ actor: { type: 'user', id: null, name: null } });
   });
 
-  it('is reverted while the newest revert of it stands', async () => {
+  it('is reverted while its newest revert is not reverted itself', async () => {
     const change = (revertOf?: string): Planned =>
       planned(
         streams.fleet,
@@ -147,9 +147,9 @@ describe('an entry', () => {
     const undo = change(first.id);
     const redo = change(undo.id);
     const undoAgain = change(first.id);
-    const standing = async (): Promise<unknown[]> => {
-      const found = await Promise.all([first, undo, redo].map(({ id }) => projections.audit.get(id)));
-      return found.map((entry) => entry?.reverted_by);
+    const revertedBy = async (): Promise<unknown[]> => {
+      const entries = await Promise.all([first, undo, redo].map(({ id }) => projections.audit.get(id)));
+      return entries.map((entry) => entry?.reverted_by);
     };
     const steps: [Planned, unknown[]][] = [
       [first, [null, undefined, undefined]],
@@ -160,21 +160,21 @@ describe('an entry', () => {
     for (const [step, expected] of steps) {
       const { revision } = await append(side.stores.eventStore, step);
       expect(await projections.applied(streams.fleet, revision, 10_000)).toBe(true);
-      expect(await standing()).toEqual(expected);
+      expect(await revertedBy()).toEqual(expected);
     }
     expect(await projections.audit.get(first.id)).toMatchObject({ revertible: false, reverts: null });
     expect((await projections.audit.get(first.id))?.not_revertible_because).toContain(undoAgain.id);
     expect(await projections.audit.get(redo.id)).toMatchObject({ revertible: true, reverts: undo.id });
   });
 
-  it('whose events have expired is still shown, without its changes', async () => {
-    const own = await openReadSide();
+  it('is still listed, without its changes, when its events have expired', async () => {
+    const expiring = await openReadSide();
     try {
       const user = { id: uuidFromName('user old'), name: 'old' };
-      await own.append([userCreated(user), signedIn(user)]);
-      const running = await own.started();
-      await own.stores.eventStore.setRetention(streams.signins, { maxCount: 1 });
-      await own.append([signedIn(user)]);
+      await expiring.append([userCreated(user), signedIn(user)]);
+      const running = await expiring.started();
+      await expiring.stores.eventStore.setRetention(streams.signins, { maxCount: 1 });
+      await expiring.append([signedIn(user)]);
       await expect
         .poll(async () => (await running.audit.list({ page: 1, pageSize: 9, includeAccounts: true })).total)
         .toBe(3);
@@ -182,7 +182,7 @@ describe('an entry', () => {
       const old = items.filter(({ action }) => action === 'session.sign_in').at(-1)!;
       expect(old).toMatchObject({ actor: { type: 'user', id: user.id, name: 'old' }, changes: [], revertible: false });
     } finally {
-      await own.close();
+      await expiring.close();
     }
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Read models that have a long log to catch up with fold ahead of what is written. What they end with is what they would
- * have made of it event by event: over outages, hostile stores, entities that can't be folded, and in parts.
+ * Read models that catch up with a long log fold ahead of their writes. They end with the documents that folding event by
+ * event gives: over outages, hostile stores, entities that cannot be folded, and restarts.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
@@ -38,7 +38,7 @@ const created = (node_id: string): Planned =>
 const renamed = (node_id: string, from: string, to: string): Planned =>
   planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id, changes: { name: { from, to } } } }]);
 
-/** More than the runner holds in memory, about few entities: each of them changes in every part that is written. */
+/** More events than the runner holds in memory, about few entities: each of them changes in every written segment. */
 function longLog(seed: number): readonly Planned[] {
   const log: Planned[] = [...randomLog(seed, 60), created(first), created(second)];
   for (let index = 0; index < 2600; index += 1) {
@@ -50,7 +50,7 @@ function longLog(seed: number): readonly Planned[] {
   return [...log, ...randomLog(seed + 100, 10).filter(({ stream }) => stream !== streams.fleet)];
 }
 
-/** Neighbours of one stream in one append each. */
+/** Appends a log; neighbours of one stream go into one append. */
 async function appendAll(to: ReadSide, log: readonly Planned[]): Promise<void> {
   let group: Planned[] = [];
   for (const one of [...log, undefined]) {
@@ -64,7 +64,7 @@ async function appendAll(to: ReadSide, log: readonly Planned[]): Promise<void> {
   }
 }
 
-/** The same log, each part of it appended while the read models follow it live. */
+/** The documents of the same log, appended in parts while the read models follow it live. */
 async function followedLive(log: readonly Planned[]) {
   const other = await openReadSide();
   try {
@@ -80,8 +80,8 @@ async function followedLive(log: readonly Planned[]) {
   }
 }
 
-describe('a long log', () => {
-  it('makes the documents of one that was followed live', async () => {
+describe('catching up with a long log', () => {
+  it('makes the documents that following it live makes', async () => {
     const log = longLog(21);
     await appendAll(side, log);
     await (await side.started()).close();
@@ -92,7 +92,7 @@ describe('a long log', () => {
   }, 120_000);
 
   it.each([31, 32])(
-    'does so over hostile stores, for two who catch up at once (seed %i)',
+    'makes the same documents when two instances catch up at once over hostile stores (seed %i)',
     async (seed) => {
       const log = longLog(seed);
       await appendAll(side, log);
@@ -117,7 +117,7 @@ describe('a long log', () => {
   );
 
   it.each(['out', 'half'] as const)(
-    'waits an outage (%s) out in the middle, and skips nothing',
+    'continues after an outage (%s) in the middle, and skips nothing',
     async (mode) => {
       await appendAll(side, longLog(41));
       const { eventStore } = side.stores;
@@ -165,8 +165,8 @@ describe('a long log', () => {
   }, 60_000);
 });
 
-describe('what was followed live in between', () => {
-  it('is not lost on who has to catch up again after a drop', async () => {
+describe('an instance that followed live and has to catch up again after a drop', () => {
+  it('folds on top of what it applied live', async () => {
     const { eventStore, readStore } = side.stores;
     await appendAll(side, longLog(61));
     let drops: AbortController[] = [];
@@ -192,7 +192,7 @@ describe('what was followed live in between', () => {
       open = new Promise((resolve) => {
         letIn = resolve;
       });
-      // All of them: whoever waits for a position looks at the log as well.
+      // All of them: a caller that waits for a position subscribes to the log too.
       for (const drop of drops) drop.abort();
       drops = [];
       await eventually(() => drops.length).toBeGreaterThan(0);
@@ -206,8 +206,8 @@ describe('what was followed live in between', () => {
   }, 60_000);
 });
 
-describe('an entity that can not be folded', () => {
-  it('is parked in the middle of a long log as it would be live; all others go on', async () => {
+describe('an entity that cannot be folded', () => {
+  it('is parked in the middle of a long log as it would be live, and all others are projected', async () => {
     const models = readModels.map((model): ReadModel =>
       model.name !== nodes.name
         ? model
@@ -232,7 +232,7 @@ describe('an entity that can not be folded', () => {
     expect(sick?.agent.applied?.generation).toBeLessThan(900);
     // The other read models have all of it.
     const audit = await projections.audit.list({ page: 1, pageSize: 1, resourceId: second, includeAccounts: true });
-    const named = log.filter(({ events }) => (events[0]!.data as { node_id?: string }).node_id === second);
-    expect(audit.total).toBe(named.filter(({ stream }) => stream === streams.fleet).length + 1);
+    const aboutSecond = log.filter(({ events }) => (events[0]!.data as { node_id?: string }).node_id === second);
+    expect(audit.total).toBe(aboutSecond.filter(({ stream }) => stream === streams.fleet).length + 1);
   }, 60_000);
 });

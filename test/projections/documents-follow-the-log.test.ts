@@ -1,4 +1,4 @@
-/** The documents are what the log says: the fleet's fold for resources, a second opinion for facts, whatever the order of work. */
+/** The documents follow from the log alone: they equal the fleet's fold and plainly computed facts, in any batching. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => side.close());
 
 let versions = 100;
-/** A place of its own to project into: another version of the group. */
+/** An empty place to project into: another version of the group. */
 async function place(): Promise<{
   apply(commands: readonly RecordedCommand[]): Promise<void>;
   dump(): Promise<Dump>;
@@ -46,7 +46,7 @@ async function projected(commands: readonly RecordedCommand[]): Promise<Dump> {
   return here.dump();
 }
 
-/** What a node's agent did since the node was created last, told the plain way. */
+/** What a node's agent did since the node was created last, computed in the plainest way. */
 function factsOf(log: readonly Planned[], nodeId: string): NodeAgentFacts {
   const born = log.findLastIndex(({ events }) =>
     events.some(({ type, data }) => type === 'NodeCreated' && (data as { node_id: string }).node_id === nodeId),
@@ -62,7 +62,7 @@ function factsOf(log: readonly Planned[], nodeId: string): NodeAgentFacts {
   const applied = last('AgentConfigApplied');
   const rejected = last('AgentConfigRejected');
   const conflict = last('AgentVersionConflict');
-  const answered =
+  const outgrown =
     rejected !== undefined &&
     facts
       .slice(facts.indexOf(rejected))
@@ -80,7 +80,7 @@ function factsOf(log: readonly Planned[], nodeId: string): NodeAgentFacts {
         ? null
         : { generation: applied.data.generation, checksum: applied.data.checksum, at: applied.at },
     rejected:
-      rejected === undefined || answered
+      rejected === undefined || outgrown
         ? null
         : {
             generation: rejected.data.generation,
@@ -94,7 +94,7 @@ function factsOf(log: readonly Planned[], nodeId: string): NodeAgentFacts {
 }
 
 describe('the documents after a log', () => {
-  it('are the fleet, and what agents did since a node was created', async () => {
+  it('equal the fleet, and what agents did since each node was created', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const log = randomLog(seed);
@@ -113,31 +113,31 @@ describe('the documents after a log', () => {
     );
   });
 
-  it('hold each deploy with the generations that it gave', async () => {
+  it('hold each deployment with the generations that it gave', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const commands = asRecorded(randomLog(seed));
-        const found = new Map((await projected(commands))['deployments']!.map(({ id, fields }) => [id, fields]));
+        const deployments = new Map((await projected(commands))['deployments']!.map(({ id, fields }) => [id, fields]));
         const fleet = emptyFleet();
         for (const command of commands) {
           if (command.stream === streams.fleet) applyCommand(fleet, command);
           const [event] = command.events;
           if (event.type !== 'ChainDeployed') continue;
           const { id } = event.metadata.command;
-          const deployment = found.get(id)!['deployment'] as unknown as Deployment;
+          const deployment = deployments.get(id)!['deployment'] as unknown as Deployment;
           expect(deployment).toMatchObject({ id, at: event.metadata.occurred_at, chain_id: event.data['chain_id'] });
           for (const { node_id, generation } of deployment.nodes) {
             expect(generation).toBe(generationOf(fleet, node_id) ?? generation);
           }
-          found.delete(id);
+          deployments.delete(id);
         }
-        expect([...found.keys()]).toEqual([]);
+        expect([...deployments.keys()]).toEqual([]);
       }),
       { numRuns: 12 },
     );
   });
 
-  it('are the same however the log is cut into batches, and whatever comes again', async () => {
+  it('are the same for every batching of the log, repeats included', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const commands = asRecorded(randomLog(seed));
@@ -154,7 +154,7 @@ describe('the documents after a log', () => {
     );
   });
 
-  it('are the same when two work on them at once, each at its own pace', async () => {
+  it('are the same when three projectors work on them at once, each at its own pace', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const commands = asRecorded(randomLog(seed));
@@ -174,7 +174,7 @@ describe('the documents after a log', () => {
     );
   });
 
-  it('are the same after a restart behind any command', async () => {
+  it('are the same after a restart at any command', async () => {
     const commands = asRecorded(randomLog(7, 30));
     const whole = await projected(commands);
     for (let cut = 0; cut <= commands.length; cut += 1) {
@@ -185,7 +185,7 @@ describe('the documents after a log', () => {
     }
   });
 
-  it('have a tombstone for what came and went within one batch, so that a slower one can not bring it back', async () => {
+  it('have a tombstone for an entity created and deleted in one batch, so that a slower instance cannot restore it', async () => {
     const commands = asRecorded(randomLog(1));
     const created = commands.findIndex(({ events }) => events[0].type === 'NodeCreated');
     const event = lastEvent(commands[created]!);

@@ -1,4 +1,4 @@
-/** Events that can't be applied: a poisoned entity is parked alone, a rebuild stops, an unknown event stops everything. */
+/** Events that cannot be applied: live, only the entity is parked; a first fill stops; an unknown event stops everything. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
@@ -27,7 +27,7 @@ const created = (node_id: string): Planned =>
 const renamed = (node_id: string, to: string): Planned =>
   planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id, changes: { name: { from: '', to } } } }]);
 
-/** The read models of this release, with a nodes' fold that can't take a certain name. */
+/** The read models of this release, with a fold of nodes that fails for one name. */
 const withPoison: readonly ReadModel[] = readModels.map((model) =>
   model.name !== nodes.name
     ? model
@@ -40,8 +40,8 @@ const withPoison: readonly ReadModel[] = readModels.map((model) =>
       },
 );
 
-describe('a poisoned entity', () => {
-  it('is parked alone when live, stays parked over a restart, and is told of', async () => {
+describe('an entity that an event cannot be applied to', () => {
+  it('is parked and logged, alone, and stays parked after a restart', async () => {
     await side.append([created(sick!), created(healthy!)]);
     const projections = await side.started({ models: withPoison });
     const { position } = await append(side.stores.eventStore, renamed(sick!, 'poison'));
@@ -53,7 +53,7 @@ describe('a poisoned entity', () => {
     expect(errors).toEqual([parked]);
     expect((await projections.nodes.get(sick!))?.node.name).toBe(sick);
     expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
-    // Other read models go on with it.
+    // Other read models still project it.
     expect(
       (await projections.audit.list({ page: 1, pageSize: 9, resourceId: sick, includeAccounts: true })).total,
     ).toBe(3);
@@ -67,7 +67,7 @@ describe('a poisoned entity', () => {
     expect((await again.nodes.get(healthy!))?.node.name).toBe('better');
   });
 
-  it('whose document the store will not take is parked too', async () => {
+  it('is parked too when it is the store that refuses its document', async () => {
     const models = readModels.map((model): ReadModel =>
       model.name === nodes.name
         ? {
@@ -88,16 +88,16 @@ describe('a poisoned entity', () => {
     expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
   });
 
-  it('stops a rebuild with a clear error, and what is shown stays shown', async () => {
+  it('stops the first fill of a version with an error that names it, and queries still read the old version', async () => {
     await side.append([created(healthy!), created(sick!), renamed(sick!, 'poison')]);
-    const shown = await side.started();
+    const current = await side.started();
     const version = groupVersion + 1;
-    const rebuild = await side.start({ version, models: withPoison });
-    await eventually(() => rebuild.status().lastError).toContain('the rebuild of nodes stopped at position');
-    expect(rebuild.status()).toMatchObject({ caughtUp: false, parked: [] });
-    await expect(rebuild.nodes.get(healthy!)).rejects.toMatchObject({ code: 'unavailable' });
+    const filling = await side.start({ version, models: withPoison });
+    await eventually(() => filling.status().lastError).toContain('the rebuild of nodes stopped at position');
+    expect(filling.status()).toMatchObject({ caughtUp: false, parked: [] });
+    await expect(filling.nodes.get(healthy!)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await side.stores.readStore.activeVersion(groupName)).toBe(groupVersion);
-    expect((await shown.nodes.get(sick!))?.node.name).toBe('poison');
+    expect((await current.nodes.get(sick!))?.node.name).toBe('poison');
   });
 });
 
@@ -105,7 +105,7 @@ describe('an unknown event', () => {
   it.each([
     ['an unknown type', { type: 'NodeTeleported', schema: 1 }],
     ['a newer shape', { type: 'NodeConfigRefreshed', schema: 99 }],
-  ])('of %s stops projecting before it, by name', async (_, { type, schema }) => {
+  ])('of %s stops projecting before it, and the status names it', async (_, { type, schema }) => {
     await side.append([created(healthy!)]);
     const projections = await side.started();
     const seen: (string | null)[] = [];
@@ -123,28 +123,30 @@ describe('an unknown event', () => {
     expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
     expect(await projections.reached(unknown!, 50)).toBe(false);
     await projections.close();
-    // Not skipped by a restart either.
+    // A restart does not skip it either.
     const again = await side.start();
     await eventually(() => again.status().unknownEvent).toBe(type);
     expect((await again.nodes.get(healthy!))?.node.name).toBe('well');
   });
 });
 
-describe('a read model that can not tell what an event concerns', () => {
-  it('stops projecting: nothing could be parked', async () => {
+describe('a read model that cannot name the entities of an event', () => {
+  it('stops projecting, because no entity can be parked', async () => {
     const models = readModels.map((model): ReadModel =>
       model.name === chains.name
         ? {
             ...model,
             keys() {
-              throw new TypeError('whose is this');
+              throw new TypeError('no keys for this');
             },
           }
         : model,
     );
     const projections = await side.started({ models });
     await side.append([created(healthy!)]);
-    await eventually(() => projections.status().lastError).toContain('chains cannot name the entities that an event concerns');
+    await eventually(() => projections.status().lastError).toContain(
+      'chains cannot name the entities that an event concerns',
+    );
     expect(projections.status().position).toBe(0);
   });
 });

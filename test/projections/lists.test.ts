@@ -1,4 +1,4 @@
-/** Lists are filtered, sorted and cut as a plain pass over all resources would do it. */
+/** Lists have the filtering, order and pages that a plain pass over all resources gives. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -72,14 +72,16 @@ function byPoints(a: string, b: string): number {
 
 const key = (name: string): string => name.normalize('NFC').toLowerCase();
 
-function expected<T extends Listed>(all: Iterable<T>, query: ListQuery, also: (one: T) => boolean = () => true) {
-  const found = [...all].filter((one) => also(one) && (query.q === undefined || key(one.name).includes(key(query.q))));
+function expected<T extends Listed>(all: Iterable<T>, query: ListQuery, matches: (one: T) => boolean = () => true) {
+  const listed = [...all].filter(
+    (one) => matches(one) && (query.q === undefined || key(one.name).includes(key(query.q))),
+  );
   const field = query.sort.replace('-', '') as 'name' | 'created_at' | 'updated_at';
   const sign = query.sort.startsWith('-') ? -1 : 1;
   const value = (one: T): string => (field === 'name' ? key(one.name) : one[field]);
-  found.sort((a, b) => sign * byPoints(value(a), value(b)) || byPoints(a.id, b.id));
+  listed.sort((a, b) => sign * byPoints(value(a), value(b)) || byPoints(a.id, b.id));
   const from = (query.page - 1) * query.pageSize;
-  return { total: found.length, ids: found.slice(from, from + query.pageSize).map(({ id }) => id) };
+  return { total: listed.length, ids: listed.slice(from, from + query.pageSize).map(({ id }) => id) };
 }
 
 const listQueries: fc.Arbitrary<ListQuery> = fc.record({
@@ -90,7 +92,7 @@ const listQueries: fc.Arbitrary<ListQuery> = fc.record({
 });
 
 describe('a list', () => {
-  it('of upstreams, and of chains, is the page asked for', async () => {
+  it('of upstreams or chains is the page that the query asks for', async () => {
     await fc.assert(
       fc.asyncProperty(listQueries, async (query) => {
         const upstreams = await projections.upstreams.list(query);
@@ -106,7 +108,7 @@ describe('a list', () => {
     );
   });
 
-  it('of nodes is filtered by label and by a set of ids too', async () => {
+  it('of nodes can be filtered by label and by a set of ids too', async () => {
     const ids = [...nodeNames.map(nodeId), uuidFromName('nobody')];
     const label = fc.constantFrom(
       undefined,
@@ -123,15 +125,14 @@ describe('a list', () => {
     );
     await fc.assert(
       fc.asyncProperty(listQueries, label, among, async (query, wanted, set) => {
-        const asked = { ...query, label: wanted, ids: set };
-        const found = await projections.nodes.list(asked);
+        const page = await projections.nodes.list({ ...query, label: wanted, ids: set });
         const matches = (node: { id: string; labels: Readonly<Record<string, string>> }): boolean => {
           if (wanted !== undefined && node.labels[wanted.key] !== wanted.value) return false;
           if (set === undefined) return true;
           if ('in' in set) return set.in.includes(node.id);
           return !set.notIn.has(node.id) && connected.has(node.id) === set.connectedOnce;
         };
-        expect({ total: found.total, ids: found.items.map(({ node }) => node.id) }).toEqual(
+        expect({ total: page.total, ids: page.items.map(({ node }) => node.id) }).toEqual(
           expected(fleet.nodes.values(), query, matches),
         );
       }),
@@ -140,8 +141,8 @@ describe('a list', () => {
   });
 });
 
-describe('one resource', () => {
-  it('is found by its id, a missing one is undefined', async () => {
+describe('a resource', () => {
+  it('is found by its id, and undefined if it does not exist', async () => {
     const [first, second] = nodeNames.map(nodeId);
     const never = nodeId(nodeNames[1]!);
     expect((await projections.nodes.get(first!))?.agent).toMatchObject({
@@ -166,7 +167,7 @@ describe('one resource', () => {
     expect(await projections.chains.get(uuidFromName('nobody'))).toBeUndefined();
   });
 
-  it('has its deployments, newest first', async () => {
+  it('has its deployments listed newest first', async () => {
     const chain = [...fleet.chains.values()].find(({ deployed }) => deployed !== null)!;
     const again = planned(streams.fleet, [
       {
@@ -181,9 +182,9 @@ describe('one resource', () => {
     ]);
     const { revision } = await append(side.stores.eventStore, again);
     expect(await projections.applied(streams.fleet, revision, 10_000)).toBe(true);
-    const found = await projections.deployments.ofChain(chain.id);
-    expect(found.map(({ id }) => id)).toEqual([again.id, chain.deployed!.deployment_id]);
-    expect(found[0]!.nodes).toEqual([{ node_id: chain.hops[0]!.node_id, generation: revision + 6 }]);
-    expect(await projections.deployments.get(again.id)).toEqual(found[0]);
+    const deployments = await projections.deployments.ofChain(chain.id);
+    expect(deployments.map(({ id }) => id)).toEqual([again.id, chain.deployed!.deployment_id]);
+    expect(deployments[0]!.nodes).toEqual([{ node_id: chain.hops[0]!.node_id, generation: revision + 6 }]);
+    expect(await projections.deployments.get(again.id)).toEqual(deployments[0]);
   });
 });

@@ -1,4 +1,4 @@
-/** The runner: resumes behind its checkpoint, survives hostile stores and outages, and lets callers read their writes. */
+/** The runner: resumes after its checkpoint, survives hostile stores and outages, and lets callers read their writes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => side.close());
 
-/** What one run over the whole log makes, in a version of its own. */
+/** The documents that one run over the whole log makes, in another version. */
 async function fullReplay(version: number) {
   const projections = await side.started({ version });
   await projections.close();
@@ -39,7 +39,7 @@ const nodeCreated = () =>
   ]);
 
 describe('a restart', () => {
-  it('goes on behind the checkpoint, and ends where a full replay ends', async () => {
+  it('continues after the checkpoint, and ends with the documents of a full replay', async () => {
     const log = randomLog(3, 60);
     const third = Math.ceil(log.length / 3);
     for (let part = 0; part < 3; part += 1) {
@@ -53,7 +53,7 @@ describe('a restart', () => {
     expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
   });
 
-  it('answers for writes of before at once', async () => {
+  it('answers at once for writes from before it', async () => {
     await side.append([userCreated(someUsers[0]!)]);
     const { revision, position } = await append(side.stores.eventStore, userCreated(someUsers[1]!));
     await (await side.started()).close();
@@ -65,8 +65,8 @@ describe('a restart', () => {
   });
 });
 
-describe('two projectors of one process over hostile stores', () => {
-  it.each([1, 2, 3])('make the documents of a calm replay (seed %i)', async (seed) => {
+describe('two projectors over hostile stores', () => {
+  it.each([1, 2, 3])('make the documents of a replay over healthy stores (seed %i)', async (seed) => {
     const log = randomLog(seed, 60);
     const { eventStore, readStore } = side.stores;
     const both = await Promise.all(
@@ -83,7 +83,7 @@ describe('two projectors of one process over hostile stores', () => {
 });
 
 describe('an outage of the read store', () => {
-  it('is over when the last of what came meanwhile is applied, not the first', async () => {
+  it('ends when the last event that came meanwhile is applied, not the first', async () => {
     const log = randomLog(6, 40);
     const readStore = switchedReadStore(side.stores.readStore);
     const inner = side.stores.eventStore;
@@ -109,7 +109,7 @@ describe('an outage of the read store', () => {
     await projections.close();
   });
 
-  it.each(['out', 'half'] as const)('(%s) is waited out: nothing is skipped', async (mode) => {
+  it.each(['out', 'half'] as const)('(%s) makes the runner wait, and it skips nothing', async (mode) => {
     const log = randomLog(5, 40);
     const readStore = switchedReadStore(side.stores.readStore);
     const projections = await side.started({ readStore });
@@ -137,7 +137,7 @@ describe('an outage of the read store', () => {
     expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
   });
 
-  it('can be ended by a stop: the checkpoint is where the documents are', async () => {
+  it('leaves the checkpoint where the documents are, when the runner is closed during it', async () => {
     const log = randomLog(6, 40);
     const readStore = switchedReadStore(side.stores.readStore);
     await side.append(log.slice(0, 10));
@@ -152,7 +152,7 @@ describe('an outage of the read store', () => {
     expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
   });
 
-  it('at the start leaves the queries unavailable, until it ends', async () => {
+  it('makes queries unavailable until it ends, when it is there at the start', async () => {
     const readStore = switchedReadStore(side.stores.readStore);
     readStore.mode = 'out';
     await side.append([nodeCreated()]);
@@ -164,8 +164,8 @@ describe('an outage of the read store', () => {
   });
 });
 
-describe('read your writes', () => {
-  it('waits for the command, whole', async () => {
+describe('reading your own writes', () => {
+  it('waits for the whole command', async () => {
     const projections = await side.started();
     const created = planned(streams.fleet, [
       ...nodeCreated().events,
@@ -184,7 +184,7 @@ describe('read your writes', () => {
     expect(await projections.applied(streams.fleet, 0, 0)).toBe(true);
   });
 
-  it('passes a position whose event is of no read model', async () => {
+  it('passes the position of an event that no read model uses', async () => {
     const projections = await side.started();
     const data = {
       installation_id: 'i',
@@ -200,13 +200,13 @@ describe('read your writes', () => {
     expect(await projections.reached(service.position!, 10_000)).toBe(true);
     const foreign = await append(side.stores.eventStore, planned('elsewhere', [{ type: 'Whatever', data: {} }]));
     expect(await projections.reached(foreign.position!, 10_000)).toBe(true);
-    // And goes on with what comes behind it.
+    // Later events are applied as before.
     const { position } = await append(side.stores.eventStore, nodeCreated());
     expect(await projections.reached(position!, 10_000)).toBe(true);
     expect((await projections.nodes.get(node))?.node.name).toBe('one');
   });
 
-  it('gives up at the timeout, and when closed', async () => {
+  it('gives up at its timeout, and on close', async () => {
     const projections = await side.started();
     expect(await projections.reached(1_000_000, 30)).toBe(false);
     expect(await projections.applied(streams.fleet, 9, 30)).toBe(false);
@@ -215,17 +215,17 @@ describe('read your writes', () => {
     expect(await Promise.all(waiting)).toEqual([false, false]);
   });
 
-  it('tells listeners of agent facts once a query would show them', async () => {
+  it('calls listeners to agent facts once a query shows the fact', async () => {
     const projections = await side.started();
     const seen: unknown[] = [];
-    const told = new Promise<void>((resolve) => {
+    const called = new Promise<void>((resolve) => {
       projections.onAgentFact(async (fact) => {
         seen.push(fact.type, (await projections.nodes.get(fact.data.node_id))?.agent.agent_version);
         resolve();
       });
     });
     await side.append([nodeCreated(), sessionOpened(node, '7.0.0')]);
-    await told;
+    await called;
     expect(seen).toEqual(['AgentSessionOpened', '7.0.0']);
   });
 });

@@ -1,4 +1,4 @@
-/** A raised version fills beside the shown one and takes over once it has caught up; tombstones go once nobody needs them. */
+/** A raised version is filled beside the current one and takes over once it has caught up; old tombstones are removed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { streams } from '../../src/kernel/event.js';
@@ -21,8 +21,8 @@ const fields = { node_id: node, name: 'one', description: null, address: null, l
 const created = (): Planned => planned(streams.fleet, [{ type: 'NodeCreated', data: fields }]);
 const deleted = (): Planned => planned(streams.fleet, [{ type: 'NodeDeleted', data: { ...fields, override: null } }]);
 
-describe('versions', () => {
-  it('fill beside each other: the pointer goes over when the new one has caught up, and stays there', async () => {
+describe('a raised version', () => {
+  it('is filled beside the current one, gets the pointer once it has caught up, and keeps it', async () => {
     const { readStore } = side.stores;
     await side.append(randomLog(4));
     expect(await readStore.activeVersion(groupName)).toBeUndefined();
@@ -55,7 +55,7 @@ describe('versions', () => {
     expect(await readStore.activeVersion(groupName)).toBe(groupVersion + 1);
     expect(await dump(readStore, groupVersion + 1)).toEqual(before);
 
-    // The older release goes on reading its own, after a restart too, and does not take the pointer back.
+    // The older release still reads its own version, after a restart too, and does not take the pointer back.
     await side.append([created()]);
     expect(await old.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
     expect((await old.nodes.get(node))?.node.name).toBe('one');
@@ -67,7 +67,7 @@ describe('versions', () => {
 });
 
 describe('a deleted node', () => {
-  it('takes its facts along: what its agent did later is ignored, and one restored with the same id begins anew', async () => {
+  it('loses its facts: later ones are ignored, and a node restored with the same id starts without any', async () => {
     const projections = await side.started();
     await side.append([created(), sessionOpened(node)]);
     await side.append([deleted(), sessionOpened(node, '2.0.0')]);
@@ -80,7 +80,7 @@ describe('a deleted node', () => {
 });
 
 describe('tombstones', () => {
-  it('are removed once every live instance had passed them at the turn before', async () => {
+  it('are removed once every live instance has passed them at the turn before', async () => {
     const { readStore, eventStore } = side.stores;
     await side.append([created()]);
     const { position } = await append(eventStore, deleted());
@@ -88,8 +88,8 @@ describe('tombstones', () => {
     await projections.close();
     const collections = await openCollections(readStore, [nodes as ReadModel], groupVersion);
     const collection = collections.get('nodes')!;
-    const stands = async (): Promise<boolean> =>
-      // A write at the tombstone's own position is applied only when it is gone; it is taken back at once.
+    const isThere = async (): Promise<boolean> =>
+      // A write at the tombstone's own position is applied only if the tombstone is gone.
       (await collection.write([{ kind: 'put', id: node, position: position!, fields: {} }])) === 0;
     const purge = createPurge({
       readStore,
@@ -100,7 +100,7 @@ describe('tombstones', () => {
     const live = (name: string, data: { position: number } | null) =>
       readStore.leases.take('instances', { name, holder: name, ttlMs: 60_000, data });
 
-    // Nobody is known to live; one that says nothing; one that is behind.
+    // No instance is known; one has no position; one is behind the tombstone.
     for (const prepare of [
       async () => undefined,
       () => live('a', null),
@@ -108,12 +108,12 @@ describe('tombstones', () => {
     ]) {
       await prepare();
       expect([await purge(), await purge()]).toEqual([0, 0]);
-      expect(await stands()).toBe(true);
+      expect(await isThere()).toBe(true);
     }
     await live('b', { position: position! });
     expect(await purge()).toBe(0);
     expect(await purge()).toBe(1);
-    expect(await stands()).toBe(false);
+    expect(await isThere()).toBe(false);
     expect(readModels.length).toBeGreaterThan(1);
   });
 });

@@ -1,4 +1,4 @@
-/** Delivery on real embedded stores in a temporary folder, a log to write to, and sessions that note what they get. */
+/** Delivery on real embedded stores in a temporary folder, a log to write to, and sessions that record their offers. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,9 +26,9 @@ export interface DeliveryFixture {
   readonly log: FleetLog;
   readonly clock: ManualClock;
   readonly keyring: Keyring;
-  /** Facts that were recorded, in order. */
+  /** Recorded facts, in order. */
   readonly facts: AgentEvent[];
-  /** Starts delivery, and waits until it is ready. */
+  /** Starts delivery, and waits until it has caught up. */
   start(overrides?: Partial<DeliveryDeps>): Promise<DeliveryService>;
   close(): Promise<void>;
 }
@@ -79,7 +79,7 @@ export async function createDeliveryFixture(): Promise<DeliveryFixture> {
   };
 }
 
-/** What the projection of the facts would say. */
+/** What the read models would have of the facts. */
 export function recordedReportsOf(facts: readonly AgentEvent[], nodeId: string): RecordedApplyReports {
   let applied: Stamp | null = null;
   let rejected: Stamp | null = null;
@@ -95,12 +95,12 @@ export function recordedReportsOf(facts: readonly AgentEvent[], nodeId: string):
 }
 
 export interface TestSession {
-  readonly attachment: NodeSession;
+  readonly nodeSession: NodeSession;
   /** Every offer, in order. */
   readonly offers: SnapshotPush[];
-  /** The one slot: the newest offer that was not taken. */
+  /** The slot: the newest offer that was not taken. */
   take(): SnapshotPush | undefined;
-  /** Asks as a process without configuration. */
+  /** Sends a ConfigRequest of a process without configuration. */
   ask(): Promise<ConfigAnswer>;
   apply(push: SnapshotPush): Promise<void>;
   reject(push: SnapshotPush): Promise<void>;
@@ -111,14 +111,14 @@ export const noChecksum = Buffer.alloc(0);
 export function openSession(delivery: DeliveryService, nodeId: string, sessionId = `${nodeId}-session`): TestSession {
   const offers: SnapshotPush[] = [];
   let slot: SnapshotPush | undefined;
-  const attachment = delivery.openNodeSession(nodeId, sessionId, {
+  const nodeSession = delivery.openNodeSession(nodeId, sessionId, {
     offer(push) {
       offers.push(push);
       slot = push;
     },
   });
   const report = (push: SnapshotPush, status: 'applied' | 'rejected'): Promise<void> =>
-    attachment.report({
+    nodeSession.report({
       generation: BigInt(push.generation),
       checksum: push.checksum,
       status,
@@ -127,14 +127,14 @@ export function openSession(delivery: DeliveryService, nodeId: string, sessionId
       durationMs: 3,
     });
   return {
-    attachment,
+    nodeSession,
     offers,
     take() {
       const taken = slot;
       slot = undefined;
       return taken;
     },
-    ask: () => attachment.request(0n, noChecksum),
+    ask: () => nodeSession.request(0n, noChecksum),
     apply: (push) => report(push, 'applied'),
     reject: (push) => report(push, 'rejected'),
   };
@@ -152,7 +152,7 @@ export function decoded(push: Pick<SnapshotPush, 'payload'>): RuntimeConfigSnaps
   return payload.value.update.value;
 }
 
-/** Waits for a condition, turn by turn of the event loop. */
+/** Waits until the condition holds; throws after 20 s. */
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
   const deadline = Date.now() + 20_000;
   while (!condition()) {

@@ -1,6 +1,6 @@
 /**
- * The read side on real embedded stores in a temporary folder: random logs of every stream that read models use, a way
- * to append them, and a dump of every document. For tests of `src/projections`.
+ * The read side on real embedded stores in a temporary folder, for tests of `src/projections`: random logs of every
+ * stream that read models use, a way to append them, and a dump of all documents.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ import { createDice } from './hostile.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
 
-/** A command before it has a place in the log. */
+/** A command that is not in the log yet. */
 export interface Planned {
   readonly stream: string;
   readonly id: string;
@@ -51,7 +51,7 @@ const system: Actor = { type: 'system', id: 'system', name: 'system' };
 
 let counter = 0;
 
-/** One command of one stream, by the system unless said otherwise. */
+/** One command of one stream; its actor is the system unless `more` has another. */
 export function planned(stream: string, events: Planned['events'], more: Partial<Planned> = {}): Planned {
   counter += 1;
   const at = new Date(epoch + counter * 1000).toISOString();
@@ -113,12 +113,12 @@ export function userCreated(user: { readonly id: string; readonly name: string }
   return planned(streams.accounts, [event]);
 }
 
-/** A random log: a fleet's history, and between its commands what agents and users did. Times go back now and then. */
+/** A random log: a fleet's history, with facts of agents and users between its commands. Times go back now and then. */
 export function randomLog(seed: number, length = 40): readonly Planned[] {
   const dice = createDice(seed);
   const moves = fc.sample(histories(length), { seed, numRuns: 20 }).flat().slice(0, length);
   const log: Planned[] = someUsers.map(userCreated);
-  const known = new Set<string>();
+  const nodeIds = new Set<string>();
   const fleetCommands: string[] = [];
   const of = <T>(list: readonly T[]): T => list[dice.below(list.length)] as T;
   const add = (one: Planned): void => {
@@ -126,7 +126,7 @@ export function randomLog(seed: number, length = 40): readonly Planned[] {
     log.push({ ...one, id: uuidFromName(`command ${seed} ${log.length}`), at });
   };
   const interlude = (): void => {
-    const nodes = [...known];
+    const nodes = [...nodeIds];
     while (dice.chance(0.5)) {
       if (nodes.length > 0 && dice.chance(0.8)) {
         const node = of(nodes);
@@ -151,7 +151,7 @@ export function randomLog(seed: number, length = 40): readonly Planned[] {
   play(moves, {
     after(now, { performed }) {
       if (performed.kind !== 'written') return;
-      for (const id of now.nodes.ids()) known.add(id);
+      for (const id of now.nodes.ids()) nodeIds.add(id);
       const actor: Actor = dice.chance(0.2) ? system : { type: 'user', ...of(someUsers) };
       const revertOf = fleetCommands.length > 0 && dice.chance(0.2) ? of(fleetCommands) : undefined;
       add(planned(streams.fleet, performed.events, { actor, revertOf }));
@@ -176,7 +176,7 @@ export function proposedEvents({ id, actor, at, events, revertOf, schema }: Plan
   });
 }
 
-/** The log as if it had been appended: revisions from 0 per stream, positions with gaps. */
+/** The log as if it were appended: revisions from 0 per stream, positions with gaps. */
 export function asRecorded(log: readonly Planned[]): readonly RecordedCommand[] {
   const revisions = new Map<string, number>();
   let position = 0;
@@ -198,7 +198,7 @@ export function fleetAfter(commands: readonly RecordedCommand[]): Fleet {
   return fleet;
 }
 
-/** Appends one command. Answers its last revision and position. */
+/** Appends one command. @returns its last revision and position */
 export async function append(
   store: EventStore,
   one: Planned,
@@ -229,14 +229,14 @@ export interface ReadSide {
   readonly stores: EmbeddedStores;
   readonly clock: ManualClock;
   append(log: readonly Planned[]): Promise<void>;
-  /** Starts projections; closed with the rest. */
+  /** Starts projections; `close` closes them too. */
   start(options?: Partial<ProjectionsOptions>): Promise<Projections>;
-  /** Starts projections and waits until they hold the whole log. */
+  /** Starts projections and waits until they have caught up. */
   started(options?: Partial<ProjectionsOptions>): Promise<Projections>;
   close(): Promise<void>;
 }
 
-/** Resolves once the projections hold all that is in the log; the test's own timeout bounds it. */
+/** Resolves once the projections have caught up; the test's own timeout bounds it. */
 export function caughtUp(projections: Projections): Promise<void> {
   return new Promise((resolve) => {
     const stop = projections.onStatusChange((status) => {

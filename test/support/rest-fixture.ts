@@ -222,13 +222,13 @@ export async function startRest(options: Partial<RestOptions> = {}): Promise<Res
           let push = session.take();
           await until(() => (push ??= session.take()) !== undefined, 'a push');
           if (push === undefined) throw new Error('nothing was pushed');
-          session.attachment.sent(push);
+          session.nodeSession.sent(push);
           return push;
         },
         apply: session.apply,
         reject: session.reject,
         async disconnect() {
-          session.attachment.close();
+          session.nodeSession.close();
           await telemetry.sessionEnded(nodeId, sessionId);
         },
       };
