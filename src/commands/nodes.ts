@@ -1,6 +1,6 @@
 /**
  * What needs I/O around commands about nodes: making and sealing PSKs. The rules are in `domain/node`; verifiers that
- * were replaced are shredded by whoever follows the committed log (`app.ts`).
+ * were replaced are shredded by whoever follows the committed log (`src/start/revocations.ts`).
  */
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';

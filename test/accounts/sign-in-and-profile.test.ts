@@ -1,6 +1,7 @@
+/** Sign-in, tokens and the caller's own account (`docs/contract/rest.md#authentication-and-roles`). */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { AccountCommand } from '../../src/domain/accounts/user.js';
 import { userField } from '../../src/accounts/handlers.js';
+import type { AccountCommand } from '../../src/domain/accounts/user.js';
 import { streams } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
@@ -39,7 +40,7 @@ const changePassword = async (to: string): Promise<void> => {
   await accounts.gateway.execute(command, context, () => undefined);
 };
 
-test('a right password gives a token that stands for its user', async () => {
+test('the right password gives a token that authenticates its user', async () => {
   const { token, expiresIn, user } = await login(password, 'Admin');
   expect(expiresIn).toBe(43_200);
   expect(user).toMatchObject({
@@ -56,14 +57,14 @@ test('a right password gives a token that stands for its user', async () => {
   expect(await accounts.handlers.authenticate(token)).toBeUndefined();
 });
 
-test('a wrong password and an unknown name are told apart by nothing', async () => {
+test('a wrong password and an unknown name get the same answer', async () => {
   const refusals = [await refusalOf(login(wrong)), await refusalOf(login(password, 'nobody'))];
   expect(refusals.map(({ code }) => code)).toEqual(['unauthenticated', 'unauthenticated']);
   expect(refusals[0]?.message).toBe(refusals[1]?.message);
   expect(clearTextIn(refusals, [wrong, password])).toEqual([]);
 });
 
-test('sign-ins are facts, without what was typed', async () => {
+test('sign-ins are recorded as facts, without the name and password that were typed', async () => {
   await login();
   await refusalOf(login(wrong));
   await refusalOf(login(password, 'hunter2-typed-into-the-wrong-field'));
@@ -77,18 +78,18 @@ test('sign-ins are facts, without what was typed', async () => {
   expect(clearTextIn(log, [password, wrong, 'hunter2-typed-into-the-wrong-field'])).toEqual([]);
 });
 
-test('after five failures the next sign-in is rate limited, until the window has passed', async () => {
+test('after five failures sign-ins from that address are rate limited until the window has passed', async () => {
   for (let index = 0; index < limits.logins.failuresPerAddressAndName; index += 1) await refusalOf(login(wrong));
   const refusal = await refusalOf(login());
   expect(refusal.code).toBe('rate_limited');
   expect(refusal.hints.retryAfterSeconds).toBeGreaterThan(0);
-  // From elsewhere the name is not locked.
+  // The name is not locked for other addresses.
   expect(await login(password, 'admin', '198.51.100.1')).toMatchObject({ expiresIn: 43_200 });
   fixture.clock.advance(limits.logins.windowMs);
   expect(await login()).toMatchObject({ expiresIn: 43_200 });
 });
 
-test('a full hash queue is rate limited and spends nothing of the budget', async () => {
+test('a sign-in is rate limited while the hash queue is full, and does not count as a failure', async () => {
   const { limiter } = accounts;
   const hasher = createPasswordHasher({ inFlight: 0, queue: 0 });
   const busy = await startAccounts(fixture, { hasher, limiter });
@@ -103,7 +104,7 @@ test('a full hash queue is rate limited and spends nothing of the budget', async
   }
 });
 
-test('a password change ends every older token at once, here, and on another instance as soon as it hears of it', async () => {
+test('a password change ends every older token, on another instance once it has read the event', async () => {
   const other = await startAccounts(fixture);
   try {
     const { token } = await login();
@@ -119,7 +120,7 @@ test('a password change ends every older token at once, here, and on another ins
   }
 });
 
-test('the profile is sealed: what is shown stands nowhere in the log', async () => {
+test('profile fields are sealed in the log, under one key that can be shredded', async () => {
   const fields = { display_name: 'Ada Ænigma', email: 'ada@example.org' };
   const outcome = await accounts.handlers.updateMe(context, userId(), undefined, fields);
   expect(outcome).toMatchObject({ kind: 'done', result: { ...fields, version: 2 } });
@@ -127,7 +128,7 @@ test('the profile is sealed: what is shown stands nowhere in the log', async () 
   const log = await fixture.log(streams.accounts);
   expect(log.map(({ type }) => type)).toEqual(['UserCreated', 'UserProfileUpdated']);
   expect(clearTextIn(log, [...Object.values(fields), password, '$argon2id$'])).toEqual([]);
-  // One personal key for both, so that one deletion forgets the person.
+  // One personal key for both fields: deleting it makes both unreadable.
   const user = accounts.view.accounts.users.get(userId());
   expect(user?.display_name?.key_id).toBe(user?.email?.key_id);
   expect(user?.password.key_id).not.toBe(user?.email?.key_id);
@@ -135,7 +136,7 @@ test('the profile is sealed: what is shown stands nowhere in the log', async () 
   expect(await accounts.handlers.me(userId())).toMatchObject({ display_name: null, email: null });
 });
 
-test('a profile update that changes nothing writes nothing, null clears, and If-Match is held to', async () => {
+test('a profile update writes only changes, clears a field that is null, and honours If-Match', async () => {
   const update = (fields: object, ifMatch?: readonly number[]) =>
     accounts.handlers.updateMe(context, userId(), ifMatch, fields);
   await update({ display_name: 'Ada', email: 'ada@example.org' });
@@ -155,7 +156,7 @@ test('a field that was altered in the store is an internal error without the val
   await accounts.handlers.updateMe(context, userId(), undefined, { email: 'ada@example.org' });
   const { email } = accounts.view.accounts.users.get(userId()) ?? {};
   if (email === null || email === undefined) throw new Error('no e-mail');
-  // The sealed e-mail moved to the other field.
+  // The sealed e-mail is put into the other field.
   await accounts.gateway.execute(
     { type: 'UpdateUserProfile', id: userId(), ifMatch: undefined, display_name: email },
     context,
@@ -166,7 +167,7 @@ test('a field that was altered in the store is an internal error without the val
   expect(clearTextIn([refusal], ['ada@example.org'])).toEqual([]);
 });
 
-test('an unknown event stops the accounts of an instance, and it says so', async () => {
+test('an unknown event stops the accounts view, and the view says why', async () => {
   const { revision } = accounts.view.accounts;
   await fixture.stores.eventStore.append(streams.accounts, revision.value, [
     {
@@ -182,7 +183,7 @@ test('an unknown event stops the accounts of an instance, and it says so', async
       },
     },
   ]);
-  await until(() => accounts.view.failure() !== undefined, 'the failure is told');
+  await until(() => accounts.view.failure() !== undefined, 'the view reports its failure');
   expect(accounts.view.failure()).toContain('UserCloned');
   await expect(startAccounts(fixture)).rejects.toThrow('UserCloned');
 });

@@ -1,16 +1,17 @@
+/** The first start creates the user `admin`, once, whatever instances start at the same time. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { initialPasswordFile } from '../../src/start/first-admin.js';
+import { tuning } from '../../src/commands/tuning.js';
 import { streams } from '../../src/kernel/event.js';
+import { initialPasswordFile } from '../../src/start/first-admin.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
 import type { CommandFixture } from '../support/command-fixture.js';
 import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { answerLost } from '../support/scripted-event-store.js';
-import { tuning } from '../../src/commands/tuning.js';
 
 let fixture: CommandFixture;
 let folders: string[];
@@ -19,7 +20,7 @@ let instances: AccountsInstance[];
 beforeEach(async () => {
   fixture = await createCommandFixture();
   folders = [mkdtempSync(join(tmpdir(), 'admin-')), mkdtempSync(join(tmpdir(), 'admin-'))];
-  // Both start before either has made a user.
+  // Both start before either has created a user.
   instances = [await startAccounts(fixture), await startAccounts(fixture)];
 });
 afterEach(async () => {
@@ -32,14 +33,14 @@ const fileOf = (folder: string): string => join(folder, initialPasswordFile);
 const passwordIn = (folder: string): string => readFileSync(fileOf(folder), 'utf8').trim();
 const login = (password: string) => instances[0]!.handlers.login('admin', password, '192.0.2.1', 'r');
 
-test('the first start makes an admin whose password is in a file for the owner alone', async () => {
+test('the first start creates an admin whose password is in a file that only its owner can read', async () => {
   await instances[0]!.firstAdmin(folders[0]!);
   expect(statSync(fileOf(folders[0]!)).mode & 0o777).toBe(0o600);
   expect(readdirSync(folders[0]!)).toEqual([initialPasswordFile]);
   expect(await login(passwordIn(folders[0]!))).toMatchObject({ user: { username: 'admin', role: 'admin' } });
 });
 
-test('a later start makes nothing and leaves the file alone', async () => {
+test('a later start creates nothing and leaves the file as it is', async () => {
   await instances[0]!.firstAdmin(folders[0]!);
   const password = passwordIn(folders[0]!);
   await instances[0]!.firstAdmin(folders[0]!);
@@ -47,22 +48,22 @@ test('a later start makes nothing and leaves the file alone', async () => {
   expect((await fixture.log(streams.accounts)).length).toBe(1);
 });
 
-test('of two first starts in folders of their own one makes the admin, and only its file stays', async () => {
+test('of two first starts on different folders one creates the admin, and only its file stays', async () => {
   await Promise.all(instances.map((instance, index) => instance.firstAdmin(folders[index]!)));
   expect((await fixture.log(streams.accounts)).length).toBe(1);
-  const left = folders.filter((folder) => readdirSync(folder).length > 0);
-  expect(left.length).toBe(1);
-  expect(await login(passwordIn(left[0]!))).toMatchObject({ user: { username: 'admin' } });
+  const withFile = folders.filter((folder) => readdirSync(folder).length > 0);
+  expect(withFile.length).toBe(1);
+  expect(await login(passwordIn(withFile[0]!))).toMatchObject({ user: { username: 'admin' } });
 });
 
-test('of two first starts on one folder neither takes the password of the other away', async () => {
+test('two first starts on one folder agree on the password in the file', async () => {
   await Promise.all(instances.map((instance) => instance.firstAdmin(folders[0]!)));
   expect((await fixture.log(streams.accounts)).length).toBe(1);
   expect(readdirSync(folders[0]!)).toEqual([initialPasswordFile]);
   expect(await login(passwordIn(folders[0]!))).toMatchObject({ user: { username: 'admin' } });
 });
 
-test('an admin that was written after its start had given up has the password of the file', async () => {
+test('an admin that is written after its start has given up has the password in the file', async () => {
   let late: (() => Promise<unknown>) | undefined;
   fixture.store.script(async (write) => {
     late = write;
@@ -70,7 +71,7 @@ test('an admin that was written after its start had given up has the password of
     return { kind: 'unknown', cause: 'late' };
   });
   expect((await refusalOf(instances[0]!.firstAdmin(folders[0]!))).message).toContain('may have been');
-  // The next start looks before it is there, and decides after it has come.
+  // The next start reads the log before the late write, and decides after it.
   fixture.store.script(async (write) => {
     await late?.();
     return write();
@@ -80,20 +81,20 @@ test('an admin that was written after its start had given up has the password of
   expect(await login(passwordIn(folders[0]!))).toMatchObject({ user: { username: 'admin' } });
 });
 
-test('a lost answer makes one admin', async () => {
+test('an append whose answer is lost creates one admin', async () => {
   fixture.store.script(answerLost);
   await instances[0]!.firstAdmin(folders[0]!);
   expect(await login(passwordIn(folders[0]!))).toMatchObject({ user: { username: 'admin' } });
 });
 
-test('a file that someone left empty is no password', async () => {
+test('an empty file is replaced by one with a password', async () => {
   writeFileSync(fileOf(folders[0]!), '\n', { mode: 0o644 });
   await instances[0]!.firstAdmin(folders[0]!);
   expect(passwordIn(folders[0]!).length).toBeGreaterThanOrEqual(20);
   expect(statSync(fileOf(folders[0]!)).mode & 0o777).toBe(0o600);
 });
 
-test('with SVC_ADMIN_PASSWORD there is no file', async () => {
+test('with SVC_ADMIN_PASSWORD no file is written', async () => {
   await Promise.all(instances.map((instance, index) => instance.firstAdmin(folders[index]!, 'correct horse battery')));
   expect(folders.flatMap((folder) => readdirSync(folder))).toEqual([]);
   expect(await login('correct horse battery')).toMatchObject({ user: { username: 'admin' } });
