@@ -151,12 +151,12 @@ describe('catching up with a long log', () => {
     60_000,
   );
 
-  it('goes on from its checkpoint when it is cut off in the middle', async () => {
+  it('continues from its checkpoint when it is interrupted in the middle', async () => {
     const log = longLog(51);
     await appendAll(side, log);
-    const cut = await side.start();
-    await eventually(() => cut.status().position).toBeGreaterThan(0);
-    await cut.close();
+    const interrupted = await side.start();
+    await eventually(() => interrupted.status().position).toBeGreaterThan(0);
+    await interrupted.close();
     const point = await side.stores.readStore.loadCheckpoint(groupName, groupVersion);
     expect(point?.commit).toBeGreaterThan(0);
     await (await side.started()).close();
