@@ -160,7 +160,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
   };
 }
 
-/** A second chance is used up when it was sent as a whole, or when the agent asks again on the same session. */
+/** A second chance is used up when it is sent as a whole, or when the agent reports or asks again on its session. */
 export function useUpSecondChance(session: SessionState, record: ApplyHistoryRecord): void {
   if (session.secondChance === undefined) return;
   record.history = { ...record.history, retried: session.secondChance };

@@ -1,6 +1,6 @@
 /**
- * Writes a checkpoint of the committed fold every so many fleet events, in the background and one at a time. Not its
- * format (`fold-checkpoint.ts`). Implements `docs/contract/domain.md#commands-and-events`.
+ * Writes a checkpoint of the committed fold after a fixed number of fleet events, in the background and one at a time.
+ * Not its format (`fold-checkpoint.ts`). Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { captureFleet } from '../domain/fleet/checkpoint.js';
 import type { Fleet } from '../domain/fleet/fleet.js';

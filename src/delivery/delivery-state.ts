@@ -4,7 +4,7 @@
  * Implements `docs/contract/domain.md#generation` and `docs/contract/domain.md#commands-and-events`.
  *
  * The compiler version in the log may rise and fall under a running instance. The instance serves only while it is its
- * own version, and never writes it: that is done once, at the start, so that going back stays gone back.
+ * own version, and never writes it: that is done once, at the start, so that a lowered version stays lowered.
  */
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Logger } from '../kernel/logger.js';
@@ -31,7 +31,7 @@ export interface DeliveryStateDeps {
 export function createDeliveryState(deps: DeliveryStateDeps): DeliveryStateTracker {
   const { logger, ownVersion } = deps;
   let unknownEvent: string | undefined;
-  /** The log has been at this release's compiler version since the start. */
+  /** The instance has been ready before, so the log was at this release's compiler version. */
   let wasReady = false;
   let state = compute();
 

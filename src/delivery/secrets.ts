@@ -1,7 +1,7 @@
 /**
  * Opens the secrets of a compiled snapshot. The compiler leaves placeholders, so that its output can be compared and
  * shown; they become bytes here, and only for a snapshot on its way to the agent.
- * Implements `docs/architecture.md#a-push`.
+ * Implements `docs/contract/domain.md#commands-and-events` (sealed secrets).
  */
 import type { NodeSnapshot, SecretPlaceholder } from '../domain/snapshot/snapshot.js';
 import type { Keyring } from '../security/keyring.js';

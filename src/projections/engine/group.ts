@@ -177,7 +177,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     async applied(stream, revision, timeoutMs) {
       const until = clock.monotonic() + timeoutMs;
       if (progress.revision(stream) === undefined) {
-        // No event of the stream came since the start: the event may be before the checkpoint, where revisions are unknown.
+        // The stream had no event since the start: this one may be before the checkpoint, where revisions are unknown.
         const position = await positionOf(stream, revision, timeoutMs);
         if (position !== undefined) return progress.untilPosition(position, Math.max(0, until - clock.monotonic()));
       }
