@@ -33,7 +33,7 @@ async function main(): Promise<void> {
     logger.info({ signal }, 'stopping: agents are drained, accepted requests are finished');
     app.close().then(
       () => process.exit(0),
-      (error: unknown) => fail(`the service did not stop in order: ${errorText(error)}`),
+      (error: unknown) => fail(`The service did not stop cleanly: ${errorText(error)}`),
     );
   };
   process.on('SIGTERM', stop);

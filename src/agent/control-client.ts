@@ -17,9 +17,9 @@ import type { Result } from '../kernel/result.js';
 import { controlPrologue, initiate, sessionIdOf } from '../noise/handshake.js';
 import type { NoiseSession } from '../noise/handshake.js';
 import type { AgentKeys } from '../noise/keys.js';
+import { formatHostPort } from '../kernel/host-port.js';
 import { attachStream } from './control-stream.js';
 import type { ControlStream, StreamHandlers } from './control-stream.js';
-import { formatHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
 import { tuning } from './tuning.js';
 

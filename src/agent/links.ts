@@ -5,9 +5,9 @@
 import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { RuleOrigin } from '../gen/svc/control/v1/transport.js';
+import { formatHostPort } from '../kernel/host-port.js';
 import { createMeter } from './counters.js';
 import type { Meter } from './counters.js';
-import { formatHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
 import type { Transport } from './plan.js';
 import { tuning } from './tuning.js';

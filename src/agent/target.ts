@@ -7,9 +7,9 @@
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import { err, ok } from '../kernel/result.js';
 import type { Result } from '../kernel/result.js';
+import { parseHostPort } from '../kernel/host-port.js';
 import { applyError, checkRules } from './rule-checks.js';
 import type { CheckedRule } from './rule-checks.js';
-import { parseHostPort } from '../kernel/host-port.js';
 import type { Cluster, ListenerPlan, Target, Transport } from './plan.js';
 import { tuning } from './tuning.js';
 

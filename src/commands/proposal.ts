@@ -7,8 +7,8 @@ import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } fro
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { serialise, wholeEventBytes } from '../storage/event-json.js';
-import type { CommandContext } from './port.js';
 import { eventBytesMax } from '../kernel/event.js';
+import type { CommandContext } from './port.js';
 
 export interface Proposal {
   readonly commandId: string;

@@ -12,11 +12,11 @@ import type { Keyring } from '../security/keyring.js';
 import type { SealContext } from '../security/sealing.js';
 import { keyIdOfBytes } from '../security/sealing.js';
 import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
+import { shutdownMs } from '../kernel/closers.js';
 import { stampOf } from './cache.js';
 import type { SnapshotPush } from './port.js';
 import type { Stamp } from './target.js';
 import { tuning } from './tuning.js';
-import { shutdownMs } from '../kernel/closers.js';
 import { storeRetry } from '../kernel/retry.js';
 
 export const lastGoodSnapshots: CollectionSpec = { name: 'kept_snapshots', version: 1, indexes: [] };

@@ -6,6 +6,7 @@
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { RecordedCommand } from '../../kernel/event.js';
+import { createLru } from '../../kernel/lru.js';
 import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-store.js';
 import { documentsPerTurn, settlePoisoned, workFor, writeAll } from './apply.js';
 import type { ApplyTarget } from './apply.js';
@@ -51,7 +52,9 @@ export function createBacklog(target: ApplyTarget): Backlog {
   /** The writes that were taken and may not be durable yet. */
   let taken = new Map<string, Writes>();
   /** Documents that changed more than once, as they are in the store: they are likely to change again. */
-  const hot = new Map<string, Map<string, StoredDocument>>(models.map(({ name }) => [name, new Map()]));
+  const hot = new Map(
+    models.map(({ name }) => [name, createLru<string, StoredDocument>({ maxEntries: tuning.keptDocuments })]),
+  );
 
   /** A document as it is after the write; undefined when the write removed it. */
   const after = ({ id, position }: GuardedWrite, fields: Fields | undefined): StoredDocument | undefined =>
@@ -66,10 +69,6 @@ export function createBacklog(target: ApplyTarget): Backlog {
       documents.delete(write.id);
       const document = written(write);
       if (document !== undefined && write.before !== undefined) documents.set(write.id, document);
-    }
-    for (const id of documents.keys()) {
-      if (documents.size <= tuning.keptDocuments) break;
-      documents.delete(id);
     }
   }
 
