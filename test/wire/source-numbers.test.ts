@@ -1,4 +1,4 @@
-/** The wire keeps the field numbers that the source specification gives, and tells "not reported" from 0. */
+/** The wire keeps the field numbers of `docs/contract/service-specification.txt`, and tells "not reported" from 0. */
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { describe, expect, it } from 'vitest';
 import { GatewayConfig, L3TunnelConfig, ListenerPolicy, NodeConfig } from '../../src/gen/svc/control/v1/gateway.js';
@@ -14,7 +14,7 @@ import {
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
 
-/** Field numbers in the order in which they stand in an encoded message. */
+/** The field numbers of an encoded message, in order. */
 function numbersIn(bytes: Uint8Array): readonly number[] {
   const reader = new BinaryReader(bytes);
   const numbers: number[] = [];
@@ -28,7 +28,7 @@ function numbersIn(bytes: Uint8Array): readonly number[] {
 
 const upTo = (last: number): readonly number[] => Array.from({ length: last }, (_, index) => index + 1);
 
-describe('messages written by the numbers of the source are read under its names', () => {
+describe('the field numbers and names of the specification are those of', () => {
   it('HeartbeatRequest', () => {
     const bytes = new BinaryWriter()
       .uint32(0x0a)
@@ -104,7 +104,7 @@ describe('messages written by the numbers of the source are read under its names
   });
 });
 
-it('a counter that was reported as 0 is not one that was not reported', () => {
+it('a counter reported as 0 differs from one that was not reported', () => {
   const reported = RuntimeListener.create({ bytesIn: 0n });
   const read = RuntimeListener.decode(RuntimeListener.encode(reported).finish());
   expect(read.bytesIn).toBe(0n);
@@ -114,7 +114,7 @@ it('a counter that was reported as 0 is not one that was not reported', () => {
   expect(link.rttMs).toBeUndefined();
 });
 
-it('64-bit numbers beyond 2^53 arrive whole', () => {
+it('64-bit numbers above 2^53 are decoded exactly', () => {
   const huge = 2n ** 64n - 1n;
   expect(
     HeartbeatResponse.decode(HeartbeatResponse.encode(HeartbeatResponse.create({ ackSequence: huge })).finish())
@@ -131,22 +131,22 @@ it.each([
   },
   { $case: 'nodeConfig', value: NodeConfig.create({ multiplex: true, multiplexPort: 8444 }) },
   { $case: 'l3Config', value: L3TunnelConfig.create({ rules: [{ ruleId: 'n/1/listener', networkId: '1' }] }) },
-] as const)('the legacy split update $$case survives the wire', (update) => {
+] as const)('the legacy split update $$case is encoded and decoded', (update) => {
   expect(ConfigUpdate.decode(ConfigUpdate.encode({ update }).finish())).toEqual({ update });
 });
 
-it('commands have the names of the source, and one from a later release is not dropped', () => {
+it('commands have the names of the specification, and one of a later release is decoded as its number', () => {
   expect(Object.keys(Command)).toEqual(['UNSPECIFIED', 'RELOAD_CONFIG', 'RESTART_PINGORA', 'RUN_DIAGNOSTICS']);
   const later = new BinaryWriter().uint32(0x1a).fork().int32(1).int32(77).join().finish();
   expect(HeartbeatResponse.decode(later).commands).toEqual([Command.RELOAD_CONFIG, 77]);
 });
 
-it('a message that is cut short does not parse', () => {
+it('a truncated message does not parse', () => {
   const whole = RuntimeRoute.encode(RuntimeRoute.create({ service: 'a-service' })).finish();
   expect(() => RuntimeRoute.decode(whole.subarray(0, whole.length - 1))).toThrow(RangeError);
 });
 
-it('both services have the RPCs of the source', () => {
+it('both services have the RPCs of the specification', () => {
   const kinds = (
     service: Record<string, { path: string; requestStream: boolean; responseStream: boolean }>,
   ): readonly string[] =>

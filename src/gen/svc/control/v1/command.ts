@@ -6,14 +6,14 @@
 
 /* eslint-disable */
 
-/** Delivered with a HeartbeatResponse, at most once. An agent ignores a value that it does not know. */
+/** Delivered in a HeartbeatResponse, at most once. An agent ignores a value that it does not know. */
 export const Command = {
   UNSPECIFIED: 0,
   /** RELOAD_CONFIG - Send a ConfigRequest with config_version 0. */
   RELOAD_CONFIG: 1,
   /** RESTART_PINGORA - Restart the gateway engine. */
   RESTART_PINGORA: 2,
-  /** RUN_DIAGNOSTICS - Check yourself and say what you found in your own log. */
+  /** RUN_DIAGNOSTICS - Run the agent's own checks and write the results to its log. */
   RUN_DIAGNOSTICS: 3,
 } as const;
 

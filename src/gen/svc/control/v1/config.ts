@@ -10,9 +10,12 @@ import { GatewayConfig, L3TunnelConfig, NodeConfig } from "./gateway.js";
 
 export const ConfigApplyStatus = {
   UNSPECIFIED: 0,
-  /** APPLIED - It runs. */
+  /** APPLIED - The snapshot runs. */
   APPLIED: 1,
-  /** REJECTED - Nothing of it runs; what ran before still does. The service falls back to the generation applied last. */
+  /**
+   * REJECTED - Nothing of the snapshot runs, and what ran before still does. The service falls back to the generation applied
+   * last.
+   */
   REJECTED: 2,
 } as const;
 
@@ -25,21 +28,21 @@ export namespace ConfigApplyStatus {
 }
 
 /**
- * Agent to service. The first one of a session opens the way for pushes: no ConfigUpdate is sent before it.
+ * Agent to service. The service sends no ConfigUpdate before the first ConfigRequest of a session.
  *
- * The service answers with a ConfigUpdate: `unchanged` when generation and checksum are those that the node should
- * have, `snapshot` in every other case.
+ * The service answers with a ConfigUpdate: `unchanged` if generation and checksum are those that the node should have,
+ * `snapshot` in every other case.
  */
 export interface ConfigRequest {
   /** The session's node, or empty. */
   readonly nodeId: string;
   /**
-   * 0: this process holds no configuration and wants all of it. Else the generation applied last. More than the
-   * service has is possible after it was restored, and makes it raise the node's generation; an absurd value ends the
-   * session.
+   * 0: this process has no configuration and needs the whole one. Otherwise the generation applied last. It can be
+   * above that of the service after a restore, which makes the service raise the node's generation; a value that is far
+   * too large ends the session.
    */
   readonly configVersion: bigint;
-  /** Of the snapshot applied last, as it came; empty with config_version 0. */
+  /** Checksum of the snapshot applied last, as received; empty with config_version 0. */
   readonly checksum: Buffer;
 }
 
@@ -47,11 +50,11 @@ export interface ConfigRequest {
 export interface ConfigUpdate {
   readonly update:
     | //
-    /** The only form, beside `unchanged`, that the service sends. */
+    /** The service sends only this form and `unchanged`. */
     { readonly $case: "snapshot"; readonly value: RuntimeConfigSnapshot }
     | { readonly $case: "unchanged"; readonly value: ConfigUnchanged }
     | //
-    /** Legacy split updates: part of the protocol, never sent. An agent may ignore them. */
+    /** Legacy split updates: part of the protocol, but never sent. An agent may ignore them. */
     { readonly $case: "gatewayConfig"; readonly value: GatewayConfig }
     | { readonly $case: "nodeConfig"; readonly value: NodeConfig }
     | { readonly $case: "l3Config"; readonly value: L3TunnelConfig }
@@ -60,30 +63,31 @@ export interface ConfigUpdate {
 
 /** Nothing to apply. */
 export interface ConfigUnchanged {
-  /** The agent's own generation. 0: the service has nothing that the node has not rejected; keep what runs. */
+  /** The agent's own generation. 0: the node has rejected everything that the service has, and keeps what runs. */
   readonly generation: bigint;
 }
 
 /**
  * The whole configuration of one node.
  *
- * An agent ignores a snapshot whose generation is below its own. It applies any other, an equal one included, as one
- * target (all of it, or none), and answers with a ConfigApplyReport. It keeps nothing of it on disk.
+ * An agent ignores a snapshot whose generation is below its own. It applies any other snapshot, including one of an
+ * equal generation, as one target (all of it or nothing), and answers with a ConfigApplyReport. It stores nothing of it
+ * on disk.
  */
 export interface RuntimeConfigSnapshot {
   readonly nodeId: string;
-  /** Never goes back; not consecutive. */
+  /** Never decreases; not consecutive. */
   readonly generation: bigint;
-  /** 32 bytes, opaque: echo them in ConfigApplyReport and ConfigRequest, compute nothing from them. */
+  /** 32 bytes, opaque: an agent echoes them in ConfigApplyReport and ConfigRequest and does not compute them. */
   readonly checksum: Buffer;
   readonly gateway: GatewayConfig | undefined;
   readonly l3: L3TunnelConfig | undefined;
   readonly node: NodeConfig | undefined;
 }
 
-/** Agent to service, after each snapshot that was not ignored, and once more on each new session (the last one). */
+/** Agent to service, after each snapshot that was not ignored. On each new session the agent repeats its last report. */
 export interface ConfigApplyReport {
-  /** generation and checksum of the snapshot reported on. */
+  /** Of the snapshot reported on, as is checksum. */
   readonly generation: bigint;
   readonly status: ConfigApplyStatus;
   /** At most 1,000. */
@@ -93,10 +97,10 @@ export interface ConfigApplyReport {
 }
 
 export interface ConfigApplyError {
-  /** RuleOrigin.resource_type and resource_id of the rule concerned. */
+  /** RuleOrigin.resource_type and resource_id of the rule in question. */
   readonly resourceType: string;
   readonly resourceId: string;
-  /** Field of that resource as the REST API names it, as in "hops[1].listen_port". Shown as it comes. */
+  /** Field of that resource as the REST API names it, such as "hops[1].listen_port". Shown to operators unchanged. */
   readonly path: string;
   readonly message: string;
 }

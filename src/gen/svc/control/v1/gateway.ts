@@ -10,7 +10,7 @@ import { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from "./
 
 /** Settings of the node itself. */
 export interface NodeConfig {
-  /** Offer one port on "::" over which several listeners are reached. */
+  /** Offer one port on "::" through which several listeners are reached. */
   readonly multiplex: boolean;
   /** 0 while multiplex is off. */
   readonly multiplexPort: number;
@@ -18,7 +18,7 @@ export interface NodeConfig {
 
 /**
  * Everything of layer 4. Rules are ordered by listen port, address (as text) and rule id; clusters by name; policies by
- * transport, port and address. The order carries no meaning: it makes equal configurations equal bytes.
+ * transport, port and address. The order has no meaning: it gives equal configurations equal bytes.
  */
 export interface GatewayConfig {
   readonly upstreamClusters: readonly UpstreamCluster[];
@@ -30,21 +30,21 @@ export interface GatewayConfig {
   readonly listenerPolicies: readonly ListenerPolicy[];
 }
 
-/** Where rules send traffic to, under a name: the id of a registered upstream, or the rule_id of a legacy route's hop. */
+/** A named destination of rules. The name is the id of a registered upstream, or the rule_id of a legacy route's hop. */
 export interface UpstreamCluster {
   readonly name: string;
-  /** "host:port"; an IPv6 host stands in brackets. */
+  /** "host:port", with an IPv6 host in brackets. */
   readonly endpoints: readonly string[];
   readonly serverNames: readonly string[];
-  /** false: the agent refuses new connections to it. */
+  /** False: the agent refuses new connections to it. */
   readonly enabled: boolean;
-  /** Legacy; absent when no interval is set. */
+  /** Legacy; absent if no interval is set. */
   readonly healthCheck: HealthCheck | undefined;
 }
 
 export interface HealthCheck {
   readonly intervalMs: number;
-  /** Legacy: the service never sets it, an agent ignores it. */
+  /** Legacy: the service never sets it, and an agent ignores it. */
   readonly path: string;
 }
 
@@ -59,20 +59,20 @@ export interface TlsCertificate {
   readonly certificatePem: string;
   /** Secret. */
   readonly privateKeyPem: string;
-  /** The certificate's DNS SANs, in its order. */
+  /** The certificate's DNS SANs, in the order of the certificate. */
   readonly serverNames: readonly string[];
 }
 
 /**
- * For first packets that fit more than one kind of rule on a listener: which kind is tried first. Compatibility only;
- * every saved policy of the node is here, whether or not anything listens there.
+ * Which kind of rule is tried first for first packets that fit several kinds of rules on a listener. For compatibility
+ * only: every saved policy of the node is included, whether or not anything listens there.
  */
 export interface ListenerPolicy {
-  /** "tcp" or "udp"; QUIC is in the UDP namespace. */
+  /** "tcp" or "udp"; QUIC belongs to "udp". */
   readonly transport: string;
   readonly listenAddr: string;
   readonly listenPort: number;
-  /** All of "reality", "tls", "noise", "raw", each once. */
+  /** Each of "reality", "tls", "noise" and "raw" once. */
   readonly priorityOrder: readonly string[];
 }
 

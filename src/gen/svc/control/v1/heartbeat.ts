@@ -11,15 +11,15 @@ import { Command } from "./command.js";
 import { OuterTransport } from "./transport.js";
 
 /**
- * Agent to service, once after each heartbeat interval in force. The service answers each with a HeartbeatResponse;
- * three missed in a row mean that the connection is lost.
+ * Agent to service, after each heartbeat interval. The service answers each with a HeartbeatResponse; if three in a row
+ * are missing, the connection is lost.
  */
 export interface HeartbeatRequest {
   /** The session's node, or empty. */
   readonly nodeId: string;
-  /** Chosen by the agent, rising; echoed in HeartbeatResponse.ack_sequence. */
+  /** Chosen by the agent and increasing; echoed in HeartbeatResponse.ack_sequence. */
   readonly sequence: bigint;
-  /** The agent's clock. The service goes by the time of receipt. */
+  /** By the agent's clock. The service uses the time of receipt. */
   readonly timestamp:
     | Timestamp
     | undefined;
@@ -31,23 +31,23 @@ export interface HeartbeatRequest {
   readonly uptimeSeconds: bigint;
   readonly linkMetrics: readonly LinkMetric[];
   /**
-   * The whole table, each time: an empty list says that nothing listens. At most 4,096 listeners with 16,384 routes
-   * among them.
+   * The whole table each time: an empty list means that nothing listens. At most 4,096 listeners, with 16,384 routes in
+   * all.
    */
   readonly runtimeListeners: readonly RuntimeListener[];
 }
 
-/** One socket that the agent holds, or was told to hold. */
+/** One socket that the agent has opened, or that its configuration asks for. */
 export interface RuntimeListener {
   /** "tcp" or "udp". */
   readonly transport: string;
   readonly listenAddr: string;
   readonly listenPort: number;
-  /** Free text for people, as in "running"; "unsupported" where the agent can't run that kind of listener. */
+  /** Text for people, such as "running"; "unsupported" if the agent cannot run this kind of listener. */
   readonly state: string;
-  /** The routes that are really in the agent's table. */
+  /** The routes that the agent serves. */
   readonly routes: readonly RuntimeRoute[];
-  /** Since the listener was opened. Absent: not counted, which is not 0. */
+  /** Counted since the listener was opened. Absent: not counted, which differs from 0. */
   readonly bytesIn?: bigint | undefined;
   readonly bytesOut?: bigint | undefined;
   readonly activeSessions?: bigint | undefined;
@@ -55,9 +55,9 @@ export interface RuntimeListener {
   readonly errorSessions?: bigint | undefined;
 }
 
-/** All lower case, as the REST API shows it. */
+/** Lower-case names, as in the REST API. */
 export interface RuntimeRoute {
-  /** What it serves, for people: the name of the rule's origin. */
+  /** The name of the rule's origin, for people. */
   readonly service: string;
   readonly payload: string;
   readonly outer: string;
@@ -68,12 +68,12 @@ export interface RuntimeRoute {
   readonly nextHop: string;
 }
 
-/** One link of this node to another node or to a target. */
+/** A link from this node to another node or to a target. */
 export interface LinkMetric {
   /** RuleOrigin.resource_type and resource_id of the rule that dials. */
   readonly resourceType: string;
   readonly resourceId: string;
-  /** Empty where the peer is no node, or unknown. */
+  /** Empty if the peer is not a node or not known. */
   readonly peerNodeId: string;
   readonly peerEndpoint: string;
   readonly outer: OuterTransport;
@@ -92,11 +92,11 @@ export interface LinkMetric {
 /** Service to agent, one for each HeartbeatRequest. */
 export interface HeartbeatResponse {
   readonly ok: boolean;
-  /** sequence of the heartbeat answered. */
+  /** HeartbeatRequest.sequence of the heartbeat that is answered. */
   readonly ackSequence: bigint;
   /** At most 16, oldest first; each is delivered at most once. */
   readonly commands: readonly Command[];
-  /** In force from now on, in the place of those in SessionGrant. */
+  /** In force from now on, instead of those in SessionGrant. */
   readonly heartbeatIntervalSecs: number;
   readonly metricsIntervalSecs: number;
 }

@@ -8,11 +8,11 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.js";
 
-/** Agent to service, once after each metrics interval in force. Not answered, not repeated when lost. */
+/** Agent to service, after each metrics interval. Not answered, and not repeated if lost. */
 export interface MetricsReport {
-  /** Chosen by the agent, rising. */
+  /** Chosen by the agent and increasing. */
   readonly sequence: bigint;
-  /** The agent's clock. The service goes by the time of receipt. */
+  /** By the agent's clock. The service uses the time of receipt. */
   readonly timestamp: Timestamp | undefined;
   readonly connections: ConnectionMetrics | undefined;
   readonly bandwidth: BandwidthMetrics | undefined;
@@ -20,7 +20,7 @@ export interface MetricsReport {
 }
 
 export interface ConnectionMetrics {
-  /** Now. */
+  /** At this moment. */
   readonly active: bigint;
   readonly accepted: bigint;
   readonly closed: bigint;

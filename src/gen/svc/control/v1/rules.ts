@@ -10,11 +10,14 @@ import { Outbound, RealityInbound, RealityOutbound, RuleOrigin, TransportProfile
 
 export const TcpProxyMode = {
   UNSPECIFIED: 0,
-  /** RAW - Bytes as they come. With server_names: the agent reads the ClientHello to choose the rule and passes it on whole. */
+  /**
+   * RAW - Bytes are relayed unchanged. With server_names, the agent reads the ClientHello to choose the rule and passes it
+   * on.
+   */
   RAW: 1,
-  /** TLS - The agent ends TLS with the certificate tls_credential_id. */
+  /** TLS - The agent terminates TLS with the certificate of tls_credential_id. */
   TLS: 2,
-  /** REALITY - The agent ends REALITY with the material in `reality`. */
+  /** REALITY - The agent terminates REALITY with the keys and names in `reality`. */
   REALITY: 3,
 } as const;
 
@@ -30,7 +33,7 @@ export namespace TcpProxyMode {
 export const UdpMode = {
   UNSPECIFIED: 0,
   RAW: 1,
-  /** ENC - Noise: the packets are opened with noise_private_key. */
+  /** ENC - Noise: packets are decrypted with noise_private_key. */
   ENC: 2,
 } as const;
 
@@ -70,8 +73,8 @@ export namespace AddressFamily {
 }
 
 /**
- * Rules with the same listen address and port share one socket: distinct server names, and at most one RAW rule
- * without names as the fallback.
+ * Rules with the same listen address and port share one socket. Their server names are distinct, and at most one of
+ * them is a RAW rule without names, the fallback.
  */
 export interface TcpProxyRule {
   readonly ruleId: string;
@@ -86,26 +89,26 @@ export interface TcpProxyRule {
     | TransportProfile
     | undefined;
   /**
-   * Names by which the rule is chosen, compared as strings; "*.a.b" stands for one leading label, and an exact name
-   * beats it. A REALITY rule has the same names here and in reality.server_names.
+   * Names that select the rule, compared as strings. The "*" of "*.a.b" stands for exactly one label, and an exact name
+   * takes precedence. A REALITY rule has the same names here and in reality.server_names.
    */
   readonly serverNames: readonly string[];
   readonly reality:
     | RealityInbound
     | undefined;
-  /** Mode TLS: a TlsCertificate.credential_id of the same GatewayConfig. */
+  /** For mode TLS: a TlsCertificate.credential_id of the same GatewayConfig. */
   readonly tlsCredentialId: string;
   readonly outbound:
     | Outbound
     | undefined;
   /**
-   * Base64 of SHA-256 over the DER of the leaf certificate's SubjectPublicKeyInfo; any one of them is enough. Never
-   * empty when outbound.tls is true. During a change of key the old and the new pin are both here.
+   * Base64 of SHA-256 over the DER of the leaf certificate's SubjectPublicKeyInfo; one match is enough. Never empty if
+   * outbound.tls is true. During a key change both the old and the new pin are present.
    */
   readonly upstreamTlsSpkiPinsSha256: readonly string[];
 }
 
-/** A rule whose transport_profile.outer is FAKE_TCP occupies a TCP listener, else a UDP one. */
+/** A rule whose transport_profile.outer is FAKE_TCP occupies a TCP listener, any other a UDP listener. */
 export interface UdpRule {
   readonly ruleId: string;
   readonly origin: RuleOrigin | undefined;
@@ -115,15 +118,15 @@ export interface UdpRule {
   readonly transportProfile:
     | TransportProfile
     | undefined;
-  /** Own static key pair, X25519, raw, 32 bytes each; mode ENC. The private key is secret. */
+  /** For mode ENC: the node's own static X25519 key pair, 32 raw bytes each. The private key is secret. */
   readonly noisePrivateKey: Buffer;
   readonly noisePublicKey: Buffer;
   readonly outbound: Outbound | undefined;
 }
 
 /**
- * A QUIC REALITY listener: streams for a TCP payload, DATAGRAM for a UDP payload. Shares its UDP socket with the
- * UdpRules of the same listener as far as first packets tell them apart.
+ * A QUIC REALITY listener: streams for a TCP payload, DATAGRAM for a UDP payload. It shares its UDP socket with the
+ * UdpRules of the same listener if first packets tell them apart.
  */
 export interface QuicRule {
   readonly ruleId: string;
@@ -134,7 +137,7 @@ export interface QuicRule {
   readonly reality:
     | RealityInbound
     | undefined;
-  /** 1..65535; set for DATAGRAM too. */
+  /** 1..65535; also set for DATAGRAM. */
   readonly maxStreamsPerConnection: number;
   readonly outbound:
     | Outbound
@@ -143,7 +146,10 @@ export interface QuicRule {
   readonly upstreamTlsSpkiPinsSha256: readonly string[];
 }
 
-/** A hop of a legacy HTTP route. Among the rules of a listener the exact host and the longest path prefix win. */
+/**
+ * A hop of a legacy HTTP route. Among the rules of a listener, the one with the exact host and the longest path prefix
+ * applies.
+ */
 export interface HttpProxyRule {
   readonly ruleId: string;
   readonly origin: RuleOrigin | undefined;
@@ -151,17 +157,17 @@ export interface HttpProxyRule {
   readonly listenPort: number;
   readonly host: string;
   readonly pathPrefix: string;
-  /** Name of an UpstreamCluster in the same GatewayConfig: the next hop, or the route's backend. */
+  /** Name of an UpstreamCluster in the same GatewayConfig: the next hop or the route's backend. */
   readonly upstreamCluster: string;
 }
 
-/** One side of one tunnel: IP packets as DATAGRAMs of a QUIC REALITY connection. */
+/** One side of a tunnel that carries IP packets as DATAGRAMs of a QUIC REALITY connection. */
 export interface L3TunnelRule {
   readonly ruleId: string;
   readonly origin:
     | RuleOrigin
     | undefined;
-  /** A number, in decimal. */
+  /** A decimal number. */
   readonly networkId: string;
   readonly networkName: string;
   /** Always true: a disabled network is in no snapshot. */
@@ -170,35 +176,35 @@ export interface L3TunnelRule {
   readonly localEndpoint: string;
   /** "host:port"; empty for a listener. */
   readonly peerEndpoint: string;
-  /** CIDRs to send into this tunnel: the other side's routes. */
+  /** CIDRs to route into this tunnel: the routes of the other side. */
   readonly routes: readonly string[];
-  /** CIDRs that the other side may send from; a packet with another source is dropped. */
+  /** CIDRs that the other side may send from; packets from other sources are dropped. */
   readonly allowedSources: readonly string[];
   readonly tun:
     | TunConfig
     | undefined;
-  /** Role LISTENER; its server_names is the network's one name. */
+  /** For role LISTENER; server_names holds the one name of the network. */
   readonly realityInbound:
     | RealityInbound
     | undefined;
-  /** Role CONNECTOR. */
+  /** For role CONNECTOR. */
   readonly realityOutbound:
     | RealityOutbound
     | undefined;
-  /** Tells the tunnels of one listener apart, 1..2^31-1. */
+  /** Distinguishes the tunnels of one listener, 1..2^31-1. */
   readonly datagramContextId: number;
   readonly role: L3Role;
   readonly transportProfile: TransportProfile | undefined;
 }
 
-/** The TUN interface of a network. All rules of a node with the same network_id carry the same one: it is made once. */
+/** The TUN interface of a network. All rules of a node with the same network_id carry the same one; it is created once. */
 export interface TunConfig {
   readonly interfaceName: string;
   readonly addressFamily: AddressFamily;
-  /** Own addresses as CIDRs. */
+  /** The interface's own addresses as CIDRs. */
   readonly prefixes: readonly string[];
   readonly mtu: number;
-  /** Flags that an agent does not know are reported and otherwise ignored. */
+  /** An agent reports flags that it does not know and otherwise ignores them. */
   readonly features: readonly string[];
 }
 

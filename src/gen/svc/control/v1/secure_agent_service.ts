@@ -24,8 +24,8 @@ import { OpenSessionRequest, OpenSessionResponse, SecureFrame } from "./session.
 export type SecureAgentServiceService = typeof SecureAgentServiceService;
 export const SecureAgentServiceService = {
   /**
-   * Proves both sides to each other and agrees keys. An unknown node, a wrong PSK and a deleted node get the same
-   * answer: UNAUTHENTICATED. RESOURCE_EXHAUSTED: come back later. A session that is not attached to a Control stream
+   * Authenticates both sides and agrees on keys. An unknown node, a wrong PSK and a deleted node get the same answer,
+   * UNAUTHENTICATED. RESOURCE_EXHAUSTED means: try again later. A session that is not attached to a Control stream
    * within 10 s is dropped.
    */
   openSession: {
@@ -38,8 +38,8 @@ export const SecureAgentServiceService = {
     responseDeserialize: (value: Buffer): OpenSessionResponse => OpenSessionResponse.decode(value),
   },
   /**
-   * Attaches a session, on the HTTP/2 connection that opened it, once. Agent to service: AgentPayload, the first one an
-   * AgentHello. Service to agent: ServicePayload, nothing before the agent's first valid frame.
+   * Attaches a session, once, on the HTTP/2 connection that opened it. Agent to service: AgentPayloads, the first one
+   * an AgentHello. Service to agent: ServicePayloads, none before the agent's first valid frame.
    */
   control: {
     path: "/svc.control.v1.SecureAgentService/Control" as const,
@@ -54,22 +54,22 @@ export const SecureAgentServiceService = {
 
 export interface SecureAgentServiceServer extends UntypedServiceImplementation {
   /**
-   * Proves both sides to each other and agrees keys. An unknown node, a wrong PSK and a deleted node get the same
-   * answer: UNAUTHENTICATED. RESOURCE_EXHAUSTED: come back later. A session that is not attached to a Control stream
+   * Authenticates both sides and agrees on keys. An unknown node, a wrong PSK and a deleted node get the same answer,
+   * UNAUTHENTICATED. RESOURCE_EXHAUSTED means: try again later. A session that is not attached to a Control stream
    * within 10 s is dropped.
    */
   openSession: handleUnaryCall<OpenSessionRequest, OpenSessionResponse>;
   /**
-   * Attaches a session, on the HTTP/2 connection that opened it, once. Agent to service: AgentPayload, the first one an
-   * AgentHello. Service to agent: ServicePayload, nothing before the agent's first valid frame.
+   * Attaches a session, once, on the HTTP/2 connection that opened it. Agent to service: AgentPayloads, the first one
+   * an AgentHello. Service to agent: ServicePayloads, none before the agent's first valid frame.
    */
   control: handleBidiStreamingCall<SecureFrame, SecureFrame>;
 }
 
 export interface SecureAgentServiceClient extends Client {
   /**
-   * Proves both sides to each other and agrees keys. An unknown node, a wrong PSK and a deleted node get the same
-   * answer: UNAUTHENTICATED. RESOURCE_EXHAUSTED: come back later. A session that is not attached to a Control stream
+   * Authenticates both sides and agrees on keys. An unknown node, a wrong PSK and a deleted node get the same answer,
+   * UNAUTHENTICATED. RESOURCE_EXHAUSTED means: try again later. A session that is not attached to a Control stream
    * within 10 s is dropped.
    */
   openSession(
@@ -88,8 +88,8 @@ export interface SecureAgentServiceClient extends Client {
     callback: (error: ServiceError | null, response: OpenSessionResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Attaches a session, on the HTTP/2 connection that opened it, once. Agent to service: AgentPayload, the first one an
-   * AgentHello. Service to agent: ServicePayload, nothing before the agent's first valid frame.
+   * Attaches a session, once, on the HTTP/2 connection that opened it. Agent to service: AgentPayloads, the first one
+   * an AgentHello. Service to agent: ServicePayloads, none before the agent's first valid frame.
    */
   control(): ClientDuplexStream<SecureFrame, SecureFrame>;
   control(options: Partial<CallOptions>): ClientDuplexStream<SecureFrame, SecureFrame>;

@@ -10,29 +10,29 @@ import { ConfigApplyReport, ConfigRequest, ConfigUpdate } from "./config.js";
 import { HeartbeatRequest, HeartbeatResponse } from "./heartbeat.js";
 import { MetricsReport } from "./metrics.js";
 
-/** In brackets: the gRPC status with which the service ends the stream. */
+/** In brackets: the gRPC status with which the service then ends the stream. */
 export const SessionCloseReason = {
   UNSPECIFIED: 0,
   /** NORMAL - The agent stops. [OK] */
   NORMAL: 1,
   /**
-   * REKEY - The agent has opened a successor, says this on the old stream, waits for its end (2 s at most), then says hello on
-   * the new one. [OK]
+   * REKEY - The agent has opened a new session. It sends this on the old stream, waits up to 2 s for its end, and then says
+   * hello on the new one. [OK]
    */
   REKEY: 2,
-  /** SUPERSEDED - A newer session of the node is live. An agent that did not itself open that session waits 60 s. [ABORTED] */
+  /** SUPERSEDED - A newer session of the node is live. An agent that did not open that session itself waits 60 s. [ABORTED] */
   SUPERSEDED: 3,
   /** REVOKED - The PSK was replaced or the node was deleted. [PERMISSION_DENIED] */
   REVOKED: 4,
-  /** DRAINING - The instance goes away or can't serve for now. [UNAVAILABLE] */
+  /** DRAINING - The instance is stopping or cannot serve for now. [UNAVAILABLE] */
   DRAINING: 5,
-  /** IDLE - Nothing was heard for too long. [DEADLINE_EXCEEDED] */
+  /** IDLE - The agent was silent for too long. [DEADLINE_EXCEEDED] */
   IDLE: 6,
   /** EXPIRED - The agent did not rekey in time. [DEADLINE_EXCEEDED] */
   EXPIRED: 7,
-  /** PROTOCOL_ERROR - [INVALID_ARGUMENT: something malformed or outside its limit; FAILED_PRECONDITION: something out of order] */
+  /** PROTOCOL_ERROR - The agent violated the protocol. [INVALID_ARGUMENT: malformed or beyond a limit; FAILED_PRECONDITION: out of order] */
   PROTOCOL_ERROR: 8,
-  /** OVERLOADED - [RESOURCE_EXHAUSTED] */
+  /** OVERLOADED - The service has too much to do. [RESOURCE_EXHAUSTED] */
   OVERLOADED: 9,
 } as const;
 
@@ -53,17 +53,17 @@ export namespace SessionCloseReason {
 
 export interface OpenSessionRequest {
   readonly nodeId: string;
-  /** 1. Any other value is refused with FAILED_PRECONDITION before anything else is looked at. */
+  /** 1. Any other value is refused with FAILED_PRECONDITION before anything else is checked. */
   readonly protocolVersion: number;
   /**
-   * Noise message 1 with an encoded SessionOffer as its payload; 48..1,024 bytes in all. Make a new one for each
-   * attempt: one that was seen before is refused.
+   * Noise message 1 with an encoded SessionOffer as its payload; 48..1,024 bytes in all. Each attempt needs a new one:
+   * a message that was seen before is refused.
    */
   readonly handshake: Buffer;
 }
 
 export interface OpenSessionResponse {
-  /** The first 16 bytes of the handshake hash. The agent checks that it is so. */
+  /** The first 16 bytes of the handshake hash. The agent verifies this. */
   readonly sessionId: Buffer;
   /** Noise message 2 with an encoded SessionGrant as its payload. */
   readonly handshake: Buffer;
@@ -72,8 +72,8 @@ export interface OpenSessionResponse {
 /** Payload of Noise message 1. */
 export interface SessionOffer {
   /**
-   * Unix time. More than 120 s beside the service's clock is answered FAILED_PRECONDITION with the trailer
-   * "server-time-ms"; the agent then offsets its offers by the difference.
+   * Unix time. If it differs from the service's clock by more than 120 s, the answer is FAILED_PRECONDITION with the
+   * trailer "server-time-ms", and the agent offsets its offers by the difference.
    */
   readonly timestampMs: bigint;
   /** 16 random bytes. */
@@ -84,8 +84,8 @@ export interface SessionOffer {
 /** Payload of Noise message 2. */
 export interface SessionGrant {
   /**
-   * The agent opens a new session after this time or its own interval, whichever is shorter, ±10 % jitter. A session
-   * older than 1.15 × this is closed with EXPIRED.
+   * The agent opens a new session after this time or its own interval, whichever is shorter, with ±10 % jitter. A
+   * session older than 1.15 times this value is closed with EXPIRED.
    */
   readonly rekeyAfterSecs: number;
   readonly heartbeatIntervalSecs: number;
@@ -96,21 +96,21 @@ export interface SessionGrant {
 /** One Noise transport message on the Control stream, in either direction. */
 export interface SecureFrame {
   /**
-   * On the agent's first frame; empty afterwards and in all frames of the service. If a later one is set all the same,
+   * Set in the agent's first frame; empty afterwards and in all frames of the service. If a later frame sets it anyway,
    * it must be equal.
    */
   readonly sessionId: Buffer;
-  /** Starts at 0 in each direction and rises by exactly 1. It is the nonce of the direction's CipherState. */
+  /** Starts at 0 in each direction and increases by exactly 1. It is the nonce of the direction's CipherState. */
   readonly sequence: bigint;
   /**
-   * At most 65,535 bytes, with empty associated data. The plaintext is one byte (0x00 last fragment, 0x01 more follow)
-   * and a fragment of at least 16 KiB unless it is the last. The fragments of one message, joined, are one
-   * AgentPayload (at most 4 MiB) or ServicePayload (at most 16 MiB), complete within 30 s.
+   * At most 65,535 bytes, with empty associated data. The plaintext is one byte (0x00: last fragment, 0x01: more
+   * follow) and a fragment, of at least 16 KiB unless it is the last. The joined fragments of a message are one
+   * AgentPayload (at most 4 MiB) or ServicePayload (at most 16 MiB). A message must be complete within 30 s.
    */
   readonly ciphertext: Buffer;
 }
 
-/** What an agent says. */
+/** A message of the agent. */
 export interface AgentPayload {
   readonly payload:
     | { readonly $case: "hello"; readonly value: AgentHello }
@@ -122,7 +122,7 @@ export interface AgentPayload {
     | undefined;
 }
 
-/** What the service says. An agent ignores a payload that it does not know. */
+/** A message of the service. An agent ignores a payload that it does not know. */
 export interface ServicePayload {
   readonly payload:
     | { readonly $case: "heartbeatResponse"; readonly value: HeartbeatResponse }
@@ -132,17 +132,17 @@ export interface ServicePayload {
 }
 
 /**
- * First payload of a session, within 10 s of opening the stream, and never a second time. It makes the session the
- * node's live one; an older stream of the node is closed with SUPERSEDED.
+ * The first payload of a session, within 10 s of opening the stream and only once. It makes the session the node's live
+ * one; an older stream of the node is closed with SUPERSEDED.
  */
 export interface AgentHello {
   /** The session's node, or empty. */
   readonly nodeId: string;
-  /** As the agent knows them; empty where it does not. Other nodes may be told to dial them. */
+  /** Public addresses as far as the agent knows them, otherwise empty. Other nodes may be configured to dial them. */
   readonly publicIpv4: string;
   readonly publicIpv6: string;
   readonly agentVersion: string;
-  /** What the agent runs with at this moment. */
+  /** The settings that the agent currently runs with. */
   readonly multiplex: boolean;
   readonly multiplexPort: number;
   /** Addresses of the node's interfaces. */
@@ -150,14 +150,14 @@ export interface AgentHello {
 }
 
 /**
- * The last payload of a direction. Either side ends a session so, and only this is authentic: a bare gRPC status is a
- * lost connection, to be retried with backoff, and never final.
+ * The last payload in its direction, with which either side ends the session. Only this is authenticated: a bare gRPC
+ * status means a lost connection, which the agent retries with backoff and never treats as final.
  */
 export interface SessionClose {
   readonly reason: SessionCloseReason;
   /** For people. */
   readonly message: string;
-  /** The agent waits at least as long before it comes back; 0: its own backoff. */
+  /** The agent waits at least this long before it reconnects; 0: its own backoff. */
   readonly retryAfterMs: number;
 }
 

@@ -25,14 +25,14 @@ export namespace PayloadProtocol {
   export type IP = typeof PayloadProtocol.IP;
 }
 
-/** What it travels in between two nodes, or between the last node and the target. */
+/** What carries it between two nodes, or between the last node and the target. */
 export const OuterTransport = {
   UNSPECIFIED: 0,
   TCP: 1,
   UDP: 2,
   /** QUIC - Occupies a UDP listener. */
   QUIC: 3,
-  /** FAKE_TCP - Datagrams made to look like TCP segments. Occupies a TCP listener and shares it with nothing. */
+  /** FAKE_TCP - Datagrams that look like TCP segments. Occupies a TCP listener and cannot share it. */
   FAKE_TCP: 4,
 } as const;
 
@@ -65,12 +65,12 @@ export interface TransportProfile {
   readonly security: SecurityLayer;
 }
 
-/** The resource that a rule was made from, so that an agent's ConfigApplyError can name it. */
+/** The resource that a rule was made from. An agent's ConfigApplyError names it. */
 export interface RuleOrigin {
   /** "l4_chain", "route" or "l3_network". */
   readonly resourceType: string;
   readonly resourceId: string;
-  /** As shown to people; may change while the id stays. */
+  /** Name for people; may change while the id stays the same. */
   readonly resourceName: string;
   /** Position of this node among the hops, from 0; 0 for an L3 network. */
   readonly hopIndex: number;
@@ -78,57 +78,57 @@ export interface RuleOrigin {
 
 /** The listening side of REALITY. */
 export interface RealityInbound {
-  /** X25519, raw, 32 bytes. Secret. */
+  /** X25519, 32 raw bytes. Secret. */
   readonly privateKey: Buffer;
-  /** Names that the listener answers to. */
+  /** Names that the listener accepts. */
   readonly serverNames: readonly string[];
   /** Hexadecimal, up to 16 digits each. */
   readonly shortIds: readonly string[];
-  /** Camouflage target: every connection that does not authenticate is spliced to it. */
+  /** The camouflage target, to which every connection that does not authenticate is relayed. */
   readonly targetHost: string;
   readonly targetPort: number;
 }
 
 /** The dialling side of REALITY. */
 export interface RealityOutbound {
-  /** X25519, raw, 32 bytes. */
+  /** X25519, 32 raw bytes. */
   readonly publicKey: Buffer;
   readonly serverName: string;
   readonly shortId: string;
 }
 
-/** What a rule dials: the next hop's listening side, or the target. */
+/** What a rule dials: the listener of the next hop, or the target. */
 export interface Outbound {
   readonly next:
     | //
     /**
-     * Name of an UpstreamCluster in the same GatewayConfig. While that cluster has enabled = false the agent refuses
+     * Name of an UpstreamCluster in the same GatewayConfig. While the cluster has enabled = false, the agent refuses
      * new connections and leaves established ones alone.
      */
     { readonly $case: "upstreamCluster"; readonly value: string }
     | //
-    /** "host:port"; an IPv6 host stands in brackets. */
+    /** "host:port", with an IPv6 host in brackets. */
     { readonly $case: "endpoint"; readonly value: string }
     | undefined;
   readonly transportProfile:
     | TransportProfile
     | undefined;
-  /** Set when the profile is REALITY over TCP. */
+  /** Set if the profile is REALITY over TCP. */
   readonly reality:
     | RealityOutbound
     | undefined;
-  /** Set when the profile is REALITY over QUIC: streams for a TCP payload, DATAGRAM for a UDP payload. */
+  /** Set if the profile is REALITY over QUIC: streams for a TCP payload, DATAGRAM for a UDP payload. */
   readonly quicReality:
     | RealityOutbound
     | undefined;
   /**
-   * Dial with TLS. The agent verifies the leaf certificate against the rule's upstream_tls_spki_pins_sha256 and has no
-   * mode in which nothing is verified.
+   * Dial with TLS. The agent verifies the leaf certificate against the rule's upstream_tls_spki_pins_sha256; there is
+   * no mode without verification.
    */
   readonly tls: boolean;
-  /** SNI to send, and nothing else: trust comes from the pins. */
+  /** Only the SNI to send: trust comes from the pins. */
   readonly tlsServerName: string;
-  /** Static X25519 key of the next hop, raw, 32 bytes; set when the profile's security is NOISE. */
+  /** Static X25519 key of the next hop, 32 raw bytes; set if the profile's security is NOISE. */
   readonly noisePublicKey: Buffer;
 }
 
