@@ -23,7 +23,7 @@ let accounts: AccountsInstance;
 beforeEach(async () => {
   fixture = await createCommandFixture();
   accounts = await startAccounts(fixture);
-  await accounts.firstAdmin(fixture.dataDir, password);
+  await accounts.firstAdmin(fixture.stores.folder, password);
 });
 afterEach(async () => {
   await accounts.close();

@@ -17,7 +17,7 @@ import type { MongoDatabase } from '../storage/contract/mongodb-harness.js';
 import {
   appendFacts,
   contents,
-  createBench,
+  createInstallations,
   documentsOf,
   exportTo,
   fill,
@@ -25,7 +25,7 @@ import {
   importFrom,
   wholeLog,
 } from '../support/installations.js';
-import type { Bench } from '../support/installations.js';
+import type { Installations } from '../support/installations.js';
 import { caughtUp } from '../support/read-side.js';
 
 const signal = new AbortController().signal;
@@ -34,30 +34,30 @@ const verify = (path: string) => verifyArchive(path, { check: logCheck, signal, 
 const generations = (bytes: string): string => bytes.replaceAll(/"position":\d+/g, '"position":0');
 
 onMongoServers('moving an installation between stores', (server) => {
-  let bench: Bench;
+  let installations: Installations;
   let database: MongoDatabase;
   let closing: (() => Promise<void>)[];
   let eventStore: EventStore;
   let readStore: ReadStore;
   let esdb: Awaited<ReturnType<typeof startEventStoreDb>>;
   beforeEach(async () => {
-    bench = createBench();
+    installations = createInstallations();
     database = mongoDatabase(await server());
     esdb = await startEventStoreDb();
     eventStore = openEventStoreDb({ url: esdb.url, logger: silentLogger });
     readStore = await database.open();
-    closing = [() => eventStore.close(), () => esdb.close(), () => database.close(), () => bench.close()];
+    closing = [() => eventStore.close(), () => esdb.close(), () => database.close(), () => installations.close()];
   });
   afterEach(async () => {
     for (const close of closing) await close();
   });
 
   it('keeps all of it, there and back, while subscriptions drop and answers are lost', async () => {
-    const source = await bench.installation();
+    const source = await installations.open();
     await fill(source, 51);
     await appendFacts(source.eventStore, 3000, true);
     const before = await wholeLog(source.eventStore);
-    const there = join(bench.folder, 'there.jsonl');
+    const there = join(installations.folder, 'there.jsonl');
     await exportTo(there, source);
 
     const external = { eventStore, readStore };
@@ -87,7 +87,7 @@ onMongoServers('moving an installation between stores', (server) => {
     expect(contents(moved)).toEqual(contents(before));
     expect(generations(fleetBytes(moved))).toBe(generations(fleetBytes(before)));
 
-    const back = join(bench.folder, 'back.jsonl');
+    const back = join(installations.folder, 'back.jsonl');
     let dropped = 0;
     await exportTo(back, external, {
       onProgress(events) {
@@ -97,7 +97,7 @@ onMongoServers('moving an installation between stores', (server) => {
     const [one, two] = [await verify(there), await verify(back)];
     expect(two.problems).toEqual([]);
     expect(two.log.contentSha256).toBe(one.log.contentSha256);
-    const target = await bench.installation();
+    const target = await installations.open();
     await importFrom(back, target);
     const after = await wholeLog(target.eventStore);
     expect(contents(after)).toEqual(contents(before));
@@ -106,10 +106,10 @@ onMongoServers('moving an installation between stores', (server) => {
   }, 90_000);
 
   it('has read models there that are rebuilt and compared like any others', async () => {
-    const source = await bench.installation();
+    const source = await installations.open();
     await fill(source, 52);
     await appendFacts(source.eventStore, 1500, true);
-    const path = join(bench.folder, 'archive.jsonl');
+    const path = join(installations.folder, 'archive.jsonl');
     await exportTo(path, source);
     await importFrom(path, { eventStore, readStore });
     const clock = source.clock;
@@ -121,7 +121,7 @@ onMongoServers('moving an installation between stores', (server) => {
     expect(await rebuildReadModels(rebuilding)).toMatchObject({ kind: 'done', dropped: true });
     expect(await rebuildReadModels({ ...rebuilding, only: 'nodes' })).toMatchObject({ kind: 'done', dropped: true });
     await expect.poll(() => projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).toEqual(shown);
-    const scratch = await bench.installation();
+    const scratch = await installations.open();
     const compared = await checkReadModels({ ...rebuilding, scratch: scratch.readStore });
     expect(compared).toMatchObject({ differences: [], behind: 0 });
     expect(compared?.documents).toBeGreaterThan(20);

@@ -10,10 +10,9 @@ import { factRetentions } from '../../src/commands/facts.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
 import { hostileEventStore } from '../support/hostile.js';
 import {
-  appendAll,
   appendFacts,
   contents,
-  createBench,
+  createInstallations,
   documentsOf,
   exportTo,
   fill,
@@ -22,19 +21,19 @@ import {
   installationName,
   wholeLog,
 } from '../support/installations.js';
-import type { Bench, TestInstallation } from '../support/installations.js';
-import { planned } from '../support/read-side.js';
+import type { Installations, TestInstallation } from '../support/installations.js';
+import { append, planned } from '../support/read-side.js';
 import { startChild } from '../storage/children/start-child.js';
 
-let bench: Bench;
+let installations: Installations;
 let source: TestInstallation;
 let path: string;
 beforeEach(async () => {
-  bench = createBench();
-  source = await bench.installation();
-  path = join(bench.folder, 'archive.jsonl');
+  installations = createInstallations();
+  source = await installations.open();
+  path = join(installations.folder, 'archive.jsonl');
 });
-afterEach(() => bench.close());
+afterEach(() => installations.close());
 
 const signal = new AbortController().signal;
 const verify = (file: string) => verifyArchive(file, { check: logCheck, signal, onProgress: () => undefined });
@@ -51,20 +50,20 @@ async function expectSame(target: TestInstallation): Promise<void> {
 describe('a log that is exported and imported', () => {
   it('has the same events, revisions, generations and wrapped keys', async () => {
     for (const seed of [1, 2, 3]) {
-      source = await bench.installation();
+      source = await installations.open();
       await fill(source, seed, 60);
       const kept = await source.readStore.collection(lastGoodSnapshots);
       await kept.set([
         { id: 'n', fields: { generation: 3, checksum: 'ab', sealed: new Uint8Array([0, 255, 10, 13]) } },
       ]);
-      path = join(bench.folder, `archive-${seed}.jsonl`);
+      path = join(installations.folder, `archive-${seed}.jsonl`);
       const exported = await exportTo(path, source);
       const verified = await verify(path);
       expect(verified.problems).toEqual([]);
       expect(verified.header?.installation_id).toBe(installationName);
       expect((await stat(path)).mode & 0o777).toBe(0o600);
 
-      const target = await bench.installation();
+      const target = await installations.open();
       const imported = await importFrom(path, target);
       expect(imported).toMatchObject({
         events: exported?.totals.events,
@@ -81,7 +80,7 @@ describe('a log that is exported and imported', () => {
   it('arrives whole, once and in order at a store that loses answers, refuses and delays', async () => {
     await fill(source, 4);
     await exportTo(path, source);
-    const target = await bench.installation();
+    const target = await installations.open();
     const hostile = hostileEventStore(target.eventStore, 99);
     await importFrom(path, { eventStore: hostile, readStore: target.readStore });
     await hostile.settled();
@@ -99,7 +98,7 @@ describe('a log that is exported and imported', () => {
     await exportTo(path, source);
     expect((await verify(path)).problems).toEqual([]);
 
-    const target = await bench.installation();
+    const target = await installations.open();
     const imported = await importFrom(path, target);
     expect((await verifyOwn(target)).log.contentSha256).toBe((await verify(path)).log.contentSha256);
     const renumbered = new Map(imported?.renumbered.map(({ stream, first }) => [stream, first]));
@@ -138,7 +137,7 @@ describe('a log that is exported and imported', () => {
     expect(report?.continued).toBeGreaterThan(900);
     expect(report?.continued).toBeLessThan(report?.totals.events ?? 0);
     expect((await verify(path)).problems).toEqual([]);
-    const target = await bench.installation();
+    const target = await installations.open();
     await importFrom(path, target);
     await expectSame(target);
   });
@@ -147,14 +146,13 @@ describe('a log that is exported and imported', () => {
     await fill(source, 7);
     await appendFacts(source.eventStore, 6000);
     await exportTo(path, source);
-    let target = await bench.installation();
-    await target.close();
+    const dataDir = join(installations.folder, 'killed');
     for (const lines of [1, 2]) {
-      const child = startChild('../../maintenance/children/importer.ts', [path, target.folder]);
+      const child = startChild('../../maintenance/children/importer.ts', [path, dataDir]);
       await child.line((line) => line.startsWith('handled') && child.lines.length >= lines);
       await child.stop('SIGKILL');
     }
-    target = await bench.reopen(target);
+    const target = await installations.open(dataDir);
     expect((await readImportMarker(target.readStore))?.state).toBe('running');
     const before = (await wholeLog(target.eventStore)).length;
     expect(before).toBeGreaterThan(500);
@@ -175,7 +173,7 @@ describe('an import is refused', () => {
   });
 
   it('where there is a log already', async () => {
-    const target = await bench.installation();
+    const target = await installations.open();
     await fill(target, 9, 5);
     const before = await wholeLog(target.eventStore);
     await expect(importFrom(path, target)).rejects.toThrow(/not empty: its log has events in svc-/);
@@ -183,29 +181,27 @@ describe('an import is refused', () => {
   });
 
   it('where the read store belongs to another log', async () => {
-    const target = await bench.installation();
+    const target = await installations.open();
     await target.readStore.saveCheckpoint('read_models', 1, { commit: 5, prepare: 5 });
     await expect(importFrom(path, target)).rejects.toThrow(/not empty: its read store has the read_models/);
   });
 
   it('where another archive was begun', async () => {
-    const other = await bench.installation();
+    const other = await installations.open();
     await fill(other, 10, 10);
-    const second = join(bench.folder, 'second.jsonl');
+    const second = join(installations.folder, 'second.jsonl');
     await exportTo(second, other);
-    const target = await bench.installation();
+    const target = await installations.open();
     const stop = new AbortController();
     expect(await importFrom(path, target, { signal: stop.signal, onProgress: () => stop.abort() })).toBeUndefined();
     await expect(importFrom(second, target)).rejects.toThrow(/unfinished import of another archive/);
   });
 
   it('when something else wrote into the log since it began', async () => {
-    const target = await bench.installation();
+    const target = await installations.open();
     const stop = new AbortController();
     await importFrom(path, target, { signal: stop.signal, onProgress: () => stop.abort() });
-    await appendAll(target.eventStore, [
-      planned(streams.fleet, [{ type: 'CompilerVersionRaised', data: { version: 9 } }]),
-    ]);
+    await append(target.eventStore, planned(streams.fleet, [{ type: 'CompilerVersionRaised', data: { version: 9 } }]));
     await expect(importFrom(path, target)).rejects.toThrow(/into this log/);
   });
 });

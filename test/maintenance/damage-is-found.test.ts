@@ -9,29 +9,29 @@ import { createLogCheck } from '../../src/storage/log-archive/log-check.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
 import { goldenLog } from '../support/golden-log.js';
-import { appendAll, appendFacts, createBench, exportTo, fill, importFrom, wholeLog } from '../support/installations.js';
-import type { Bench, TestInstallation } from '../support/installations.js';
-import { planned } from '../support/read-side.js';
+import { appendFacts, createInstallations, exportTo, fill, importFrom, wholeLog } from '../support/installations.js';
+import type { Installations, TestInstallation } from '../support/installations.js';
+import { append, planned } from '../support/read-side.js';
 
-let bench: Bench;
+let installations: Installations;
 let source: TestInstallation;
 let good: Buffer;
 let path: string;
 beforeAll(async () => {
-  bench = createBench();
-  source = await bench.installation();
+  installations = createInstallations();
+  source = await installations.open();
   await fill(source, 21, 30);
   await appendFacts(source.eventStore, 1800);
-  path = join(bench.folder, 'good.jsonl');
+  path = join(installations.folder, 'good.jsonl');
   await exportTo(path, source);
   good = readFileSync(path);
 });
-afterAll(() => bench.close());
+afterAll(() => installations.close());
 
 const signal = new AbortController().signal;
 
 async function problemsOf(bytes: Uint8Array): Promise<readonly string[]> {
-  const file = join(bench.folder, 'changed.jsonl');
+  const file = join(installations.folder, 'changed.jsonl');
   writeFileSync(file, bytes);
   const { problems } = await verifyArchive(file, { check: logCheck, signal, onProgress: () => undefined });
   return problems;
@@ -96,8 +96,8 @@ describe('an archive', () => {
     bytes[at] = bytes[at]! ^ 1;
     const [problem] = await problemsOf(bytes);
     expect(problem).toMatch(/^line \d+: /);
-    const target = await bench.installation();
-    const file = join(bench.folder, 'changed.jsonl');
+    const target = await installations.open();
+    const file = join(installations.folder, 'changed.jsonl');
     await expect(importFrom(file, target)).rejects.toThrow(/^line \d+: /);
     const written = await wholeLog(target.eventStore);
     const original = await wholeLog(source.eventStore);
@@ -160,14 +160,14 @@ describe('a log', () => {
   });
 
   it('has an event that this release does not know', async () => {
-    const store = await bench.installation();
+    const store = await installations.open();
     await fill(store, 22, 5);
-    await appendAll(store.eventStore, [planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }])]);
+    await append(store.eventStore, planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }]));
     const options = { prefix: streams.prefix, check: logCheck, signal, onProgress: () => undefined };
     const report = await verifyLog(store.eventStore, options);
     expect(report.problems).toEqual([expect.stringMatching(/FromTheFuture .* is not known to this release/)]);
     // It is exported as it is, and told.
-    const exported = await exportTo(join(bench.folder, 'future.jsonl'), store);
+    const exported = await exportTo(join(installations.folder, 'future.jsonl'), store);
     expect(exported?.problems).toHaveLength(1);
   });
 

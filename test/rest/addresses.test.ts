@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#envelope`: addresses in any valid notation, answered in canonical form (IPv6 by RFC 5952). */
+/** `docs/contract/rest.md#envelope`: addresses are accepted in any valid notation and answered in canonical form (RFC 5952). */
 import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -22,15 +22,15 @@ test.each([
   ['::ffff:c000:280', '::ffff:192.0.2.128'],
   ['64:ff9b::192.0.2.33', '64:ff9b::c000:221'],
   ['192.0.2.1', '192.0.2.1'],
-])('%s is %s', (text, canonical) => expect(canonicalIp(text)).toBe(canonical));
+])('%s becomes %s', (text, canonical) => expect(canonicalIp(text)).toBe(canonical));
 
 test.each(['192.0.2.01', '192.0.2', '1.2.3.256', '::1%eth0', '[::1]', ':::', '1::2::3', '', 'a'])(
-  '%j is no address',
+  '%j is not an address',
   (text) => expect(canonicalIp(text)).toBeUndefined(),
 );
 
 const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }));
-test('every spelling of an IPv6 address has the same canonical form, which is its own', () => {
+test('every spelling of an IPv6 address has one canonical form, which is its own canonical form', () => {
   fc.assert(
     fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), fc.boolean(), (groups, upper) => {
       const long = groups.map((one) => one.toString(16).padStart(4, '0')).join(':');
@@ -44,7 +44,7 @@ test('every spelling of an IPv6 address has the same canonical form, which is it
   );
 });
 
-test('names', () => {
+test('names, name patterns, hosts and endpoints are lower-cased or refused', () => {
   expect(canonicalDnsName('Gate-1.EXAMPLE')).toBe('gate-1.example');
   expect(canonicalDnsName('_srv.example')).toBe('_srv.example');
   expect(canonicalDnsName('a'.repeat(63))).toBe('a'.repeat(63));

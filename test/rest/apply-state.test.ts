@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#l4-chains`: "applied: …; rejected: …; offline: …", and a node's `apply` by the same rule. */
+/** `docs/contract/rest.md#l4-chains`: the state of a node in a deployment, and a node's `apply`, which follows the same rule. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { NodeAgentFacts } from '../../src/projections/port.js';
@@ -26,13 +26,16 @@ test.each([
   [6, 5, null, 6, 'pushed'],
   [6, 5, 5, 5, 'none'],
   [6, null, null, null, 'none'],
-] as const)('generation %i, applied %s, rejected %s, pushed %s: %s', (generation, applied, rejected, pushed, state) => {
-  const push = pushed === null ? undefined : { generation: pushed, at };
-  expect(applyState(generation, facts(applied, rejected), push).state).toBe(state);
-});
+] as const)(
+  'generation %i, applied %s, rejected %s, pushed %s: the state is %s',
+  (generation, applied, rejected, pushed, state) => {
+    const push = pushed === null ? undefined : { generation: pushed, at };
+    expect(applyState(generation, facts(applied, rejected), push).state).toBe(state);
+  },
+);
 
 const maybe = fc.option(fc.integer({ min: 1, max: 6 }));
-test('a deployment and a node agree wherever both can tell', () => {
+test('a deployment and a node view say the same wherever both know the state', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 6 }),
@@ -51,6 +54,6 @@ test('a deployment and a node agree wherever both can tell', () => {
   );
 });
 
-test('a node that is gone is offline', () => {
+test('a deleted node is offline in a deployment', () => {
   expect(deploymentState(3, undefined, undefined, false)).toEqual({ state: 'offline', errors: [] });
 });

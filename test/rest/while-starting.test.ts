@@ -1,4 +1,4 @@
-/** What the REST port says until the service is up, on a real socket. */
+/** What the REST port answers until the service is up, over a real socket. */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
@@ -12,7 +12,7 @@ async function starting(): Promise<{ url: string; port: number; close(): Promise
   return { url: `http://127.0.0.1:${port}`, port: port!, close: () => server.close() };
 }
 
-it('is alive, not ready, and asks everybody else to come back', async () => {
+it('answers the probes as alive and not ready, and every other request with a 503', async () => {
   const { url } = await starting();
   const health = await fetch(`${url}/healthz`);
   expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }]);
@@ -32,7 +32,7 @@ it('is alive, not ready, and asks everybody else to come back', async () => {
   expect((await fetch(`${url}/healthz`, { method: 'HEAD' })).status).toBe(200);
 });
 
-it('keeps no connection, and leaves the port free, whatever is still open', async () => {
+it('closes its connections and frees the port, also while a client is idle', async () => {
   const { url, port, close } = await starting();
   expect((await fetch(`${url}/healthz`)).headers.get('connection')).toBe('close');
   const idle = connect(port, '127.0.0.1');
@@ -46,7 +46,7 @@ it('keeps no connection, and leaves the port free, whatever is still open', asyn
   next.close();
 });
 
-it('says who can not listen where a port is taken', async () => {
+it('rejects with EADDRINUSE when the port is taken', async () => {
   const { port } = await starting();
   await expect(answerWhileStarting({ host: '127.0.0.1', port }, undefined)).rejects.toThrow(/EADDRINUSE/);
 });

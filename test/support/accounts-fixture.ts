@@ -46,7 +46,7 @@ export async function startAccounts(
   const view = followAccounts(eventStore, silentLogger);
   await view.caughtUp();
   const parts: AccountHandlerOptions = {
-    gateway: await createGateway(accountsAggregate(), { ...fixture.options, projections: view }),
+    gateway: overrides.gateway ?? (await createGateway(accountsAggregate(), { ...fixture.options, projections: view })),
     view,
     keyring,
     hasher: createPasswordHasher(),

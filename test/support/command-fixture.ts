@@ -1,10 +1,7 @@
 /**
- * Gateways on a real embedded log in a temporary folder: what runs commands, without REST, projections or delivery.
- * Several gateways may share the log, as instances do.
+ * Gateways on a real embedded log in a temporary folder, without REST, projections and delivery. Several gateways may
+ * share the log, as instances do.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import type { GatewayOptions } from '../../src/commands/gateway.js';
 import { createGateway } from '../../src/commands/gateway.js';
@@ -21,18 +18,18 @@ import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
-import type { EventStore } from '../../src/storage/event-store.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
+import { readAll } from '../storage/contract/appending.js';
 import { dumpIndexes } from './fleet-dump.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
 import { scriptedEventStore } from './scripted-event-store.js';
 import type { ScriptedEventStore } from './scripted-event-store.js';
+import { openTemporaryStores } from './temporary-stores.js';
+import type { TemporaryStores } from './temporary-stores.js';
 
-/** Read models that have always followed already: commands are not held up. */
-export const atOnce: ProjectionWait = { applied: () => Promise.resolve(true) };
+/** Read models that never lag. */
+const atOnce: ProjectionWait = { applied: () => Promise.resolve(true) };
 
 export type FleetGateway = Gateway<Fleet, FleetCommand> & {
   /** The deciding fold. */
@@ -41,15 +38,14 @@ export type FleetGateway = Gateway<Fleet, FleetCommand> & {
 };
 
 export interface CommandFixture<C extends Clock = ManualClock> {
-  readonly dataDir: string;
-  readonly stores: EmbeddedStores;
+  readonly stores: TemporaryStores;
   readonly clock: C;
   /** The store as the first gateway sees it. */
   readonly store: ScriptedEventStore;
   /** What a gateway needs, on the scripted store. */
   readonly options: GatewayOptions;
   gateway(options?: Partial<GatewayOptions>): Promise<FleetGateway>;
-  /** Another instance: a gateway that no script disturbs. */
+  /** Another instance: a gateway on the store without its script. */
   other(): Promise<FleetGateway>;
   log(stream?: string): Promise<readonly RecordedEvent[]>;
   /** A fresh fold of the log. */
@@ -65,9 +61,9 @@ export function createCommandFixture(): Promise<CommandFixture> {
 
 export async function openCommandFixture<C extends Clock>(
   clock: C,
-  dataDir = mkdtempSync(join(tmpdir(), 'commands-')),
+  opened?: TemporaryStores,
 ): Promise<CommandFixture<C>> {
-  const stores = await openEmbedded({ dataDir, clock, logger: silentLogger });
+  const stores = opened ?? (await openTemporaryStores(clock));
   const store = scriptedEventStore(stores.eventStore);
   const options: GatewayOptions = {
     eventStore: store,
@@ -78,12 +74,10 @@ export async function openCommandFixture<C extends Clock>(
     readOnly: () => undefined,
   };
   const gateways: FleetGateway[] = [];
-  const closeStores = async (): Promise<void> => {
+  const closeGateways = async (): Promise<void> => {
     for (const gateway of gateways) await gateway.close();
-    await stores.close();
   };
   const fixture: CommandFixture<C> = {
-    dataDir,
     stores,
     clock,
     store,
@@ -108,26 +102,18 @@ export async function openCommandFixture<C extends Clock>(
       return fleet;
     },
     async reopened() {
-      await closeStores();
-      return openCommandFixture(clock, dataDir);
+      await closeGateways();
+      return openCommandFixture(clock, await stores.reopened());
     },
     async close() {
-      await closeStores();
-      rmSync(dataDir, { recursive: true, force: true });
+      await closeGateways();
+      await stores.close();
     },
   };
   return fixture;
 }
 
 export const actor = { type: 'user', id: 'u-1', name: 'tester' } as const;
-
-export async function readAll(store: EventStore, stream: string): Promise<readonly RecordedEvent[]> {
-  const events: RecordedEvent[] = [];
-  for await (const event of store.read(stream, { direction: 'forward', from: 'start', maxCount: 1_000_000 })) {
-    events.push(event);
-  }
-  return events;
-}
 
 /**
  * A fold as text, checkpoint and indexes. Without the log position: a deciding fold applies its own events before they
@@ -141,7 +127,7 @@ export function bytesOf(fleet: Fleet): string {
   return `${Buffer.concat([...encodeFleet({ ...capture, lines })]).toString('utf8')}${dumpIndexes(fleet)}`;
 }
 
-/** What a call was refused with. Fails when it was not, or not by a ServiceError. */
+/** The ServiceError that the call was refused with; fails unless there is one. */
 export async function refusalOf(call: Promise<unknown>): Promise<ServiceError> {
   const error = await call.then(
     (value) => new Error(`expected a refusal, got ${JSON.stringify(value)}`),

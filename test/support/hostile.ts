@@ -28,21 +28,6 @@ export interface Hostility {
   readonly writeRepeated: number;
 }
 
-export const friendly: Hostility = {
-  writtenButUnknown: 0,
-  unknownNotWritten: 0,
-  unavailable: 0,
-  writtenLate: 0,
-  positionMissing: 0,
-  late: 0,
-  lateMs: 0,
-  duplicated: 0,
-  split: 0,
-  dropped: 0,
-  caughtUpRepeated: 0,
-  writeRepeated: 0,
-};
-
 export const hostile: Hostility = {
   writtenButUnknown: 0.1,
   unknownNotWritten: 0.1,

@@ -1,4 +1,4 @@
-/** Whole installations for tests of the maintenance commands: stores in temporary folders, filled with a random log. */
+/** Installations for tests of the maintenance commands: stores in temporary folders, filled with a random log. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,6 @@ import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
@@ -22,47 +21,36 @@ import { archiveScope, importedProjections, logCheck } from '../../scripts/maint
 import { sealed } from './fleet.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
-import { configApplied, fleetAfter, planned, proposedEvents, randomLog } from './read-side.js';
-import type { Planned } from './read-side.js';
+import { append, configApplied, fleetAfter, planned, randomLog } from './read-side.js';
+import { openTemporaryStores } from './temporary-stores.js';
+import type { TemporaryStores } from './temporary-stores.js';
 
-export interface TestInstallation extends EmbeddedStores {
-  readonly folder: string;
+export interface TestInstallation extends TemporaryStores {
   readonly clock: ManualClock;
 }
 
-export interface Bench {
+export interface Installations {
   /** A folder for archives. */
   readonly folder: string;
-  /** New stores; closed and deleted with the rest. */
-  installation(): Promise<TestInstallation>;
-  /** Closes an installation and opens its folder again. */
-  reopen(installation: TestInstallation): Promise<TestInstallation>;
+  /** Opens stores, new ones unless the folder has some; they are closed and deleted with the rest. */
+  open(dataDir?: string): Promise<TestInstallation>;
   close(): Promise<void>;
 }
 
-export function createBench(): Bench {
-  const root = mkdtempSync(join(tmpdir(), 'maintenance-'));
-  const opened: EmbeddedStores[] = [];
-  let count = 0;
-  const openIn = async (folder: string): Promise<TestInstallation> => {
-    const clock = createManualClock();
-    const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
-    opened.push(stores);
-    return { ...stores, folder, clock };
-  };
+export function createInstallations(): Installations {
+  const folder = mkdtempSync(join(tmpdir(), 'archives-'));
+  const opened: TemporaryStores[] = [];
   return {
-    folder: root,
-    async installation() {
-      count += 1;
-      return openIn(join(root, `data-${count}`));
-    },
-    async reopen(installation) {
-      await installation.close();
-      return openIn(installation.folder);
+    folder,
+    async open(dataDir) {
+      const clock = createManualClock();
+      const stores = await openTemporaryStores(clock, silentLogger, dataDir);
+      opened.push(stores);
+      return { ...stores, clock };
     },
     async close() {
       await Promise.all(opened.map((stores) => stores.close()));
-      rmSync(root, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
@@ -80,37 +68,29 @@ const identity: ServiceEvent = {
   },
 };
 
-/** A random log behind the identity of a service, and some data keys. */
+/** Writes the identity of a service, a random log after it, and some data keys. */
 export async function fill({ eventStore, readStore }: EmbeddedStores, seed: number, length = 40): Promise<void> {
   const log = [planned(streams.service, [identity]), ...randomLog(seed, length)];
-  for (const one of log) await appendAll(eventStore, [one]);
+  for (const one of log) await append(eventStore, one);
   const keys = await readStore.collection(dataKeyCollection);
   const wrapped = { v: 1, resource_id: 'r', master_key_id: 'mk_test', nonce: 'bm9uY2U', ct: 'Y3Q' };
   await keys.set(Array.from({ length: 450 }, (_, index) => ({ id: `dk_${seed}_${index}`, fields: wrapped })));
 }
 
-/** Commands of one stream in one append. */
-export async function appendAll(eventStore: EventStore, commands: readonly Planned[]): Promise<void> {
-  const [first] = commands;
-  if (first === undefined) return;
-  const outcome = await eventStore.append(first.stream, 'any', commands.flatMap(proposedEvents));
-  if (outcome.kind !== 'appended') throw new Error(`not appended: ${JSON.stringify(outcome)}`);
-}
-
-/** So many facts of a few nodes, in turns; of nodes that no event has created, unless `create` says otherwise. */
+/** Appends `count` facts about three nodes in turns; with `create`, creates the nodes first. */
 export async function appendFacts(eventStore: EventStore, count: number, create = false): Promise<void> {
   const names = ['a', 'b', 'c'].map((name) => `fact node ${name}`);
   const nodes = names.map(uuidFromName);
   for (const name of create ? names : []) {
     const data = { node_id: uuidFromName(name), name, description: null, address: null, labels: {} };
-    await appendAll(eventStore, [planned(streams.fleet, [{ type: 'NodeCreated', data }])]);
+    await append(eventStore, planned(streams.fleet, [{ type: 'NodeCreated', data }]));
   }
   for (let done = 0; done < count; done += 50) {
     const node = nodes[(done / 50) % nodes.length] ?? '';
-    await appendAll(
-      eventStore,
-      Array.from({ length: Math.min(50, count - done) }, (_, index) => configApplied(node, done + index)),
+    const [first, ...more] = Array.from({ length: Math.min(50, count - done) }, (_, index) =>
+      configApplied(node, done + index),
     );
+    if (first !== undefined) await append(eventStore, first, ...more);
   }
 }
 
@@ -121,12 +101,12 @@ export async function wholeLog(eventStore: EventStore): Promise<readonly Recorde
   return all;
 }
 
-/** What an event says and where in its stream it lies: all but its position. */
+/** The events without their positions, which each store counts its own way. */
 export function contents(log: readonly RecordedCommand[]): readonly Omit<RecordedEvent, 'position'>[] {
   return log.flatMap(({ events }) => events.map(({ position: _position, ...rest }) => rest));
 }
 
-/** The fleet after the log, in bytes, generations included. */
+/** The fleet after the log as a checkpoint, generations included. */
 export function fleetBytes(log: readonly RecordedCommand[]): string {
   return Buffer.concat([...encodeFleet(captureFleet(fleetAfter(log)))]).toString('utf8');
 }

@@ -2,9 +2,6 @@
  * The read side on real embedded stores in a temporary folder, for tests of `src/projections`: random logs of every
  * stream that read models use, a way to append them, and a dump of all documents.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import type { AgentEvent, SigninEvent } from '../../src/domain/agents/facts.js';
 import type { AccountEvent } from '../../src/domain/accounts/user.js';
@@ -23,7 +20,6 @@ import type { ProjectionsOptions } from '../../src/projections/projections.js';
 import type { Projections } from '../../src/projections/port.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupVersion, readModels } from '../../src/projections/read-models.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import type { ReadStore, StoredDocument } from '../../src/storage/read-store.js';
@@ -33,6 +29,7 @@ import { play } from './fleet-play.js';
 import { createDice } from './hostile.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
+import { openTemporaryStores } from './temporary-stores.js';
 
 /** A command that is not in the log yet. */
 export interface Planned {
@@ -58,7 +55,7 @@ export function planned(stream: string, events: Planned['events'], more: Partial
   return { stream, id: uuidFromName(`planned ${counter}`), actor: system, at, events, ...more };
 }
 
-export function agentFact(event: AgentEvent, more: Partial<Planned> = {}): Planned {
+function agentFact(event: AgentEvent, more: Partial<Planned> = {}): Planned {
   const { node_id } = event.data;
   return planned(agentsStream(node_id), [event], { actor: { type: 'agent', id: node_id, name: node_id }, ...more });
 }
@@ -198,12 +195,13 @@ export function fleetAfter(commands: readonly RecordedCommand[]): Fleet {
   return fleet;
 }
 
-/** Appends one command. @returns its last revision and position */
+/** Appends commands of one stream together. @returns their last revision and position */
 export async function append(
   store: EventStore,
-  one: Planned,
+  first: Planned,
+  ...more: readonly Planned[]
 ): Promise<{ readonly revision: number; readonly position: number | undefined }> {
-  const outcome = await store.append(one.stream, 'any', [...proposedEvents(one)]);
+  const outcome = await store.append(first.stream, 'any', [first, ...more].flatMap(proposedEvents));
   if (outcome.kind !== 'appended') throw new Error(`not appended: ${JSON.stringify(outcome)}`);
   return outcome;
 }
@@ -251,9 +249,8 @@ export function caughtUp(projections: Projections): Promise<void> {
 }
 
 export async function openReadSide(logger: Logger = silentLogger): Promise<ReadSide> {
-  const folder = mkdtempSync(join(tmpdir(), 'projections-'));
   const clock = createManualClock();
-  const stores = await openEmbedded({ dataDir: folder, clock, logger });
+  const stores = await openTemporaryStores(clock, logger);
   const running: Projections[] = [];
   const start: ReadSide['start'] = async (options = {}) => {
     const { eventStore, readStore } = stores;
@@ -276,7 +273,6 @@ export async function openReadSide(logger: Logger = silentLogger): Promise<ReadS
     async close() {
       await Promise.all(running.map((projections) => projections.close()));
       await stores.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -6,6 +6,8 @@
  */
 import type { LightMyRequestResponse } from 'fastify';
 import type { Role } from '../../src/commands/handlers-port.js';
+import { accountsAggregate } from '../../src/commands/aggregate.js';
+import { createGateway } from '../../src/commands/gateway.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { ProjectionWait } from '../../src/commands/port.js';
 import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
@@ -16,13 +18,14 @@ import { userField } from '../../src/accounts/handlers.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
-import { streams } from '../../src/kernel/event.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { Logger } from '../../src/kernel/logger.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
+import { createFollowers } from '../../src/start/followers.js';
+import type { Followers } from '../../src/start/followers.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
@@ -54,7 +57,7 @@ export interface RestFixture {
   readonly app: RestApp;
   readonly deps: RestDeps;
   /** What commands wait for before they answer. */
-  readonly followers: ProjectionWait;
+  readonly followers: Followers;
   /** Log lines, as one text each. */
   readonly logged: string[];
   call(method: string, url: string, call?: Call): Promise<LightMyRequestResponse>;
@@ -90,16 +93,13 @@ export async function startRest(options: Partial<RestOptions> = {}): Promise<Res
 
   const projections = await startProjections({ eventStore, readStore, clock, logger });
   closers.add('projections', () => projections.close());
-  const followers: ProjectionWait = {
-    async applied(stream, revision, timeoutMs) {
-      const waits = [projections.applied(stream, revision, timeoutMs)];
-      if (stream === streams.fleet) waits.push(delivery.waitFor(revision, timeoutMs));
-      if (stream === streams.accounts) waits.push(accounts.view.applied(stream, revision, timeoutMs));
-      return (await Promise.all(waits)).every(Boolean);
-    },
-  };
-  const gateway = await fixture.gateway({ projections: { applied: (...wait) => followers.applied(...wait) } });
-  const accounts = await startAccounts(fixture, { hasher: plainPasswords });
+  // The gateways come first here: nothing is asked of them before there are followers to wait for.
+  const waits: ProjectionWait = { applied: (...wait) => followers.applied(...wait) };
+  const gateway = await fixture.gateway({ projections: waits });
+  const accounts = await startAccounts(fixture, {
+    gateway: await createGateway(accountsAggregate(), { ...fixture.options, projections: waits }),
+    hasher: plainPasswords,
+  });
   closers.add('accounts', () => accounts.close());
   const { keyring, facts } = accounts;
   const delivery = await createDelivery({
@@ -115,32 +115,22 @@ export async function startRest(options: Partial<RestOptions> = {}): Promise<Res
     nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
   });
   closers.add('delivery', () => delivery.close());
+  const followers = createFollowers({ delivery, projections, accounts: accounts.view, clock });
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());
 
   const tokens = new Map<Role, string>();
-  for (const role of roles) {
+  async function createUser(role: Role): Promise<void> {
     const id = ids.next();
     const sealed = await keyring.seal(Buffer.from(password), userField(id, 'password'));
-    await accounts.gateway.execute(
-      {
-        type: 'CreateUser',
-        id,
-        username: role,
-        role,
-        display_name: null,
-        email: null,
-        password: sealed,
-        onlyIfFirst: false,
-      },
-      systemContext('test'),
-      () => undefined,
-    );
+    const user = { id, username: role, role, display_name: null, email: null, password: sealed };
+    const command = { type: 'CreateUser', ...user, onlyIfFirst: false } as const;
+    await accounts.gateway.execute(command, systemContext('test'), () => undefined);
     tokens.set(role, accounts.tokens.issue({ sub: id, role, ver: 1 }).token);
   }
+  await Promise.all(roles.map(createUser));
   await gateway.run({ type: 'RaiseCompilerVersion', version: compilerVersion });
-  await projections.reached(await eventStore.headPosition(), patienceMs);
-  await until(() => delivery.state().kind === 'ready', 'delivery is ready');
+  await until(() => followers.notReady().length === 0, 'the service is ready');
 
   const deps: RestDeps = {
     commands: {
@@ -159,7 +149,7 @@ export async function startRest(options: Partial<RestOptions> = {}): Promise<Res
     },
     projections: {
       ...projections,
-      reached: (position, timeoutMs) => projections.reached(position, Math.min(timeoutMs, reachedWithinMs)),
+      reached: (position, timeoutMs) => followers.reached(position, Math.min(timeoutMs, reachedWithinMs)),
     },
     delivery,
     telemetry,
@@ -167,7 +157,7 @@ export async function startRest(options: Partial<RestOptions> = {}): Promise<Res
     ids,
     logger,
     sessionsEnded: async () => true,
-    readiness: () => ({ ready: true, reasons: [] }),
+    readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),
     storesAway: () => undefined,
     metrics: async () => '# HELP up Is it up.\n# TYPE up gauge\nup 1\n',
   };
