@@ -1,7 +1,7 @@
 /**
  * Applies a batch of whole commands to the committed fold and collects what they did: the nodes that were touched,
- * deleted or raised, and the PSKs that were revoked. Not when commands arrive (`committed-fold.ts`) and not what follows
- * from them (`delivery.ts`). Implements `docs/contract/domain.md#commands-and-events`.
+ * deleted or raised, and the PSKs that were revoked. Not when commands arrive (`committed-fold.ts`) and not what
+ * follows from them (`delivery.ts`). Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { applyCommand } from '../domain/fleet/apply.js';
 import type { Fleet } from '../domain/fleet/fleet.js';

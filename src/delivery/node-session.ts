@@ -47,7 +47,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       return answer;
     } finally {
       releaseIfClosed(session);
-      // After the caller has seen the answer: a snapshot that was committed meanwhile is offered after it, never before.
+      // After the caller has seen the answer: a snapshot that was committed meanwhile is offered after it, never
+      // before.
       setImmediate(() => {
         session.answering -= 1;
         const generation = deps.generation(session.nodeId) ?? 0;

@@ -1,7 +1,7 @@
 /**
- * A compiled snapshot as wire messages: names become enum numbers, placeholders become bytes. Written field by field, so
- * that a field added to one side only does not compile, or is seen in review.
- * Implements `docs/contract/wire.md#configuration`.
+ * A compiled snapshot as wire messages: names become enum numbers, placeholders become bytes. Written field by field,
+ * so that a field added to one side only does not compile, or is seen in review. Implements
+ * `docs/contract/wire.md#configuration`.
  */
 import type * as compiled from '../domain/snapshot/snapshot.js';
 import type { GatewayConfig, L3TunnelConfig, NodeConfig, UpstreamCluster } from '../gen/svc/control/v1/gateway.js';

@@ -1,7 +1,7 @@
 /**
  * Several releases on one log. An instance serves configuration only while the log is at its compiler version, whether
- * that is raised or lowered while the instance runs, and never writes the version itself. A node that rejected the newer
- * compiler's output is served its last-good snapshot, which an earlier compiler made.
+ * that is raised or lowered while the instance runs, and never writes the version itself. A node that rejected the
+ * newer compiler's output is served its last-good snapshot, which an earlier compiler made.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryService } from '../../src/delivery/delivery.js';
@@ -111,7 +111,7 @@ describe('an instance of the older release', () => {
     expect(lowered).toBeGreaterThan(raised);
   });
 
-  it('does not send its own output for a generation of the newer compiler, even if the request came before the raise', async () => {
+  it('does not send its own output for a generation of the newer compiler, even when asked before the raise', async () => {
     let release: (() => void) | undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     let answering = false;

@@ -172,7 +172,7 @@ describe('a log that is out of reach', () => {
     expect(states).toEqual(['cut_off', 'ready']);
   });
 
-  it('leaves the instance behind when it returns with more events than it can read within the grace period', async () => {
+  it('leaves the instance behind when it returns with more events than the grace period suffices for', async () => {
     const log = switched();
     const delivery = await fixture.start({ eventStore: log.store, dropGraceMs: 50 });
     const states: string[] = [];

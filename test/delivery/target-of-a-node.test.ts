@@ -1,4 +1,7 @@
-/** The rules for a node's target (`docs/contract/agent-protocol.md#configuration`), and a property over apply histories. */
+/**
+ * The rules for a node's target (`docs/contract/agent-protocol.md#configuration`), and a property over apply
+ * histories.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Stamp, ApplyHistory } from '../../src/delivery/target.js';

@@ -1,7 +1,7 @@
 /**
- * Property (`docs/contract/domain.md#commands-and-events`): for any history, and any way in which the log hands out its
- * events, no session is offered a state between two events of one command, no offer is older than the one before it, and
- * the last one is the newest.
+ * Property (`docs/contract/domain.md#commands-and-events`): for any history, and any way in which the log hands out
+ * its events, no session is offered a state between two events of one command, no offer is older than the one before
+ * it, and the last one is the newest.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Read models that catch up with a long log fold ahead of their writes. They end with the documents that folding event by
- * event gives: over outages, hostile stores, entities that cannot be folded, and restarts.
+ * Read models that catch up with a long log fold ahead of their writes. They end with the documents that folding event
+ * by event gives: over outages, hostile stores, entities that cannot be folded, and restarts.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';

@@ -185,7 +185,7 @@ describe('the documents after a log', () => {
     }
   });
 
-  it('have a tombstone for an entity created and deleted in one batch, so that a slower instance cannot restore it', async () => {
+  it('have a tombstone for an entity created and deleted in one batch, which no slower instance restores', async () => {
     const commands = asRecorded(randomLog(1));
     const created = commands.findIndex(({ events }) => events[0].type === 'NodeCreated');
     const event = lastEvent(commands[created]!);

@@ -1,4 +1,7 @@
-/** Events that cannot be applied: live, only the entity is parked; a first fill stops; an unknown event stops everything. */
+/**
+ * Events that cannot be applied: live, only the entity is parked; a first fill stops; an unknown event stops
+ * everything.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
@@ -88,7 +91,7 @@ describe('an entity that an event cannot be applied to', () => {
     expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
   });
 
-  it('stops the first fill of a version with an error that names it, and queries still read the old version', async () => {
+  it('stops the first fill of a version with an error that names it; queries read the old version', async () => {
     await side.append([created(healthy!), created(sick!), renamed(sick!, 'poison')]);
     const current = await side.started();
     const version = groupVersion + 1;

@@ -1,4 +1,6 @@
-/** The runner: resumes after its checkpoint, survives hostile stores and outages, and lets callers read their writes. */
+/**
+ * The runner: resumes after its checkpoint, survives hostile stores and outages, and lets callers read their writes.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';

@@ -1,4 +1,6 @@
-/** A raised version is filled beside the current one and takes over once it has caught up; old tombstones are removed. */
+/**
+ * A raised version is filled beside the current one and takes over once it has caught up; old tombstones are removed.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { streams } from '../../src/kernel/event.js';

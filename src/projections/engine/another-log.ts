@@ -1,7 +1,7 @@
 /**
- * Detects read models that come from another log: an older log was restored beside them. Their documents carry positions
- * that this log has not reached, so its new events would be taken for old ones and left out. This protects the first
- * start after a restore only: once the log has grown past the checkpoint, the two cannot be told apart.
+ * Detects read models that come from another log: an older log was restored beside them. Their documents carry
+ * positions that this log has not reached, so its new events would be taken for old ones and left out. This protects
+ * the first start after a restore only: once the log has grown past the checkpoint, the two cannot be told apart.
  * Implements `docs/architecture.md#read-models`.
  */
 import type { EventStore } from '../../storage/event-store.js';

@@ -1,7 +1,7 @@
 /**
  * Moves the progress to the log's head when nothing arrives: a subscription does not report events of streams that no
- * read model uses, so a caller that waits for the position of such an event would wait in vain. Runs only while somebody
- * waits for a position. Implements `docs/contract/rest.md#consistency`.
+ * read model uses, so a caller that waits for the position of such an event would wait in vain. Runs only while
+ * somebody waits for a position. Implements `docs/contract/rest.md#consistency`.
  */
 import { sleep } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';

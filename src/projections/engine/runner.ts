@@ -1,7 +1,8 @@
 /**
- * The runner: follows the log once for all read models, applies commands in bounded batches, writes the checkpoint last,
- * and reports its progress. Tries again for as long as a store is away; stops for good at an event that this release
- * does not know. Implements `docs/architecture.md#read-models` and `docs/contract/domain.md#commands-and-events`.
+ * The runner: follows the log once for all read models, applies commands in bounded batches, writes the checkpoint
+ * last, and reports its progress. Tries again for as long as a store is away; stops for good at an event that this
+ * release does not know. Implements `docs/architecture.md#read-models` and
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import { agentEvent, readCommand } from '../../domain/log/upcast.js';
 import type { AgentEvent } from '../../domain/agents/facts.js';

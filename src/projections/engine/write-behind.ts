@@ -20,7 +20,9 @@ export interface WriteBehindDeps {
 }
 
 export interface WriteBehind {
-  /** Folds commands; starts a write if one is due, and waits while there is no room. @throws when a retry cannot help */
+  /**
+   * Folds commands; starts a write if one is due, and waits while there is no room. @throws when a retry cannot help
+   */
   add(commands: readonly RecordedCommand[]): Promise<void>;
   /** The log has been read up to this point. */
   passed(point: ResumePoint): void;

@@ -220,8 +220,8 @@ async function compareIds(side: Side, ids: readonly string[], findings: Findings
 }
 
 /**
- * The result depends on the order of the reads: the checkpoint of the read models in use, then their documents, and only
- * then is the fresh fold brought to the end of the log.
+ * The result depends on the order of the reads: the checkpoint of the read models in use, then their documents, and
+ * only then is the fresh fold brought to the end of the log.
  */
 async function compareNow(side: Side, ids: readonly string[]): Promise<readonly (readonly [string, Comparison])[]> {
   const { inUse, copy, fresh, options, release, layout } = side;

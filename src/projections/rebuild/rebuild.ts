@@ -1,8 +1,8 @@
 /**
  * Rebuilds read models blue/green: folds the log from its start into new collections, points the layout to them when
- * they have caught up, and drops the old ones when no instance reads them any more. Instances may run on the same stores
- * meanwhile; they change to the new layout by themselves (`projections.ts`). An interrupted rebuild resumes where it
- * stopped. Implements `docs/architecture.md#read-models`.
+ * they have caught up, and drops the old ones when no instance reads them any more. Instances may run on the same
+ * stores meanwhile; they change to the new layout by themselves (`projections.ts`). An interrupted rebuild resumes
+ * where it stopped. Implements `docs/architecture.md#read-models`.
  */
 import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';
@@ -260,7 +260,8 @@ async function dropLeftovers(options: RebuildOptions, release: number, record: L
   const readersMs = options.readersMs ?? tuning.rebuildReadersMs;
   try {
     const until = performance.now() + readersMs;
-    // An instance that is just starting may have read the old layout without announcing it: it does so within two turns.
+    // An instance that is just starting may have read the old layout without announcing it: it does so within two
+    // turns.
     if (await anyReader(readStore)) await sleep(Math.min(2 * layoutPollMs, readersMs), signal);
     while (await othersRead(readStore, release, number)) {
       if (performance.now() > until || signal.aborted) return false;
