@@ -1,4 +1,4 @@
-/** The batch behind telemetry and kept snapshots: newest per key, bounded, nothing lost over a failing store. */
+/** The batched writes behind telemetry and last-good snapshots: newest per key, bounded, nothing lost on failures. */
 import { describe, expect, it } from 'vitest';
 import { createKeyedBatch } from '../../src/kernel/keyed-batch.js';
 import type { KeyedBatchOptions } from '../../src/kernel/keyed-batch.js';
@@ -27,8 +27,8 @@ const until = async (condition: () => boolean): Promise<void> => {
   expect(condition()).toBe(true);
 };
 
-describe('a batch', () => {
-  it('writes by itself, the newest value of each key', async () => {
+describe('a keyed batch', () => {
+  it('writes the newest value of each key without being told to', async () => {
     const { created, written } = batch();
     created.put('a', '1');
     created.put('b', '1');
@@ -38,7 +38,7 @@ describe('a batch', () => {
     expect(created.size).toBe(0);
   });
 
-  it('keeps a value that was put while an older one of its key was being written', async () => {
+  it('writes a value that was put during the write of an older one of its key', async () => {
     let release: (() => void) | undefined;
     const seen: string[] = [];
     const { created } = batch({
@@ -55,7 +55,7 @@ describe('a batch', () => {
     expect(seen).toEqual(['a=1', 'a=2']);
   });
 
-  it('tries again by itself after a failure, and loses nothing', async () => {
+  it('tries again after failures and loses nothing', async () => {
     let failures = 3;
     const seen: string[] = [];
     const { created } = batch({
@@ -69,7 +69,7 @@ describe('a batch', () => {
     expect(seen).toEqual(['a=1']);
   });
 
-  it('is bounded by entries and by weight: what waited longest goes', async () => {
+  it('drops the value that has waited longest above its bounds of entries and weight', async () => {
     const { created, dropped } = batch({
       everyMs: 60_000,
       maxEntries: 2,
@@ -85,7 +85,7 @@ describe('a batch', () => {
     await created.close();
   });
 
-  it('writes no more at once than it may', async () => {
+  it('keeps to the bounds of one write', async () => {
     const { created, written } = batch({ batchEntries: 2, weigh: (value) => value.length, batchWeight: 3 });
     for (const [key, value] of [
       ['a', 'x'],
@@ -99,7 +99,7 @@ describe('a batch', () => {
     expect(written.map((entries) => entries.length)).toEqual([2, 1, 1, 1]);
   });
 
-  it('writes what waits when it closes, and gives up on a store that does not answer', async () => {
+  it('writes on close what waits, and gives up on a store that does not answer', async () => {
     const { created, written } = batch({ everyMs: 60_000 });
     created.put('a', '1');
     await created.close();
@@ -113,6 +113,6 @@ describe('a batch', () => {
     });
     stuck.created.put('a', '1');
     await stuck.created.close();
-    expect(String(errors[0])).toContain('1 entries were not written');
+    expect(String(errors[0])).toContain('1 entries could not be written');
   });
 });
