@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#audit`, the list alone. */
+/** The audit list of `docs/contract/rest.md#audit`. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
@@ -20,7 +20,7 @@ const list = async (query: string): Promise<ListOf<AuditEntry>> => shared.api.ok
 const newest = async (query: string): Promise<AuditEntry> => (await list(query)).items[0]!;
 
 describe('an audit entry', () => {
-  it('has every field; a create has one change per field, before null', async () => {
+  it('has every field; that of a create has one change per field, with before null', async () => {
     const { api } = shared;
     const requestId = `audited-${randomUUID()}`;
     const answer = await api.send<{ id: string; name: string }>('POST', '/api/l4-upstreams', {
@@ -50,7 +50,7 @@ describe('an audit entry', () => {
     expect(changes.get('health_check_interval_ms')).toBe(10_000);
   });
 
-  it('of an update has dotted paths, of a delete the reverse of a create, and the name at that time', async () => {
+  it('of an update has dotted paths, of a delete the changes of a create reversed; each has the name at that time', async () => {
     const { api } = shared;
     const node = await createNode(api, { labels: { a: '1', keep: 'k' } });
     const before = node.name;
@@ -71,7 +71,7 @@ describe('an audit entry', () => {
     expect(created.changes).toContainEqual({ path: 'labels.a', before: null, after: '1' });
   });
 
-  it('of a chain names one hop’s field, or hops when the list changed', async () => {
+  it('of a chain names the field of a changed hop, or hops if the list changed', async () => {
     const { api } = shared;
     const [a, b] = [await createNode(api), await createNode(api)];
     const [one, two] = [port(), port()];
@@ -88,7 +88,7 @@ describe('an audit entry', () => {
     expect(await newest(`resource_id=${chain.id}`)).toMatchObject({ action: 'l4_chain.deploy' });
   });
 
-  it('of PSK issue, refresh and settings bear their verbs; secrets are masked', async () => {
+  it('of a PSK reset, a refresh and settings has its own action, and shows no secret', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const { control_psk: psk } = await api.ok<{ control_psk: string }>('POST', `/api/nodes/${node.id}/psk`);
@@ -107,16 +107,16 @@ describe('an audit entry', () => {
     for (const secret of [psk, psk.slice(8, 40), node.control_psk.slice(8, 40)]) expect(all.text).not.toContain(secret);
   });
 
-  it('of refused commands does not exist', async () => {
+  it('does not exist for a refused command', async () => {
     const { api } = shared;
-    // Of nodes alone: the entry of the sign-in that this file began with may still be on its way.
+    // Only entries of nodes: the entry of the sign-in at the start of this file may still be on its way.
     const before = (await list('resource_type=node')).total;
     refused(await api.send('POST', '/api/nodes', { json: {} }), 400);
     refused(await api.send('DELETE', `/api/nodes/${randomUUID()}`), 404);
     expect((await list('resource_type=node')).total).toBe(before);
   });
 
-  it('of a sign-in and a refused sign-in tells the account and never what was typed', async () => {
+  it('of a sign-in names the account, of a refused one never what was typed', async () => {
     const { api } = shared;
     const login = (json: object) => api.send('POST', '/api/auth/login', { json, token: null });
     expect((await login({ username: 'Admin', password: adminPassword })).status).toBe(200);
@@ -125,11 +125,11 @@ describe('an audit entry', () => {
     await expect
       .poll(async () => (await list('action=session.sign_in_refused')).total, { timeout: 5_000 })
       .toBeGreaterThanOrEqual(2);
-    const refusedOnes = (await list('action=session.sign_in_refused')).items;
-    expect(refusedOnes[0]!.actor).toEqual({ type: 'user', id: null, name: null });
-    expect(refusedOnes[0]!.resource).toMatchObject({ type: 'session', id: null });
-    expect(refusedOnes[1]!.actor).toMatchObject({ type: 'user', name: 'admin' });
-    expect(refusedOnes[1]!).toMatchObject({
+    const [unknownName, wrongPassword] = (await list('action=session.sign_in_refused')).items;
+    expect(unknownName!.actor).toEqual({ type: 'user', id: null, name: null });
+    expect(unknownName!.resource).toMatchObject({ type: 'session', id: null });
+    expect(wrongPassword!.actor).toMatchObject({ type: 'user', name: 'admin' });
+    expect(wrongPassword!).toMatchObject({
       revertible: false,
       position: expect.stringMatching(/^svc-signins@\d+$/) as unknown,
     });
@@ -142,8 +142,8 @@ describe('an audit entry', () => {
   });
 });
 
-describe('the list', () => {
-  it('is newest first by time, then position', async () => {
+describe('the audit list', () => {
+  it('is sorted by time and then position, newest first', async () => {
     const { items } = await list('page_size=500');
     const keys = items.map(({ at }) => at);
     expect(keys).toEqual(keys.toSorted().toReversed());
@@ -153,13 +153,13 @@ describe('the list', () => {
     expect(fleet).toEqual(fleet.toSorted((a, b) => b - a));
   });
 
-  it('filters by type, id, actor by id and by name, action and time', async () => {
+  it('filters by type, id, actor (id or name), action and time', async () => {
     const { api } = shared;
     const upstream = await createUpstream(api);
     await api.ok('PUT', `/api/l4-upstreams/${upstream.id}`, { enabled: false });
-    const mine = await list(`resource_id=${upstream.id}`);
-    expect(mine.total).toBe(2);
-    const [update, create] = mine.items;
+    const ofUpstream = await list(`resource_id=${upstream.id}`);
+    expect(ofUpstream.total).toBe(2);
+    const [update, create] = ofUpstream.items;
     expect((await list(`resource_type=l4_upstream&resource_id=${upstream.id}`)).total).toBe(2);
     expect((await list(`resource_type=node&resource_id=${upstream.id}`)).total).toBe(0);
     const { id, name } = create!.actor;
@@ -178,7 +178,7 @@ describe('the list', () => {
     refused(await api.send('GET', '/api/audit?resource_type=nonsense'), 400, 'resource_type');
   });
 
-  it('holds no entry of an agent or of a PUT that changed nothing', async () => {
+  it('has no entries of agents', async () => {
     const { items } = await list('page_size=500');
     expect(items.filter(({ actor }) => actor.type === 'agent')).toEqual([]);
   });

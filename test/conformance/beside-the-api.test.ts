@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#beside-api`. */
+/** The paths beside /api: `docs/contract/rest.md#beside-api`. */
 import { describe, expect, it } from 'vitest';
 import { sharedService } from './support/running.js';
 
@@ -11,12 +11,12 @@ interface OpenApi {
 }
 
 describe('beside /api', () => {
-  it('healthz and readyz answer 200 without a token', async () => {
+  it('/healthz and /readyz answer 200 without a token', async () => {
     expect((await get('/healthz')).status).toBe(200);
     expect((await get('/readyz')).status).toBe(200);
   });
 
-  it('metrics are in the Prometheus form', async () => {
+  it('/metrics answers in the Prometheus text format', async () => {
     const answer = await get('/metrics');
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toMatch(/^text\/plain|^application\/openmetrics-text/);
@@ -25,7 +25,7 @@ describe('beside /api', () => {
     }
   });
 
-  it('openapi.json is OpenAPI 3.1 and describes every path of this release with its methods', async () => {
+  it('/openapi.json is OpenAPI 3.1 and describes every path of this release with its methods', async () => {
     const answer = await get('/openapi.json');
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toMatch(/^application\/json/);
@@ -59,11 +59,11 @@ describe('beside /api', () => {
     }
   });
 
-  it('docs answer', async () => {
+  it('/docs answers', async () => {
     expect([200, 301, 302]).toContain((await get('/docs')).status);
   });
 
-  it('nothing under /api but the login is reachable without a token, HEAD and OPTIONS included', async () => {
+  it('a token is needed for every method under /api except the login, including HEAD and OPTIONS', async () => {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
       for (const path of ['/api/nodes', '/api/audit', '/api/settings/connectivity', '/api//nodes', '/api/auth/me']) {
         const answer = await shared.api.send(method, path, { token: null });

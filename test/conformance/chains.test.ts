@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#l4-chains`, and `docs/contract/domain.md`: definitions, their refusals, statuses, collisions. */
+/** Chains: `docs/contract/rest.md#l4-chains`, `docs/contract/domain.md#l4-chain`: definitions, statuses, collisions. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
@@ -24,7 +24,7 @@ const udpHop = (nodeId: string, listenPort: number, more: object = {}) =>
   rawHop(nodeId, listenPort, { outer: 'udp', ...more });
 
 describe('creating a chain', () => {
-  it('answers 201 with every field; hops show defaults and omit what is not set', async () => {
+  it('answers 201 with every field; hops have the defaults and omit fields that are not set', async () => {
     const { api } = shared;
     const [a, b] = [await createNode(api), await createNode(api, { address: '192.0.2.5' })];
     const name = fresh('chain');
@@ -54,7 +54,7 @@ describe('creating a chain', () => {
     expect(got.headers.etag).toBe(`"${answer.data.version}"`);
   });
 
-  it('gives an answer that can be sent back as it is', async () => {
+  it('gives an answer that can be sent back unchanged', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const tls = { server_name: 'A.example', spki_pins_sha256: [randomBytes(32).toString('base64')] };
@@ -73,12 +73,12 @@ describe('creating a chain', () => {
     expect(again.data).toMatchObject({ name, description, enabled, payload, hops, target: to });
   });
 
-  it('requires name, payload, hops and target; bounds the hops; a node at most once', async () => {
+  it('requires name, payload, hops and target, at most 8 hops, and each node at most once', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const whole = { name: 'x', payload: 'tcp', hops: [rawHop(node.id, 5_000)], target };
     for (const field of ['name', 'payload', 'hops', 'target'] as const) {
-      const { [field]: _left, ...rest } = whole;
+      const { [field]: _omitted, ...rest } = whole;
       refused(await post(rest), 400, field);
       refused(await post({ ...whole, [field]: null }), 400, field);
     }
@@ -96,7 +96,7 @@ describe('creating a chain', () => {
       refused(await post({ ...whole, target: bad }), 400, 'target');
     }
     for (const field of ['outer', 'security', 'listen_port', 'node_id'] as const) {
-      const { [field]: _left, ...hop } = rawHop(node.id, 5_000);
+      const { [field]: _omitted, ...hop } = rawHop(node.id, 5_000);
       refused(await post({ ...whole, hops: [hop] }), 400, `hops[0].${field}`);
     }
     for (const listen of ['example.net', '192.0.2.1:80', '', '256.0.0.1', 'fe80::1%eth0']) {
@@ -108,7 +108,7 @@ describe('creating a chain', () => {
     }
   });
 
-  it('refuses another combination, listing the allowed ones', async () => {
+  it('refuses a combination that is not allowed and lists the allowed ones', async () => {
     const { api } = shared;
     const node = await createNode(api);
     for (const [payload, outer, security] of [
@@ -138,7 +138,7 @@ describe('creating a chain', () => {
     refused(await post(over), 400, 'target');
   });
 
-  it('refuses TLS on an upstream that a udp chain has as its target', async () => {
+  it('makes TLS impossible for an upstream that is the target of a udp chain', async () => {
     const { api } = shared;
     const [node, upstream] = [await createNode(api), await createUpstream(api)];
     const chain = await createChain(api, {
@@ -152,7 +152,7 @@ describe('creating a chain', () => {
 });
 
 describe('updating a chain', () => {
-  it('refuses null for all but the description', async () => {
+  it('refuses null for every field except the description', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { description: 'x', hops: [rawHop(node.id, port())] });
@@ -164,7 +164,7 @@ describe('updating a chain', () => {
     refused(await put(chain.id, { payload: 'udp' }), 400, 'hops[0]');
   });
 
-  it('goes through draft, deployed, modified, disabled', async () => {
+  it('takes the chain through the statuses draft, deployed, modified and disabled', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const [first, second] = [port(), port()];
@@ -187,7 +187,7 @@ describe('updating a chain', () => {
     expect((await put(chain.id, { enabled: true })).data.status).toBe('modified');
   });
 
-  it('is deleted with 200 and {}', async () => {
+  it('is impossible after its deletion, which answers 200 and {}', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { hops: [rawHop(node.id, port())] });
@@ -200,7 +200,7 @@ describe('updating a chain', () => {
     refused(await api.send('POST', `/api/l4-chains/${chain.id}/deploy`), 404);
   });
 
-  it('keeps names unique among chains only', async () => {
+  it('keeps names unique among chains, but not across resources', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { hops: [rawHop(node.id, port())], name: node.name });
@@ -212,8 +212,8 @@ describe('updating a chain', () => {
   });
 });
 
-describe('collisions', () => {
-  it('name the other chain: the same key, wildcard addresses, at create, update and enable', async () => {
+describe('listener collisions', () => {
+  it('name the other chain, for equal and wildcard addresses, at create, update and enable', async () => {
     const { api } = shared;
     const [node, other] = [await createNode(api), await createNode(api)];
     const listen = port();
@@ -239,7 +239,7 @@ describe('collisions', () => {
     refused(await put(moving.id, { hops: [rawHop(node.id, listen)] }), 409, chain.name);
   });
 
-  it('let SNI routes with distinct names and one RAW fallback live together', async () => {
+  it('do not arise between distinct server names and one RAW fallback', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const listen = port();
@@ -260,7 +260,7 @@ describe('collisions', () => {
     refused(await post(at(['a.example', 'A.EXAMPLE'])), 400, 'server_names');
   });
 
-  it('count the deployed definition as well as the current one, and nothing of oneself', async () => {
+  it('arise with the deployed and the current definition of another chain, not of the same one', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const [old, now] = [port(), port()];
@@ -277,7 +277,7 @@ describe('collisions', () => {
     refused(await put(chain.id, { enabled: true }), 409);
   });
 
-  it('include a node’s multiplex port, on ::', async () => {
+  it('arise with the multiplex port of a node, on ::', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const listen = port();
@@ -295,8 +295,8 @@ describe('collisions', () => {
   });
 });
 
-describe('lists of chains', () => {
-  it('are paged, every field shown', async () => {
+describe('the list of chains', () => {
+  it('is paged and has every field', async () => {
     const { api } = shared;
     const tag = randomUUID();
     const node = await createNode(api);

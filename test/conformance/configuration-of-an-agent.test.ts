@@ -1,4 +1,7 @@
-/** `docs/contract/agent-protocol.md#configuration`, with `docs/contract/domain.md#generation`, and what REST shows of it. */
+/**
+ * The configuration of an agent and what REST shows of it: `docs/contract/agent-protocol.md#configuration`,
+ * `docs/contract/domain.md#generation`.
+ */
 import { afterAll, describe, expect, it } from 'vitest';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
@@ -26,7 +29,7 @@ async function connectNode(node: NewNode, said?: Said): Promise<Peer> {
 const connected = async (body: Record<string, unknown> = {}): Promise<Peer> =>
   connectNode(await createNode(shared.api, body));
 
-/** Connected, with the first snapshot applied. */
+/** Connects a node and applies its first snapshot. */
 async function running(body: Record<string, unknown> = {}): Promise<Peer & { readonly first: RuntimeConfigSnapshot }> {
   const peer = await connected(body);
   peer.control.say(configRequest());
@@ -39,6 +42,7 @@ async function running(body: Record<string, unknown> = {}): Promise<Peer & { rea
 const show = (peer: { readonly node: { readonly id: string } }): Promise<NodeData> =>
   shared.api.ok('GET', `/api/nodes/${peer.node.id}`);
 
+/** Waits until REST shows the node as described. */
 async function shows(
   peer: { readonly node: { readonly id: string } },
   holds: (node: NodeData) => boolean,
@@ -50,10 +54,10 @@ async function shows(
     if (holds(last)) return last;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
-  throw new Error(`it does not come true of ${JSON.stringify(last)}`);
+  throw new Error(`the node never meets the condition: ${JSON.stringify(last)}`);
 }
 
-/** A deployed chain on this node, as its entry. */
+/** Creates and deploys a chain whose entry is this node. */
 async function live(node: { readonly id: string }, body: Record<string, unknown> = {}): Promise<Chain> {
   const chain = await createChain(shared.api, { hops: [rawHop(node.id, port())], ...body });
   return (await deploy(shared.api, chain)).chain;
@@ -67,7 +71,7 @@ afterAll(() => {
 });
 
 describe.concurrent('a snapshot', () => {
-  it('comes only after the first ConfigRequest, pushes included', async () => {
+  it('is sent only after the first ConfigRequest, even if it is a push', async () => {
     const peer = await connected();
     await live(peer.node);
     await shared.api.ok('POST', `/api/nodes/${peer.node.id}/config`);
@@ -78,7 +82,7 @@ describe.concurrent('a snapshot', () => {
     await peer.control.silence(500);
   });
 
-  it('holds the node, its generation, 32 bytes of checksum, and the rules as compiled', async () => {
+  it('has the node, its generation, a checksum of 32 bytes, and the compiled rules', async () => {
     const { api } = shared;
     const exit = await createNode(api, { address: '2001:db8::7' });
     const upstream = await createUpstream(api, {
@@ -164,7 +168,7 @@ describe.concurrent('a snapshot', () => {
     await peer.control.silence(300);
   });
 
-  it('orders rules by port, address as text, rule id', async () => {
+  it('orders its rules by port, address as text and rule id', async () => {
     const peer = await connected();
     const [low, high] = [port(), port()];
     for (const hop of [
@@ -187,7 +191,7 @@ describe.concurrent('a snapshot', () => {
     expect(keys[0]![2] < keys[1]![2]).toBe(true);
   });
 
-  it('of a node with TLS towards its target has pins', async () => {
+  it('has pins for a target over TLS', async () => {
     const peer = await connected();
     const pin = Buffer.alloc(32, 7).toString('base64');
     await live(peer.node, {
@@ -207,7 +211,7 @@ describe.concurrent('a snapshot', () => {
     ]);
   });
 
-  it('larger than a frame comes in fragments', async () => {
+  it('is sent in fragments if it is larger than a frame', async () => {
     const peer = await connected();
     for (let i = 0; i < 40; i += 1) {
       const names = Array.from({ length: 64 }, (_, k) => `a-rather-long-server-name-${i}-${k}.of-this-chain.example`);
@@ -224,7 +228,7 @@ describe.concurrent('a snapshot', () => {
 });
 
 describe.concurrent('a ConfigRequest', () => {
-  it('with the target’s generation and checksum is answered unchanged, and confirms it as applied', async () => {
+  it('with the generation and checksum of the target is answered unchanged and confirms it as applied', async () => {
     const peer = await connected();
     await live(peer.node);
     peer.control.say(configRequest());
@@ -236,7 +240,7 @@ describe.concurrent('a ConfigRequest', () => {
     expect(node).toMatchObject({ applied_generation: Number(snapshot.generation), apply: { state: 'applied' } });
   });
 
-  it('of 0 or of an older generation is answered with the whole snapshot', async () => {
+  it('with 0 or an older generation is answered with the whole snapshot', async () => {
     const peer = await running();
     const chain = await live(peer.node);
     const second = await peer.control.snapshot();
@@ -249,7 +253,7 @@ describe.concurrent('a ConfigRequest', () => {
     expect(second.gateway!.tcpProxyRules.map(({ ruleId }) => ruleId)).toEqual([`${chain.id}/0`]);
   });
 
-  it('with the same generation and another checksum raises the generation first', async () => {
+  it('with the same generation and another checksum raises the generation', async () => {
     const peer = await running();
     peer.control.say(configRequest(peer.first.generation, Buffer.alloc(32, 1)));
     const raised = await peer.control.snapshot();
@@ -257,7 +261,7 @@ describe.concurrent('a ConfigRequest', () => {
     expect((await show(peer)).generation).toBe(Number(raised.generation));
   });
 
-  it('with a higher generation raises above it; a second one within the minute is OVERLOADED', async () => {
+  it('with a higher generation raises above it; a second one within a minute ends with OVERLOADED', async () => {
     const peer = await running();
     const reported = peer.first.generation + 1_000n;
     peer.control.say(configRequest(reported, Buffer.alloc(32, 1)));
@@ -274,7 +278,7 @@ describe.concurrent('a ConfigRequest', () => {
     expect((await back.control.snapshot()).generation).toBe(raised.generation);
   });
 
-  it('keeps the offset: later commands go on from the raised generation', async () => {
+  it('raises the generation for good: later commands continue above it', async () => {
     const peer = await running();
     peer.control.say(configRequest(peer.first.generation + 100n, Buffer.alloc(32, 1)));
     const raised = await peer.control.snapshot();
@@ -284,11 +288,11 @@ describe.concurrent('a ConfigRequest', () => {
     expect(next.gateway!.tcpProxyRules[0]!.ruleId).toBe(`${chain.id}/0`);
   });
 
-  it('of an absurd generation ends the session and marks the node, until an apply is confirmed', async () => {
+  it('with an absurd generation ends the session and marks the node until it confirms an apply', async () => {
     for (const ahead of [2n ** 32n + 10n, 2n ** 53n, 2n ** 64n - 1n]) {
       const peer = await running();
-      const asked = ahead > 2n ** 40n ? ahead : peer.first.generation + ahead;
-      peer.control.say(configRequest(asked, Buffer.alloc(32, 1)));
+      const absurd = ahead > 2n ** 40n ? ahead : peer.first.generation + ahead;
+      peer.control.say(configRequest(absurd, Buffer.alloc(32, 1)));
       const end = await peer.control.ended();
       expect(end.code).toBe(status.FAILED_PRECONDITION);
       expect(end.close).toMatchObject({ reason: SessionCloseReason.PROTOCOL_ERROR });
@@ -303,7 +307,7 @@ describe.concurrent('a ConfigRequest', () => {
 });
 
 describe.concurrent('a push', () => {
-  it('carries each change of the target as one full snapshot; what the report says is shown', async () => {
+  it('carries each change of the target as one full snapshot, and its report is shown', async () => {
     const peer = await running();
     const chain = await live(peer.node);
     const one = await peer.control.snapshot();
@@ -325,7 +329,7 @@ describe.concurrent('a push', () => {
     await peer.control.silence(300);
   });
 
-  it('is made by a refresh, which says so', async () => {
+  it('follows a refresh, which answers pushed: true', async () => {
     const peer = await running();
     const answer = await shared.api.ok<{ generation: number }>('POST', `/api/nodes/${peer.node.id}/config`);
     expect(answer).toMatchObject({ node_id: peer.node.id, pushed: true });
@@ -334,7 +338,7 @@ describe.concurrent('a push', () => {
     expect(snapshot.gateway).toEqual(peer.first.gateway);
   });
 
-  it('reaches the nodes of a chain’s deletion, rename and disabling', async () => {
+  it('follows the rename, disabling, enabling and deletion of a chain', async () => {
     const peer = await running();
     const chain = await live(peer.node);
     await peer.control.snapshot();
@@ -349,7 +353,7 @@ describe.concurrent('a push', () => {
     expect((await peer.control.snapshot()).gateway!.tcpProxyRules).toEqual([]);
   });
 
-  it('carries multiplex settings', async () => {
+  it('carries the multiplex settings', async () => {
     const peer = await running();
     const free = port();
     const override = (entry: object) =>
@@ -361,10 +365,10 @@ describe.concurrent('a push', () => {
   });
 });
 
-describe.concurrent('a reject', () => {
-  const why = [{ resourceType: 'l4_chain', resourceId: 'any', path: 'hops[0].listen_port', message: 'in use' }];
+describe.concurrent('a rejected snapshot', () => {
+  const errors = [{ resourceType: 'l4_chain', resourceId: 'any', path: 'hops[0].listen_port', message: 'in use' }];
 
-  it('is shown, the last applied is served on with its exact bytes, and nothing is pushed for it', async () => {
+  it('is shown; the node is served the bytes it applied last, and nothing is pushed because of the reject', async () => {
     const peer = await running();
     const chain = await live(peer.node);
     const good = await peer.control.snapshot();
@@ -373,7 +377,7 @@ describe.concurrent('a reject', () => {
     await retarget(chain, '192.0.2.1:66');
     await deploy(shared.api, chain);
     const bad = await peer.control.snapshot();
-    peer.control.say(rejected(bad, why));
+    peer.control.say(rejected(bad, errors));
     const node = await shows(peer, ({ apply }) => apply.state === 'rejected');
     expect(node).toMatchObject({ generation: Number(bad.generation), applied_generation: Number(good.generation) });
     expect(node.apply).toMatchObject({
@@ -396,7 +400,7 @@ describe.concurrent('a reject', () => {
     expect((await shows(peer, ({ apply }) => apply.state === 'applied')).apply.errors).toEqual([]);
   });
 
-  it('without anything applied before is answered with the newest once more, then with unchanged 0', async () => {
+  it('is sent once more to a node that has applied nothing, then answered unchanged with generation 0', async () => {
     const peer = await connected();
     await live(peer.node);
     peer.control.say(configRequest());
@@ -412,7 +416,7 @@ describe.concurrent('a reject', () => {
     expect((await peer.control.snapshot()).generation).toBeGreaterThan(only.generation);
   });
 
-  it('of a stranger is ignored: above the node’s generation, or another checksum', async () => {
+  it('is ignored if its generation is above that of the node or its checksum is unknown', async () => {
     const peer = await running();
     const before = await show(peer);
     peer.control.say(rejected({ generation: peer.first.generation + 5n, checksum: peer.first.checksum }));
@@ -430,7 +434,7 @@ describe.concurrent('deploy with wait=applied', () => {
   const wait = (chain: Chain, query = '') =>
     shared.api.ok<Deployed>('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied${query}`);
 
-  it('answers when every connected node has applied or rejected', async () => {
+  it('answers once every connected node has applied or rejected', async () => {
     const one = await running({ address: '192.0.2.1' });
     const two = await running({ address: '192.0.2.2' });
     const off = await createNode(shared.api, { address: '192.0.2.3' });
@@ -440,9 +444,9 @@ describe.concurrent('deploy with wait=applied', () => {
     });
     const answer = wait(chain, '&timeout_ms=20000');
     one.control.say(applied(await one.control.snapshot()));
-    const refused = await two.control.snapshot();
+    const unwanted = await two.control.snapshot();
     two.control.say(
-      rejected(refused, [{ resourceType: 'l4_chain', resourceId: chain.id, path: 'hops[1]', message: 'no' }]),
+      rejected(unwanted, [{ resourceType: 'l4_chain', resourceId: chain.id, path: 'hops[1]', message: 'no' }]),
     );
     const { deployment } = await answer;
     const state = new Map(deployment.nodes.map((node) => [node.node_id, node]));
@@ -454,7 +458,7 @@ describe.concurrent('deploy with wait=applied', () => {
     expect(state.get(off.id)).toMatchObject({ state: 'offline', errors: [] });
   });
 
-  it('answers 200 at the timeout, and says that the snapshot is out', async () => {
+  it('answers 200 at the timeout, with state pushed for a node that has not reported', async () => {
     const peer = await running();
     const chain = await createChain(shared.api, { hops: [rawHop(peer.node.id, port())] });
     const { deployment } = await wait(chain, '&timeout_ms=1200');
@@ -467,7 +471,7 @@ describe.concurrent('deploy with wait=applied', () => {
     expect(items[0]!.nodes[0]!.state).toBe('applied');
   });
 
-  it('shows pending for a node that is connected and has not asked yet', async () => {
+  it('answers state pending for a connected node that has not sent a ConfigRequest', async () => {
     const peer = await connected();
     peer.control.say(heartbeat(1n));
     await peer.control.heartbeatResponse();
@@ -478,8 +482,8 @@ describe.concurrent('deploy with wait=applied', () => {
   });
 });
 
-describe.concurrent('an address that an agent reports', () => {
-  it('and that is none is dialled by nobody', async () => {
+describe.concurrent('a public address that an agent reports', () => {
+  it('is not used if it is malformed', async () => {
     const [entry, exit] = [await createNode(shared.api), await createNode(shared.api)];
     await connectNode(exit, hello({ publicIpv4: 'evil host', publicIpv6: 'a b' }));
     await new Promise((resolve) => setTimeout(resolve, 600));
@@ -488,7 +492,7 @@ describe.concurrent('an address that an agent reports', () => {
     expect((await shared.api.send('POST', `/api/l4-chains/${chain.id}/deploy`)).status).toBe(409);
   });
 
-  it('is what others dial while the node has none of its own; its change touches the diallers', async () => {
+  it('is dialled by other nodes until the node gets a configured address, which then replaces it', async () => {
     const entry = await running();
     const exit = await createNode(shared.api);
     const listen = port();
@@ -501,7 +505,7 @@ describe.concurrent('an address that an agent reports', () => {
     const dialled = (await entry.control.snapshot()).gateway!.tcpProxyRules[0]!.outbound!.next;
     expect(dialled).toEqual({ $case: 'endpoint', value: `198.51.100.7:${listen}` });
     await shared.api.ok('PUT', `/api/nodes/${exit.id}`, { address: 'exit.example' });
-    const own = (await entry.control.snapshot()).gateway!.tcpProxyRules[0]!.outbound!.next;
-    expect(own).toEqual({ $case: 'endpoint', value: `exit.example:${listen}` });
+    const configured = (await entry.control.snapshot()).gateway!.tcpProxyRules[0]!.outbound!.next;
+    expect(configured).toEqual({ $case: 'endpoint', value: `exit.example:${listen}` });
   });
 });

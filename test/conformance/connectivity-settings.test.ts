@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#connectivity-settings`; `docs/contract/configuration.md`, the bounds. */
+/** Connectivity settings: `docs/contract/rest.md#connectivity-settings`; their bounds: `docs/contract/configuration.md`. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createNode, hasExactly, settingsFields } from './support/resources.js';
@@ -12,7 +12,7 @@ const put = (json: object) => shared.api.send<Settings>('PUT', path, { json });
 const get = () => shared.api.ok<Settings>('GET', path);
 
 describe('connectivity settings', () => {
-  it('start with the defaults', async () => {
+  it('have the defaults at first', async () => {
     const settings = await get();
     hasExactly(settings, settingsFields);
     expect(settings).toMatchObject({
@@ -31,7 +31,7 @@ describe('connectivity settings', () => {
     refused(star, 412);
   });
 
-  it('take any subset, refuse what is not theirs and version', async () => {
+  it('accept any subset, refuse unknown fields, version and nulls', async () => {
     const changed = await put({ heartbeat_interval_secs: 20 });
     expect(changed.data).toMatchObject({ heartbeat_interval_secs: 20, metrics_interval_secs: 60 });
     refused(await put({ version: 1 }), 400, 'version');
@@ -43,7 +43,7 @@ describe('connectivity settings', () => {
     expect(await put({})).toMatchObject({ status: 200, data: changed.data });
   });
 
-  it('are bounded', async () => {
+  it('refuse values outside their bounds', async () => {
     for (const [field, low, high] of [
       ['heartbeat_interval_secs', 1, 3_600],
       ['metrics_interval_secs', 5, 86_400],
@@ -58,7 +58,7 @@ describe('connectivity settings', () => {
     await put({ heartbeat_interval_secs: 10, multiplex_port: null });
   });
 
-  it('refuse an offline_after below twice the heartbeat, whichever of the two moves', async () => {
+  it('refuse an offline_after below twice the heartbeat, whichever of the two changes', async () => {
     refused(await put({ offline_after_secs: 19 }), 400, 'offline_after_secs');
     expect((await put({ offline_after_secs: 20 })).data.offline_after_secs).toBe(20);
     refused(await put({ heartbeat_interval_secs: 11 }), 400);
@@ -83,7 +83,7 @@ describe('connectivity settings', () => {
     await put({ multiplex: false, multiplex_port: null });
   });
 
-  it('set one node’s override, leave the others, and remove it with null', async () => {
+  it('set the override of one node without touching others, and remove it with null', async () => {
     const { api } = shared;
     const [a, b] = [await createNode(api), await createNode(api)];
     const one = await put({ nodes: [{ node_id: a.id, multiplex: true, multiplex_port: 9_001 }] });
@@ -108,7 +108,7 @@ describe('connectivity settings', () => {
     expect((await get()).nodes).toEqual([]);
   });
 
-  it('refuse unknown nodes, a node twice and strange entries', async () => {
+  it('refuse overrides of unknown nodes, of a node twice, and with missing or unknown fields', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const entry = { node_id: node.id, multiplex: false };

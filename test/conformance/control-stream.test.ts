@@ -1,4 +1,4 @@
-/** `docs/contract/agent-protocol.md#control`: frames, fragments, the first payload, and how each fault ends the session, alone. */
+/** The Control stream of `docs/contract/agent-protocol.md#control`: frames, fragments, payloads, and how a session ends. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
@@ -16,15 +16,15 @@ async function enrolled(): Promise<Enrolment> {
   return enrol(node.id, node.control_psk);
 }
 
-/** A session that is attached to nothing yet. */
+/** A session whose stream is open, but on which nothing was sent yet. */
 async function pending(
   enrolment?: Enrolment,
 ): Promise<{ link: Link; session: Session; control: Control; nodeId: string }> {
-  const of = enrolment ?? (await enrolled());
+  const identity = enrolment ?? (await enrolled());
   const link = connectAgent(shared.service.controlEndpoint);
   links.push(link);
-  const session = await link.session(of);
-  return { link, session, control: link.control(session), nodeId: of.nodeId };
+  const session = await link.session(identity);
+  return { link, session, control: link.control(session), nodeId: identity.nodeId };
 }
 
 async function attached(said: Said = hello()): Promise<Attached> {
@@ -37,90 +37,90 @@ afterEach(() => {
   for (const link of links.splice(0)) link.close();
 });
 
-const last = (bytes: Uint8Array): Buffer => Buffer.concat([Buffer.from([0]), bytes]);
+const lastFragment = (bytes: Uint8Array): Buffer => Buffer.concat([Buffer.from([0]), bytes]);
 const encode = (said: Said): Uint8Array => AgentPayload.encode({ payload: said }).finish();
 
-const ends = async (control: Control, code: number, reason?: SessionCloseReason) => {
+const expectEnd = async (control: Control, code: number, reason?: SessionCloseReason) => {
   const end = await control.ended();
   expect({ code: end.code, reason: end.close?.reason }).toEqual({ code, reason });
   return end;
 };
 
-describe('frames', () => {
-  it('with the session id repeated are taken, with another one refused', async () => {
+describe('a frame', () => {
+  it('may repeat the session id, but not name another session', async () => {
     const { control, session } = await attached();
-    control.frame({ ...control.seal(last(encode(heartbeat(1n)))), sessionId: session.id });
+    control.frame({ ...control.seal(lastFragment(encode(heartbeat(1n)))), sessionId: session.id });
     expect((await control.heartbeatResponse()).ackSequence).toBe(1n);
-    control.frame({ ...control.seal(last(encode(heartbeat(2n)))), sessionId: randomBytes(16) });
-    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    control.frame({ ...control.seal(lastFragment(encode(heartbeat(2n)))), sessionId: randomBytes(16) });
+    await expectEnd(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
   });
 
-  it('of a wrong sequence end the session ABORTED, without a word', async () => {
+  it('with a wrong sequence ends the session with ABORTED and no SessionClose', async () => {
     for (const sequence of [0n, 2n, 5n, 2n ** 64n - 1n]) {
       const { control } = await attached();
-      control.frame({ ...control.seal(last(encode(heartbeat(1n)))), sequence });
-      await ends(control, status.ABORTED);
+      control.frame({ ...control.seal(lastFragment(encode(heartbeat(1n)))), sequence });
+      await expectEnd(control, status.ABORTED);
     }
   });
 
-  it('with a failed tag, or too short to have one, end it ABORTED, without a word', async () => {
+  it('with a bad tag, or too short for one, ends the session with ABORTED and no SessionClose', async () => {
     const { control } = await attached();
-    const frame = control.seal(last(encode(heartbeat(1n))));
+    const frame = control.seal(lastFragment(encode(heartbeat(1n))));
     frame.ciphertext![0]! ^= 1;
     control.frame(frame);
-    await ends(control, status.ABORTED);
+    await expectEnd(control, status.ABORTED);
     for (const length of [0, 15]) {
       const other = await attached();
       other.control.frame({ sequence: 1n, ciphertext: Buffer.alloc(length) });
-      await ends(other.control, status.ABORTED);
+      await expectEnd(other.control, status.ABORTED);
     }
   });
 
-  it('with a bad first tag end the pending session ABORTED', async () => {
+  it('with a bad tag ends a pending session with ABORTED', async () => {
     const { control, session } = await pending();
     control.frame({ sessionId: session.id, sequence: 0n, ciphertext: randomBytes(40) });
-    await ends(control, status.ABORTED);
+    await expectEnd(control, status.ABORTED);
   });
 
-  it('that do not start at 0 end it ABORTED', async () => {
+  it('that is the first one and has not sequence 0 ends the session with ABORTED', async () => {
     const { control, session } = await pending();
     control.seal(Buffer.alloc(1));
-    control.frame({ ...control.seal(last(encode(hello()))), sessionId: session.id });
-    await ends(control, status.ABORTED);
+    control.frame({ ...control.seal(lastFragment(encode(hello()))), sessionId: session.id });
+    await expectEnd(control, status.ABORTED);
   });
 
-  it('that do not parse are INVALID_ARGUMENT: bare before the session is attached, with a close after', async () => {
+  it('that does not parse is INVALID_ARGUMENT: bare before the session is attached, then with a SessionClose', async () => {
     const before = await pending();
     before.control.bytes(Buffer.from('ffffff', 'hex'));
-    await ends(before.control, status.INVALID_ARGUMENT);
+    await expectEnd(before.control, status.INVALID_ARGUMENT);
     const after = await attached();
     after.control.say(heartbeat(1n));
     await after.control.heartbeatResponse();
     after.control.bytes(Buffer.from('ffffff', 'hex'));
-    await ends(after.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(after.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
   });
 
-  it('above 65,535 bytes of ciphertext are a protocol error; a gRPC message over 66 KiB is RESOURCE_EXHAUSTED', async () => {
+  it('with more than 65,535 bytes of ciphertext is a protocol error, over 66 KiB it is RESOURCE_EXHAUSTED', async () => {
     const { control } = await attached();
     control.frame(control.seal(Buffer.concat([Buffer.from([1]), Buffer.alloc(65_535 - 16)])));
-    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
     const large = await attached();
     large.control.bytes(Buffer.alloc(66 * 1024 + 1));
     expect((await large.control.ended()).code).toBe(status.RESOURCE_EXHAUSTED);
   });
 
-  it('with a bad fragment byte, or empty, are protocol errors', async () => {
+  it('with an unknown fragment byte or none is a protocol error', async () => {
     const { control } = await attached();
     control.frame(control.seal(Buffer.concat([Buffer.from([2]), encode(heartbeat(1n))])));
-    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
     const empty = await attached();
     empty.control.frame(empty.control.seal(Buffer.alloc(0)));
-    await ends(empty.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(empty.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
   });
 });
 
-describe('fragments', () => {
-  it('are joined, down to 16 KiB each, to 4 MiB', async () => {
+describe('the fragments of a message', () => {
+  it('are joined, whether of 16 KiB or of the largest size', async () => {
     const { control } = await attached();
     const listener = (i: number) => ({
       transport: 'tcp',
@@ -138,10 +138,10 @@ describe('fragments', () => {
     expect((await control.heartbeatResponse()).ackSequence).toBe(7n);
   });
 
-  it('that are not the last and carry less than 16 KiB are protocol errors', async () => {
+  it('are a protocol error if one before the last is smaller than 16 KiB', async () => {
     const { control } = await attached();
     control.frame(control.seal(Buffer.concat([Buffer.from([1]), Buffer.alloc(16 * 1024 - 1)])));
-    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
   });
 
   it('may end with an empty one', async () => {
@@ -157,69 +157,69 @@ describe('fragments', () => {
     );
     control.frame(control.seal(Buffer.concat([Buffer.from([1]), long])));
     control.frame(control.seal(Buffer.from([0])));
-    const end = await Promise.race([control.heartbeatResponse(), control.ended().then((got) => got)]);
-    // Whether such long strings are taken is not said; that the two fragments are one message is.
+    const end = await Promise.race([control.heartbeatResponse(), control.ended()]);
+    // The contract does not say whether such long strings are accepted, only that the two fragments are one message.
     expect('ackSequence' in end ? Number(end.ackSequence) : end.code).toSatisfy(
-      (got) => got === 9 || got === status.INVALID_ARGUMENT,
+      (result) => result === 9 || result === status.INVALID_ARGUMENT,
     );
   });
 
-  it('above 4 MiB in all are protocol errors', async () => {
+  it('are a protocol error above 4 MiB in all', async () => {
     const { control } = await attached();
     const part = Buffer.concat([Buffer.from([1]), Buffer.alloc(60_000)]);
     for (let sent = 0; sent <= 4 * 1024 * 1024; sent += 60_000) control.frame(control.seal(part));
-    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
   });
 });
 
 describe('the first payload', () => {
-  it('must be hello', async () => {
+  it('must be a hello', async () => {
     for (const said of [heartbeat(1n), configRequest()]) {
       const { control } = await pending();
       control.say(said);
-      await ends(control, status.FAILED_PRECONDITION, SessionCloseReason.PROTOCOL_ERROR);
+      await expectEnd(control, status.FAILED_PRECONDITION, SessionCloseReason.PROTOCOL_ERROR);
     }
   });
 
-  it('is answered by nothing', async () => {
+  it('is not answered', async () => {
     const { control } = await attached();
     await control.silence(700);
   });
 
-  it('may come once', async () => {
+  it('must not be sent twice', async () => {
     const { control } = await attached();
     control.say(hello());
-    await ends(control, status.FAILED_PRECONDITION, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(control, status.FAILED_PRECONDITION, SessionCloseReason.PROTOCOL_ERROR);
   });
 
-  it('that does not parse is INVALID_ARGUMENT, with a close', async () => {
+  it('is a protocol error with INVALID_ARGUMENT if it does not parse', async () => {
     for (const plaintext of [Buffer.from('00ffffff', 'hex'), Buffer.from('05', 'hex')]) {
       const { control } = await pending();
       control.frame(control.seal(plaintext));
-      await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+      await expectEnd(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
     }
   });
 
-  it('and every other bear the session’s node_id, or none', async () => {
+  it('and every later one have the node_id of the session or none', async () => {
     const enrolment = await enrolled();
-    const own = await attach(shared.service.controlEndpoint, enrolment, hello({ nodeId: enrolment.nodeId }));
-    links.push(own.link);
-    own.control.say(heartbeat(1n, { nodeId: enrolment.nodeId }));
-    await own.control.heartbeatResponse();
-    own.control.say(configRequest(0n, Buffer.alloc(0), enrolment.nodeId));
-    await own.control.snapshot();
-    own.control.say(heartbeat(2n, { nodeId: randomUUID() }));
-    await ends(own.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    const named = await attach(shared.service.controlEndpoint, enrolment, hello({ nodeId: enrolment.nodeId }));
+    links.push(named.link);
+    named.control.say(heartbeat(1n, { nodeId: enrolment.nodeId }));
+    await named.control.heartbeatResponse();
+    named.control.say(configRequest(0n, Buffer.alloc(0), enrolment.nodeId));
+    await named.control.snapshot();
+    named.control.say(heartbeat(2n, { nodeId: randomUUID() }));
+    await expectEnd(named.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
     const foreign = await attached(hello({ nodeId: randomUUID() }));
-    await ends(foreign.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(foreign.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
     const asking = await attached();
     asking.control.say(configRequest(0n, Buffer.alloc(0), randomUUID()));
-    await ends(asking.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(asking.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
   });
 });
 
-describe('the agent’s own end', () => {
-  it('by SessionClose is OK, nothing more is sent, and the node is offline at once', async () => {
+describe('an agent that ends its session', () => {
+  it('with SessionClose gets OK and nothing more, and its node is offline at once', async () => {
     for (const reason of [SessionCloseReason.NORMAL, SessionCloseReason.REKEY]) {
       const { control, session } = await attached();
       control.say(heartbeat(1n));
@@ -227,24 +227,24 @@ describe('the agent’s own end', () => {
       const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${session.nodeId}`);
       await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('online');
       control.say(closing(reason));
-      await ends(control, status.OK);
+      await expectEnd(control, status.OK);
       expect(control.waiting).toEqual([]);
       await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('offline');
     }
   });
 
-  it('by half-close is OK', async () => {
+  it('with a half-close gets OK', async () => {
     const { control } = await attached();
     control.say(heartbeat(1n));
     await control.heartbeatResponse();
     control.stream.end();
-    await ends(control, status.OK);
+    await expectEnd(control, status.OK);
   });
 
-  it('by a half-close before any frame is UNAUTHENTICATED', async () => {
+  it('with a half-close before any frame gets UNAUTHENTICATED', async () => {
     const { control } = await pending();
     control.stream.end();
-    await ends(control, status.UNAUTHENTICATED);
+    await expectEnd(control, status.UNAUTHENTICATED);
   });
 });
 
@@ -259,20 +259,20 @@ describe('a newer session of the node', () => {
     old.control.say(heartbeat(2n));
     expect((await old.control.heartbeatResponse()).ackSequence).toBe(2n);
     next.control.say(hello());
-    await ends(old.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
+    await expectEnd(old.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
     next.control.say(heartbeat(3n));
     expect((await next.control.heartbeatResponse()).ackSequence).toBe(3n);
     const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${enrolment.nodeId}`);
     await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('online');
   });
 
-  it('leaves the connection of the old one alone', async () => {
+  it('leaves the connection of the older one open', async () => {
     const enrolment = await enrolled();
     const old = await attach(shared.service.controlEndpoint, enrolment);
     links.push(old.link);
     const other = await attach(shared.service.controlEndpoint, enrolment);
     links.push(other.link);
-    await ends(old.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
+    await expectEnd(old.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(old.link.http2.destroyed).toBe(false);
     const again = await enrolled();
@@ -282,21 +282,21 @@ describe('a newer session of the node', () => {
     await control.heartbeatResponse();
   });
 
-  it('that is superseded itself shows a duplicate agent', async () => {
+  it('that is superseded in turn marks a duplicate agent', async () => {
     const enrolment = await enrolled();
     const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${enrolment.nodeId}`);
     let before: Attached | undefined;
     for (let i = 0; i < 3; i += 1) {
       const now = await attach(shared.service.controlEndpoint, enrolment);
       links.push(now.link);
-      if (before !== undefined) await ends(before.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
+      if (before !== undefined) await expectEnd(before.control, status.ABORTED, SessionCloseReason.SUPERSEDED);
       if (i === 1) expect((await node()).duplicate_agent).toBe(false);
       before = now;
     }
     await expect.poll(async () => (await node()).duplicate_agent, { timeout: 3_000 }).toBe(true);
   });
 
-  it('on the same connection after SessionClose{REKEY} supersedes nobody', async () => {
+  it('supersedes nothing if it follows SessionClose{REKEY} on the same connection', async () => {
     const enrolment = await enrolled();
     const old = await attach(shared.service.controlEndpoint, enrolment);
     links.push(old.link);
@@ -305,7 +305,7 @@ describe('a newer session of the node', () => {
     for (let i = 0; i < 3; i += 1) {
       const session = await old.link.session(enrolment);
       old.control.say(closing(SessionCloseReason.REKEY));
-      await ends(old.control, status.OK);
+      await expectEnd(old.control, status.OK);
       Object.assign(old, { session, control: old.link.control(session) });
       old.control.say(hello());
       old.control.say(configRequest());
@@ -316,27 +316,27 @@ describe('a newer session of the node', () => {
 });
 
 describe('revocation', () => {
-  it('by PSK reset ends the session with REVOKED before the answer is sent', async () => {
+  it('by a PSK reset ends the session with REVOKED before the reset is answered', async () => {
     const { control, session } = await attached();
     control.say(heartbeat(1n));
     await control.heartbeatResponse();
     const answer = await shared.api.ok('POST', `/api/nodes/${session.nodeId}/psk`);
     expect(answer).toMatchObject({ sessions_ended: true });
-    await ends(control, status.PERMISSION_DENIED, SessionCloseReason.REVOKED);
+    await expectEnd(control, status.PERMISSION_DENIED, SessionCloseReason.REVOKED);
     const node = () => shared.api.ok<NodeData>('GET', `/api/nodes/${session.nodeId}`);
     await expect.poll(async () => (await node()).status, { timeout: 3_000 }).toBe('offline');
   });
 
-  it('by deletion ends the session with REVOKED', async () => {
+  it('by deletion of the node ends the session with REVOKED', async () => {
     const { control, session } = await attached();
     control.say(heartbeat(1n));
     await control.heartbeatResponse();
     await shared.api.ok('DELETE', `/api/nodes/${session.nodeId}`);
-    await ends(control, status.PERMISSION_DENIED, SessionCloseReason.REVOKED);
+    await expectEnd(control, status.PERMISSION_DENIED, SessionCloseReason.REVOKED);
   });
 });
 
-describe('limits of a heartbeat', () => {
+describe('the limits of a payload', () => {
   const listeners = (count: number, routes: number) =>
     Array.from({ length: count }, (_, i) => ({
       transport: 'tcp',
@@ -354,15 +354,15 @@ describe('limits of a heartbeat', () => {
       })),
     }));
 
-  it('are 4,096 listeners and 16,384 routes', async () => {
+  it('are 4,096 listeners and 16,384 routes in a heartbeat', async () => {
     const { control } = await attached();
     control.say(heartbeat(1n, { runtimeListeners: listeners(4_096, 4) }));
     await control.heartbeatResponse();
     control.say(heartbeat(2n, { runtimeListeners: listeners(4_097, 0) }));
-    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
     const other = await attached();
     other.control.say(heartbeat(1n, { runtimeListeners: [...listeners(4_095, 4), ...listeners(1, 5)] }));
-    await ends(other.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(other.control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
   });
 
   it('are 1,000 errors in an apply report', async () => {
@@ -382,20 +382,20 @@ describe('limits of a heartbeat', () => {
     control.say(heartbeat(1n));
     await control.heartbeatResponse();
     control.say(report(1_001));
-    await ends(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
+    await expectEnd(control, status.INVALID_ARGUMENT, SessionCloseReason.PROTOCOL_ERROR);
   });
 });
 
-it('a fault of one session leaves every other alone', async () => {
+it('a fault of one session does not affect another', async () => {
   const [good, bad] = [await attached(), await attached()];
   bad.control.frame({ sequence: 1n, ciphertext: randomBytes(40) });
-  await ends(bad.control, status.ABORTED);
+  await expectEnd(bad.control, status.ABORTED);
   good.control.say(heartbeat(1n));
   expect((await good.control.heartbeatResponse()).ok).toBe(true);
 });
 
-describe('noise of every kind', () => {
-  it('in valid frames ends at most its own session, with a status of the table', async () => {
+describe('random bytes', () => {
+  it('in valid frames end at most their own session, with a status of the contract', async () => {
     const enrolment = await enrolled();
     for (let i = 0; i < 40; i += 1) {
       const { link, control } = await attach(shared.service.controlEndpoint, enrolment);
@@ -410,7 +410,7 @@ describe('noise of every kind', () => {
     expect((await attached()).control.stream.closed).toBe(false);
   });
 
-  it('as gRPC bytes ends the stream', async () => {
+  it('instead of gRPC messages end the stream', async () => {
     for (const bytes of ['0100000001ff', '05000000010a', 'ffffffffff']) {
       const { control } = await pending();
       control.stream.write(Buffer.from(bytes, 'hex'));

@@ -1,4 +1,7 @@
-/** `docs/contract/rest.md#l4-chains`: deploy, plan, deployments, `?wait=applied`, no agent connected; generations of `docs/contract/domain.md`. */
+/**
+ * Deploy, plan and deployments of `docs/contract/rest.md#l4-chains` without connected agents, and the generations of
+ * `docs/contract/domain.md#generation`.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   createChain,
@@ -31,7 +34,7 @@ interface Plan {
 const plan = (chain: { readonly id: string }) => shared.api.send<Plan>('GET', `/api/l4-chains/${chain.id}/plan`);
 const address = { address: '192.0.2.77' };
 
-describe('deploying', () => {
+describe('a deploy', () => {
   it('answers the chain and the deployment, with the generation of each node', async () => {
     const { api } = shared;
     const nodes = [await createNode(api), await createNode(api, address)];
@@ -56,7 +59,7 @@ describe('deploying', () => {
     expect(answer.data.chain).toEqual(await api.ok('GET', `/api/l4-chains/${chain.id}`));
   });
 
-  it('takes no body but {}, and a query that is strict', async () => {
+  it('accepts no body except {}, and only valid query parameters', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { hops: [rawHop(node.id, port())] });
@@ -86,7 +89,7 @@ describe('deploying', () => {
     expect(deployment.nodes).toMatchObject([{ node_id: node.id, state: 'offline' }]);
   });
 
-  it('names the nodes of the old and of the new definition', async () => {
+  it('lists the nodes of the old and the new definition', async () => {
     const { api } = shared;
     const [a, b] = [await createNode(api), await createNode(api)];
     const chain = await createChain(api, { hops: [rawHop(a.id, port())] });
@@ -96,7 +99,7 @@ describe('deploying', () => {
     expect(deployment.nodes.map(({ node_id }) => node_id).toSorted()).toEqual([a.id, b.id].toSorted());
   });
 
-  it('lists deployments newest first, not paged', async () => {
+  it('is first in the list of deployments, which is not paged', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { hops: [rawHop(node.id, port())] });
@@ -116,20 +119,19 @@ describe('deploying', () => {
     refused(await api.send('GET', `${path}?page=1`), 400, 'page');
   });
 
-  it('is a 409 where a dialled node has no address, naming it; a dial_addr is enough', async () => {
+  it('is a 409 that names a dialled node without an address; a dial_addr is enough', async () => {
     const { api } = shared;
     const [a, b] = [await createNode(api), await createNode(api)];
     const listen = port();
     const chain = await createChain(api, { hops: [rawHop(a.id, listen), rawHop(b.id, listen)] });
     refused(await api.send('POST', `/api/l4-chains/${chain.id}/deploy`), 409, b.name);
-    const found = await plan(chain);
-    expect(found.status).toBe(200);
+    expect((await plan(chain)).status).toBe(200);
     const hops = [rawHop(a.id, listen), rawHop(b.id, listen, { dial_addr: '192.0.2.8' })];
     await api.ok('PUT', `/api/l4-chains/${chain.id}`, { hops });
     await deploy(api, chain);
   });
 
-  it('keeps a live dialler from losing the address that it dials', async () => {
+  it('makes it impossible to remove an address that another node dials', async () => {
     const { api } = shared;
     const [a, b] = [await createNode(api), await createNode(api, address)];
     const listen = port();
@@ -143,7 +145,7 @@ describe('deploying', () => {
 });
 
 describe('the plan', () => {
-  it('says what deploy would change, leaves out nodes that nothing changes on, and writes nothing', async () => {
+  it('lists what a deploy would change, without unchanged nodes, and writes nothing', async () => {
     const { api } = shared;
     const [a, b] = [await createNode(api), await createNode(api, address)];
     const [one, two] = [port(), port()];
@@ -172,7 +174,7 @@ describe('the plan', () => {
     expect(third).toContainEqual({ node_id: b.id, added: [`${chain.id}/0`], changed: [], removed: [`${chain.id}/1`] });
   });
 
-  it('has an ETag that If-Match on deploy takes', async () => {
+  it('has an ETag that a deploy accepts as If-Match', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { hops: [rawHop(node.id, port())] });
@@ -187,8 +189,8 @@ describe('the plan', () => {
   });
 });
 
-describe('generations', () => {
-  it('rise on exactly the nodes whose configuration an edit touches', async () => {
+describe('the generation of a node', () => {
+  it('rises at exactly the edits that touch its configuration', async () => {
     const { api } = shared;
     const entry = await createNode(api);
     const exit = await createNode(api, address);
@@ -202,7 +204,7 @@ describe('generations', () => {
       target: { upstream_id: upstream.id },
     });
     let last = await generations(api, all);
-    /** Which of entry, exit and bystander got a new one. */
+    /** Names those of entry, exit and bystander whose generation rises. */
     const touched = async (act: () => Promise<unknown>): Promise<string> => {
       await act();
       const now = await generations(api, all);
@@ -261,8 +263,8 @@ describe('generations', () => {
   });
 });
 
-describe('what a deploy that failed leaves', () => {
-  it('is nothing', async () => {
+describe('a failed deploy', () => {
+  it('leaves no trace', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { hops: [rawHop(node.id, port())] });

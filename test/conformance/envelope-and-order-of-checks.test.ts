@@ -1,4 +1,7 @@
-/** `docs/contract/rest.md#envelope` and "Errors": every answer's form, strict bodies, and the order in which a request is judged. */
+/**
+ * The form of every answer, strict bodies, and the order of the checks of a request: `docs/contract/rest.md#envelope`,
+ * `docs/contract/rest.md#errors`.
+ */
 import { connect } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -8,18 +11,18 @@ import { sharedService } from './support/running.js';
 
 const shared = sharedService();
 
-/** Sends bytes as they are and returns all that comes back. */
+/** Sends raw bytes and returns everything that comes back. */
 async function overSocket(text: string): Promise<string> {
   const { hostname, port } = new URL(shared.api.url);
   const socket = connect(Number(port), hostname);
   socket.write(text);
-  let got = '';
-  for await (const chunk of socket) got += String(chunk);
-  return got;
+  let received = '';
+  for await (const chunk of socket) received += String(chunk);
+  return received;
 }
 
 describe('the envelope', () => {
-  it('is on the 404 of an unknown path, with and without a token (401 first)', async () => {
+  it('is used for the 404 of an unknown path, which without a token is a 401', async () => {
     const { api } = shared;
     refused(await api.send('GET', '/api/nowhere'), 404);
     refused(await api.send('GET', '/api'), 404);
@@ -30,23 +33,24 @@ describe('the envelope', () => {
     refused(await api.send('GET', '/api/NODES'), 404);
   });
 
-  it('is on a malformed path', async () => {
+  it('is used for a malformed path', async () => {
     const answer = await shared.api.send('GET', '/api/nodes/%zz');
     expect([400, 404]).toContain(answer.status);
   });
 
-  it('is on bytes that are no JSON', async () => {
+  it('is used for a body that is not JSON', async () => {
     const { api } = shared;
     const { host } = new URL(api.url);
-    const got = await overSocket(
+    const received = await overSocket(
       `POST /api/nodes HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${api.token}\r\ncontent-type: application/json\r\n` +
         `content-length: 2\r\nconnection: close\r\n\r\n{"`,
     );
-    expect(got).toMatch(/^HTTP\/1\.1 400 /);
-    expect(JSON.parse(got.slice(got.indexOf('\r\n\r\n') + 4))).toMatchObject({ success: false, data: null });
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    const body = received.slice(received.indexOf('\r\n\r\n') + 4);
+    expect(JSON.parse(body)).toMatchObject({ success: false, data: null });
   });
 
-  it('is on a too large body, declared or chunked', async () => {
+  it('is used for a body that is too large', async () => {
     const { api } = shared;
     const name = 'x'.repeat(256 * 1024);
     const answer = await api.send('POST', '/api/nodes', { json: { name } });
@@ -55,7 +59,7 @@ describe('the envelope', () => {
     refused(chunked, 413);
   });
 
-  it('takes a body of exactly 256 KiB', async () => {
+  it('is the answer to 256 KiB plus one byte; exactly 256 KiB are accepted', async () => {
     const { api } = shared;
     const body = `{"name":"${fresh('large')}"}`;
     const answer = await api.send('POST', '/api/nodes', { raw: body.padEnd(256 * 1024, ' ') });
@@ -63,7 +67,7 @@ describe('the envelope', () => {
     refused(await api.send('POST', '/api/nodes', { raw: body.padEnd(256 * 1024 + 1, ' ') }), 413);
   });
 
-  it('takes the request id of the caller when it is sane, else makes one', async () => {
+  it('comes with the request id of the caller if that is valid, otherwise with a new one', async () => {
     const { api } = shared;
     const taken = await api.send('GET', '/api/auth/me', { headers: { 'x-request-id': 'my-request.1' } });
     expect(taken.headers['x-request-id']).toBe('my-request.1');
@@ -74,7 +78,7 @@ describe('the envelope', () => {
   });
 });
 
-describe('strict bodies', () => {
+describe('the check of a body', () => {
   it('refuses malformed JSON, other types and unknown fields by name', async () => {
     const { api } = shared;
     for (const raw of ['{', 'nonsense', '{"name":}', "{'name':'x'}", '{"name":"x",}']) {
@@ -135,7 +139,7 @@ describe('strict bodies', () => {
     expect(same.status).toBe(201);
   });
 
-  it('refuses another content type with 415, and takes a charset', async () => {
+  it('refuses another content type with 415 and accepts a charset', async () => {
     const { api } = shared;
     for (const type of ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
       const headers = { 'content-type': type };
@@ -146,7 +150,7 @@ describe('strict bodies', () => {
     expect((await api.send('POST', '/api/nodes', { raw: `{"name":"${fresh('n')}"}`, headers })).status).toBe(201);
   });
 
-  it('takes an empty body with or without a content type, and {}, where there is no body', async () => {
+  it('accepts an empty body, with or without a content type, or {} where no body is expected', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const path = `/api/nodes/${node.id}/config`;
@@ -160,7 +164,7 @@ describe('strict bodies', () => {
     refused(await api.send('POST', `/api/nodes/${node.id}/psk`, { json: { a: 1 } }), 400, 'a');
   });
 
-  it('bounds names, descriptions, labels and lists', async () => {
+  it('limits names, descriptions, labels and lists', async () => {
     const { api } = shared;
     const send = (json: object) => api.send('POST', '/api/nodes', { json });
     refused(await send({ name: '' }), 400, 'name');
@@ -179,7 +183,7 @@ describe('strict bodies', () => {
   });
 });
 
-describe('the order of checks', () => {
+describe('the order of the checks is', () => {
   const none = randomUUID();
 
   it('401 before an unknown path, a wrong method and a bad body', async () => {
@@ -200,12 +204,12 @@ describe('the order of checks', () => {
       const headers = { 'content-type': 'text/plain' };
       const answer = await api.send(method, path, { raw: 'nonsense', headers });
       refused(answer, 405);
-      const got = String(answer.headers.allow)
+      const allowed = String(answer.headers.allow)
         .split(',')
         .map((name) => name.trim())
         .toSorted();
       expect(
-        got.filter((name) => name !== 'HEAD' && name !== 'OPTIONS'),
+        allowed.filter((name) => name !== 'HEAD' && name !== 'OPTIONS'),
         path,
       ).toEqual(allow.toSorted());
     };
@@ -225,7 +229,7 @@ describe('the order of checks', () => {
     await allows('PUT', '/api/auth/login', ['POST']);
   });
 
-  it('405 without a token on the login, which is public', async () => {
+  it('405 or 401 for another method on the login without a token', async () => {
     const answer = await shared.api.send('DELETE', '/api/auth/login', { token: null });
     expect([401, 405]).toContain(answer.status);
   });
@@ -243,7 +247,7 @@ describe('the order of checks', () => {
     refused(await api.send('PUT', '/api/nodes/not-a-uuid', { json: { nope: 1 } }), 400, 'nope');
   });
 
-  it('404 of a malformed id, as of an unknown one', async () => {
+  it('404 for a malformed id, as for an unknown one', async () => {
     const { api } = shared;
     for (const id of ['not-a-uuid', none, `${none}0`, '%00', '..%2f', 'x'.repeat(500)]) {
       for (const path of [`/api/nodes/${id}`, `/api/l4-upstreams/${id}`, `/api/l4-chains/${id}`]) {
@@ -259,7 +263,7 @@ describe('the order of checks', () => {
     }
   });
 
-  it('404 before 412, 412 before what a body refers to, that before 409', async () => {
+  it('404 before 412 before the 400 of an unknown reference before 409', async () => {
     const { api } = shared;
     const stale = { 'if-match': '"999"' };
     refused(await api.send('PUT', `/api/nodes/${none}`, { json: { name: 'x' }, headers: stale }), 404);
@@ -271,16 +275,16 @@ describe('the order of checks', () => {
       hops,
       target: { endpoint: '192.0.2.1:1' },
     });
-    const lost = { target: { upstream_id: none } };
-    refused(await api.send('PUT', `/api/l4-chains/${chain.id}`, { json: lost, headers: stale }), 412);
-    refused(await api.send('PUT', `/api/l4-chains/${chain.id}`, { json: lost }), 400, 'target.upstream_id');
-    const clash = { name: fresh('c'), payload: 'tcp', hops, ...lost };
+    const dangling = { target: { upstream_id: none } };
+    refused(await api.send('PUT', `/api/l4-chains/${chain.id}`, { json: dangling, headers: stale }), 412);
+    refused(await api.send('PUT', `/api/l4-chains/${chain.id}`, { json: dangling }), 400, 'target.upstream_id');
+    const clash = { name: fresh('c'), payload: 'tcp', hops, ...dangling };
     refused(await api.send('POST', '/api/l4-chains', { json: clash }), 400, 'target.upstream_id');
     refused(await api.send('PUT', `/api/nodes/${other.id}`, { json: { name: node.name }, headers: stale }), 412);
     refused(await api.send('PUT', `/api/nodes/${other.id}`, { json: { name: node.name } }), 409, node.name);
   });
 
-  it('413 comes after 415 also when the length is only declared', async () => {
+  it('415 before 413 even if the length is only declared', async () => {
     const { api } = shared;
     const { host } = new URL(api.url);
     const head = (type: string) =>
@@ -291,7 +295,7 @@ describe('the order of checks', () => {
   });
 });
 
-describe('queries', () => {
+describe('the check of a query', () => {
   it('refuses unknown and repeated parameters, and values out of range', async () => {
     const { api } = shared;
     await createUpstream(api);

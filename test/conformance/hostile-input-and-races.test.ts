@@ -1,4 +1,4 @@
-/** What a REST caller can do at worst: strange bytes, deep bodies, many at once. Nothing may be a 500, nothing half. */
+/** The worst that a REST caller can send: strange bytes, deep bodies, many requests at once. No 500, no half effects. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createChain, createNode, fresh, port, rawHop } from './support/resources.js';
@@ -8,8 +8,8 @@ import { sharedService } from './support/running.js';
 
 const shared = sharedService();
 
-describe('strange bytes', () => {
-  it('deep, endless or not UTF-8 are a 400', async () => {
+describe('strange input', () => {
+  it('that is deeply nested, unterminated or not UTF-8 is a 400', async () => {
     const { api } = shared;
     for (const raw of [
       '['.repeat(100_000),
@@ -24,7 +24,7 @@ describe('strange bytes', () => {
     }
   });
 
-  it('with a byte order mark or odd numbers are no fault of ours', async () => {
+  it('such as a byte order mark or an odd number is accepted or a 400, never a 500', async () => {
     const { api } = shared;
     const marked = await api.send('POST', '/api/nodes', { raw: `\ufeff{"name":"${fresh('bom')}"}` });
     expect([201, 400]).toContain(marked.status);
@@ -44,7 +44,7 @@ describe('strange bytes', () => {
     }
   });
 
-  it('as label keys are kept or refused, never lost', async () => {
+  it('as a label key is stored or refused, never lost', async () => {
     const { api } = shared;
     for (const key of ['__proto__', 'constructor', 'a.b', 'hops[0]', ' ', 'ключ', '"']) {
       const raw = `{"name":"${fresh('l')}","labels":{${JSON.stringify(key)}:"v"}}`;
@@ -56,7 +56,7 @@ describe('strange bytes', () => {
     }
   });
 
-  it('in headers and queries are a 400 or ignored', async () => {
+  it('in a header or query is a 400, a 412 or ignored', async () => {
     const { api } = shared;
     const node = await createNode(api);
     for (const tag of ['garbage', '"', '', '5', '"5', `"${'9'.repeat(400)}"`]) {
@@ -72,18 +72,18 @@ describe('strange bytes', () => {
   });
 });
 
-describe('many at once', () => {
+describe('many requests at once', () => {
   const many = <T>(count: number, act: (i: number) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: count }, (_, i) => act(i)));
   const tally = (answers: readonly { readonly status: number }[]) => answers.map(({ status }) => status).toSorted();
 
-  it('creating one name: one succeeds', async () => {
+  it('that create the same name: one succeeds', async () => {
     const name = fresh('contested');
     const answers = await many(8, () => shared.api.send('POST', '/api/nodes', { json: { name } }));
     expect(tally(answers)).toEqual([201, ...Array.from({ length: 7 }, () => 409)]);
   });
 
-  it('editing one version: one succeeds', async () => {
+  it('that edit the same version: one succeeds', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const headers = { 'if-match': `"${node.version}"` };
@@ -93,7 +93,7 @@ describe('many at once', () => {
     expect(tally(answers)).toEqual([200, ...Array.from({ length: 7 }, () => 412)]);
   });
 
-  it('claiming one listener: one succeeds', async () => {
+  it('that claim the same listener: one succeeds', async () => {
     const { api } = shared;
     const [node, listen] = [await createNode(api), port()];
     const answers = await many(8, () =>
@@ -104,11 +104,11 @@ describe('many at once', () => {
     expect(tally(answers)).toEqual([201, ...Array.from({ length: 7 }, () => 409)]);
   });
 
-  it('deleting a node while a chain takes it: never both', async () => {
+  it('that delete a node and create a chain on it: never both succeed', async () => {
     const { api } = shared;
     for (let i = 0; i < 5; i += 1) {
       const node = await createNode(api);
-      const [chain, gone] = await Promise.all([
+      const [chain, deletion] = await Promise.all([
         api.send<Chain>('POST', '/api/l4-chains', {
           json: {
             name: `race ${randomUUID()}`,
@@ -119,11 +119,11 @@ describe('many at once', () => {
         }),
         api.send('DELETE', `/api/nodes/${node.id}`),
       ]);
-      expect(['201 409', '400 200']).toContain(`${chain.status} ${gone.status}`);
+      expect(['201 409', '400 200']).toContain(`${chain.status} ${deletion.status}`);
     }
   });
 
-  it('commands each show in the GET that follows them', async () => {
+  it('are each visible in the GET that follows', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { hops: [rawHop(node.id, port())] });

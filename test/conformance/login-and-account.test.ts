@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#authentication-and-roles`: login, the own account, tokens, the login budget. */
+/** Login, tokens, the account of the caller and the login budget: `docs/contract/rest.md#authentication-and-roles`. */
 import { describe, expect, it } from 'vitest';
 import { hasExactly, rfc3339, uuid } from './support/resources.js';
 import { refused } from './support/rest.js';
@@ -20,8 +20,8 @@ interface User {
 const userFields = ['id', 'username', 'display_name', 'email', 'role', 'created_at', 'updated_at', 'version'];
 const login = (json: object) => shared.api.send('POST', '/api/auth/login', { json, token: null });
 
-describe('login', () => {
-  it('answers a bearer token that lasts 12 hours, and the user', async () => {
+describe('the login', () => {
+  it('answers the user and a bearer token that is valid for 12 hours', async () => {
     const answer = await shared.api.send<{ token: string; token_type: string; expires_in: number; user: User }>(
       'POST',
       '/api/auth/login',
@@ -36,17 +36,17 @@ describe('login', () => {
     expect(answer.data.user.id).toMatch(uuid);
     const [head, claims] = answer.data.token.split('.').map((part) => Buffer.from(part, 'base64url').toString());
     expect(JSON.parse(head!)).toMatchObject({ alg: 'EdDSA' });
-    const read = JSON.parse(claims!) as { sub: string; role: string; ver: number; exp: number; iat: number };
-    expect(read).toMatchObject({ sub: answer.data.user.id, role: 'admin' });
-    expect(read.ver).toEqual(expect.any(Number));
-    expect(read.exp - read.iat).toBe(43_200);
+    const claimed = JSON.parse(claims!) as { sub: string; role: string; ver: number; exp: number; iat: number };
+    expect(claimed).toMatchObject({ sub: answer.data.user.id, role: 'admin' });
+    expect(claimed.ver).toEqual(expect.any(Number));
+    expect(claimed.exp - claimed.iat).toBe(43_200);
   });
 
-  it('lowers user names before matching', async () => {
+  it('compares user names in lower case', async () => {
     expect((await login({ username: 'ADMIN', password: adminPassword })).status).toBe(200);
   });
 
-  it('says the same for a wrong name and a wrong password', async () => {
+  it('answers the same for a wrong name and a wrong password', async () => {
     const [name, password] = [
       await login({ username: 'nobody', password: adminPassword }),
       await login({ username: 'admin', password: 'wrong password 12' }),
@@ -56,14 +56,14 @@ describe('login', () => {
     expect(name.error).toBe(password.error);
   });
 
-  it('is strict', async () => {
+  it('refuses missing, unknown and mistyped fields', async () => {
     refused(await login({ username: 'admin' }), 400, 'password');
     refused(await login({ password: adminPassword }), 400, 'username');
     refused(await login({ username: 'admin', password: adminPassword, otp: '1' }), 400, 'otp');
     refused(await login({ username: 'admin', password: 5 }), 400, 'password');
   });
 
-  it('refuses a token with another algorithm, another signature or no signature', async () => {
+  it('gives tokens that are refused with another algorithm, another signature or none', async () => {
     const { api } = shared;
     const [, claims, signature] = api.token.split('.');
     const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');
@@ -93,7 +93,7 @@ describe('/api/auth/me', () => {
     expect(answer.data.created_at).toMatch(rfc3339);
   });
 
-  it('takes part of the fields, clears with null, and honours If-Match', async () => {
+  it('accepts a part of the fields, clears one with null, and honours If-Match', async () => {
     const { api } = shared;
     const before = await api.ok<User>('GET', '/api/auth/me');
     const put = (json: object, headers: Record<string, string> = {}) =>
@@ -112,7 +112,7 @@ describe('/api/auth/me', () => {
     refused(await put({ email: 5 }), 400, 'email');
   });
 
-  it('never shows a password, and the audit of it neither', async () => {
+  it('never shows a password, nor does the audit', async () => {
     const { api } = shared;
     expect((await api.send('GET', '/api/auth/me')).text).not.toMatch(/password|hash|argon/i);
     expect((await api.send('GET', '/api/audit?page_size=500')).text).not.toMatch(/argon|correct horse/i);
@@ -120,25 +120,25 @@ describe('/api/auth/me', () => {
 });
 
 describe('the login budget', () => {
-  it('answers 429 with Retry-After after 5 failures of one name, while others still get in', async () => {
-    const seen: number[] = [];
+  it('answers 429 with Retry-After after 5 failures of one name, while others can still sign in', async () => {
+    const statuses: number[] = [];
     for (let attempt = 0; attempt < 7; attempt += 1) {
       const answer = await login({ username: 'somebody', password: 'a wrong password' });
-      seen.push(answer.status);
+      statuses.push(answer.status);
       if (answer.status === 429) expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
     }
-    expect(seen).toEqual([401, 401, 401, 401, 401, 429, 429]);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
     expect((await login({ username: 'admin', password: adminPassword })).status).toBe(200);
     refused(await login({ username: 'SOMEBODY', password: 'a wrong password' }), 429);
   });
 
   it('answers 429 after 20 failures of one address', async () => {
-    const seen: number[] = [];
+    const statuses: number[] = [];
     for (let attempt = 0; attempt < 20; attempt += 1) {
-      seen.push((await login({ username: `guest${attempt}`, password: 'a wrong password' })).status);
+      statuses.push((await login({ username: `guest${attempt}`, password: 'a wrong password' })).status);
     }
-    expect(seen.at(0)).toBe(401);
-    expect(seen.at(-1)).toBe(429);
-    expect(seen).toEqual(seen.toSorted());
+    expect(statuses.at(0)).toBe(401);
+    expect(statuses.at(-1)).toBe(429);
+    expect(statuses).toEqual(statuses.toSorted());
   });
 });

@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#nodes`, without links and commands, no agent connected. */
+/** Nodes without connected agents, links and commands: `docs/contract/rest.md#nodes`. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { enrol, fingerprint } from './support/agent.js';
@@ -11,7 +11,7 @@ import { x25519 } from '@noble/curves/ed25519.js';
 const shared = sharedService();
 
 describe('creating a node', () => {
-  it('answers 201, Location, every field, nulls for what is unknown, and the PSK once', async () => {
+  it('answers 201 with Location, every field (null if unknown) and the PSK, which is shown only once', async () => {
     const { api } = shared;
     const name = fresh('edge');
     const answer = await api.send<NewNode>('POST', '/api/nodes', { json: { name } });
@@ -54,12 +54,12 @@ describe('creating a node', () => {
     expect(got.text).not.toContain('svcpsk1_');
   });
 
-  it('makes no PSK when asked so', async () => {
+  it('issues no PSK with issue_psk: false', async () => {
     const node = await createNode(shared.api, { issue_psk: false });
     expect(node).toMatchObject({ control_psk: null, psk_fingerprint: null, psk_issued_at: null });
   });
 
-  it('refuses what is read only, and nulls where nothing may be cleared', async () => {
+  it('refuses read-only fields, and null for fields that cannot be cleared', async () => {
     const { api } = shared;
     for (const field of ['id', 'status', 'multiplex', 'multiplex_port', 'generation', 'version', 'psk_fingerprint']) {
       refused(await api.send('POST', '/api/nodes', { json: { name: 'x', [field]: 1 } }), 400, field);
@@ -71,7 +71,7 @@ describe('creating a node', () => {
     expect(node).toMatchObject({ description: null, address: null });
   });
 
-  it('keeps names unique, whatever their case or composition, until the node is gone', async () => {
+  it('keeps names unique, whatever their case or Unicode composition, until the node is deleted', async () => {
     const { api } = shared;
     const node = await createNode(api, { name: 'Caf\u00e9 Nord' });
     const again = await api.send('POST', '/api/nodes', { json: { name: 'CAFE\u0301 NORD' } });
@@ -80,7 +80,7 @@ describe('creating a node', () => {
     expect((await createNode(api, { name: 'CAFE\u0301 NORD' })).id).not.toBe(node.id);
   });
 
-  it('answers addresses canonical and DNS names lowered, and refuses what is neither', async () => {
+  it('answers addresses in canonical form and DNS names in lower case, and refuses anything else', async () => {
     const { api } = shared;
     for (const [given, answered] of [
       ['2001:DB8:0:0:0:0:0:1', '2001:db8::1'],
@@ -111,7 +111,7 @@ describe('creating a node', () => {
 });
 
 describe('updating a node', () => {
-  it('changes what is named, clears with null, grows the version, and takes its own answer back', async () => {
+  it('changes the given fields, clears with null, increases the version, and accepts its own answer', async () => {
     const { api } = shared;
     const { control_psk: _psk, ...node } = await createNode(api, { description: 'first', labels: { a: '1', b: '2' } });
     const put = (json: object) => api.send<NodeData>('PUT', `/api/nodes/${node.id}`, { json });
@@ -146,7 +146,7 @@ describe('updating a node', () => {
 });
 
 describe('the PSK', () => {
-  it('is replaced by a reset, which says so', async () => {
+  it('is replaced by a reset', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const answer = await api.send<Record<string, unknown>>('POST', `/api/nodes/${node.id}/psk`);
@@ -169,7 +169,7 @@ describe('the configuration of a node', () => {
     readonly snapshot: Record<string, unknown>;
   }
 
-  it('is refreshed with a new generation, not pushed while nobody is connected', async () => {
+  it('is refreshed with a new generation, which is not pushed while no agent is connected', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const answer = await api.ok<{ generation: number }>('POST', `/api/nodes/${node.id}/config`);
@@ -179,7 +179,7 @@ describe('the configuration of a node', () => {
     expect((await api.ok<NodeData>('GET', `/api/nodes/${node.id}`)).generation).toBe(answer.generation);
   });
 
-  it('is shown with field names of the proto and a lower-case hex checksum', async () => {
+  it('is shown with the field names of the proto files and a lower-case hex checksum', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const listen = port();
@@ -209,7 +209,7 @@ describe('the configuration of a node', () => {
     });
   });
 
-  it('is shown by generation: 404 before the first', async () => {
+  it('is a 404 for a generation before the newest', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const at = (g: number | string) => api.send<Config>('GET', `/api/nodes/${node.id}/config?generation=${g}`);
@@ -223,7 +223,7 @@ describe('the configuration of a node', () => {
 });
 
 describe('deleting a node', () => {
-  it('answers {} and leaves nothing', async () => {
+  it('answers {} and leaves nothing behind', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const answer = await api.send('DELETE', `/api/nodes/${node.id}`);
@@ -235,7 +235,7 @@ describe('deleting a node', () => {
     expect(list.items.map(({ id }) => id)).not.toContain(node.id);
   });
 
-  it('is a 409 that lists the chains that name it, disabled ones and deployed definitions included', async () => {
+  it('is a 409 that lists the chains that use it, including disabled chains and deployed definitions', async () => {
     const { api } = shared;
     const [a, b] = [await createNode(api), await createNode(api)];
     const one = await createChain(api, { hops: [rawHop(a.id, port())] });
@@ -251,8 +251,8 @@ describe('deleting a node', () => {
   });
 });
 
-describe('lists of nodes', () => {
-  it('pages, sorts both ways by lower-cased name, and is empty past the end', async () => {
+describe('the list of nodes', () => {
+  it('is paged, sorted both ways by lower-case name, and empty past the end', async () => {
     const { api } = shared;
     const tag = randomUUID();
     for (const name of ['b', 'A', 'c', 'B2', 'Ä', 'z']) await createNode(api, { name: `${name} ${tag}` });

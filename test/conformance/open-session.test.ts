@@ -1,4 +1,7 @@
-/** `docs/contract/agent-protocol.md#the-listener`, "PSK, verifier, service identity" and "OpenSession". */
+/**
+ * The agent listener, the PSK and OpenSession: `docs/contract/agent-protocol.md#the-listener`,
+ * `docs/contract/agent-protocol.md#psk-verifier-service-identity`, `docs/contract/agent-protocol.md#opensession`.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -31,43 +34,43 @@ afterEach(() => {
 });
 
 describe('the listener', () => {
-  /** How a plain TCP connection that sends this is treated. */
-  async function junk(bytes: string | Buffer): Promise<{ readonly ms: number; readonly got: string }> {
+  /** Sends bytes over plain TCP; tells what came back and how long the connection lived. */
+  async function rawBytes(bytes: string | Buffer): Promise<{ readonly ms: number; readonly received: string }> {
     const { hostname, port } = new URL(shared.service.controlEndpoint);
     const socket: Socket = connect(Number(port), hostname);
-    let got = '';
+    let received = '';
     socket.on('data', (chunk: Buffer) => {
-      got += chunk.toString('latin1');
+      received += chunk.toString('latin1');
     });
     socket.on('error', () => undefined);
     await once(socket, 'connect');
     const started = performance.now();
     socket.write(bytes);
     await once(socket, 'close');
-    return { ms: performance.now() - started, got };
+    return { ms: performance.now() - started, received };
   }
 
-  it('closes what is no HTTP/2 preface, at once, without a word', async () => {
+  it('closes a connection without an HTTP/2 preface at once and without an answer', async () => {
     for (const bytes of [
       'GET / HTTP/1.1\r\nhost: x\r\n\r\n',
       Buffer.from('16030100', 'hex'),
       'PRI * HTTP/1.1\r\n\r\n',
       '\0',
     ]) {
-      const { ms, got } = await junk(bytes);
-      expect(got).toBe('');
+      const { ms, received } = await rawBytes(bytes);
+      expect(received).toBe('');
       expect(ms).toBeLessThan(4_000);
     }
   });
 
-  it('closes a preface that is not complete within 5 s', async () => {
-    const { ms, got } = await junk('PRI * HTTP/2.0\r\n\r\nSM\r\n');
-    expect(got).toBe('');
+  it('closes a connection whose preface is not complete within 5 s', async () => {
+    const { ms, received } = await rawBytes('PRI * HTTP/2.0\r\n\r\nSM\r\n');
+    expect(received).toBe('');
     expect(ms).toBeGreaterThan(3_500);
     expect(ms).toBeLessThan(9_000);
   }, 15_000);
 
-  it('serves no RPC of AgentService', async () => {
+  it('answers every RPC of AgentService with UNIMPLEMENTED', async () => {
     const link = newLink();
     for (const rpc of ['Register', 'Heartbeat', 'StreamConfig', 'ReportMetrics']) {
       const { ended } = await link.unary(`/svc.control.v1.AgentService/${rpc}`, Buffer.alloc(0));
@@ -98,14 +101,14 @@ describe('a granted session', () => {
     expect(Math.abs(Number(session.grant.serverTimeMs) - Date.now())).toBeLessThan(5_000);
   });
 
-  it('shows nothing of itself until its first valid frame', async () => {
+  it('does not make its node online before its first valid frame', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     await link.session(enrolment);
     expect((await shared.api.ok<NodeData>('GET', `/api/nodes/${enrolment.nodeId}`)).status).toBe('pending');
   });
 
-  it('is given for timestamps up to 120 s off', async () => {
+  it('may have a timestamp up to 120 s off', async () => {
     const enrolment = await enrolled();
     for (const offset of [-115_000, 115_000]) {
       const { ended } = await newLink().open(enrolment, { timestampMs: Date.now() + offset });
@@ -115,7 +118,7 @@ describe('a granted session', () => {
 });
 
 describe('OpenSession refuses', () => {
-  it('another protocol_version first of all, whatever else is wrong', async () => {
+  it('another protocol_version before any other check', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     for (const protocolVersion of [0, 2, 4_294_967_295]) {
@@ -127,7 +130,7 @@ describe('OpenSession refuses', () => {
     expect((await link.open(enrolment, unknown)).ended.code).toBe(status.FAILED_PRECONDITION);
   });
 
-  it('a handshake outside 48..1,024 bytes as INVALID_ARGUMENT, before looking at the node', async () => {
+  it('a handshake outside 48..1,024 bytes as INVALID_ARGUMENT, before checking the node', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     for (const length of [0, 47, 1_025, 60_000]) {
@@ -146,7 +149,7 @@ describe('OpenSession refuses', () => {
     expect(ended.code).toBe(status.INVALID_ARGUMENT);
   });
 
-  it('an unknown node, a wrong PSK, a deleted node, another node’s prologue and a changed byte alike', async () => {
+  it('an unknown node, a wrong PSK, a deleted node, a wrong prologue and a changed byte with the same answer', async () => {
     const [enrolment, other] = [await enrolled(), await enrolled()];
     const deleted = await enrolled();
     await shared.api.ok('DELETE', `/api/nodes/${deleted.nodeId}`);
@@ -183,7 +186,7 @@ describe('OpenSession refuses', () => {
     }
   });
 
-  it('a nonce that is not 16 bytes, and an offer that does not parse, as unauthenticated', async () => {
+  it('a nonce that is not 16 bytes and an offer that does not parse as UNAUTHENTICATED', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     for (const length of [0, 15, 17]) {
@@ -194,14 +197,14 @@ describe('OpenSession refuses', () => {
     expect([status.UNAUTHENTICATED, status.INVALID_ARGUMENT]).toContain(ended.code);
   });
 
-  it('a clock more than 120 s off with FAILED_PRECONDITION and the server’s time, only once authenticated', async () => {
+  it('a clock more than 120 s off as FAILED_PRECONDITION with the time of the service, after authentication', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     for (const offset of [-130_000, 130_000]) {
       const { ended } = await link.open(enrolment, { timestampMs: Date.now() + offset });
       expect(ended.code).toBe(status.FAILED_PRECONDITION);
-      const told = Number(ended.trailers['server-time-ms']);
-      expect(Math.abs(told - Date.now())).toBeLessThan(5_000);
+      const serverTime = Number(ended.trailers['server-time-ms']);
+      expect(Math.abs(serverTime - Date.now())).toBeLessThan(5_000);
     }
     const stranger = { ...enrolment, psk: randomBytes(32) };
     const { ended } = await link.open(stranger, { timestampMs: 5 });
@@ -209,7 +212,7 @@ describe('OpenSession refuses', () => {
     expect(ended.trailers['server-time-ms']).toBeUndefined();
   });
 
-  it('a message 1 already seen, on this or another connection, after the session lived or not', async () => {
+  it('a replayed message 1, on the same or another connection', async () => {
     const enrolment = await enrolled();
     const { message } = initiate(enrolment);
     const request = OpenSessionRequest.encode({
@@ -236,7 +239,7 @@ describe('OpenSession refuses', () => {
   });
 });
 
-describe('the service’s identity', () => {
+describe('the key of the service', () => {
   it('is the same for every node', async () => {
     const [a, b] = [await enrolled(), await enrolled()];
     expect(a.servicePublic).toEqual(b.servicePublic);
@@ -244,7 +247,7 @@ describe('the service’s identity', () => {
 });
 
 describe('pending sessions', () => {
-  it('are at most 2 per node: the oldest goes', async () => {
+  it('are at most 2 per node: a third drops the oldest', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     const [one, two, three] = [
@@ -263,7 +266,7 @@ describe('pending sessions', () => {
     }
   });
 
-  it('belong to the connection that opened them', async () => {
+  it('can be attached only on the connection that opened them', async () => {
     const enrolment = await enrolled();
     const session = await newLink().session(enrolment);
     const foreign = newLink().control(session);
@@ -271,7 +274,7 @@ describe('pending sessions', () => {
     expect(await foreign.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
   });
 
-  it('of an unknown id, and no id at all, are UNAUTHENTICATED', async () => {
+  it('are not found by an unknown or empty id: UNAUTHENTICATED', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     const session = await link.session(enrolment);
@@ -283,7 +286,7 @@ describe('pending sessions', () => {
     expect(await none.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
   });
 
-  it('are cut by a PSK reset before they attach', async () => {
+  it('are dropped by a PSK reset', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     const session = await link.session(enrolment);
@@ -293,7 +296,7 @@ describe('pending sessions', () => {
     expect(await control.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
   });
 
-  it('attach once', async () => {
+  it('can be attached once', async () => {
     const enrolment = await enrolled();
     const { link, session, control } = await attach(shared.service.controlEndpoint, enrolment);
     links.push(link);
@@ -307,8 +310,8 @@ describe('pending sessions', () => {
   });
 });
 
-describe('budgets', () => {
-  it('let a node open 10 at once and no more than 1 a second after, without charging anybody else', async () => {
+describe('the budgets', () => {
+  it('let a node open 10 sessions at once and then 1 per second, without charging another node', async () => {
     const [enrolment, other] = [await enrolled(), await enrolled()];
     const link = newLink();
     const codes: number[] = [];
@@ -318,7 +321,7 @@ describe('budgets', () => {
     expect((await link.open(other)).ended.code).toBe(status.OK);
   });
 
-  it('refund a node whose sessions prove themselves', async () => {
+  it('refund a node at the first valid frame of a session', async () => {
     const enrolment = await enrolled();
     for (let i = 0; i < 15; i += 1) {
       const { link, control } = await attach(shared.service.controlEndpoint, enrolment);
@@ -328,7 +331,7 @@ describe('budgets', () => {
     }
   });
 
-  it('cannot be used by those without the PSK to lock a node out', async () => {
+  it('do not let anyone without the PSK lock a node out', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     const stranger = { ...enrolment, psk: randomBytes(32) };
@@ -338,7 +341,7 @@ describe('budgets', () => {
     expect((await link.open(enrolment)).ended.code).toBe(status.OK);
   });
 
-  it('queue and then refuse an address with too many failures', async () => {
+  it('delay and then refuse an address with too many failures', async () => {
     const enrolment = await enrolled();
     const stranger = { ...enrolment, psk: randomBytes(32) };
     const codes = new Set<number>();
@@ -352,7 +355,7 @@ describe('budgets', () => {
   }, 30_000);
 });
 
-it('offers are as the proto says', () => {
+it('a SessionOffer is encoded with the field numbers of the proto file', () => {
   const offer = SessionOffer.encode({ timestampMs: 1n, nonce: Buffer.alloc(16), agentVersion: '' }).finish();
   expect(Buffer.from(offer).toString('hex')).toBe(`08011210${'00'.repeat(16)}`);
 });

@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#consistency`: versions, ETag and If-Match, positions, idempotency keys. */
+/** Versions, ETag and If-Match, positions and idempotency keys: `docs/contract/rest.md#consistency`. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createChain, createNode, createUpstream, fresh, port, rawHop, rfc3339 } from './support/resources.js';
@@ -37,7 +37,7 @@ describe('If-Match', () => {
     expect((await api.send('POST', deployPath, { headers: { 'if-match': '*' } })).status).toBe(200);
   });
 
-  it('takes a list of tags; a weak tag never matches', async () => {
+  it('accepts a list of tags; a weak tag never matches', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const path = `/api/nodes/${node.id}`;
@@ -46,14 +46,14 @@ describe('If-Match', () => {
     refused(await send(`W/"${node.version}"`), 412);
   });
 
-  it('answers 412 for a stale tag even when nothing would change', async () => {
+  it('is checked even if nothing would change', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const stale = { headers: { 'if-match': '"1000000"' } };
     refused(await api.send('PUT', `/api/nodes/${node.id}`, { json: {}, ...stale }), 412);
   });
 
-  it('is honoured by the settings, whose GET sends the ETag', async () => {
+  it('is honoured by the settings, whose GET answers the ETag', async () => {
     const { api } = shared;
     const got = await api.send<Settings>('GET', '/api/settings/connectivity');
     expect(got.headers.etag).toBe(`"${got.data.version}"`);
@@ -65,7 +65,7 @@ describe('If-Match', () => {
     expect((await send('*', { metrics_interval_secs: 60 })).status).toBe(200);
   });
 
-  it('never turns a GET into a 304', async () => {
+  it('has no counterpart for GET: If-None-Match never gives a 304', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const answer = await api.send('GET', `/api/nodes/${node.id}`, {
@@ -75,8 +75,8 @@ describe('If-Match', () => {
   });
 });
 
-describe('versions and times', () => {
-  it('grow with each event of that resource, and with none of another', async () => {
+describe('version and updated_at', () => {
+  it('do not change with events of another resource', async () => {
     const { api } = shared;
     const [node, other] = [await createNode(api), await createNode(api)];
     await api.ok('PUT', `/api/nodes/${other.id}`, { description: 'x' });
@@ -87,8 +87,8 @@ describe('versions and times', () => {
   });
 });
 
-describe('positions', () => {
-  it('are on every command and make a GET wait for it', async () => {
+describe('x-position', () => {
+  it('is answered by every command, and x-min-position makes a GET wait for it', async () => {
     const { api } = shared;
     const made = await api.send<NewNode>('POST', '/api/nodes', { json: { name: fresh('node') } });
     const path = `/api/nodes/${made.data.id}`;
@@ -113,7 +113,7 @@ describe('positions', () => {
     refused(await api.send('GET', path, { headers: { 'x-min-position': String(gone.headers['x-position']) } }), 404);
   });
 
-  it('of the future are waited for, 2 s, then 503; nonsense is a 400', async () => {
+  it('in the future makes a GET wait 2 s and answer 503; a malformed one is a 400', async () => {
     const { api } = shared;
     const made = await api.send<NewNode>('POST', '/api/nodes', { json: { name: fresh('node') } });
     const later = String(made.headers['x-position']).replace(/\d+$/, (digits) => String(Number(digits) + 1_000_000));
@@ -130,7 +130,7 @@ describe('an idempotency key', () => {
     headers: { ...more.headers, 'idempotency-key': key },
   });
 
-  it('gives the first status with the resource as it now is, secrets null, and writes nothing', async () => {
+  it('repeats the first status with the resource as it is now, secrets null, and writes nothing', async () => {
     const { api } = shared;
     const key = randomUUID();
     const json = { name: fresh('once') };
@@ -148,7 +148,7 @@ describe('an idempotency key', () => {
     refused(await api.send('POST', '/api/nodes', withKey(key, { json })), 404);
   });
 
-  it('compares bodies by their bytes', async () => {
+  it('is a 409 with another body, compared byte by byte', async () => {
     const { api } = shared;
     const key = randomUUID();
     const name = fresh('bytes');
@@ -159,7 +159,7 @@ describe('an idempotency key', () => {
     expect((await api.send('POST', '/api/nodes', withKey(key, { raw: `{"name":"${name}"}` }))).status).toBe(201);
   });
 
-  it('belongs to a path', async () => {
+  it('counts per path', async () => {
     const { api } = shared;
     const key = randomUUID();
     const name = fresh('both');
@@ -168,7 +168,7 @@ describe('an idempotency key', () => {
     expect((await api.send('POST', '/api/l4-upstreams', withKey(key, { json }))).status).toBe(201);
   });
 
-  it('is not used up by a refused command, and is looked up after the 400 checks', async () => {
+  it('is not used up by a refused command and is looked up after the checks of the body', async () => {
     const { api } = shared;
     const key = randomUUID();
     const taken = await createUpstream(api);
@@ -183,7 +183,7 @@ describe('an idempotency key', () => {
     refused(await api.send('POST', '/api/l4-upstreams', withKey(key, { json: { ...json, nope: 1 } })), 400, 'nope');
   });
 
-  it('is 1..128 visible ASCII characters', async () => {
+  it('must be 1..128 visible ASCII characters', async () => {
     const { api } = shared;
     for (const key of ['', 'x'.repeat(129), 'with space', 'caf\u00e9']) {
       const answer = await api.send('POST', '/api/nodes', withKey(key, { json: { name: fresh('k') } }));
@@ -193,7 +193,7 @@ describe('an idempotency key', () => {
     expect((await api.send('POST', '/api/nodes', withKey(longest, { json: { name: fresh('k') } }))).status).toBe(201);
   });
 
-  it('makes deploy, refresh and PSK reset happen once', async () => {
+  it('makes a deploy, a refresh and a PSK reset happen once', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const chain = await createChain(api, { hops: [rawHop(node.id, port())] });
@@ -223,7 +223,7 @@ describe('an idempotency key', () => {
     expect(await entries()).toBe(before + 1);
   });
 
-  it('lets one of many simultaneous repeats write', async () => {
+  it('lets only one of many simultaneous repeats write', async () => {
     const { api } = shared;
     const key = randomUUID();
     const json = { name: fresh('race') };
@@ -235,7 +235,7 @@ describe('an idempotency key', () => {
     expect(answers.filter(({ data }) => data.control_psk !== null)).toHaveLength(1);
   });
 
-  it('is exact across a kill', async () => {
+  it('survives a kill of the service', async () => {
     const { api, service } = shared;
     const key = randomUUID();
     const json = { name: fresh('survivor') };

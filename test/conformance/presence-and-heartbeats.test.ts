@@ -1,4 +1,7 @@
-/** `docs/contract/agent-protocol.md`, "Heartbeats", presence, and what REST shows of both; a short heartbeat interval. */
+/**
+ * Heartbeats, presence and what REST shows of them, with a short heartbeat interval:
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { attach, configRequest, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
@@ -31,8 +34,8 @@ afterEach(() => {
   for (const link of links.splice(0)) link.close();
 });
 
-describe('heartbeats', () => {
-  it('are each answered with their sequence and the intervals now in force', async () => {
+describe('a heartbeat', () => {
+  it('is answered with its sequence and the intervals now in force', async () => {
     const { control, session } = await connected();
     expect(session.grant).toMatchObject({ heartbeatIntervalSecs: 1, metricsIntervalSecs: 5 });
     for (const sequence of [1n, 2n, 2n ** 63n, 0n]) {
@@ -55,7 +58,7 @@ describe('heartbeats', () => {
     await shared.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1, metrics_interval_secs: 5 });
   });
 
-  it('and hello are shown on the node', async () => {
+  it('and the hello are shown on the node', async () => {
     const { control, node } = await connected(
       hello({
         agentVersion: 'agent 7.1',
@@ -88,14 +91,14 @@ describe('heartbeats', () => {
     await becomes(node, { cpu_usage: 0.75, version, updated_at: updated });
   });
 
-  it('and hello have their addresses answered in canonical form', async () => {
+  it('follows a hello whose addresses are answered in canonical form', async () => {
     const { node } = await connected(
       hello({ publicIpv6: '2001:DB8:0::1', detectedAddresses: ['10.0.0.1', 'FE80:0::1'] }),
     );
     await becomes(node, { public_ipv6: '2001:db8::1', detected_addresses: ['10.0.0.1', 'fe80::1'] });
   });
 
-  it('and hello with values that are none never reach REST as they are', async () => {
+  it('or a hello with malformed values never reaches REST unchecked', async () => {
     const { control, node } = await connected(
       hello({ publicIpv4: 'evil host:1', publicIpv6: '10.0.0.1', detectedAddresses: ['<script>'] }),
     );
@@ -104,15 +107,15 @@ describe('heartbeats', () => {
     );
     control.say(heartbeat(2n, { cpuUsage: -3, memoryUsage: 1e300 }));
     await pause(600);
-    const shown = await show(node);
-    expect(shown).toMatchObject({ public_ipv4: null, public_ipv6: null });
-    for (const usage of [shown.cpu_usage, shown.memory_usage]) {
+    const answered = await show(node);
+    expect(answered).toMatchObject({ public_ipv4: null, public_ipv6: null });
+    for (const usage of [answered.cpu_usage, answered.memory_usage]) {
       expect(usage === null || (usage >= 0 && usage <= 1), String(usage)).toBe(true);
     }
     await shared.api.ok('GET', '/api/nodes?page_size=500');
   });
 
-  it('and ConfigRequests take any order, and unknown payload fields are ignored', async () => {
+  it('may come after a ConfigRequest, and a metrics report is not answered', async () => {
     const { control } = await connected();
     control.say(configRequest());
     control.say(heartbeat(1n));
@@ -127,7 +130,7 @@ describe('heartbeats', () => {
 });
 
 describe('presence', () => {
-  it('is pending before the first session, online in it, offline after it, in lists as well', async () => {
+  it('is pending before the first session, online during and offline after it, also in lists', async () => {
     const { control, link, node } = await connected();
     control.say(heartbeat(1n));
     await control.heartbeatResponse();
@@ -147,7 +150,7 @@ describe('presence', () => {
     await becomes(node, { status: 'online' });
   });
 
-  it('lasts as long as something is said, whatever it is', async () => {
+  it('lasts as long as any payload arrives', async () => {
     const { control, node } = await connected();
     control.say(configRequest());
     const snapshot = await control.snapshot();
@@ -159,7 +162,7 @@ describe('presence', () => {
     expect((await show(node)).status).toBe('online');
   }, 15_000);
 
-  it('ends IDLE after three intervals of silence', async () => {
+  it('ends with IDLE after three heartbeat intervals of silence', async () => {
     const { control, node } = await connected();
     control.say(heartbeat(1n));
     await control.heartbeatResponse();
@@ -171,7 +174,7 @@ describe('presence', () => {
     await becomes(node, { status: 'offline' });
   }, 15_000);
 
-  it('is not given by an open session without a frame', async () => {
+  it('does not begin with an open session without a frame', async () => {
     const node = await createNode(shared.api);
     const link = connectAgent(shared.service.controlEndpoint);
     links.push(link);

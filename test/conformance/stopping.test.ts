@@ -1,4 +1,4 @@
-/** `docs/contract/agent-protocol.md`, DRAINING; what a stop does to agents and to requests. */
+/** What a stop does to agents (DRAINING in `docs/contract/agent-protocol.md#control`) and to requests. */
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
@@ -7,11 +7,11 @@ import type { Enrolment, Link } from './support/agent.js';
 import { createChain, createNode, deploy, rawHop } from './support/resources.js';
 import { sharedService } from './support/running.js';
 
-const quick = sharedService();
+const shared = sharedService();
 const links: Link[] = [];
 
 async function enrolled(): Promise<Enrolment> {
-  const node = await createNode(quick.api);
+  const node = await createNode(shared.api);
   return enrol(node.id, node.control_psk);
 }
 
@@ -20,41 +20,41 @@ afterEach(() => {
 });
 
 describe('a service that stops', () => {
-  it('is not kept from it by a request that never ends, and cuts no request that does', async () => {
-    const { hostname, port, host } = new URL(quick.api.url);
+  it('does not wait for a request that never ends, and completes one that does', async () => {
+    const { hostname, port, host } = new URL(shared.api.url);
     const socket = connect(Number(port), hostname);
     socket.on('error', () => undefined);
-    const { token } = quick.api;
+    const { token } = shared.api;
     socket.write(
       `POST /api/nodes HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n` +
         'content-type: application/json\r\ncontent-length: 100\r\n\r\n{',
     );
     await new Promise((resolve) => setTimeout(resolve, 200));
-    const node = await createNode(quick.api);
-    const { link, control } = await attach(quick.service.controlEndpoint, enrol(node.id, node.control_psk));
+    const node = await createNode(shared.api);
+    const { link, control } = await attach(shared.service.controlEndpoint, enrol(node.id, node.control_psk));
     links.push(link);
     control.say(configRequest());
     await control.snapshot();
-    const chain = await createChain(quick.api, { hops: [rawHop(node.id, 30_000)] });
-    const waiting = deploy(quick.api, chain, '?wait=applied&timeout_ms=30000');
+    const chain = await createChain(shared.api, { hops: [rawHop(node.id, 30_000)] });
+    const waiting = deploy(shared.api, chain, '?wait=applied&timeout_ms=30000');
     await control.snapshot();
-    expect(await quick.service.program().stop()).toBe(0);
+    expect(await shared.service.program().stop()).toBe(0);
     const { deployment } = await waiting;
-    await quick.service.start();
-    const { items } = await quick.api.ok<{ items: { id: string }[] }>('GET', `/api/l4-chains/${chain.id}/deployments`);
+    await shared.service.start();
+    const { items } = await shared.api.ok<{ items: { id: string }[] }>('GET', `/api/l4-chains/${chain.id}/deployments`);
     expect(items.map(({ id }) => id)).toEqual([deployment.id]);
   }, 60_000);
 
-  it('drains its agents with DRAINING and a jittered time to come back, ends cleanly and keeps everything', async () => {
+  it('closes its sessions with DRAINING and a jittered retry time, exits cleanly and keeps everything', async () => {
     const enrolments = [await enrolled(), await enrolled(), await enrolled()];
-    const peers = await Promise.all(enrolments.map((enrolment) => attach(quick.service.controlEndpoint, enrolment)));
+    const peers = await Promise.all(enrolments.map((enrolment) => attach(shared.service.controlEndpoint, enrolment)));
     const before = [];
     for (const { link, control } of peers) {
       links.push(link);
       control.say(configRequest());
       before.push(await control.snapshot());
     }
-    const stopped = quick.service.program().stop();
+    const stopped = shared.service.program().stop();
     const retries = [];
     for (const { control } of peers) {
       const end = await control.ended();
@@ -65,9 +65,9 @@ describe('a service that stops', () => {
     expect(Math.min(...retries)).toBeGreaterThan(0);
     expect(new Set(retries).size).toBeGreaterThan(1);
     expect(await stopped).toBe(0);
-    await quick.service.start();
+    await shared.service.start();
     for (const [i, enrolment] of enrolments.entries()) {
-      const { link, control } = await attach(quick.service.controlEndpoint, enrolment);
+      const { link, control } = await attach(shared.service.controlEndpoint, enrolment);
       links.push(link);
       control.say(configRequest(before[i]!.generation, before[i]!.checksum));
       expect(await control.update()).toEqual({ $case: 'unchanged', value: { generation: before[i]!.generation } });

@@ -1,4 +1,4 @@
-/** `docs/contract/rest.md#l4-upstreams`. */
+/** Upstreams: `docs/contract/rest.md#l4-upstreams`. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
@@ -42,7 +42,7 @@ describe('creating an upstream', () => {
     expect(got.headers.etag).toBe(`"${answer.data.version}"`);
   });
 
-  it('requires name and endpoint, refuses enabled, health_check_path and all else by name', async () => {
+  it('requires name and endpoint, and refuses enabled, health_check_path and unknown fields by name', async () => {
     refused(await post({ endpoint: '192.0.2.1:443' }), 400, 'name');
     refused(await post({ name: 'x' }), 400, 'endpoint');
     for (const field of ['enabled', 'health_check_path', 'id', 'version', 'status', 'port']) {
@@ -50,7 +50,7 @@ describe('creating an upstream', () => {
     }
   });
 
-  it('takes every valid notation of an endpoint and answers the canonical one', async () => {
+  it('accepts every valid notation of an endpoint and answers the canonical one', async () => {
     for (const [given, answered] of [
       ['[2001:DB8:0:0::1]:80', '[2001:db8::1]:80'],
       ['Web.Example.ORG:8080', 'web.example.org:8080'],
@@ -81,7 +81,7 @@ describe('creating an upstream', () => {
     }
   });
 
-  it('bounds the interval and lowers server names', async () => {
+  it('limits the health check interval and answers server names in lower case', async () => {
     for (const interval of [99, 3_600_001, 100.5, '100', null]) {
       refused(
         await post({ name: 'x', endpoint: 'a.b:1', health_check_interval_ms: interval }),
@@ -99,7 +99,7 @@ describe('creating an upstream', () => {
     refused(await post({ name: 'x', endpoint: 'a.b:1', server_names: 'a.b' }), 400, 'server_names');
   });
 
-  it('takes TLS with at least one pin of 32 bytes', async () => {
+  it('accepts TLS with at least one pin of 32 bytes', async () => {
     const tls = { server_name: 'Secure.Example', spki_pins_sha256: [pin()] };
     const upstream = await createUpstream(shared.api, { tls });
     expect(upstream.tls).toEqual({ ...tls, server_name: 'secure.example' });
@@ -119,7 +119,7 @@ describe('creating an upstream', () => {
 });
 
 describe('updating an upstream', () => {
-  it('takes part of the fields, not the name', async () => {
+  it('accepts a part of the fields, but not the name', async () => {
     const upstream = await createUpstream(shared.api, { server_names: ['a.example'] });
     refused(await put(upstream.id, { name: 'other' }), 400, 'name');
     refused(await put(upstream.id, { health_check_path: '/' }), 400, 'health_check_path');
@@ -137,7 +137,7 @@ describe('updating an upstream', () => {
     expect((await put(upstream.id, { server_names: [] })).data.server_names).toEqual([]);
   });
 
-  it('that changes nothing is a 200, writes no event and keeps the version', async () => {
+  it('without a change answers 200, writes no event and keeps the version', async () => {
     const { api } = shared;
     const upstream = await createUpstream(api, { endpoint: '[2001:db8::5]:80', server_names: ['a.example'] });
     const entries = async () => (await api.ok<ListOf<unknown>>('GET', `/api/audit?resource_id=${upstream.id}`)).total;
@@ -158,7 +158,7 @@ describe('updating an upstream', () => {
 });
 
 describe('deleting an upstream', () => {
-  it('is a 409 that names the chain while one uses it, in its deployed definition too', async () => {
+  it('is a 409 that names the chain while one uses it, also in its deployed definition', async () => {
     const { api } = shared;
     const upstream = await createUpstream(api);
     const node = await createNode(api);
@@ -175,8 +175,8 @@ describe('deleting an upstream', () => {
   });
 });
 
-describe('lists of upstreams', () => {
-  it('are paged and found by a part of the name', async () => {
+describe('the list of upstreams', () => {
+  it('is paged and searched by a part of the name', async () => {
     const { api } = shared;
     const tag = randomUUID();
     const made = [];
@@ -190,7 +190,7 @@ describe('lists of upstreams', () => {
     expect(percent.total).toBe(0);
   });
 
-  it('are sorted by what changed last', async () => {
+  it('is sorted by the time of the last change', async () => {
     const { api } = shared;
     const tag = randomUUID();
     const [a, b] = [await createUpstream(api, { name: `1 ${tag}` }), await createUpstream(api, { name: `2 ${tag}` })];

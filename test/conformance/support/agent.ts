@@ -1,6 +1,6 @@
 /**
- * An agent written from docs and proto alone: gRPC spoken over node:http2, the handshake of the @noble oracle, the
- * generated code for message encoding only. It can break every rule on purpose, which a real agent's library cannot.
+ * An agent written from the documentation and the proto files alone: gRPC over node:http2, the handshake of the @noble
+ * oracle, and the generated code for encoding messages. Unlike a real agent, it can break every rule on purpose.
  */
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { connect } from 'node:http2';
@@ -45,7 +45,7 @@ export interface Enrolment {
 const salt = 'svc-control-v1';
 const derive = (secret: Buffer, info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, salt, info, 32));
 
-/** What an agent derives from its node's id and control PSK. */
+/** Derives an agent's keys from its control PSK. */
 export function enrol(nodeId: string, controlPsk: string): Enrolment {
   expect(controlPsk).toMatch(/^svcpsk1_[A-Za-z0-9_-]+$/);
   const bytes = Buffer.from(controlPsk.slice('svcpsk1_'.length), 'base64url');
@@ -73,11 +73,11 @@ export interface Session {
   readonly nodeId: string;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly protocolVersion?: number;
   readonly timestampMs?: number;
   readonly nonce?: Buffer;
-  /** The node id of the request; the prologue keeps the enrolment's unless `prologueNodeId` says otherwise. */
+  /** The node id of the request. The prologue has that of the enrolment, or `prologueNodeId`. */
   readonly requestNodeId?: string;
   readonly prologueNodeId?: string;
   /** Replaces the encoded offer. */
@@ -86,7 +86,7 @@ export interface OpenOptions {
   readonly tamper?: (message: Buffer) => Buffer;
 }
 
-/** A message 1 and what is needed to read its answer. */
+/** Makes a message 1 and reads its answer. */
 export function initiate(enrolment: Enrolment, options: OpenOptions = {}) {
   const nodeId = options.prologueNodeId ?? enrolment.nodeId;
   const offer =
@@ -116,7 +116,7 @@ const framed = (message: Uint8Array): Buffer => {
   return Buffer.concat([head, message]);
 };
 
-/** Takes whole gRPC messages off a stream. */
+/** Reads the gRPC messages of a stream. */
 function readMessages(stream: ClientHttp2Stream, onMessage: (message: Buffer) => void): void {
   let rest: Buffer = Buffer.alloc(0);
   stream.on('data', (chunk: Buffer) => {
@@ -129,19 +129,18 @@ function readMessages(stream: ClientHttp2Stream, onMessage: (message: Buffer) =>
   });
 }
 
-/** How a stream ended: trailers, or code -1 where the connection was cut without any. */
+/** How a stream ended: its trailers, or code -1 if the connection was lost without any. */
 function readStatus(stream: ClientHttp2Stream): Promise<Ended> {
   return new Promise((resolve) => {
     let headers: IncomingHttpHeaders = {};
-    stream.on('response', (got) => {
-      headers = { ...headers, ...got };
-    });
-    stream.on('trailers', (got) => {
-      headers = { ...headers, ...got };
-    });
+    const add = (more: IncomingHttpHeaders): void => {
+      headers = { ...headers, ...more };
+    };
+    stream.on('response', add);
+    stream.on('trailers', add);
     stream.on('error', () => undefined);
     const finish = (): void => {
-      // What gRPC clients do at the end of a call: the own half of the stream is given up.
+      // As gRPC clients do at the end of a call: close this half of the stream.
       if (!stream.closed) stream.close();
       resolve({
         code: headers['grpc-status'] === undefined ? -1 : Number(headers['grpc-status']),
@@ -157,9 +156,9 @@ function readStatus(stream: ClientHttp2Stream): Promise<Ended> {
 export interface Link {
   readonly http2: ClientHttp2Session;
   unary(path: string, message: Uint8Array): Promise<{ readonly ended: Ended; readonly answer: Buffer | undefined }>;
-  /** Opens a session, or says how that was refused. */
+  /** Opens a session, or returns how that was refused. */
   open(enrolment: Enrolment, options?: OpenOptions): Promise<{ readonly ended: Ended; readonly session?: Session }>;
-  /** Opens a session that must be granted. */
+  /** Opens a session; fails the test if it is refused. */
   session(enrolment: Enrolment): Promise<Session>;
   control(session: Session): Control;
   close(): void;
@@ -178,8 +177,8 @@ export function connectAgent(endpoint: string): Link {
   async function unary(path: string, message: Uint8Array): Promise<{ ended: Ended; answer: Buffer | undefined }> {
     const stream = start(path);
     let answer: Buffer | undefined;
-    readMessages(stream, (got) => {
-      answer = got;
+    readMessages(stream, (message) => {
+      answer = message;
     });
     const ended = readStatus(stream);
     stream.end(framed(message));
@@ -231,12 +230,12 @@ export type Said = NonNullable<AgentPayload['payload']>;
 
 export interface Control {
   readonly stream: ClientHttp2Stream;
-  /** Seals with the next sequence number. */
+  /** Encrypts with the next sequence. */
   seal(plaintext: Uint8Array): Partial<SecureFrame>;
   frame(frame: Partial<SecureFrame>): void;
-  /** Any bytes as one gRPC message. */
+  /** Sends any bytes as one gRPC message. */
   bytes(message: Uint8Array): void;
-  /** Any bytes as one payload, in fragments. */
+  /** Sends any bytes as one payload, in fragments. */
   payload(encoded: Uint8Array, fragmentBytes?: number): void;
   say(payload: Said): void;
   /** The next payload of the service. */
@@ -244,20 +243,20 @@ export interface Control {
   snapshot(timeoutMs?: number): Promise<RuntimeConfigSnapshot>;
   update(timeoutMs?: number): Promise<NonNullable<ConfigUpdate['update']>>;
   heartbeatResponse(): Promise<HeartbeatResponse>;
-  /** Nothing arrives within this time. */
+  /** Fails the test if anything arrives within this time. */
   silence(ms: number): Promise<void>;
-  /** The SessionClose, when one came, and the status. Fails when the stream does not end. */
+  /** The SessionClose, if one came, and the status. Fails the test if the stream does not end. */
   ended(timeoutMs?: number): Promise<Ended & { readonly close: SessionClose | undefined }>;
-  /** Payloads received and not taken yet. */
+  /** Payloads received and not returned by `next` yet. */
   readonly waiting: ServicePayload[];
-  /** Fragments of each received payload. */
+  /** How many fragments each received payload had. */
   readonly fragments: number[];
 }
 
-const within = <T>(promise: Promise<T>, ms: number, what: string): Promise<T> => {
+const within = <T>(promise: Promise<T>, ms: number, awaited: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: not within ${ms} ms`)), ms);
+    timer = setTimeout(() => reject(new Error(`${awaited} did not come within ${ms} ms`)), ms);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 };
@@ -328,7 +327,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
       const first = waiting.shift();
       if (first !== undefined) return first;
       if (over) throw new Error(`the stream has ended: ${JSON.stringify({ ...(await ending), close })}`);
-      if (Date.now() > until) throw new Error(`nothing came within ${timeoutMs} ms`);
+      if (Date.now() > until) throw new Error(`no payload came within ${timeoutMs} ms`);
       await within(
         new Promise<void>((resolve) => {
           wake = resolve;
@@ -339,10 +338,10 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
     }
   }
   async function update(timeoutMs?: number): Promise<NonNullable<ConfigUpdate['update']>> {
-    const got = await next(timeoutMs);
-    if (got.payload?.$case !== 'configUpdate') throw new Error(`not an update: ${got.payload?.$case}`);
-    if (got.payload.value.update === undefined) throw new Error('an empty update');
-    return got.payload.value.update;
+    const { payload: received } = await next(timeoutMs);
+    if (received?.$case !== 'configUpdate') throw new Error(`expected a ConfigUpdate, got ${received?.$case}`);
+    if (received.value.update === undefined) throw new Error('the ConfigUpdate is empty');
+    return received.value.update;
   }
   return {
     stream,
@@ -354,18 +353,18 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
     next,
     update,
     async snapshot(timeoutMs) {
-      const got = await update(timeoutMs);
-      if (got.$case !== 'snapshot') throw new Error(`not a snapshot: ${got.$case}`);
-      return got.value;
+      const received = await update(timeoutMs);
+      if (received.$case !== 'snapshot') throw new Error(`expected a snapshot, got ${received.$case}`);
+      return received.value;
     },
     async heartbeatResponse() {
-      const got = await next();
-      if (got.payload?.$case !== 'heartbeatResponse') throw new Error(`no response: ${got.payload?.$case}`);
-      return got.payload.value;
+      const { payload: received } = await next();
+      if (received?.$case !== 'heartbeatResponse') throw new Error(`expected a response, got ${received?.$case}`);
+      return received.value;
     },
     async silence(ms) {
       await new Promise((resolve) => setTimeout(resolve, ms));
-      expect(waiting.map((got) => got.payload?.$case)).toEqual([]);
+      expect(waiting.map((received) => received.payload?.$case)).toEqual([]);
       expect(close).toBeUndefined();
       expect(over).toBe(false);
     },
@@ -421,7 +420,7 @@ export const closing = (reason: SessionClose['reason']): Said => ({
   value: { reason, message: '', retryAfterMs: 0 },
 });
 
-/** SHA-256 of the node's static public key, as fingerprints are shown. */
+/** The fingerprint of a node's static public key, as REST shows it. */
 export const fingerprint = (publicKey: Uint8Array): string =>
   `SHA256:${createHash('sha256').update(publicKey).digest('base64url')}`;
 

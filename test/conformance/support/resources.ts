@@ -1,4 +1,4 @@
-/** The resources as the contract lists their fields, and quick ways to make them. */
+/** The resources with their fields as in `docs/contract/rest.md`, and helpers that create them. */
 import { expect } from 'vitest';
 import type { Api } from './rest.js';
 
@@ -153,20 +153,20 @@ export const settingsFields = (
 export const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Exactly these keys, in any order. */
+/** Expects exactly these keys, in any order. */
 export function hasExactly(value: unknown, fields: readonly string[]): void {
   expect(Object.keys(value as object).toSorted()).toEqual([...fields].toSorted());
 }
 
 let count = 0;
 
-/** Another name each time. */
+/** A new name each time. */
 export function fresh(prefix: string): string {
   count += 1;
   return `${prefix} ${count}`;
 }
 
-/** Another port each time, in a range that nothing here really listens on. */
+/** A new port each time, in a range in which no test really listens. */
 export function port(): number {
   count += 1;
   return 20_000 + count;
@@ -197,7 +197,7 @@ export const createChain = (api: Api, body: Record<string, unknown>): Promise<Ch
 export const deploy = (api: Api, chain: { readonly id: string }, query = ''): Promise<Deployed> =>
   api.ok('POST', `/api/l4-chains/${chain.id}/deploy${query}`);
 
-/** The generations of these nodes now. */
+/** The current generations of these nodes. */
 export async function generations(api: Api, nodes: readonly { readonly id: string }[]): Promise<number[]> {
   return Promise.all(nodes.map(async ({ id }) => (await api.ok<NodeData>('GET', `/api/nodes/${id}`)).generation));
 }

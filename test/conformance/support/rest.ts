@@ -1,7 +1,7 @@
 /**
- * A REST client written from the contract alone, over node:http, so that bodies, headers and paths can be anything.
- * Every answer under /api is held to what the contract says of all answers: the envelope, the error's form, times.
- * Not the client of the demo: it shares no code with the service.
+ * A REST client written from the contract alone, over node:http, so that bodies, headers and paths can be anything. It
+ * checks every answer under /api for what the contract requires of all: the envelope, the form of errors and times.
+ * It shares no code with the service, unlike the client of the demo.
  */
 import { Agent, request } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -10,10 +10,10 @@ import { expect } from 'vitest';
 export interface Sent {
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as it is, with content type application/json unless `headers` say otherwise. */
+  /** Sent unchanged, with content type application/json unless `headers` has another. */
   readonly raw?: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
-  /** null: without a token. */
+  /** Null: no token is sent. */
   readonly token?: string | null;
 }
 
@@ -21,7 +21,7 @@ export interface Answer<T> {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** `data` of the envelope, taken to be a T. */
+  /** `data` of the envelope; its type is not checked. */
   readonly data: T;
   readonly error: string | null;
 }
@@ -30,7 +30,7 @@ export interface Api {
   readonly url: string;
   readonly token: string;
   send<T = unknown>(method: string, path: string, sent?: Sent): Promise<Answer<T>>;
-  /** `data` of a success; fails with the error else. */
+  /** Returns `data` of a success; fails the test with the error otherwise. */
   ok<T = unknown>(method: string, path: string, json?: unknown, headers?: Readonly<Record<string, string>>): Promise<T>;
   close(): void;
 }
@@ -62,7 +62,7 @@ function checkTimes(value: unknown, path: string): void {
   }
 }
 
-/** What holds for each answer under /api, whatever was asked. */
+/** Checks what the contract requires of every answer under /api. */
 function checkEnvelope(where: string, status: number, headers: IncomingHttpHeaders, text: string): void {
   expect(headers['content-type'], where).toMatch(/^application\/json/);
   expect(headers['x-request-id'], where).toEqual(expect.stringMatching(/^[\x21-\x7e]{1,128}$/));
@@ -81,7 +81,7 @@ function checkEnvelope(where: string, status: number, headers: IncomingHttpHeade
   }
 }
 
-/** One keep-alive client of one service. */
+/** A keep-alive client of one service. */
 export function createApi(url: string, token = ''): Api {
   const agent = new Agent({ keepAlive: true });
   const send = <T>(method: string, path: string, sent: Sent = {}): Promise<Answer<T>> => {
@@ -141,7 +141,7 @@ export function createApi(url: string, token = ''): Api {
   };
 }
 
-/** Expects a refusal with this status whose sentence holds each of these strings. */
+/** Expects an error with this status whose message contains each of these strings. */
 export function refused(answer: Answer<unknown>, status: number, ...named: readonly string[]): void {
   expect(`${answer.status} ${answer.text}`).toMatch(new RegExp(`^${status} `));
   for (const name of named) expect(answer.error).toContain(name);

@@ -1,4 +1,4 @@
-/** The real service as a process, one for a whole test file, with an administrator's client. */
+/** The real service as a process, one per test file, with a client that is signed in as administrator. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export const adminPassword = 'correct horse battery';
 export interface Running {
   readonly service: ServiceProcess;
   readonly api: Api;
-  /** Ends the process and removes its folder. */
+  /** Stops the process and removes its data folder. */
   close(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export async function startService(env: Readonly<Record<string, string>> = {}): 
   };
 }
 
-/** One service for the tests of this file; read the fields inside tests only. */
+/** One service for all tests of a file. Its fields may be read only inside tests and hooks. */
 export function sharedService(env: Readonly<Record<string, string>> = {}): Pick<Running, 'service' | 'api'> {
   let running: Running | undefined;
   beforeAll(async () => {

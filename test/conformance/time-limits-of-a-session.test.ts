@@ -1,4 +1,4 @@
-/** `docs/contract/agent-protocol.md`, the ends of a session that need waiting for, side by side. */
+/** The time limits of a session in `docs/contract/agent-protocol.md#control`, in parallel. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { attach, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
@@ -7,18 +7,19 @@ import { createNode } from './support/resources.js';
 import { startService } from './support/running.js';
 import type { Running } from './support/running.js';
 
-let slow: Running;
-let quick: Running;
+let standard: Running;
+/** Rekeys every 10 s. */
+let rekeying: Running;
 const links: Link[] = [];
 
 beforeAll(async () => {
-  [slow, quick] = await Promise.all([startService(), startService({ SVC_CONTROL_REKEY_INTERVAL_SECS: '10' })]);
-  await slow.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
+  [standard, rekeying] = await Promise.all([startService(), startService({ SVC_CONTROL_REKEY_INTERVAL_SECS: '10' })]);
+  await standard.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1 });
 }, 60_000);
 
 afterAll(async () => {
   for (const link of links) link.close();
-  await Promise.all([slow.close(), quick.close()]);
+  await Promise.all([standard.close(), rekeying.close()]);
 }, 40_000);
 
 async function enrolled(at: Running): Promise<Enrolment> {
@@ -32,10 +33,10 @@ const newLink = (at: Running): Link => {
   return link;
 };
 
-describe.concurrent('after some time', () => {
-  it('a stream without hello ends FAILED_PRECONDITION with a close, or bare while it has no session', async () => {
-    const enrolment = await enrolled(slow);
-    const link = newLink(slow);
+describe.concurrent('the time limits of a session', () => {
+  it('end a stream without any frame after 10 s', async () => {
+    const enrolment = await enrolled(standard);
+    const link = newLink(standard);
     const control = link.control(await link.session(enrolment));
     const started = performance.now();
     const end = await control.ended(15_000);
@@ -43,9 +44,9 @@ describe.concurrent('after some time', () => {
     expect([status.FAILED_PRECONDITION, status.UNAUTHENTICATED]).toContain(end.code);
   }, 40_000);
 
-  it('a session that is attached and says no whole hello in 10 s ends FAILED_PRECONDITION', async () => {
-    const enrolment = await enrolled(slow);
-    const link = newLink(slow);
+  it('end an attached session without a complete hello after 10 s with FAILED_PRECONDITION', async () => {
+    const enrolment = await enrolled(standard);
+    const link = newLink(standard);
     const control = link.control(await link.session(enrolment));
     control.frame(control.seal(Buffer.concat([Buffer.from([1]), Buffer.alloc(16 * 1024)])));
     const end = await control.ended(15_000);
@@ -53,9 +54,9 @@ describe.concurrent('after some time', () => {
     expect(end.close).toMatchObject({ reason: SessionCloseReason.PROTOCOL_ERROR });
   }, 40_000);
 
-  it('a pending session is dropped after 10 s', async () => {
-    const enrolment = await enrolled(slow);
-    const link = newLink(slow);
+  it('drop a pending session after 10 s', async () => {
+    const enrolment = await enrolled(standard);
+    const link = newLink(standard);
     const session = await link.session(enrolment);
     await new Promise((resolve) => setTimeout(resolve, 11_000));
     const control = link.control(session);
@@ -63,8 +64,8 @@ describe.concurrent('after some time', () => {
     expect(await control.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
   }, 40_000);
 
-  it('a message that is not complete in 30 s is a protocol error, and silence meanwhile is not IDLE', async () => {
-    const { link, control } = await attach(slow.service.controlEndpoint, await enrolled(slow));
+  it('make a message that is not complete within 30 s a protocol error, and do not count it as silence', async () => {
+    const { link, control } = await attach(standard.service.controlEndpoint, await enrolled(standard));
     links.push(link);
     const encoded = AgentPayload.encode({ payload: heartbeat(1n) }).finish();
     control.frame(control.seal(Buffer.concat([Buffer.from([1]), encoded, Buffer.alloc(17_000)])));
@@ -75,8 +76,8 @@ describe.concurrent('after some time', () => {
     expect(end.close).toMatchObject({ reason: SessionCloseReason.PROTOCOL_ERROR });
   }, 45_000);
 
-  it('a session older than 1.15 times its interval is EXPIRED', async () => {
-    const { link, control, session } = await attach(quick.service.controlEndpoint, await enrolled(quick));
+  it('end a session older than 1.15 times its rekey interval with EXPIRED', async () => {
+    const { link, control, session } = await attach(rekeying.service.controlEndpoint, await enrolled(rekeying));
     links.push(link);
     expect(session.grant.rekeyAfterSecs).toBe(10);
     const started = performance.now();
