@@ -17,7 +17,7 @@ import { OuterTransport } from "./transport.js";
 export interface HeartbeatRequest {
   /** The session's node, or empty. */
   readonly nodeId: string;
-  /** Chosen by the agent and increasing; echoed in HeartbeatResponse.ack_sequence. */
+  /** Chosen by the agent and only echoed in HeartbeatResponse.ack_sequence; it may restart with each session. */
   readonly sequence: bigint;
   /** By the agent's clock. The service uses the time of receipt. */
   readonly timestamp:
@@ -55,7 +55,7 @@ export interface RuntimeListener {
   readonly errorSessions?: bigint | undefined;
 }
 
-/** Lower-case names, as in the REST API. */
+/** Lower-case names; FAKE_TCP is "fake_tcp". */
 export interface RuntimeRoute {
   /** The name of the rule's origin, for people. */
   readonly service: string;
@@ -64,6 +64,7 @@ export interface RuntimeRoute {
   readonly security: string;
   /** "reality", "sni", "local_key", "l3_context" or "default". */
   readonly matchKind: string;
+  /** Empty for "default". */
   readonly matchValue: string;
   readonly nextHop: string;
 }

@@ -73,7 +73,7 @@ export interface OpenSessionResponse {
 export interface SessionOffer {
   /**
    * Unix time. If it differs from the service's clock by more than 120 s, the answer is FAILED_PRECONDITION with the
-   * trailer "server-time-ms", and the agent offsets its offers by the difference.
+   * trailer "server-time-ms" (Unix milliseconds, decimal), and the agent offsets its offers by the difference.
    */
   readonly timestampMs: bigint;
   /** 16 random bytes. */
