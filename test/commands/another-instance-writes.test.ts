@@ -1,3 +1,4 @@
+/** A gateway whose fold is behind because another instance has written: every answer is judged by the newest log. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { EventMetadata } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -40,7 +41,7 @@ test('an instance that is behind catches up and decides again', async () => {
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
-test('of two instances that take one name at once, one is refused', async () => {
+test('one of two instances that take the same name at the same time is refused', async () => {
   for (let round = 0; round < 20; round += 1) {
     const results = await Promise.allSettled([
       gateway.run(createNode(`a${round}`, { name: `name ${round}` })),
@@ -52,17 +53,17 @@ test('of two instances that take one name at once, one is refused', async () => 
   expect((await fixture.log()).length).toBe(20);
 });
 
-test('a refusal is judged against the newest log', async () => {
+test('a refusal is decided on the newest log', async () => {
   await gateway.run(createNode('a'));
   await other.run({ type: 'DeleteNode', id: nodeId('a'), ifMatch: undefined });
-  // On the stale fold the name would still be taken.
+  // In the stale fold the name is still taken.
   expect(await gateway.run(createNode('b', { name: 'a' }))).toMatchObject({ kind: 'done' });
   await other.run(createNode('c'));
-  // On the stale fold there would be no such node.
+  // In the stale fold there is no such node.
   expect(await gateway.run(updateNode('c', { name: 'd' }))).toMatchObject({ kind: 'done' });
 });
 
-test('a no-change is judged against the newest log', async () => {
+test('a command that changes nothing is decided on the newest log', async () => {
   await gateway.run(createNode('a', { description: 'old' }));
   await other.run(updateNode('a', { description: 'new' }));
   const outcome = await gateway.execute(updateNode('a', { description: 'old' }), { actor, requestId: 'r' }, (fleet) =>
@@ -75,19 +76,19 @@ test('a no-change is judged against the newest log', async () => {
   });
 });
 
-test('an answer that writes nothing carries the position of the newest event that it was judged by', async () => {
+test('an answer without events carries the position of the newest event that it was decided on', async () => {
   await other.run(createNode('a'));
   await other.run(createNode('b'));
   const newest = (await fixture.log()).at(-1)?.position;
   const unchanged = await gateway.run(updateNode('a', { name: 'a' }));
   expect(unchanged).toMatchObject({ kind: 'done', commandId: '', events: [], position: newest });
-  // An instance that was started on a fold of the log, too.
+  // So does an instance that starts with these events in the log.
   const started = await fixture.gateway();
   expect(await started.run(updateNode('a', { name: 'a' }))).toMatchObject({ position: newest });
   expect(fixture.store.appends).toEqual([]);
 });
 
-test('a writer who is always first makes the gateway give up, with nothing written, and it recovers', async () => {
+test('a gateway that always loses the race gives up, writes nothing and recovers', async () => {
   let round = 0;
   fixture.store.always(
     after(async () => {
@@ -95,16 +96,16 @@ test('a writer who is always first makes the gateway give up, with nothing writt
       await other.run(createNode(`o${round}`));
     }),
   );
-  const refusal = await refusalOf(gateway.run(createNode('mine')));
+  const refusal = await refusalOf(gateway.run(createNode('here')));
   expect(refusal.code).toBe('unavailable');
   expect(refusal.message).toContain('nothing was written');
   expect(round).toBe(tuning.gatewayAttempts + 1);
   fixture.store.always(undefined);
-  expect(await gateway.run(createNode('mine'))).toMatchObject({ kind: 'done' });
+  expect(await gateway.run(createNode('here'))).toMatchObject({ kind: 'done' });
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
-test('an unknown event in the tail makes every answer unavailable, by its name and nothing else of it', async () => {
+test('an unknown event at the end of the log makes every answer unavailable and is named by its type only', async () => {
   await gateway.run(createNode('a'));
   await other.run(createNode('b'));
   await unknownEvent();

@@ -1,3 +1,4 @@
+/** The fact recorder: batches, order, retries and bounds. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FactRecorder } from '../../src/commands/port.js';
@@ -43,7 +44,7 @@ const generations = async (): Promise<readonly unknown[]> =>
   (await fixture.log(stream)).map(({ data }) => data['generation']);
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 
-test('facts of one stream that come together are appended together, in order', async () => {
+test('facts of one stream that arrive together are appended together, in order', async () => {
   await Promise.all(upTo(250).map((generation) => record(applied(generation))));
   expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
   expect(await generations()).toEqual(upTo(250));
@@ -68,7 +69,7 @@ test('large facts are appended in groups below 512 KiB', async () => {
   }
 });
 
-test('a fact that the log would not take is refused alone and holds nothing up', async () => {
+test('a fact that is too large for the log is refused alone and blocks no other', async () => {
   const small = record(applied(1));
   const large = refusalOf(record(rejected(eventBytesMax)));
   expect((await large).code).toBe('payload_too_large');
@@ -77,7 +78,7 @@ test('a fact that the log would not take is refused alone and holds nothing up',
   expect(await generations()).toEqual([1, 2]);
 });
 
-test('facts are tried again until they are durable, with the same ids', async () => {
+test('facts are retried with the same ids until they are durable', async () => {
   fixture.store.script(unavailable, notWritten, answerLost);
   await Promise.all([record(applied(1)), record(applied(2))]);
   const [first, ...later] = fixture.store.appends;
@@ -86,7 +87,7 @@ test('facts are tried again until they are durable, with the same ids', async ()
   expect(await generations()).toEqual([1, 2]);
 });
 
-test('a store that throws fails who waits, and the next facts go through', async () => {
+test('a store that throws fails the waiting facts, and later ones are written', async () => {
   fixture.store.script(async () => {
     throw new Error('broken');
   });
@@ -95,7 +96,7 @@ test('a store that throws fails who waits, and the next facts go through', async
   expect(await generations()).toEqual([2]);
 });
 
-test('a fact that comes right after a batch starts the next one', async () => {
+test('a fact that arrives right after a batch starts the next one', async () => {
   for (let depth = 0; depth < 6; depth += 1) {
     await record(applied(depth));
     for (let turn = 0; turn < depth; turn += 1) await undefined;
@@ -103,18 +104,18 @@ test('a fact that comes right after a batch starts the next one', async () => {
   expect(await generations()).toEqual(upTo(6));
 });
 
-test('the queue of a stream is bounded: whoever does not fit is told at once', async () => {
+test('the queue of a stream is bounded: a fact that does not fit is refused at once', async () => {
   fixture.store.always(unavailable);
   const bound = tuning.agentFactsQueue / agentShards;
   const waiting = upTo(bound).map((generation) => record(applied(generation)).catch((error: unknown) => error));
   expect((await refusalOf(record(applied(bound)))).code).toBe('unavailable');
   await facts.close();
   for (const result of await Promise.all(waiting)) expect(result).toMatchObject({ code: 'unavailable' });
-  // One last try for all of them, not one for each group.
+  // One last try for all facts, not one per batch.
   expect(fixture.store.appends.length).toBeLessThanOrEqual(2);
 });
 
-test('close writes what waits, without the wait for more, and takes no more', async () => {
+test('close writes the waiting facts at once and refuses new ones', async () => {
   const waiting = upTo(150).map((generation) => record(applied(generation)));
   await facts.close();
   await Promise.all(waiting);
@@ -122,7 +123,7 @@ test('close writes what waits, without the wait for more, and takes no more', as
   expect((await refusalOf(record(applied(1)))).code).toBe('unavailable');
 });
 
-test('a sign-in is recorded without anyone waiting for it, and nobody is hurt when it can not be', async () => {
+test('a sign-in is recorded in the background, and a failure to record it is not thrown', async () => {
   const signin = () =>
     facts.signin({ type: 'SignInRefused', data: { user_id: null, username: null, address: '192.0.2.1' } }, actor, 'r');
   signin();
@@ -135,7 +136,7 @@ test('a sign-in is recorded without anyone waiting for it, and nobody is hurt wh
   expect((await fixture.log(streams.signins)).length).toBe(2);
 });
 
-test('facts are kept for as long as the contract says', async () => {
+test('facts expire after the retention of the contract', async () => {
   await setFactRetention(fixture.store);
   await record(applied(1));
   fixture.clock.advance(limits.events.agentsMaxAgeSeconds * 1000 - 1);

@@ -1,3 +1,4 @@
+/** Commands that wait together are decided on one fold and appended together. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
@@ -17,7 +18,7 @@ afterEach(() => fixture.close());
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `n${index}`);
 const context = (requestId: string) => ({ actor, requestId });
 
-test('commands that wait together are appended together, each answered with its own result, in their order', async () => {
+test('commands that wait together are appended together in order, each answered with its own result', async () => {
   const outcomes = await Promise.all(
     names(250).map((name) =>
       gateway.execute(createNode(name), context(name), (fleet) => fleet.nodes.get(nodeId(name))?.name),
@@ -37,7 +38,7 @@ test('commands that wait together are appended together, each answered with its 
   }
 });
 
-test('what comes while an append is on its way goes into the next one, whole', async () => {
+test('commands that arrive during an append go into the next one, never split', async () => {
   const psk = { fingerprint: 'f', verifier: sealed };
   const first = gateway.run(createNode('first'));
   let later: Promise<unknown>[] = [];
@@ -56,7 +57,7 @@ test('what comes while an append is on its way goes into the next one, whole', a
   }
 });
 
-test('a group of large commands stays below 512 KiB', async () => {
+test('large commands are appended in groups below 512 KiB', async () => {
   const description = 'd'.repeat(90 * 1024);
   await Promise.all(names(20).map((name) => gateway.run(createNode(name, { description }))));
   expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([5, 5, 5, 5]);
@@ -66,7 +67,7 @@ test('a group of large commands stays below 512 KiB', async () => {
   }
 });
 
-test('a refused command fails alone, and a select that throws too', async () => {
+test('a refused command, or one whose select throws, fails alone', async () => {
   const [first, again, second, faulty, third] = await Promise.allSettled([
     gateway.run(createNode('a')),
     gateway.run(createNode('A')),
@@ -92,7 +93,7 @@ test('a refused command fails alone, and a select that throws too', async () => 
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(fold));
 });
 
-test('a later command sees what an earlier one of its group does', async () => {
+test('a command is decided on the events of the earlier ones in its group', async () => {
   const [, renamed, taken] = await Promise.all([
     gateway.run(createNode('a')),
     gateway.run(updateNode('a', { name: 'b' })),
@@ -103,10 +104,10 @@ test('a later command sees what an earlier one of its group does', async () => {
   expect(taken.kind).toBe('done');
 });
 
-test('a refusal because of an uncommitted predecessor is judged again when the append does not go through', async () => {
+test('a refusal that depends on an uncommitted command is decided again when the append fails', async () => {
   await gateway.run(createNode('x'));
   const other = await fixture.other();
-  // The other instance changes x first: the rename is refused then, and the name it would have taken is free.
+  // The other instance changes x first, so the rename is refused and its name stays free.
   fixture.store.script(after(() => other.run(updateNode('x', { description: 'newer' }))));
   const [renamed, created] = await Promise.allSettled([
     gateway.run({ type: 'UpdateNode', id: nodeId('x'), ifMatch: [1], name: 'a' }),
@@ -117,7 +118,7 @@ test('a refusal because of an uncommitted predecessor is judged again when the a
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
-test('a refusal because of a predecessor that was not written after all is never given', async () => {
+test('a refusal that depends on a command that was not written is not answered', async () => {
   fixture.store.script(unavailable);
   const [created, refused] = await Promise.all([
     refusalOf(gateway.run(createNode('a'))),
@@ -128,9 +129,9 @@ test('a refusal because of a predecessor that was not written after all is never
   expect(await fixture.log()).toEqual([]);
 });
 
-test('one command after the other never waits for a later one to start it', async () => {
+test('a command is always started, also right at the end of the previous run', async () => {
   for (const name of names(300)) await gateway.run(createNode(name));
-  // Asked from every depth of microtasks after an answer, so that one of them meets the end of the run before.
+  // Started at every depth of microtasks after an answer, so that one of them meets the end of the previous run.
   for (let depth = 0; depth < 30; depth += 1) {
     await gateway.run(createNode(`d${depth}`));
     for (let turn = 0; turn < depth; turn += 1) await undefined;

@@ -1,3 +1,4 @@
+/** Repeated commands under an idempotency key: `docs/contract/rest.md#consistency`. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { IdempotencyMark } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
@@ -19,7 +20,7 @@ afterEach(() => fixture.close());
 const key = (key_hash: string, body_hash = 'body'): { readonly idempotency: IdempotencyMark } => ({
   idempotency: { key_hash, body_hash },
 });
-/** As a repeated POST: the same body, but what the service makes up is new. */
+/** A repeated POST: the same body, but a new id each time, as the service generates them. */
 let copies = 0;
 const post = (name: string, over: FleetGateway = gateway, mark = key(name)) => {
   copies += 1;
@@ -27,7 +28,7 @@ const post = (name: string, over: FleetGateway = gateway, mark = key(name)) => {
 };
 const first = { kind: 'done', events: [{ type: 'NodeCreated' }, { type: 'NodePskIssued' }] };
 
-test('the same key and body again is answered with the first resource and writes nothing', async () => {
+test('a repeat with the same key and body answers with the first resource and writes nothing', async () => {
   const done = await post('a');
   expect(done).toMatchObject(first);
   const again = await post('a');
@@ -49,7 +50,7 @@ test('the same key with another body is a conflict', async () => {
   expect(refusal.message).toContain('Idempotency-Key');
 });
 
-test('within one group too', async () => {
+test('repeats and conflicts are also found within one group of commands', async () => {
   const [done, again, other] = await Promise.allSettled([
     post('a'),
     post('a'),
@@ -63,7 +64,7 @@ test('within one group too', async () => {
   expect((await fixture.log()).length).toBe(2);
 });
 
-test('on another instance too, at once or later', async () => {
+test('a repeat on another instance is found, at the same time or later', async () => {
   const other = await fixture.other();
   const both = await Promise.all([post('a'), post('a', other)]);
   expect(both.map(({ kind }) => kind).sort()).toEqual(['done', 'repeated']);
@@ -72,7 +73,7 @@ test('on another instance too, at once or later', async () => {
   expect((await fixture.log()).length).toBe(4);
 });
 
-test('after a restart too', async () => {
+test('a repeat after a restart is found', async () => {
   await post('a');
   fixture = await fixture.reopened();
   gateway = await fixture.gateway();
@@ -80,20 +81,20 @@ test('after a restart too', async () => {
   expect((await refusalOf(post('b', gateway, key('a', 'other body')))).code).toBe('conflict');
 });
 
-test('the answer of a key is the newest log’s: what another instance did meanwhile counts', async () => {
+test('a repeat is decided on the newest log, which another instance may have written', async () => {
   const other = await fixture.other();
   await post('a', other);
-  // The stale fold would refuse the name.
+  // The stale fold has the name as taken.
   await post('b');
   await other.run({ type: 'DeleteNode', id: nodeId(`a ${copies - 1}`), ifMatch: undefined });
   expect(await post('a')).toMatchObject({ kind: 'repeated', resourceId: nodeId(`a ${copies - 2}`) });
 });
 
-test('a refused command does not use its key up', async () => {
+test('a refused command does not use up its key', async () => {
   await post('a');
   expect((await refusalOf(post('a', gateway, key('other')))).code).toBe('conflict');
   expect(await post('b', gateway, key('other', 'other body'))).toMatchObject(first);
-  // Nor one whose append did not go through.
+  // Nor does one whose append failed.
   fixture.store.script(async () => ({ kind: 'unavailable', cause: 'scripted' }));
   expect((await refusalOf(post('c'))).code).toBe('unavailable');
   expect(await post('c', gateway, key('c', 'other body'))).toMatchObject(first);
@@ -115,7 +116,7 @@ test('a repeat after an unknown outcome is safe whether it was written or not', 
   expect((await fixture.log()).length).toBe(4);
 });
 
-test('a key is forgotten after 24 hours, not a moment before', async () => {
+test('a key is forgotten after exactly 24 hours', async () => {
   await post('a');
   fixture.clock.advance(limits.rest.idempotencyWindowMs - 1);
   expect(await post('a')).toMatchObject({ kind: 'repeated' });
@@ -123,12 +124,12 @@ test('a key is forgotten after 24 hours, not a moment before', async () => {
   expect(await post('b', gateway, key('a', 'other body'))).toMatchObject(first);
 });
 
-test('a key that is used again after its window is kept for a window of its own', async () => {
+test('a key that is used again after its window gets a new window', async () => {
   const hour = 3_600_000;
   await post('a');
   fixture.clock.advance(24.5 * hour);
   expect(await post('a2', gateway, key('a'))).toMatchObject(first);
-  // The hour of the first use is dropped by now.
+  // The bucket of the first use's hour has been dropped.
   fixture.clock.advance(2 * hour);
   await post('b');
   expect(await post('a3', gateway, key('a'))).toMatchObject({ kind: 'repeated' });

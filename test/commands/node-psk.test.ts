@@ -1,3 +1,4 @@
+/** PSKs of nodes: made, sealed, shown once, and shredded when they are not stored. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
@@ -60,7 +61,7 @@ const keyIds = async (): Promise<readonly string[]> => {
   return ids;
 };
 
-test('the stored verifier opens to what the PSK that was shown derives', async () => {
+test('the stored verifier opens to the secrets that the answered PSK derives', async () => {
   const { node, controlPsk } = await create();
   const { servicePublic: pinned, nodeStaticPublic, psk } = secretsOf(controlPsk);
   expect(pinned).toEqual(new Uint8Array(servicePublic));
@@ -71,7 +72,7 @@ test('the stored verifier opens to what the PSK that was shown derives', async (
     kind: 'opened',
     verifier: { nodeStaticPublic, psk },
   });
-  // Elsewhere it opens nothing.
+  // It does not open for another node.
   expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: 'another' })).toMatchObject({
     kind: 'refused',
   });
@@ -89,7 +90,7 @@ test('a new PSK replaces the verifier, under a data key of its own', async () =>
   expect((await keyIds()).length).toBe(2);
 });
 
-test('nothing of a PSK is in the log in clear, in any form', async () => {
+test('no part of a PSK is in the log in clear, in any encoding', async () => {
   const { node, controlPsk } = await create();
   const outcome = await nodes.issuePsk(context, node.id);
   const second = outcome.kind === 'done' ? outcome.result.controlPsk : '';
@@ -99,11 +100,11 @@ test('nothing of a PSK is in the log in clear, in any form', async () => {
     const { secret, nodeStaticPrivate, psk } = secretsOf(text);
     expect(clearTextIn(log, [text, text.slice('svcpsk1_'.length), secret, nodeStaticPrivate, psk])).toEqual([]);
   }
-  // The search finds what is there.
+  // The search does find a text that is there.
   expect(clearTextIn(log, [node.name])).not.toEqual([]);
 });
 
-test('a refused creation shreds the key that it will not need', async () => {
+test('a refused creation shreds its unused data key', async () => {
   await create();
   const kept = await keyIds();
   expect((await refusalOf(create())).code).toBe('conflict');
@@ -111,7 +112,7 @@ test('a refused creation shreds the key that it will not need', async () => {
   expect(await keyIds()).toEqual(kept);
 });
 
-test('a repeated creation shreds its key and shows no PSK again', async () => {
+test('a repeated creation shreds its data key and does not answer the PSK again', async () => {
   const mark = { key_hash: 'k', body_hash: 'b' };
   const { node } = await create({}, mark);
   const kept = await keyIds();
@@ -121,7 +122,7 @@ test('a repeated creation shreds its key and shows no PSK again', async () => {
   expect(await keyIds()).toEqual(kept);
 });
 
-test('a creation that may have been written keeps its key', async () => {
+test('a creation that may have been written keeps its data key', async () => {
   let write: (() => Promise<unknown>) | undefined;
   fixture.store.script(async (late, call) => {
     write = late;
@@ -141,12 +142,12 @@ test('a creation that may have been written keeps its key', async () => {
   ).toMatchObject({ kind: 'opened' });
 });
 
-test('no PSK is made when none is asked for', async () => {
+test('a creation without a PSK makes no data key', async () => {
   expect(await create({ issuePsk: false })).toMatchObject({ controlPsk: null, node: { psk: null } });
   expect(await keyIds()).toEqual([]);
 });
 
-test('an unavailable store tells nothing of the PSK', async () => {
+test('the refusal while the store is unavailable holds no part of the PSK', async () => {
   fixture.store.script(unavailable);
   const refusal = await refusalOf(create());
   expect(refusal.code).toBe('unavailable');

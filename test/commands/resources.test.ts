@@ -1,3 +1,4 @@
+/** The handlers of chains, upstreams and settings; the store of data keys. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
@@ -18,7 +19,7 @@ afterEach(() => fixture.close());
 
 const context = { actor, requestId: 'r' };
 
-test('a deploy answers the generations that the log then has, for nodes of the old and of the new definition', async () => {
+test('a deploy answers the new generations of the nodes in the old and the new definition', async () => {
   const chains = createChainHandlers(gateway, randomIds);
   for (const name of ['a', 'b', 'c']) await gateway.run(createNode(name));
   await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId('b'), reported: 5000 });
@@ -34,7 +35,7 @@ test('a deploy answers the generations that the log then has, for nodes of the o
   const { id } = created.result;
   for (const hops of [undefined, [hop('b', 80), hop('c', 80)]]) {
     if (hops !== undefined) await chains.update(context, id, '*', { hops });
-    // Others in the same group come before and after.
+    // With commands of others before and after it in the same group.
     const [, deployed] = await Promise.all([
       gateway.run({ type: 'RefreshNodeConfig', id: nodeId('a') }),
       chains.deploy(context, id, undefined),
@@ -50,7 +51,7 @@ test('a deploy answers the generations that the log then has, for nodes of the o
   }
 });
 
-test('each handler answers with the state right after its own command, not a later one of its group', async () => {
+test('each handler answers with the state right after its own command, not after a later one in its group', async () => {
   const upstreams = createUpstreamHandlers(gateway, randomIds);
   const fields = { name: 'u', endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, tls: null };
   const created = await upstreams.create(context, fields);
@@ -67,7 +68,7 @@ test('each handler answers with the state right after its own command, not a lat
   expect((await refusalOf(upstreams.update(context, id, undefined, { enabled: true }))).code).toBe('not_found');
 });
 
-test('settings answer with what is stored, changed or not', async () => {
+test('an update of the settings answers with the stored settings, changed or not', async () => {
   const settings = createSettingsHandlers(gateway);
   expect(await settings.update(context, undefined, {})).toMatchObject({ events: [], result: { version: 0 } });
   expect(await settings.update(context, undefined, { heartbeat_interval_secs: 20 })).toMatchObject({
@@ -75,12 +76,12 @@ test('settings answer with what is stored, changed or not', async () => {
   });
 });
 
-test('a command that the read models did not follow in time says that they lag', async () => {
+test('a command is answered as lagging when the read models do not follow in time', async () => {
   const lagging = await fixture.gateway({ projections: { applied: async () => false } });
   expect(await lagging.run(createNode('a'))).toMatchObject({ kind: 'done', lagging: true });
 });
 
-test('every data key is listed, however many there are, and a deleted one is gone', async () => {
+test('every data key is listed, over several pages, and a deleted one is not', async () => {
   const store = await openDataKeyStore(fixture.stores.readStore);
   const wrapped = { v: 1, resource_id: 'r', master_key_id: 'm', nonce: 'n', ct: 'c' } as const;
   const ids = Array.from({ length: 1001 }, (_, index) => `dk_${index}`);

@@ -1,7 +1,9 @@
+/** The gateway while the event store fails, hangs or cannot be read: what callers are told and what is written. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import {
+  chainId,
   createChain,
   createNode,
   createUpstream,
@@ -27,7 +29,7 @@ afterEach(() => fixture.close());
 
 const idempotency = { key_hash: 'k', body_hash: 'b' };
 
-/** Touches every table and index of the fold. */
+/** Commands that touch every table and index of the fold. */
 const everything = () => [
   gateway.run(createNode('a3'), { idempotency }),
   gateway.run(updateNode('a1', { name: 'renamed', labels: { zone: 'x' } })),
@@ -36,7 +38,7 @@ const everything = () => [
   gateway.run(deployChain('c2')),
   gateway.run({
     type: 'DeleteChain',
-    id: deployChain('c1').type === 'DeployChain' ? chainOf('c1') : '',
+    id: chainId('c1'),
     ifMatch: undefined,
   }),
   gateway.run(
@@ -52,7 +54,6 @@ const everything = () => [
   gateway.run({ type: 'RaiseCompilerVersion', version: 9 }),
   gateway.run({ type: 'DeleteNode', id: nodeId('spare'), ifMatch: undefined }),
 ];
-const chainOf = (name: string): string => createChain(name, [hop('a1', 1)]).id;
 
 async function populate(): Promise<void> {
   for (const name of ['a1', 'a2', 'spare']) await gateway.run(createNode(name));
@@ -65,7 +66,7 @@ test.each<readonly [string, AppendStep]>([
   ['unavailable', unavailable],
   ['unknown', (...step) => (fixture.clock.advance(tuning.outcomeWaitMs), notWritten(...step))],
 ])(
-  'an append that ends %s leaves the fold as it was, byte for byte, and the next one goes through',
+  'an append with the outcome %s leaves the fold as it was, byte for byte, and the next one succeeds',
   async (_, step) => {
     await populate();
     const before = bytesOf(gateway.fleet);
@@ -83,7 +84,7 @@ test.each<readonly [string, AppendStep]>([
   },
 );
 
-test('unavailable says that nothing was written', async () => {
+test('a refusal as unavailable says that nothing was written', async () => {
   fixture.store.script(unavailable);
   const refusal = await refusalOf(gateway.run(createNode('a')));
   expect([refusal.code, refusal.httpStatus]).toEqual(['unavailable', 503]);
@@ -91,7 +92,7 @@ test('unavailable says that nothing was written', async () => {
   expect(fixture.store.appends.length).toBe(1);
 });
 
-test('a store that hangs: callers hear in time which change may have been written, and the others are not', async () => {
+test('while the store hangs, callers are told in time whether their change may have been written', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   let answer = (): void => undefined;
   try {
@@ -121,14 +122,14 @@ test('a store that hangs: callers hear in time which change may have been writte
   expect(created).toEqual(['first', 'third']);
 });
 
-test('a log that can not be read is a 503 for answers that write nothing, and the gateway recovers', async () => {
+test('while the log cannot be read, answers without events are refused as unavailable', async () => {
   await gateway.run(createNode('a'));
   fixture.store.failReads(1);
   expect((await refusalOf(gateway.run(createNode('a')))).code).toBe('unavailable');
   expect((await refusalOf(gateway.run(createNode('a')))).code).toBe('conflict');
 });
 
-test('a read-only instance refuses with its reason and asks the store nothing', async () => {
+test('a read-only instance refuses with its reason and does not call the store', async () => {
   let reason: string | undefined = 'the log holds the unknown event X';
   const readOnly = await fixture.gateway({ readOnly: () => reason });
   expect(await refusalOf(readOnly.run(createNode('a')))).toMatchObject({ code: 'unavailable', message: reason });
@@ -137,7 +138,7 @@ test('a read-only instance refuses with its reason and asks the store nothing', 
   expect(await readOnly.run(createNode('a'))).toMatchObject({ kind: 'done' });
 });
 
-test('an event above 256 KiB is refused alone, whatever it is made of', async () => {
+test('an event above 256 KiB is refused alone, measured in bytes', async () => {
   const description = 'ä'.repeat(eventBytesMax / 2);
   const [small, large] = await Promise.allSettled([
     gateway.run(createNode('small')),
@@ -148,7 +149,7 @@ test('an event above 256 KiB is refused alone, whatever it is made of', async ()
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
-test('the queue is bounded, and whoever does not fit is told at once', async () => {
+test('the queue is bounded: a command that does not fit is refused at once', async () => {
   const waiting = Array.from({ length: tuning.gatewayQueue }, () =>
     gateway.run({ type: 'RaiseCompilerVersion', version: 0 }),
   );
@@ -159,7 +160,7 @@ test('the queue is bounded, and whoever does not fit is told at once', async () 
   expect(await gateway.run(createNode('in time'))).toMatchObject({ kind: 'done' });
 });
 
-test('close waits for what was accepted and refuses the rest', async () => {
+test('close waits for accepted commands and refuses new ones', async () => {
   let closed = false;
   let closing: Promise<void> | undefined;
   fixture.store.script(async (write) => {

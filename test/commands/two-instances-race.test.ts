@@ -1,3 +1,4 @@
+/** Random histories of two gateways on one log, behind stores that lose answers, refuse and delay. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CommandOutcome } from '../../src/commands/port.js';
@@ -20,23 +21,23 @@ import { commandOf, histories } from '../support/fleet-histories.js';
 import { createDice, hostile, hostileEventStore } from '../support/hostile.js';
 import { tuning } from '../../src/commands/tuning.js';
 
-/** One command that was asked for, and how it ended. */
-interface Asked {
+/** A command that was executed, and how it ended. */
+interface Executed {
   readonly requestId: string;
   readonly idempotency: IdempotencyMark | undefined;
   readonly answer: CommandOutcome<undefined> | ServiceError;
 }
 
-/** More often at odds with the store than a bad day would be, but not so often that every command gives up. */
+/** Fails more often than a real store, but not so often that every command gives up. */
 const bad = { ...hostile, unavailable: 0.05, unknownNotWritten: 0.15, writtenLate: 0.15, lateMs: 40 };
 
-/** Waits run out within some 30 ms, so that appends are given up before it is known what became of them. */
+/** Runs so fast that waits end within some 30 ms: appends are given up before their outcome is known. */
 const hasty: Clock = {
   now: () => Date.UTC(2025, 0, 1),
   monotonic: () => (performance.now() / 30) * tuning.outcomeWaitMs,
 };
 
-test('whatever two instances and a bad store do, the log holds what was acknowledged, once and whole, and nothing refused', async () => {
+test('the log holds every acknowledged command once and whole, and no refused one', async () => {
   const counts = { done: 0, repeated: 0, refused: 0, unsure: 0 };
   await fc.assert(
     fc.asyncProperty(histories(40), histories(40), fc.nat(1_000_000), async (left, right, seed) => {
@@ -44,16 +45,16 @@ test('whatever two instances and a bad store do, the log holds what was acknowle
       try {
         const stores = [1, 2].map((salt) => hostileEventStore(fixture.stores.eventStore, seed + salt, bad));
         const gateways = await Promise.all(stores.map((eventStore) => fixture.gateway({ eventStore, clock: hasty })));
-        const asked = (
+        const executed = (
           await Promise.all(
-            [left, right].map((moves, index) => ask(gateways[index]!, moves, `g${index}`, seed + index)),
+            [left, right].map((moves, index) => executeAll(gateways[index]!, moves, `g${index}`, seed + index)),
           )
         ).flat();
         for (const store of stores) await store.settled();
 
         const commands = createCommandAssembler().add(await fixture.log());
         checkLog(commands);
-        checkAnswers(commands, asked, counts);
+        checkAnswers(commands, executed, counts);
         await checkFolds(fixture, gateways);
       } finally {
         await fixture.close();
@@ -61,19 +62,19 @@ test('whatever two instances and a bad store do, the log holds what was acknowle
     }),
     { numRuns: 40 },
   );
-  // The property says something only when all of this happened.
+  // The property proves something only if all of this happened.
   for (const [kind, count] of Object.entries(counts)) expect(count, kind).toBeGreaterThan(0);
 }, 60_000);
 
-/** Asks for the moves in bursts; now and then for a creation under a key that both instances use. */
-async function ask(
+/** Executes the moves in bursts, now and then a creation under an idempotency key that both instances use. */
+async function executeAll(
   gateway: FleetGateway,
   moves: readonly Move[],
   prefix: string,
   seed: number,
-): Promise<readonly Asked[]> {
+): Promise<readonly Executed[]> {
   const dice = createDice(seed);
-  const asked: Promise<Asked>[] = [];
+  const executed: Promise<Executed>[] = [];
   for (const [index, move] of moves.entries()) {
     const requestId = `${prefix}-${index}`;
     const step = index * 2 + Number(prefix.slice(1));
@@ -83,7 +84,7 @@ async function ask(
     if (command === undefined) continue;
     const body_hash = dice.chance(0.9) ? 'body' : 'other body';
     const idempotency = shared === undefined ? undefined : { key_hash: `key ${shared}`, body_hash };
-    asked.push(
+    executed.push(
       gateway.run(command, { requestId, idempotency }).then(
         (answer) => ({ requestId, idempotency, answer }),
         (error: unknown) => {
@@ -92,12 +93,12 @@ async function ask(
         },
       ),
     );
-    if (dice.chance(0.4)) await asked.at(-1);
+    if (dice.chance(0.4)) await executed.at(-1);
   }
-  return Promise.all(asked);
+  return Promise.all(executed);
 }
 
-/** At every revision: names are unique, listeners do not collide. */
+/** At every revision names are unique and listeners do not collide. */
 function checkLog(commands: readonly RecordedCommand[]): void {
   const fleet = emptyFleet();
   for (const command of commands) {
@@ -122,11 +123,11 @@ function collidingIn(fleet: Fleet): readonly string[] {
 
 function checkAnswers(
   commands: readonly RecordedCommand[],
-  asked: readonly Asked[],
+  executed: readonly Executed[],
   counts: { [kind: string]: number },
 ): void {
   const count = (kind: string): void => void (counts[kind] = (counts[kind] ?? 0) + 1);
-  for (const { requestId, idempotency, answer } of asked) {
+  for (const { requestId, idempotency, answer } of executed) {
     const written = commands.filter(({ events }) => events[0].metadata.request_id === requestId);
     if (answer instanceof ServiceError) {
       const unsure = answer.code === 'unavailable' && answer.message.includes('may have been');
@@ -152,7 +153,7 @@ function checkAnswers(
   expect(new Set(keys).size).toBe(keys.length);
 }
 
-/** An answer that writes nothing makes each instance look at the newest log; then all folds are one. */
+/** A command that changes nothing makes each instance read the newest log; then all folds are equal. */
 async function checkFolds(fixture: CommandFixture, gateways: readonly FleetGateway[]): Promise<void> {
   const fresh = bytesOf(await fixture.fold());
   for (const gateway of gateways) {

@@ -1,3 +1,4 @@
+/** Appends with an unknown outcome: found by their event ids, retried, or answered as possibly written. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { AppendOutcome } from '../../src/storage/event-store.js';
@@ -17,14 +18,14 @@ beforeEach(async () => {
   await gateway.run(createNode('before'));
 });
 afterEach(async () => {
-  // Whatever happened: the gateway works again, and its fold is the log's.
+  // After every test the gateway works again, and its fold is that of the log.
   fixture.store.always(undefined);
   await gateway.run(createNode('afterwards'));
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
   await fixture.close();
 });
 
-/** Not written before the caller has waited for the whole of the time it has. */
+/** Not written, and the caller's whole waiting time has passed. */
 const silence: AppendStep = async (...step) => {
   fixture.clock.advance(tuning.outcomeWaitMs);
   return notWritten(...step);
@@ -32,7 +33,7 @@ const silence: AppendStep = async (...step) => {
 const namesInLog = async (): Promise<readonly string[]> =>
   (await fixture.log()).map((event) => String(event.data['name'] ?? event.type));
 
-test('written with the answer lost: its events are found, and nothing is appended again', async () => {
+test('an append whose answer is lost is found by its event ids and not repeated', async () => {
   fixture.store.script(answerLost);
   const [a, b] = await Promise.all([gateway.run(createNode('a')), gateway.run(createNode('b'))]);
   expect(fixture.store.appends.length).toBe(2);
@@ -42,7 +43,7 @@ test('written with the answer lost: its events are found, and nothing is appende
   expect(await namesInLog()).toEqual(['before', 'a', 'b']);
 });
 
-test('not written: the very same append is tried again', async () => {
+test('an append that was not written is retried unchanged', async () => {
   fixture.store.script(notWritten, notWritten);
   expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
   const [, ...tries] = fixture.store.appends;
@@ -51,7 +52,7 @@ test('not written: the very same append is tried again', async () => {
   expect(await namesInLog()).toEqual(['before', 'a']);
 });
 
-test('written late, before the next try: written once', async () => {
+test('an append that is written late, before the retry, is written once', async () => {
   let late: Promise<AppendOutcome> | undefined;
   fixture.store.script(async (write) => {
     late = delay(2).then(write);
@@ -62,41 +63,41 @@ test('written late, before the next try: written once', async () => {
   expect(await namesInLog()).toEqual(['before', 'a']);
 });
 
-test('written with the answer lost and the log unreadable: the next try is answered as the first', async () => {
+test('an append whose answer is lost while the log is unreadable is written once by its retry', async () => {
   fixture.store.script(after(async () => fixture.store.failReads(1), answerLost));
   expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
   expect(fixture.store.appends.length).toBe(3);
   expect(await namesInLog()).toEqual(['before', 'a']);
 });
 
-test('not written, and another instance comes first: decided again', async () => {
+test('an append that was not written is decided again when another instance writes first', async () => {
   const other = await fixture.other();
   fixture.store.script(async (...step) => {
-    await other.run(createNode('theirs', { name: 'taken' }));
+    await other.run(createNode('there', { name: 'taken' }));
     return notWritten(...step);
   });
-  const [mine, second] = await Promise.allSettled([
-    gateway.run(createNode('mine', { name: 'taken' })),
+  const [first, second] = await Promise.allSettled([
+    gateway.run(createNode('here', { name: 'taken' })),
     gateway.run(createNode('second')),
   ]);
-  expect(mine).toMatchObject({ status: 'rejected', reason: { code: 'conflict' } });
+  expect(first).toMatchObject({ status: 'rejected', reason: { code: 'conflict' } });
   expect(second).toMatchObject({ status: 'fulfilled' });
   expect(await namesInLog()).toEqual(['before', 'taken', 'second']);
 });
 
-test('written with the answer lost, and another instance behind it: both stand', async () => {
+test('an append whose answer is lost is found before the events of another instance', async () => {
   const other = await fixture.other();
   fixture.store.script(async (...step) => {
     const outcome = await answerLost(...step);
-    await other.run(createNode('theirs'));
+    await other.run(createNode('there'));
     return outcome;
   });
-  expect(await gateway.run(createNode('mine'))).toMatchObject({ kind: 'done', events: [{ revision: 1 }] });
-  expect(await namesInLog()).toEqual(['before', 'mine', 'theirs']);
-  expect((await refusalOf(gateway.run(createNode('again', { name: 'theirs' })))).code).toBe('conflict');
+  expect(await gateway.run(createNode('here'))).toMatchObject({ kind: 'done', events: [{ revision: 1 }] });
+  expect(await namesInLog()).toEqual(['before', 'here', 'there']);
+  expect((await refusalOf(gateway.run(createNode('again', { name: 'there' })))).code).toBe('conflict');
 });
 
-test('never told: after a bounded time the caller hears that it may have been written', async () => {
+test('the caller is told in bounded time that a change may have been written', async () => {
   fixture.store.always(silence);
   const refusal = await refusalOf(gateway.run(createNode('a')));
   expect(refusal.code).toBe('unavailable');
@@ -105,7 +106,7 @@ test('never told: after a bounded time the caller hears that it may have been wr
   expect(await namesInLog()).toEqual(['before']);
 });
 
-test('written after the gateway gave up: found as the work of another', async () => {
+test('an append that is written after the gateway gave up is read like that of another instance', async () => {
   let write: (() => Promise<AppendOutcome>) | undefined;
   fixture.store.script(async (late, call) => {
     write = late;
@@ -117,7 +118,7 @@ test('written after the gateway gave up: found as the work of another', async ()
   expect(await namesInLog()).toEqual(['before', 'a']);
 });
 
-test('unknown first and unavailable ever after: nobody is told that nothing was written', async () => {
+test('after an unknown outcome, an unavailable store does not make the caller hear that nothing was written', async () => {
   fixture.store.script(after(async () => fixture.store.failReads(1), answerLost));
   fixture.store.always(async (...step) => {
     fixture.clock.advance(tuning.outcomeWaitMs);
@@ -131,7 +132,7 @@ test('unknown first and unavailable ever after: nobody is told that nothing was 
   expect(await namesInLog()).toEqual(['before', 'a']);
 });
 
-test('the ids are looked for even at the last try', async () => {
+test('the event ids are looked up even after the last try', async () => {
   fixture.store.script(async (...step) => {
     fixture.clock.advance(tuning.outcomeWaitMs);
     return answerLost(...step);
@@ -139,12 +140,12 @@ test('the ids are looked for even at the last try', async () => {
   expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
 });
 
-test('tries are bounded even when no time passes', async () => {
+test('the number of tries is bounded even when the clock stands still', async () => {
   const other = await fixture.gateway();
   let tries = 0;
   fixture.store.always(async (...step) => {
     tries += 1;
-    // The last of them comes with a closing gateway, so that the test need not wait out every backoff.
+    // Closing the gateway at the third try saves the test the other backoffs.
     if (tries === 3) void other.close();
     return notWritten(...step);
   });
@@ -152,12 +153,12 @@ test('tries are bounded even when no time passes', async () => {
   expect(tries).toBe(3);
 });
 
-test('a missing position is read back', async () => {
+test('a position that the store did not answer is read from the log', async () => {
   fixture.store.script(positionLost);
   const outcome = await gateway.run(createNode('a'));
   expect(outcome).toMatchObject({ kind: 'done', position: (await fixture.log())[1]?.position });
   expect(fixture.store.appends.length).toBe(2);
-  // Written, but its position can't be read just now: looked for again, and written once.
+  // While the position cannot be read, the gateway looks for it again and writes once.
   fixture.store.script(after(async () => fixture.store.failReads(1), positionLost));
   expect(await gateway.run(updateNode('a', { name: 'b' }))).toMatchObject({ kind: 'done' });
   expect((await fixture.log()).length).toBe(3);

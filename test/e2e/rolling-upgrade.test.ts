@@ -305,8 +305,8 @@ describe.skipIf(!ferretDbBuilt('a rolling upgrade'))('three instances, upgraded 
       expect(applied).toEqual(applied.toSorted((x, y) => x - y));
       expect(agent.output()).not.toContain('older generation ignored');
     }
-    const { stayed, fresh } = traffic!.echoes();
-    expect(Math.min(stayed, fresh)).toBeGreaterThan(20);
+    const { lasting, fresh } = traffic!.echoes();
+    expect(Math.min(lasting, fresh)).toBeGreaterThan(20);
     expect(traffic!.failures).toEqual([]);
   }, 60_000);
 });

@@ -1,4 +1,4 @@
-/** From the embedded stores to EventStoreDB and MongoDB and back, over the wire: the same log, the same generations. */
+/** An installation moves from embedded stores to EventStoreDB and MongoDB and back, with its log and generations. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
@@ -30,7 +30,7 @@ import { caughtUp } from '../support/read-side.js';
 
 const signal = new AbortController().signal;
 const verify = (path: string) => verifyArchive(path, { check: logCheck, signal, onProgress: () => undefined });
-/** Positions are a store's own. */
+/** Without positions, which each store counts its own way. */
 const generations = (bytes: string): string => bytes.replaceAll(/"position":\d+/g, '"position":0');
 
 onMongoServers('moving an installation between stores', (server) => {
@@ -52,7 +52,7 @@ onMongoServers('moving an installation between stores', (server) => {
     for (const close of closing) await close();
   });
 
-  it('keeps all of it, there and back, while subscriptions drop and answers are lost', async () => {
+  it('keeps everything, there and back, while subscriptions drop and answers are lost', async () => {
     const source = await installations.open();
     await fill(source, 51);
     await appendFacts(source.eventStore, 3000, true);
@@ -68,7 +68,7 @@ onMongoServers('moving an installation between stores', (server) => {
       if (blocks === 2) stop.abort();
     };
     expect(await importFrom(there, external, { signal: stop.signal, onProgress })).toBeUndefined();
-    // Another process goes on, and has its connections cut.
+    // Another process continues, and its connections are cut.
     const again = openEventStoreDb({ url: esdb.url, logger: silentLogger });
     closing.unshift(() => again.close());
     let cuts = 0;
@@ -105,7 +105,7 @@ onMongoServers('moving an installation between stores', (server) => {
     expect(await documentsOf(target)).toEqual(await documentsOf(source));
   }, 90_000);
 
-  it('has read models there that are rebuilt and compared like any others', async () => {
+  it('leaves read models that can be rebuilt and compared', async () => {
     const source = await installations.open();
     await fill(source, 52);
     await appendFacts(source.eventStore, 1500, true);
@@ -116,11 +116,11 @@ onMongoServers('moving an installation between stores', (server) => {
     const options = { eventStore, readStore, clock, logger: silentLogger };
     const projections = await startProjections({ ...options, layoutPollMs: 50 });
     await caughtUp(projections);
-    const shown = await projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' });
+    const listed = await projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' });
     const rebuilding = { ...options, signal, onProgress: () => undefined };
     expect(await rebuildReadModels(rebuilding)).toMatchObject({ kind: 'done', dropped: true });
     expect(await rebuildReadModels({ ...rebuilding, only: 'nodes' })).toMatchObject({ kind: 'done', dropped: true });
-    await expect.poll(() => projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).toEqual(shown);
+    await expect.poll(() => projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).toEqual(listed);
     const scratch = await installations.open();
     const compared = await checkReadModels({ ...rebuilding, scratch: scratch.readStore });
     expect(compared).toMatchObject({ differences: [], behind: 0 });

@@ -1,4 +1,4 @@
-/** An installation that is exported and imported elsewhere is the same: events, revisions, generations, wrapped keys. */
+/** Export and import keep an installation as it is: events, revisions, generations, wrapped keys. */
 import { readFile, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -37,7 +37,7 @@ afterEach(() => installations.close());
 
 const signal = new AbortController().signal;
 const verify = (file: string) => verifyArchive(file, { check: logCheck, signal, onProgress: () => undefined });
-const verifyOwn = ({ eventStore }: TestInstallation) =>
+const verifyLogOf = ({ eventStore }: TestInstallation) =>
   verifyLog(eventStore, { prefix: streams.prefix, check: logCheck, signal, onProgress: () => undefined });
 
 async function expectSame(target: TestInstallation): Promise<void> {
@@ -52,8 +52,8 @@ describe('a log that is exported and imported', () => {
     for (const seed of [1, 2, 3]) {
       source = await installations.open();
       await fill(source, seed, 60);
-      const kept = await source.readStore.collection(lastGoodSnapshots);
-      await kept.set([
+      const lastGood = await source.readStore.collection(lastGoodSnapshots);
+      await lastGood.set([
         { id: 'n', fields: { generation: 3, checksum: 'ab', sealed: new Uint8Array([0, 255, 10, 13]) } },
       ]);
       path = join(installations.folder, `archive-${seed}.jsonl`);
@@ -72,12 +72,12 @@ describe('a log that is exported and imported', () => {
         renumbered: [],
       });
       await expectSame(target);
-      const digests = [exported?.log, verified.log, (await verifyOwn(source)).log, (await verifyOwn(target)).log];
+      const digests = [exported?.log, verified.log, (await verifyLogOf(source)).log, (await verifyLogOf(target)).log];
       expect(new Set(digests.map((log) => log?.contentSha256)).size).toBe(1);
     }
   });
 
-  it('arrives whole, once and in order at a store that loses answers, refuses and delays', async () => {
+  it('is written whole, once and in order to a store that loses answers, refuses and delays', async () => {
     await fill(source, 4);
     await exportTo(path, source);
     const target = await installations.open();
@@ -87,7 +87,7 @@ describe('a log that is exported and imported', () => {
     await expectSame(target);
   });
 
-  it('keeps its retention, and counts the facts that have not expired from 0', async () => {
+  it('keeps its retention; facts that have not expired are numbered from 0', async () => {
     await fill(source, 5, 20);
     for (const { stream, retention } of factRetentions) await source.eventStore.setRetention(stream, retention);
     await appendFacts(source.eventStore, 300);
@@ -100,7 +100,7 @@ describe('a log that is exported and imported', () => {
 
     const target = await installations.open();
     const imported = await importFrom(path, target);
-    expect((await verifyOwn(target)).log.contentSha256).toBe((await verify(path)).log.contentSha256);
+    expect((await verifyLogOf(target)).log.contentSha256).toBe((await verify(path)).log.contentSha256);
     const renumbered = new Map(imported?.renumbered.map(({ stream, first }) => [stream, first]));
     expect([...renumbered.values()].some((first) => first >= 50)).toBe(true);
     const fleetOf = async ({ eventStore }: TestInstallation) =>
@@ -110,7 +110,7 @@ describe('a log that is exported and imported', () => {
       expect(revision).toBeGreaterThanOrEqual(0);
       if (renumbered.has(stream)) expect(stream.startsWith(streams.agentsPrefix)).toBe(true);
     }
-    // The facts are as old as their import; then they expire like any other.
+    // The age of a fact counts from its import.
     const shard = (await wholeLog(target.eventStore)).find(({ stream }) => stream.startsWith(streams.agentsPrefix))!;
     const visible = async (): Promise<number> => {
       let count = 0;
@@ -123,13 +123,13 @@ describe('a log that is exported and imported', () => {
     expect(await visible()).toBe(0);
   });
 
-  it('is the same when the export was cut off and went on, while the log grew', async () => {
+  it('is the same after an export that was interrupted and continued while the log grew', async () => {
     await fill(source, 6);
     await appendFacts(source.eventStore, 2500);
     const stop = new AbortController();
     const onProgress = (events: number): void => (events > 1500 ? stop.abort() : undefined);
     expect(await exportTo(path, source, { signal: stop.signal, onProgress })).toBeUndefined();
-    // As a kill leaves it: in the middle of a line.
+    // A kill leaves the file in the middle of a line.
     const { size } = await stat(`${path}.part`);
     await truncate(`${path}.part`, size - 37);
     await appendFacts(source.eventStore, 100);
@@ -142,7 +142,7 @@ describe('a log that is exported and imported', () => {
     await expectSame(target);
   });
 
-  it('is the same when the import was killed, again and again, and went on', async () => {
+  it('is the same after an import that was killed twice and continued', async () => {
     await fill(source, 7);
     await appendFacts(source.eventStore, 6000);
     await exportTo(path, source);
@@ -160,7 +160,7 @@ describe('a log that is exported and imported', () => {
     expect(report?.skipped).toBeGreaterThanOrEqual(before);
     await expectSame(target);
     expect((await readImportMarker(target.readStore))?.state).toBe('done');
-    // Once more is nothing.
+    // Importing it again changes nothing.
     expect(await importFrom(path, target)).toMatchObject({ written: false });
     await expectSame(target);
   }, 60_000);
@@ -172,7 +172,7 @@ describe('an import is refused', () => {
     await exportTo(path, source);
   });
 
-  it('where there is a log already', async () => {
+  it('into stores that hold a log', async () => {
     const target = await installations.open();
     await fill(target, 9, 5);
     const before = await wholeLog(target.eventStore);
@@ -180,13 +180,13 @@ describe('an import is refused', () => {
     expect(await wholeLog(target.eventStore)).toEqual(before);
   });
 
-  it('where the read store belongs to another log', async () => {
+  it('into a read store that belongs to another log', async () => {
     const target = await installations.open();
     await target.readStore.saveCheckpoint('read_models', 1, { commit: 5, prepare: 5 });
     await expect(importFrom(path, target)).rejects.toThrow(/not empty: its read store has the read_models/);
   });
 
-  it('where another archive was begun', async () => {
+  it('into stores that hold an unfinished import of another archive', async () => {
     const other = await installations.open();
     await fill(other, 10, 10);
     const second = join(installations.folder, 'second.jsonl');
@@ -197,7 +197,7 @@ describe('an import is refused', () => {
     await expect(importFrom(second, target)).rejects.toThrow(/unfinished import of another archive/);
   });
 
-  it('when something else wrote into the log since it began', async () => {
+  it('when something else has written into the log since it began', async () => {
     const target = await installations.open();
     const stop = new AbortController();
     await importFrom(path, target, { signal: stop.signal, onProgress: () => stop.abort() });
@@ -207,7 +207,7 @@ describe('an import is refused', () => {
 });
 
 describe('an export', () => {
-  it('never writes over a file', async () => {
+  it('never overwrites a file', async () => {
     await fill(source, 11, 5);
     await exportTo(path, source);
     const before = await readFile(path);
@@ -215,7 +215,7 @@ describe('an export', () => {
     expect(await readFile(path)).toEqual(before);
   });
 
-  it('does not go on with one of another installation', async () => {
+  it('does not continue the export of another installation', async () => {
     await fill(source, 12, 5);
     await appendFacts(source.eventStore, 1500);
     const stop = new AbortController();

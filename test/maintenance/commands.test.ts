@@ -1,4 +1,4 @@
-/** The maintenance commands as programs, on the folders of a real service: what they do, print and answer. */
+/** The maintenance commands as programs on the data folders of a real service: effect, output and exit code. */
 import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -48,18 +48,18 @@ const inFolder = (dataDir: string): Readonly<Record<string, string>> => ({
   SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0',
 });
 
-/** The service on a folder, for as long as `use` takes. */
+/** Runs the service on a folder while `use` runs. */
 async function serving<T>(dataDir: string, use: (service: ServiceProcess) => Promise<T>): Promise<T> {
-  const own = await prepareService({ dataDir, env: { SVC_LOG_LEVEL: 'warn' } });
-  await own.start();
+  const started = await prepareService({ dataDir, env: { SVC_LOG_LEVEL: 'warn' } });
+  await started.start();
   try {
-    return await use(own);
+    return await use(started);
   } finally {
-    await own.stop();
+    await started.stop();
   }
 }
 
-/** Writes fleet commands, then perhaps an event of a type that this release does not know, as a newer one would. */
+/** Writes fleet commands, then an event of `unknownType` as a newer release would. */
 async function written(dataDir: string, commands: readonly FleetCommand[], unknownType?: string): Promise<void> {
   const stores = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
   const { eventStore } = stores;
@@ -106,7 +106,7 @@ afterAll(async () => {
 });
 
 describe('while the service runs on embedded stores', () => {
-  it('every command says in a sentence that it has to be stopped', async () => {
+  it('every command refuses and asks to stop the service first', async () => {
     for (const [script, ...args] of [
       ['log-export', archive],
       ['log-verify'],
@@ -125,7 +125,7 @@ describe('while the service runs on embedded stores', () => {
 describe('an installation', () => {
   beforeAll(() => service.stop());
 
-  it('moves to another folder with its generations, and serves there', async () => {
+  it('moves to another folder with its generations, and runs there', async () => {
     const exported = await run('log-export', [archive], inFolder(first));
     expect(exported.err).toMatch(/^exporting 100 % /m);
     expect(exported.code).toBe(0);
@@ -137,8 +137,8 @@ describe('an installation', () => {
     const second = join(root, 'second');
     const imported = await run('log-import', [archive], inFolder(second));
     expect(imported).toMatchObject({ code: 0, out: expect.stringMatching(/^Imported \d+ events and \d+ documents/) });
-    const own = await run('log-verify', [], inFolder(second));
-    expect(own).toMatchObject({ code: 0, out: expect.stringContaining(`content sha256 ${digest}`) });
+    const verifiedLog = await run('log-verify', [], inFolder(second));
+    expect(verifiedLog).toMatchObject({ code: 0, out: expect.stringContaining(`content sha256 ${digest}`) });
     await cp(join(first, 'master.key'), join(second, 'master.key'));
     await serving(second, async (moved) => {
       const admin = await moved.admin();
@@ -151,7 +151,7 @@ describe('an installation', () => {
     });
   }, 90_000);
 
-  it('that is half imported is not served, and is finished by the same import', async () => {
+  it('that is half imported does not start, and the same import completes it', async () => {
     const half = join(root, 'half');
     const stores = await openEmbedded({ dataDir: half, clock: systemClock, logger: silentLogger });
     const stop = new AbortController();
@@ -169,7 +169,7 @@ describe('an installation', () => {
     });
   }, 60_000);
 
-  it('has its read models rebuilt, one or all, and compared', async () => {
+  it('gets its read models rebuilt, one or all, and compared', async () => {
     for (const args of [[], ['nodes'], []]) {
       const rebuilt = await run('projections-rebuild', args, inFolder(first));
       expect(rebuilt).toMatchObject({
@@ -182,7 +182,7 @@ describe('an installation', () => {
     await serving(first, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
   }, 90_000);
 
-  it('gets another master key and goes on; the old one opens nothing any more', async () => {
+  it('gets another master key and keeps running; the old key no longer opens anything', async () => {
     const copy = join(root, 'rotated');
     await cp(first, copy, { recursive: true });
     const old = await readFile(join(copy, 'master.key'), 'utf8');
@@ -197,7 +197,7 @@ describe('an installation', () => {
     const wrong = startProgram('main', { ...inFolder(copy), SVC_MASTER_KEY: old.trim() });
     await once(wrong.child, 'close');
     expect([wrong.child.exitCode, wrong.output()]).toEqual([1, expect.stringMatching(/master key/)]);
-    // To a key that is given, and with the wrong one in hand not at all.
+    // To a given key; refused while the current key is the wrong one.
     const given = { ...inFolder(copy), SVC_NEW_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
     expect(await run('keys-rotate-master', [], { ...given, SVC_MASTER_KEY: old.trim() })).toMatchObject({ code: 1 });
     expect(await run('keys-rotate-master', [], given)).toMatchObject({ code: 0 });
@@ -207,7 +207,7 @@ describe('an installation', () => {
     await last.stop();
   }, 120_000);
 
-  it('goes back to the compiler of an older release, with higher generations, and not further', async () => {
+  it('goes back to the compiler of an older release with higher generations, but not below this release', async () => {
     const copy = join(root, 'gone-back');
     await cp(first, copy, { recursive: true });
     const lower = (version: number): Promise<ScriptOutcome> => run('compiler-lower', [String(version)], inFolder(copy));
@@ -238,7 +238,7 @@ describe('an installation', () => {
     });
   }, 90_000);
 
-  it('is not gone back to over what a newer release wrote', async () => {
+  it('does not go back when a newer release has written an event that this one does not know', async () => {
     const copy = join(root, 'newer-events');
     await cp(first, copy, { recursive: true });
     await written(copy, [{ type: 'RaiseCompilerVersion', version: compilerVersion + 1 }], 'MoonPhaseChanged');
@@ -248,7 +248,7 @@ describe('an installation', () => {
     });
   }, 60_000);
 
-  it('lets somebody in whose password is lost', async () => {
+  it('gets a new password for an account whose password is lost', async () => {
     const copy = join(root, 'forgotten');
     await cp(first, copy, { recursive: true });
     const reset = await run('admin-reset-password', ['Admin'], inFolder(copy));
@@ -290,7 +290,7 @@ describe('wrong arguments', () => {
     }
   }, 60_000);
 
-  it('never make an installation where there is none', async () => {
+  it('never create an installation in an empty folder', async () => {
     const empty = join(root, 'empty');
     await mkdir(empty);
     for (const [script, ...args] of [
@@ -311,7 +311,7 @@ describe('wrong arguments', () => {
 });
 
 describe('the progress of a command', () => {
-  it('is told with rate and time left', () => {
+  it('is printed with its rate and the time left', () => {
     const state = { share: 0.5, count: 6_000, elapsedMs: 2_000, begunShare: 0.25, begunCount: 2_000 };
     expect(progressLine('importing', 'events', state, 10)).toBe(
       'importing [#####-----]  50 %  6,000 events  2,000/s  4 s left',

@@ -1,4 +1,4 @@
-/** Whatever happens to an archive is found before anything of it is used; and so is what is wrong with a log itself. */
+/** Damage of an archive is found before anything behind it is used; faults of a log are reported. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -38,11 +38,11 @@ async function problemsOf(bytes: Uint8Array): Promise<readonly string[]> {
 }
 
 describe('an archive', () => {
-  it('is whole as it was written', async () => {
+  it('has no problem as it was written', async () => {
     expect(await problemsOf(good)).toEqual([]);
   });
 
-  it('is damaged when any one byte is another one', async () => {
+  it('is reported as damaged when any single byte is changed', async () => {
     const change = fc.record({ at: fc.nat(good.length - 1), by: fc.integer({ min: 1, max: 255 }) });
     await fc.assert(
       fc.asyncProperty(change, async ({ at, by }) => {
@@ -54,7 +54,7 @@ describe('an archive', () => {
     );
   });
 
-  it('is damaged when any byte of its last lines is another one', async () => {
+  it('is reported as damaged when any byte of its last lines is changed', async () => {
     for (let at = good.length - 700; at < good.length; at += 17) {
       const bytes = Buffer.from(good);
       bytes[at] = (bytes[at]! + 1) % 256;
@@ -62,7 +62,7 @@ describe('an archive', () => {
     }
   });
 
-  it('is damaged when it is cut off anywhere', async () => {
+  it('is reported as damaged wherever it is cut off', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(good.length - 1), async (length) => {
         expect(await problemsOf(good.subarray(0, length))).not.toEqual([]);
@@ -71,7 +71,7 @@ describe('an archive', () => {
     );
   });
 
-  it('is damaged when whole lines or blocks are missing, doubled or in another order', async () => {
+  it('is reported as damaged when whole lines or blocks are missing, doubled or in another order', async () => {
     const lines = good.toString('utf8').split('\n').slice(0, -1);
     const block = lines.findIndex((line) => line.startsWith('{"kind":"block"'));
     const second = lines.findIndex((line, index) => index > block && line.startsWith('{"kind":"block"'));
@@ -90,7 +90,7 @@ describe('an archive', () => {
     for (const changed of changes) expect(await problemsOf(text(changed))).not.toEqual([]);
   });
 
-  it('that is damaged names the line, and no event behind it is handed out', async () => {
+  it('that is damaged is refused with the line, and no event behind that line is imported', async () => {
     const bytes = Buffer.from(good);
     const at = good.length >> 1;
     bytes[at] = bytes[at]! ^ 1;
@@ -107,7 +107,7 @@ describe('an archive', () => {
     );
   });
 
-  it('of a newer format, or of something else, is refused', async () => {
+  it('is refused when it has a newer format or is something else', async () => {
     const lines = good.toString('utf8').split('\n');
     const header = { ...(JSON.parse(lines[0]!) as object), version: 2 };
     expect(await problemsOf(Buffer.from([JSON.stringify(header), ...lines.slice(1)].join('\n')))).toEqual([
@@ -130,27 +130,27 @@ describe('a log', () => {
   const fleet = log.filter(({ stream }) => stream === streams.fleet);
   const large = fleet.findIndex(({ metadata }) => metadata.command.count > 1);
 
-  it('without a fault has no problem', () => {
+  it('has no problem when nothing is wrong', () => {
     expect(problems(log)).toEqual([]);
   });
 
-  it('lacks a revision', () => {
+  it('is reported when it lacks a revision', () => {
     expect(problems(fleet.toSpliced(3, 1))[0]).toMatch(/svc-fleet lacks its revisions 3 to 3/);
     expect(problems(fleet.slice(2))[0]).toMatch(/svc-fleet lacks its revisions 0 to 1/);
   });
 
-  it('lacks old facts, which is no problem', () => {
+  it('has no problem when it lacks old facts', () => {
     const facts = log.filter(({ stream }) => stream.startsWith(streams.agentsPrefix));
     expect(problems(facts.slice(2))).toEqual([]);
   });
 
-  it('has an event twice, or positions that do not grow', () => {
+  it('is reported when an event comes twice or positions do not grow', () => {
     expect(problems(fleet.toSpliced(4, 0, fleet[3]!)).join('\n')).toMatch(/svc-fleet@3 comes again/);
     const back = fleet.map((event, index) => (index === 5 ? { ...event, position: 1 } : event));
     expect(problems(back)).toEqual(['the position 1 of svc-fleet@5 is not above 500']);
   });
 
-  it('has a command that is not whole', () => {
+  it('is reported when a command is not whole', () => {
     expect(large).toBeGreaterThan(0);
     const { count } = fleet[large]!.metadata.command;
     expect(problems(fleet.slice(0, large + 1))).toEqual([expect.stringMatching(/has 1 of \d+ events.*the log ends/)]);
@@ -159,19 +159,18 @@ describe('a log', () => {
     expect(problems(fleet.toSpliced(large, 1)).join('\n')).toMatch(/begins at .* with its event 2 of/);
   });
 
-  it('has an event that this release does not know', async () => {
+  it('is reported when this release does not know an event, and is exported all the same', async () => {
     const store = await installations.open();
     await fill(store, 22, 5);
     await append(store.eventStore, planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }]));
     const options = { prefix: streams.prefix, check: logCheck, signal, onProgress: () => undefined };
     const report = await verifyLog(store.eventStore, options);
     expect(report.problems).toEqual([expect.stringMatching(/FromTheFuture .* is not known to this release/)]);
-    // It is exported as it is, and told.
     const exported = await exportTo(join(installations.folder, 'future.jsonl'), store);
     expect(exported?.problems).toHaveLength(1);
   });
 
-  it('that says something else has another digest', () => {
+  it('has another digest when its content differs, but not when its positions do', () => {
     const digest = (events: readonly RecordedEvent[]): string => {
       const check = createLogCheck(logCheck);
       for (const event of events) check.add(event);

@@ -1,4 +1,4 @@
-/** A comparison with a fresh fold finds every document that is wrong, missing or too many, and no other. */
+/** Comparing read models with a fresh fold of the log finds every wrong, missing or extra document, and no other. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -42,8 +42,8 @@ async function projected(seed: number): Promise<void> {
   await (await side.started()).close();
 }
 
-describe('read models that are what the log says', () => {
-  it('show no difference, before and after a rebuild', async () => {
+describe('read models that hold what the log says', () => {
+  it('have no difference, before and after a rebuild', async () => {
     await projected(31);
     const report = await check();
     expect(report).toMatchObject({ differences: [], differenceCount: 0, behind: 0 });
@@ -59,7 +59,7 @@ describe('read models that are what the log says', () => {
     }
   });
 
-  it('show none while a service changes them', async () => {
+  it('have no difference while a service changes them', async () => {
     await side.append(randomLog(32));
     await appendFacts(side.stores.eventStore, 500, true);
     await side.started();
@@ -85,7 +85,7 @@ describe('read models that are what the log says', () => {
     expect(report).toMatchObject({ differences: [], differenceCount: 0 });
   });
 
-  it('are behind, not different, where nobody has followed the log', async () => {
+  it('are reported as behind, not as different, when nothing has followed the log', async () => {
     await projected(33);
     await side.append([sessionOpened('nobody'), ...randomLog(34).slice(0, 30)]);
     const report = await check();
@@ -109,7 +109,7 @@ describe('a difference is found', () => {
     );
   });
 
-  it('in a document that is missing, too many, or too new', async () => {
+  it('in a document that is missing, extra or too new', async () => {
     await projected(36);
     const [chains, upstreams, audit] = await Promise.all(['chains', 'upstreams', 'audit'].map(collection));
     const gone = (await chains!.find({ limit: 1 })).items[0]!;

@@ -1,4 +1,4 @@
-/** Read models made anew are what the log says, take the place of the old ones at once, and survive a cut-off run. */
+/** Rebuilt read models hold what the log says, replace the old ones at once, and survive an interrupted run. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -33,8 +33,8 @@ const rebuild = (more: Partial<RebuildOptions> = {}) => {
   });
 };
 
-/** What is shown: every document, wherever the layout says that it lies. */
-async function shown(): Promise<Dump> {
+/** Every document that is read, at the place that the layout names. */
+async function documents(): Promise<Dump> {
   const { readStore } = side.stores;
   const { layout } = await readLayoutRecord(readStore, groupVersion);
   const all: Record<string, Dump[string]> = {};
@@ -45,40 +45,40 @@ async function shown(): Promise<Dump> {
   return all;
 }
 
-/** Read models that hold the log, and nobody who follows it. */
+/** Writes a random log and fills the read models from it; nothing follows the log afterwards. */
 async function projected(seed: number): Promise<Dump> {
   await side.append(randomLog(seed));
   await (await side.started()).close();
-  return shown();
+  return documents();
 }
 
 async function spoil(model: string, version = groupVersion): Promise<void> {
   const collections = await openCollections(side.stores.readStore, readModels, version);
   const collection = collections.get(model)!;
   const { items } = await collection.find({ limit: 1 });
-  expect(items, 'something of this model is left at the end of the random log: else take another seed').toHaveLength(1);
+  expect(items, 'the random log has to leave a document of this model; otherwise choose another seed').toHaveLength(1);
   await collection.write([{ kind: 'put', id: items[0]!.id, position: 2 ** 40, fields: { spoilt: true } }]);
 }
 
 describe('a rebuild', () => {
-  it('ends where the projections had ended, and leaves nothing of the old ones', async () => {
+  it('ends with the same documents, and leaves none of the old ones', async () => {
     const before = await projected(1);
     const outcome = await rebuild();
     expect(outcome).toMatchObject({ kind: 'done', resumed: false, dropped: true });
-    expect(await shown()).toEqual(before);
+    expect(await documents()).toEqual(before);
     const { readStore } = side.stores;
     const record = await readLayoutRecord(readStore, groupVersion);
     expect(record).toMatchObject({ layout: { number: 1 }, filling: undefined, leftovers: [] });
     expect(Object.values(await dump(readStore, groupVersion)).flat()).toEqual([]);
     expect(await readStore.loadCheckpoint(groupName, groupVersion)).toBeUndefined();
-    // And again, from there.
+    // A second rebuild does the same.
     await rebuild();
-    expect(await shown()).toEqual(before);
+    expect(await documents()).toEqual(before);
     expect((await readLayoutRecord(readStore, groupVersion)).layout.number).toBe(2);
     expect(Object.values(await dump(readStore, placeOf(groupVersion, 1))).flat()).toEqual([]);
   });
 
-  it('is what a service reads from then on, and goes on with', async () => {
+  it('is what a service reads and continues from', async () => {
     await projected(2);
     await spoil('nodes');
     await rebuild();
@@ -92,7 +92,7 @@ describe('a rebuild', () => {
     });
     const all = await projections.nodes.list(everything);
     expect(all.items.every((item) => typeof item.node.name === 'string')).toBe(true);
-    const [fresh, live] = [await freshFold(), await shown()];
+    const [fresh, live] = [await freshFold(), await documents()];
     expect(live).toEqual(fresh);
   });
 
@@ -100,42 +100,42 @@ describe('a rebuild', () => {
     const before = await projected(8);
     await spoil('nodes');
     await spoil('upstreams');
-    const spoilt = await shown();
+    const spoilt = await documents();
     expect(await rebuild({ only: 'nodes' })).toMatchObject({ kind: 'done', dropped: true });
-    expect(await shown()).toEqual({ ...spoilt, nodes: before['nodes'] });
+    expect(await documents()).toEqual({ ...spoilt, nodes: before['nodes'] });
     expect(await rebuild({ only: 'upstreams' })).toMatchObject({ kind: 'done' });
-    expect(await shown()).toEqual(before);
+    expect(await documents()).toEqual(before);
     await side.append([sessionOpened('nobody')]);
     await (await side.started()).close();
-    expect(await shown()).toEqual(await freshFold());
+    expect(await documents()).toEqual(await freshFold());
     await rebuild();
-    expect(await shown()).toEqual(await freshFold());
+    expect(await documents()).toEqual(await freshFold());
   });
 
-  it('of one read model brings what the others had not followed with it', async () => {
+  it('of one read model does not lose commands that the others have not followed yet', async () => {
     await projected(4);
     await side.append(randomLog(5));
     await rebuild({ only: 'audit' });
     await (await side.started()).close();
-    expect(await shown()).toEqual(await freshFold());
+    expect(await documents()).toEqual(await freshFold());
   });
 
-  it('refuses a read model that is not there', async () => {
+  it('of a read model that does not exist is refused', async () => {
     await expect(rebuild({ only: 'users' })).rejects.toThrow(/no read model "users": expected one of nodes, /);
   });
 
-  it('that is cut off goes on where it stood; what is shown has not changed meanwhile', async () => {
+  it('that is interrupted continues where it stopped; the old documents are read meanwhile', async () => {
     await side.append(randomLog(6));
     await appendFacts(side.stores.eventStore, 4000, true);
     await (await side.started()).close();
-    const before = await shown();
+    const before = await documents();
     await spoil('nodes');
-    const spoilt = await shown();
+    const spoilt = await documents();
     const stop = new AbortController();
     const first = await rebuild({ readStore: stopping(side.stores.readStore, 8, stop), signal: stop.signal });
     expect(first.kind).toBe('interrupted');
     expect(first.events).toBeGreaterThan(0);
-    expect(await shown()).toEqual(spoilt);
+    expect(await documents()).toEqual(spoilt);
     expect((await readLayoutRecord(side.stores.readStore, groupVersion)).filling).toEqual({ number: 1, only: null });
 
     const second = await rebuild();
@@ -143,40 +143,40 @@ describe('a rebuild', () => {
     const total = await side.stores.eventStore.headPosition();
     expect(second.events).toBeLessThan(total);
     expect(first.events + second.events).toBeGreaterThanOrEqual(total);
-    expect(await shown()).toEqual(before);
+    expect(await documents()).toEqual(before);
   });
 
-  it('that is given up for another one leaves nothing behind', async () => {
+  it('that is abandoned for another one leaves nothing behind', async () => {
     await side.append(randomLog(7));
     await appendFacts(side.stores.eventStore, 3000, true);
     await (await side.started()).close();
-    const before = await shown();
+    const before = await documents();
     const stop = new AbortController();
     await rebuild({ readStore: stopping(side.stores.readStore, 8, stop), signal: stop.signal });
     await rebuild({ only: 'nodes' });
-    expect(await shown()).toEqual(before);
+    expect(await documents()).toEqual(before);
     expect(Object.values(await dump(side.stores.readStore, placeOf(groupVersion, 1))).flat()).toEqual([]);
     expect((await readLayoutRecord(side.stores.readStore, groupVersion)).layout.number).toBe(2);
   });
 
-  it('stops at an event that cannot be folded, says which, and shows nothing of it', async () => {
+  it('stops at an event that cannot be folded and names it; the old documents stay', async () => {
     const before = await projected(8);
     await append(side.stores.eventStore, planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }]));
     await expect(rebuild()).rejects.toThrow(/cannot be folded: UnknownEventError: .*FromTheFuture/);
-    expect(await shown()).toEqual(before);
+    expect(await documents()).toEqual(before);
   });
 
-  it('is the only one of its kind', async () => {
+  it('runs alone: a second one waits for it', async () => {
     await projected(9);
     const outcomes = await Promise.all([rebuild(), rebuild()]);
     expect(outcomes.map(({ kind }) => kind)).toEqual(['done', 'done']);
     expect((await readLayoutRecord(side.stores.readStore, groupVersion)).layout.number).toBe(2);
-    expect(await shown()).toEqual(await freshFold());
+    expect(await documents()).toEqual(await freshFold());
   });
 });
 
 describe('a service that runs during a rebuild', () => {
-  it('shows the old ones, then the new ones, never a gap, and misses nothing', async () => {
+  it('reads the old documents, then the new ones, without a gap and without losing a fact', async () => {
     await side.append(randomLog(10));
     const projections = await side.started({ layoutPollMs: 50 });
     const { eventStore, readStore } = side.stores;
@@ -205,12 +205,12 @@ describe('a service that runs during a rebuild', () => {
     await traffic;
     expect(outcome).toMatchObject({ kind: 'done', dropped: true });
     expect(Object.values(await dump(readStore, groupVersion)).flat()).toEqual([]);
-    expect(await shown()).toEqual(await freshFold());
+    expect(await documents()).toEqual(await freshFold());
     expect(facts).toEqual(appended);
     expect(projections.status()).toMatchObject({ caughtUp: true, lastError: null });
   });
 
-  it('keeps its old ones when it does not go over in time; the next rebuild drops them', async () => {
+  it('keeps the old documents when it does not switch in time; the next rebuild drops them', async () => {
     await side.append(randomLog(11));
     const projections = await side.started({ layoutPollMs: 3_600_000 });
     const { readStore } = side.stores;
@@ -220,11 +220,11 @@ describe('a service that runs during a rebuild', () => {
     await projections.close();
     expect(await rebuild()).toMatchObject({ dropped: true });
     expect(Object.values(await dump(readStore, groupVersion)).flat()).toEqual([]);
-    expect(await shown()).toEqual(await freshFold());
+    expect(await documents()).toEqual(await freshFold());
   });
 });
 
-/** Aborts at the n-th batch of documents, in the middle of a fold. */
+/** Aborts after that many batches of documents, in the middle of a fold. */
 function stopping(readStore: ReadStore, batches: number, stop: AbortController): ReadStore {
   let left = batches;
   return {
@@ -244,7 +244,7 @@ function stopping(readStore: ReadStore, batches: number, stop: AbortController):
   } as ReadStore;
 }
 
-/** The log folded by projections that know of nothing before. */
+/** The documents of projections that start from an empty read store. */
 async function freshFold(): Promise<Dump> {
   const other = await openReadSide();
   try {

@@ -1,4 +1,4 @@
-/** Accounts as one instance has them: gateway, view, sign-in and facts, on the stores of a command fixture. */
+/** The accounts of one instance: gateway, view, sign-in and facts, on the stores of a command fixture. */
 import { randomBytes } from 'node:crypto';
 import type { AccountHandlerOptions } from '../../src/accounts/handlers.js';
 import { createAccountHandlers } from '../../src/accounts/handlers.js';

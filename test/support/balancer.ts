@@ -1,4 +1,4 @@
-/** An L4 load balancer of a test: a connection goes to the first instance that takes it, and stays there. */
+/** An L4 load balancer for tests: a connection goes to the first instance that accepts it, and stays there. */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
@@ -8,7 +8,7 @@ export interface Balancer {
   close(): Promise<void>;
 }
 
-/** Listens on a free port of 127.0.0.1. `order` is asked for each connection: ports of the instances, best first. */
+/** Listens on a free port of 127.0.0.1. `order` is called per connection: ports of the instances, preferred first. */
 export async function startBalancer(order: () => readonly number[]): Promise<Balancer> {
   const clients = new Set<Socket>();
   const server = createServer((client) => {

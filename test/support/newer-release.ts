@@ -1,7 +1,7 @@
 /**
- * A release of this service with a newer compiler, for tests of upgrades: a copy of `src/` with the number raised and an
- * output that differs from this release's in one field which changes nothing for traffic, the name in a rule's origin.
- * It lies in `dist/`, inside the project, so that its packages are found.
+ * A release of this service with a newer compiler, for tests of upgrades: a copy of `src/` with a higher compiler
+ * version and one other output, the name in a rule's origin, which does not affect traffic. It lies in `dist/`, inside
+ * the project, so that its packages are found.
  */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 
 export interface NewerRelease {
-  /** To start a program of it: `startProgram(…, { root })`. */
+  /** For starting one of its programs: `startProgram(…, { root })`. */
   readonly root: string;
   readonly compilerVersion: number;
-  /** What its compiler puts behind the name of a rule's origin. */
+  /** What its compiler appends to the name of a rule's origin. */
   readonly mark: string;
   remove(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A script of this project (`scripts/<name>.ts`) run to its end, with no SVC_* variables but those given. */
+/** Runs a script of this project (`scripts/<name>.ts`) to its end, with only the given SVC_* variables. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -46,7 +46,7 @@ export type JsonData = ReturnType<typeof JSON.parse>;
 
 /** An agent with a live session. */
 export interface ConnectedAgent {
-  /** Takes the next snapshot that is pushed to it off the network. */
+  /** Receives the next snapshot that is pushed to it. */
   receive(): Promise<SnapshotPush>;
   apply(push: SnapshotPush): Promise<void>;
   reject(push: SnapshotPush): Promise<void>;
@@ -63,18 +63,18 @@ export interface RestFixture {
   call(method: string, url: string, call?: Call): Promise<LightMyRequestResponse>;
   /** As `call`, for the data of a success. */
   data(method: string, url: string, call?: Call): Promise<JsonData>;
-  /** An access token of the user whose name and role this is. */
+  /** An access token of the user with this name and role. */
   tokenOf(role: Role): string;
-  /** Opens a session of the node's agent, which then runs nothing yet. */
+  /** Opens a session of the node's agent, which has not applied anything yet. */
   connect(nodeId: string): Promise<ConnectedAgent>;
   /** Events of `svc-fleet`. */
   log(): Promise<readonly RecordedEvent[]>;
-  /** Of the last event in the log. */
+  /** The position of the last event in the log. */
   position(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Every user's. */
+/** The password of every user. */
 export const password = 'correct horse battery';
 const roles = ['admin', 'operator', 'viewer'] as const;
 /** How long a GET waits for a position that does not come; the service itself waits two seconds. */

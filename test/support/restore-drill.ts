@@ -1,7 +1,7 @@
 /**
- * A restore as an operator does it, on either pair of stores, with what a drill looks at afterwards. Embedded: a copy of
- * the data folder, made while the service is stopped. External: `log:export` under a running service, `log:import` into
- * new stores.
+ * A backup and restore as an operator does them, on either pair of stores, and what a drill checks afterwards.
+ * Embedded: a copy of the data folder, made while the service is stopped. External: `log:export` while the service
+ * runs, `log:import` into new stores.
  */
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { startSmallSite } from './small-site.js';
 import type { SmallSite } from './small-site.js';
 import type { StoreKind, StorePair } from './store-pairs.js';
 
-export interface AuditEntry {
+interface AuditEntry {
   readonly action: string;
   readonly actor: { readonly type: string; readonly id: string };
   readonly resource: { readonly id: string };
@@ -22,13 +22,13 @@ export interface AuditEntry {
 export const refreshes = async (site: SmallSite): Promise<readonly AuditEntry[]> =>
   (await site.admin().call<{ items: readonly AuditEntry[] }>('GET', '/api/audit?action=node.refresh')).items;
 
-/** Some heartbeats, after which nothing that was going to happen by itself is left to happen. */
+/** Waits for some heartbeats, after which nothing more happens by itself. */
 export const someHeartbeats = (): Promise<void> => delay(3_500);
 
 export const rises = (generations: readonly number[]): boolean =>
   generations.every((generation, index) => index === 0 || generation > generations[index - 1]!);
 
-/** Runs a drill on a small site that has its first backup still to come; closes all of it afterwards. */
+/** Runs a drill on a small site without a backup yet; closes everything afterwards. */
 export async function restoreDrill(
   stores: StoreKind,
   play: (site: SmallSite, backup: () => Promise<void>, restore: () => Promise<void>) => Promise<void>,
@@ -56,7 +56,6 @@ export async function restoreDrill(
       },
     };
     const external = {
-      // The service runs meanwhile.
       backup: () => script('log-export', env),
       async restore(this: void) {
         const pair = await stores.open();

@@ -1,7 +1,7 @@
 /**
- * A small site for drills: the real service, two real agents, one chain from node `a` to an upstream that can be pointed
- * at targets which answer with their names. What an agent ran is read from its own log, the only witness that a restore
- * can't take back.
+ * A small site for drills: the real service, two real agents, one chain from node `a` to an upstream that can be
+ * pointed at targets, which answer with their names. What an agent ran is read from its own log, which a restore does
+ * not undo.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -32,30 +32,30 @@ export interface NodeView {
 export interface SmallSite {
   readonly folder: string;
   readonly service: ServiceProcess;
-  /** Signed in again after each start. */
+  /** Signs in again after each start. */
   admin(): RestClient;
-  /** Starts the service, on other stores when they are given. */
+  /** Starts the service, on other stores if given. */
   start(stores?: { readonly dataDir: string; readonly env: Env }): Promise<void>;
   agent(name: 'a' | 'b'): RunningProgram;
   node(name: 'a' | 'b'): Promise<NodeView>;
-  /** Both nodes, once they are online and run their newest configuration, by their agents' own word too. */
+  /** Both nodes, once they are online and run their newest configuration, also according to the agents' logs. */
   converged(): Promise<readonly [NodeView, NodeView]>;
-  /** Generations that the agent has applied since its start, in that order. */
+  /** Generations that the agent has applied since its start, in order. */
   applied(name: 'a' | 'b'): readonly number[];
-  /** Points the upstream at a new target that answers with `name`; answers when traffic gets there. */
+  /** Points the upstream at a new target that answers with `name`; resolves when traffic gets there. */
   pointAt(name: string): Promise<void>;
-  /** The same, without waiting. */
+  /** As `pointAt`, without waiting for traffic. */
   edit(name: string): Promise<void>;
-  /** What answers through the chain. */
+  /** Name of the target that answers through the chain. */
   through(): Promise<string>;
   throughBecomes(name: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How long agents may take to come back: their backoff, on a busy machine. */
+/** How long agents may take to reconnect, with their backoff, on a busy machine. */
 const patienceMs = 60_000;
 
-/** Starts all of it and deploys the chain; the upstream points at `first`. */
+/** Starts the site and deploys the chain; the upstream points at `first`. */
 export async function startSmallSite(env: Env): Promise<SmallSite> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-drill-'));
   const service = await prepareService({ dataDir: join(folder, 'data'), env });
@@ -123,8 +123,8 @@ export async function startSmallSite(env: Env): Promise<SmallSite> {
       return response.text();
     },
     async throughBecomes(name) {
-      const ask = async (): Promise<true | undefined> => ((await site.through()) === name ? true : undefined);
-      await eventually(`${name} answers through the chain`, ask, patienceMs);
+      const answers = async (): Promise<true | undefined> => ((await site.through()) === name ? true : undefined);
+      await eventually(`${name} answers through the chain`, answers, patienceMs);
     },
     async close() {
       await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * Traffic that must not stop: one connection that stays and is echoed on all the time, and new ones that come and go.
- * Whatever fails is noted with its reason; nothing is retried.
+ * Traffic that must not stop: echoes on one lasting connection, and on a new connection each time. Every failure is
+ * noted with its reason; nothing is retried.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -9,19 +9,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export interface SteadyTraffic {
   readonly failures: readonly string[];
-  /** Echoes that came back on the connection that stays, and new connections that were served. */
-  echoes(): { readonly stayed: number; readonly fresh: number };
+  /** Echoes that came back on the lasting connection, and new connections that were served. */
+  echoes(): { readonly lasting: number; readonly fresh: number };
   stop(): Promise<void>;
 }
 
-/** How long an answer may take on a busy machine before the traffic counts as stopped. */
+/** How long an echo may take on a busy machine before the traffic counts as stopped. */
 const patienceMs = 15_000;
 const everyMs = 100;
 
-/** Starts it to a port of 127.0.0.1 that leads to an echo server. */
+/** Starts the traffic to a port of 127.0.0.1 that leads to an echo server. */
 export function startSteadyTraffic(port: number): SteadyTraffic {
   const failures: string[] = [];
-  const counts = { stayed: 0, fresh: 0 };
+  const counts = { lasting: 0, fresh: 0 };
   let running = true;
 
   const opened = async (): Promise<Socket> => {
@@ -36,11 +36,11 @@ export function startSteadyTraffic(port: number): SteadyTraffic {
     const back = once(socket, 'data', { signal }).then(([data]) => String(data));
     try {
       socket.write(text);
-      const heard = await Promise.race([back, ended]);
-      if (heard !== text) throw new Error(`"${heard}" came back for "${text}"`);
+      const reply = await Promise.race([back, ended]);
+      if (reply !== text) throw new Error(`"${reply}" came back for "${text}"`);
     } finally {
       for (const wait of [ended, back]) wait.catch(() => undefined);
-      // Takes the listeners off again.
+      // Removes the listeners.
       done.abort();
     }
   };
@@ -48,13 +48,13 @@ export function startSteadyTraffic(port: number): SteadyTraffic {
     if (running) failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
   };
 
-  const staying = async (): Promise<void> => {
+  const lasting = async (): Promise<void> => {
     const socket = await opened();
     socket.on('error', () => undefined);
     try {
       while (running) {
-        await echo(socket, `stays ${counts.stayed}`);
-        counts.stayed += 1;
+        await echo(socket, `lasting ${counts.lasting}`);
+        counts.lasting += 1;
         await delay(everyMs);
       }
     } finally {
@@ -71,7 +71,7 @@ export function startSteadyTraffic(port: number): SteadyTraffic {
     }
   };
   const both = [
-    staying().catch((error: unknown) => note('the connection that stays', error)),
+    lasting().catch((error: unknown) => note('the lasting connection', error)),
     fresh().catch((error: unknown) => note('a new connection', error)),
   ];
   return {

@@ -1,7 +1,7 @@
 /**
- * The two store pairs that an end-to-end test runs on: embedded, and EventStoreDB with MongoDB. The external ones are the
- * test servers, or real ones where SVC_TEST_EVENTSTORE_URL and SVC_TEST_MONGODB_URL name them: then with a database of
- * its own for each installation, and only on a log that no service has written to yet, for a log can't be emptied.
+ * The two store pairs of end-to-end tests: embedded, and EventStoreDB with MongoDB. The external ones are the test
+ * servers, or real ones named by SVC_TEST_EVENTSTORE_URL and SVC_TEST_MONGODB_URL. Each installation gets a database of
+ * its own; a log cannot be emptied, so a real EventStoreDB is used only while no service has written to it.
  */
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
@@ -16,7 +16,7 @@ import { withDatabase } from '../storage/contract/mongodb-harness.js';
 
 /** Empty stores for one installation. */
 export interface StorePair {
-  /** What the service and the maintenance commands need to find them, beside the data folder. */
+  /** Variables with which the service and the maintenance commands find them, in addition to the data folder. */
   readonly env: { readonly [name: string]: string };
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface StoreKind {
   open(): Promise<StorePair>;
 }
 
-export const embeddedStores: StoreKind = {
+const embeddedStores: StoreKind = {
   name: 'embedded stores',
   external: false,
   open: async () => ({ env: {}, close: async () => undefined }),
@@ -35,7 +35,7 @@ export const embeddedStores: StoreKind = {
 
 export const externalStores: StoreKind = { name: 'EventStoreDB and MongoDB', external: true, open: openExternal };
 
-/** Whether tests on external stores can run; says so on standard error when they can not. */
+/** Whether tests on external stores can run; prints a line on standard error if they cannot. */
 export const externalStoresBuilt = (suite: string): boolean =>
   named('SVC_TEST_MONGODB_URL') !== undefined || ferretDbBuilt(`${suite} on ${externalStores.name}`);
 
@@ -78,7 +78,7 @@ async function openLog(): Promise<Server> {
       .then((revision) => revision === undefined)
       .finally(() => store.close());
     if (empty) return { url, close: async () => undefined };
-    process.stderr.write('\n!!!! The log of SVC_TEST_EVENTSTORE_URL is not empty: on the test server instead.\n\n');
+    process.stderr.write('\n!!!! The log of SVC_TEST_EVENTSTORE_URL is not empty: using the test server instead.\n\n');
   }
   return startEventStoreDb();
 }

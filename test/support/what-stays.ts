@@ -1,24 +1,24 @@
-/** What has to be the same on a site before and after its stores were moved or their read models lost. */
+/** What has to be the same on a site before and after its stores are moved or its read models are lost. */
 import { expect } from 'vitest';
 import { runScript } from './programs.js';
 import type { SmallSite } from './small-site.js';
 
 type Env = Readonly<Record<string, string>>;
 
-/** Runs a maintenance command that must succeed; answers its output. */
+/** Runs a maintenance command, which must succeed. @returns its output */
 export async function command(name: string, args: readonly string[], env: Env): Promise<string> {
   const { code, out, err } = await runScript(name, args, env);
   expect([name, code, err]).toEqual([name, 0, err]);
   return out;
 }
 
-/** Snapshots that the service has offered since its start. */
+/** How many snapshots the service has offered since its start. */
 export async function offered({ service }: SmallSite): Promise<number> {
   const text = await (await fetch(`${service.url}/metrics`)).text();
   return Number(/^svc_delivery_offered_total (\d+)$/m.exec(text)?.[1]);
 }
 
-/** What the agents are running, as they and the service tell it. */
+/** What the agents run, according to their own logs and to the service. */
 export async function running(site: SmallSite): Promise<unknown> {
   const nodes = await site.converged();
   return {
@@ -28,7 +28,7 @@ export async function running(site: SmallSite): Promise<unknown> {
   };
 }
 
-/** Every answer that comes from read models; what agents told last and who signed in meanwhile left out. */
+/** Every answer from read models, without telemetry and sign-ins, which change meanwhile. */
 export async function answers(site: SmallSite): Promise<unknown> {
   const admin = site.admin();
   const items = async (path: string): Promise<readonly Record<string, unknown>[]> =>

@@ -1,4 +1,4 @@
-/** A process that imports an archive and says how far it is, until it is killed. Arguments: archive, data folder. */
+/** A process that imports an archive and prints its progress until it is killed. Arguments: archive, data folder. */
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
