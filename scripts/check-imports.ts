@@ -6,7 +6,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { argv, exit, stdout } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { checkFile, type DeclaredPackages, type Violation } from './import-table.js';
+import type { DeclaredPackages, Violation } from './import-table.js';
+import { checkFile, folderCycles } from './import-table.js';
+
+/** Folders whose subfolders may not import one another in circles. */
+const LAYERED: readonly string[] = ['src/domain'];
 
 const FOLDERS: readonly string[] = ['src', 'scripts', 'test', 'bench'];
 
@@ -38,23 +42,36 @@ function declaredPackages(root: string): DeclaredPackages {
 /**
  * Checks the whole tree.
  * @param root folder of package.json
- * @returns how many files were read, and every forbidden import
+ * @returns how many files were read, every forbidden import, and the cycles between folders as sentences
  */
-export function checkTree(root: string): { readonly files: number; readonly violations: readonly Violation[] } {
+export function checkTree(root: string): {
+  readonly files: number;
+  readonly violations: readonly Violation[];
+  readonly cycles: readonly string[];
+} {
   const declared = declaredPackages(root);
-  const files = FOLDERS.flatMap((folder) => sourceFiles(root, folder));
-  const violations = files.flatMap((file) => checkFile(file, readFileSync(join(root, file), 'utf8'), declared));
-  return { files: files.length, violations };
+  const files = FOLDERS.flatMap((folder) => sourceFiles(root, folder)).map((path) => ({
+    path,
+    source: readFileSync(join(root, path), 'utf8'),
+  }));
+  const violations = files.flatMap(({ path, source }) => checkFile(path, source, declared));
+  const cycles = LAYERED.flatMap((layered) =>
+    folderCycles(layered, files).map((cycle) => `${layered}: import cycle between folders: ${cycle.join(' → ')}`),
+  );
+  return { files: files.length, violations, cycles };
 }
 
 function main(): void {
   const root = dirname(dirname(fileURLToPath(import.meta.url)));
-  const { files, violations } = checkTree(root);
+  const { files, violations, cycles } = checkTree(root);
   for (const { file, line, specifier, reason } of violations) {
     stdout.write(`${file}:${line}: ${specifier === '' ? '' : `'${specifier}': `}${reason}\n`);
   }
-  stdout.write(`import table: ${files} files, ${violations.length} forbidden imports\n`);
-  if (violations.length > 0) exit(1);
+  for (const cycle of cycles) stdout.write(`${cycle}\n`);
+  stdout.write(
+    `import table: ${files} files, ${violations.length} forbidden imports, ${cycles.length} cycles between folders\n`,
+  );
+  if (violations.length + cycles.length > 0) exit(1);
 }
 
 if (argv[1] !== undefined && import.meta.url === pathToFileURL(argv[1]).href) main();

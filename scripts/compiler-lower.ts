@@ -9,7 +9,7 @@ import type { FleetCommand } from '../src/domain/fleet/events.js';
 import type { Fleet } from '../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../src/domain/fleet/fleet.js';
 import { UnknownEventError } from '../src/domain/log/unknown-event.js';
-import { fleetEvent } from '../src/domain/log/upcast.js';
+import { fleetEvent } from '../src/domain/fleet/events.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';

@@ -118,6 +118,49 @@ function importsOf(source: string): readonly Import[] {
   return imports;
 }
 
+/** One file of the tree. */
+export interface SourceFile {
+  /** From the project's root, with forward slashes. */
+  readonly path: string;
+  readonly source: string;
+}
+
+/**
+ * Import cycles between the folders directly below one folder. Types count too: a cycle of types is a cycle of ideas.
+ * @param root folder whose subfolders are looked at, for example `src/domain`
+ * @returns each cycle once, as the folders along it, the first one repeated at the end
+ */
+export function folderCycles(root: string, files: readonly SourceFile[]): readonly (readonly string[])[] {
+  const folderOf = (path: string): string | undefined =>
+    path.startsWith(`${root}/`) ? path.slice(root.length + 1).split('/')[0] : undefined;
+  const imports = new Map<string, Set<string>>();
+  for (const { path, source } of files) {
+    const folder = folderOf(path);
+    if (folder === undefined) continue;
+    const targets = imports.get(folder) ?? new Set();
+    imports.set(folder, targets);
+    for (const { specifier } of importsOf(source)) {
+      const target = folderOf(posix.normalize(posix.join(posix.dirname(path), specifier)));
+      if (specifier.startsWith('.') && target !== undefined && target !== folder) targets.add(target);
+    }
+  }
+  return cyclesIn(imports);
+}
+
+function cyclesIn(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly (readonly string[])[] {
+  const cycles: (readonly string[])[] = [];
+  const finished = new Set<string>();
+  const walk = (node: string, path: readonly string[]): void => {
+    const at = path.indexOf(node);
+    if (at !== -1) cycles.push([...path.slice(at), node]);
+    if (at !== -1 || finished.has(node)) return;
+    for (const next of [...(graph.get(node) ?? [])].sort()) walk(next, [...path, node]);
+    finished.add(node);
+  };
+  for (const node of [...graph.keys()].sort()) walk(node, []);
+  return cycles;
+}
+
 /** The part that a path in src/ belongs to, or null when no row of the table covers it. */
 function partOf(path: string): string | null {
   const inside = path.slice('src/'.length);

@@ -13,7 +13,7 @@ import { createFactRecorder } from './commands/facts.js';
 import { createGateway } from './commands/gateway.js';
 import type { CommandHandlers } from './commands/handlers-port.js';
 import { createNodeHandlers } from './commands/nodes.js';
-import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from './commands/resources.js';
+import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from './commands/resources.js';
 import { agentContext } from './commands/system.js';
 import type { Config } from './config.js';
 import { readTls } from './config.js';
@@ -142,8 +142,8 @@ async function wire(
   const { staticPublic: servicePublic, staticPrivate: servicePrivate } = identity;
   const commands: CommandHandlers = {
     nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids, logger }),
-    upstreams: createUpstreamHandlers(fleet, ids),
-    chains: createChainHandlers(fleet, ids),
+    resources: createResourceHandlers(fleet, ids),
+    chains: createChainHandlers(fleet),
     settings: createSettingsHandlers(fleet),
     accounts: createAccountHandlers({ gateway: accounts, view: accountsView, keyring, hasher, limiter, tokens, facts }),
   };

@@ -4,27 +4,14 @@
  * resources to be judged (references, names, collisions, a PUT against what is stored) is decided behind this port.
  * Implements `docs/contract/rest.md`, the endpoints that write.
  */
-import type { ChainFields, ChainState, Hop, Payload, Target } from '../domain/chain/chain.js';
+import type { ChainState } from '../domain/chain/chain.js';
 import type { Role } from '../domain/accounts/user.js';
-import type { AgentCommand, AgentCommandName, IfMatch, Labels, NodeState } from '../domain/node/node.js';
+import type { FleetCommand } from '../domain/fleet/events.js';
+import type { NounOf, ResourceType, StateOf } from '../domain/fleet/resources.js';
+import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
+import type { IfMatch } from '../domain/resource/if-match.js';
 import type { SettingsState } from '../domain/settings/settings.js';
-import type { UpstreamDefinition, UpstreamState, UpstreamTls } from '../domain/upstream/upstream.js';
 import type { CommandContext, CommandOutcome } from './port.js';
-
-export type {
-  ChainDefinition,
-  ChainState,
-  ChainStatus,
-  Hop,
-  Outer,
-  Payload,
-  Security,
-  Target,
-} from '../domain/chain/chain.js';
-export type { Role } from '../domain/accounts/user.js';
-export type { AgentCommand, AgentCommandName, IfMatch, Labels, NodeState } from '../domain/node/node.js';
-export type { SettingsState } from '../domain/settings/settings.js';
-export type { UpstreamState, UpstreamTls } from '../domain/upstream/upstream.js';
 
 /** An account as it is shown: no password, personal data opened. */
 export interface UserView {
@@ -52,43 +39,17 @@ export interface Login {
   readonly user: UserView;
 }
 
-export interface CreateNodeFields {
-  readonly name: string;
-  readonly description: string | null;
-  readonly address: string | null;
-  readonly labels: Labels;
-  readonly issuePsk: boolean;
-}
+type FieldsOf<Type extends string, Named extends string> = Omit<
+  Extract<FleetCommand, { readonly type: Type }>,
+  'type' | Named
+>;
 
-/** Absent fields stay as they are. */
-export interface UpdateNodeFields {
-  readonly name?: string | undefined;
-  readonly description?: string | null | undefined;
-  readonly address?: string | null | undefined;
-  readonly labels?: Labels | undefined;
-}
+/** What a create takes: the whole definition, defaults filled in. */
+export type CreateFields<T extends ResourceType> = FieldsOf<`Create${NounOf<T>}`, 'id'>;
+/** What an update takes: absent fields stay as they are. */
+export type UpdateFields<T extends ResourceType> = FieldsOf<`Update${NounOf<T>}`, 'id' | 'ifMatch'>;
 
-/** A new upstream is enabled. */
-export type CreateUpstreamFields = Omit<UpstreamDefinition, 'enabled'>;
-
-export interface UpdateUpstreamFields {
-  readonly endpoint?: string | undefined;
-  readonly server_names?: readonly string[] | undefined;
-  readonly health_check_interval_ms?: number | undefined;
-  readonly enabled?: boolean | undefined;
-  readonly tls?: UpstreamTls | null | undefined;
-}
-
-export type CreateChainFields = ChainFields;
-
-export interface UpdateChainFields {
-  readonly name?: string | undefined;
-  readonly description?: string | null | undefined;
-  readonly enabled?: boolean | undefined;
-  readonly payload?: Payload | undefined;
-  readonly hops?: readonly Hop[] | undefined;
-  readonly target?: Target | undefined;
-}
+export type CreateNodeFields = Omit<CreateFields<'node'>, 'psk'> & { readonly issuePsk: boolean };
 
 export interface DeployResult {
   readonly chain: ChainState;
@@ -96,21 +57,7 @@ export interface DeployResult {
   readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
 }
 
-export interface UpdateSettingsFields {
-  readonly multiplex?: boolean | undefined;
-  readonly multiplex_port?: number | null | undefined;
-  readonly heartbeat_interval_secs?: number | undefined;
-  readonly metrics_interval_secs?: number | undefined;
-  readonly offline_after_secs?: number | null | undefined;
-  readonly nodes?:
-    | readonly {
-        readonly node_id: string;
-        /** null removes the node's override. */
-        readonly multiplex: boolean | null;
-        readonly multiplex_port?: number | null | undefined;
-      }[]
-    | undefined;
-}
+export type UpdateSettingsFields = FieldsOf<'UpdateConnectivity', 'ifMatch'>;
 
 export interface UpdateMeFields {
   readonly display_name?: string | null | undefined;
@@ -119,29 +66,27 @@ export interface UpdateMeFields {
 
 type Answer<R> = Promise<CommandOutcome<R>>;
 
+/** What every resource of the fleet can be told. */
+export interface LifecycleHandlers<T extends ResourceType> {
+  create(ctx: CommandContext, fields: CreateFields<T>): Answer<StateOf<T>>;
+  update(ctx: CommandContext, id: string, ifMatch: IfMatch, fields: UpdateFields<T>): Answer<StateOf<T>>;
+  remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
+}
+
 /**
  * Every method that changes something refuses by throwing a ServiceError, in this order: `not_found` of the resource,
  * `precondition_failed`, `invalid_request` (references, the result of a PUT), `conflict`; `unavailable` when the log
  * can't be written or the instance is read-only.
  */
 export interface CommandHandlers {
-  readonly nodes: {
+  readonly resources: { readonly [T in Exclude<ResourceType, 'node'>]: LifecycleHandlers<T> };
+  readonly nodes: Omit<LifecycleHandlers<'node'>, 'create'> & {
     create(ctx: CommandContext, fields: CreateNodeFields): Answer<{ node: NodeState; controlPsk: string | null }>;
-    update(ctx: CommandContext, id: string, ifMatch: IfMatch, fields: UpdateNodeFields): Answer<NodeState>;
-    remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
     issuePsk(ctx: CommandContext, id: string): Answer<{ controlPsk: string; fingerprint: string }>;
     refresh(ctx: CommandContext, id: string): Answer<{ generation: number }>;
     command(ctx: CommandContext, id: string, command: AgentCommandName): Answer<AgentCommand>;
   };
-  readonly upstreams: {
-    create(ctx: CommandContext, fields: CreateUpstreamFields): Answer<UpstreamState>;
-    update(ctx: CommandContext, id: string, ifMatch: IfMatch, fields: UpdateUpstreamFields): Answer<UpstreamState>;
-    remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
-  };
   readonly chains: {
-    create(ctx: CommandContext, fields: CreateChainFields): Answer<ChainState>;
-    update(ctx: CommandContext, id: string, ifMatch: IfMatch, fields: UpdateChainFields): Answer<ChainState>;
-    remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
     deploy(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<DeployResult>;
   };
   readonly settings: {

@@ -4,7 +4,6 @@
  */
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import { generationOf } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
@@ -17,6 +16,7 @@ import { issueControlPsk, sealVerifier } from '../security/psk.js';
 import type { SealedValue } from '../security/sealing.js';
 import type { CommandHandlers } from './handlers-port.js';
 import type { CommandOutcome, Gateway } from './port.js';
+import { lifecycleHandlers, present } from './resources.js';
 
 export interface NodeHandlerOptions {
   readonly gateway: Gateway<Fleet, FleetCommand>;
@@ -66,20 +66,18 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
   }
 
   return {
+    ...lifecycleHandlers('node', gateway, ids),
     async create(context, fields) {
       const { issuePsk, ...node } = fields;
       const id = ids.next();
       const issued = issuePsk ? await newPsk(id) : null;
       return withPsk(issued, () =>
         gateway.execute({ type: 'CreateNode', id, ...node, psk: issued?.psk ?? null }, context, (fleet) => ({
-          node: present(fleet.nodes.get(id)),
+          node: present(fleet.tables.node.get(id)),
           controlPsk: issued?.controlPsk ?? null,
         })),
       );
     },
-    update: (context, id, ifMatch, fields) =>
-      gateway.execute({ type: 'UpdateNode', id, ifMatch, ...fields }, context, (fleet) => present(fleet.nodes.get(id))),
-    remove: (context, id, ifMatch) => gateway.execute({ type: 'DeleteNode', id, ifMatch }, context, () => undefined),
     async issuePsk(context, id) {
       const issued = await newPsk(id);
       return withPsk(issued, () =>
@@ -97,13 +95,7 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
     },
     refresh: (context, id) =>
       gateway.execute({ type: 'RefreshNodeConfig', id }, context, (fleet) => ({
-        generation: generationOf(fleet, id) ?? 0,
+        generation: fleet.generationOf(id) ?? 0,
       })),
   };
-}
-
-/** What a command has just written is there. */
-export function present<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('a resource is missing right after its own command');
-  return value;
 }

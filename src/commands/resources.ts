@@ -1,45 +1,62 @@
-/** Handlers of resources whose commands need nothing beside the gateway: upstreams, chains, settings. */
+/**
+ * Creating, updating and removing resources whose commands need nothing beside the gateway: the same for each of them,
+ * derived from the declarations. Deploying a chain and changing the settings are here too; nodes, whose PSKs are made and
+ * sealed on the way, are in `nodes.ts`.
+ */
+import { chainKey } from '../domain/chain/chain.js';
 import type { FleetCommand, FleetEvent } from '../domain/fleet/events.js';
+import { fleetEvent } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import { fleetEvent } from '../domain/log/upcast.js';
+import type { ResourceType, StateOf } from '../domain/fleet/resources.js';
+import { resources, resourceTypes } from '../domain/fleet/resources.js';
+import { settingsOf } from '../domain/settings/settings.js';
 import type { Ids } from '../kernel/ids.js';
-import type { CommandHandlers, DeployResult } from './handlers-port.js';
-import { present } from './nodes.js';
+import type { CommandHandlers, DeployResult, LifecycleHandlers } from './handlers-port.js';
 import type { Gateway } from './port.js';
 
 type FleetGateway = Gateway<Fleet, FleetCommand>;
 
-export function createUpstreamHandlers(gateway: FleetGateway, ids: Ids): CommandHandlers['upstreams'] {
+/** What a command has just written is there. */
+export function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('a resource is missing right after its own command');
+  return value;
+}
+
+/** Handlers of one resource. */
+export function lifecycleHandlers<T extends ResourceType>(
+  type: T,
+  gateway: FleetGateway,
+  ids: Ids,
+): LifecycleHandlers<T> {
+  const { noun } = resources[type];
+  const state = (id: string) => (fleet: Fleet) => present(fleet.get<StateOf<T>>({ type }, id));
+  // The fields are typed by `T`; that noun and fields together are a command is beyond the compiler.
+  const command = (verb: string, fields: object): FleetCommand =>
+    ({ type: `${verb}${noun}`, ...fields }) as unknown as FleetCommand;
   return {
     create(context, fields) {
       const id = ids.next();
-      return gateway.execute({ type: 'CreateUpstream', id, ...fields, enabled: true }, context, (fleet) =>
-        present(fleet.upstreams.get(id)),
-      );
+      return gateway.execute(command('Create', { id, ...fields }), context, state(id));
     },
     update: (context, id, ifMatch, fields) =>
-      gateway.execute({ type: 'UpdateUpstream', id, ifMatch, ...fields }, context, (fleet) =>
-        present(fleet.upstreams.get(id)),
-      ),
-    remove: (context, id, ifMatch) =>
-      gateway.execute({ type: 'DeleteUpstream', id, ifMatch }, context, () => undefined),
+      gateway.execute(command('Update', { id, ifMatch, ...fields }), context, state(id)),
+    remove: (context, id, ifMatch) => gateway.execute(command('Delete', { id, ifMatch }), context, () => undefined),
   };
 }
 
-export function createChainHandlers(gateway: FleetGateway, ids: Ids): CommandHandlers['chains'] {
+/** Handlers of every resource but nodes. */
+export function createResourceHandlers(gateway: FleetGateway, ids: Ids): CommandHandlers['resources'] {
+  const handlers = resourceTypes
+    .filter((type) => type !== 'node')
+    .map((type) => [type, lifecycleHandlers(type, gateway, ids)]);
+  return Object.fromEntries(handlers) as CommandHandlers['resources'];
+}
+
+export function createChainHandlers(gateway: FleetGateway): CommandHandlers['chains'] {
   return {
-    create(context, fields) {
-      const id = ids.next();
-      return gateway.execute({ type: 'CreateChain', id, ...fields }, context, (fleet) => present(fleet.chains.get(id)));
-    },
-    update: (context, id, ifMatch, fields) =>
-      gateway.execute({ type: 'UpdateChain', id, ifMatch, ...fields }, context, (fleet) =>
-        present(fleet.chains.get(id)),
-      ),
-    remove: (context, id, ifMatch) => gateway.execute({ type: 'DeleteChain', id, ifMatch }, context, () => undefined),
     async deploy(context, id, ifMatch) {
       const outcome = await gateway.execute({ type: 'DeployChain', id, ifMatch }, context, (fleet) =>
-        present(fleet.chains.get(id)),
+        present(fleet.get(chainKey, id)),
       );
       if (outcome.kind !== 'done') return outcome;
       const nodes = outcome.events.flatMap((event) => deployedGenerations(fleetEvent(event), event.revision));
@@ -57,6 +74,6 @@ function deployedGenerations(event: FleetEvent, revision: number): DeployResult[
 export function createSettingsHandlers(gateway: FleetGateway): CommandHandlers['settings'] {
   return {
     update: (context, ifMatch, fields) =>
-      gateway.execute({ type: 'UpdateConnectivity', ifMatch, ...fields }, context, (fleet) => fleet.settings.value),
+      gateway.execute({ type: 'UpdateConnectivity', ifMatch, ...fields }, context, settingsOf),
   };
 }

@@ -7,7 +7,6 @@ import type { AgentEvent } from '../domain/agents/facts.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
 import { planDeploy } from '../domain/compile/plan.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
-import { generationOf } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
@@ -102,7 +101,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     ...version,
     ...(deps.dropGraceMs === undefined ? {} : { dropGraceMs: deps.dropGraceMs }),
   });
-  const generation = (nodeId: string): number | undefined => generationOf(fold.fleet(), nodeId);
+  const generation = (nodeId: string): number | undefined => fold.fleet().generationOf(nodeId);
   const cache = createSnapshotCache(tuning.cacheBytes, tuning.rememberedNodes);
   const newest = createNewestSnapshots({
     fleet: fold.fleet,
@@ -160,7 +159,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   });
   const cleanup = createLastGoodCleanup({
     mayRemove: fold.upToDate,
-    isDeleted: (nodeId) => !fold.fleet().nodes.has(nodeId),
+    isDeleted: (nodeId) => !fold.fleet().tables.node.has(nodeId),
     remove: lastGood.remove,
     onError: (nodeId, error) =>
       logger.warn(
@@ -172,7 +171,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   function onBatch(batch: FoldBatch): void {
     for (const [nodeId, at] of batch.raised) raises.seen(nodeId, at);
     for (const nodeId of batch.deleted) {
-      if (fold.fleet().nodes.has(nodeId)) continue;
+      if (fold.fleet().tables.node.has(nodeId)) continue;
       cache.delete(nodeId);
       histories.forget(nodeId);
       cleanup.add(nodeId);
@@ -185,10 +184,10 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   return {
     state: fold.state,
     onStateChange: stateListeners.add,
-    node: (nodeId) => fold.fleet().nodes.get(nodeId),
-    chain: (chainId) => fold.fleet().chains.get(chainId),
-    settings: () => fold.fleet().settings.value,
-    verifier: (nodeId) => fold.fleet().nodes.get(nodeId)?.psk?.verifier,
+    node: (nodeId) => fold.fleet().tables.node.get(nodeId),
+    chain: (chainId) => fold.fleet().tables.l4_chain.get(chainId),
+    settings: () => fold.fleet().singles.connectivity.value,
+    verifier: (nodeId) => fold.fleet().tables.node.get(nodeId)?.psk?.verifier,
     generation,
     onRevoked: (listener) => revokedListeners.add(({ nodeId, replaced }) => listener(nodeId, replaced)),
     openNodeSession: nodeSessions.open,

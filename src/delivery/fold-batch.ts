@@ -5,8 +5,9 @@
  */
 import { applyCommand } from '../domain/fleet/apply.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import { fleetEvent, readCommand } from '../domain/log/upcast.js';
-import type { SealedSecret } from '../domain/resource/sealed.js';
+import { fleetEvent } from '../domain/fleet/events.js';
+import { readCommand } from '../domain/log/upcast.js';
+import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
 
@@ -78,7 +79,7 @@ function revokedBy(fleet: Fleet, command: RecordedCommand): readonly Revoked[] {
     const event = fleetEvent(recorded);
     if (event.type !== 'NodePskIssued' && event.type !== 'NodeDeleted') return [];
     const nodeId = event.data.node_id;
-    return [{ nodeId, replaced: fleet.nodes.get(nodeId)?.psk?.verifier }];
+    return [{ nodeId, replaced: fleet.tables.node.get(nodeId)?.psk?.verifier }];
   });
 }
 

@@ -6,7 +6,6 @@
  */
 import { compileNode } from '../domain/compile/compile-node.js';
 import { compilerVersion } from '../domain/compile/version.js';
-import { generationOf } from '../domain/fleet/fleet.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
@@ -57,7 +56,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
     const secrets = opened instanceof Promise ? await opened : opened;
     const push = encodeSnapshot(snapshot, secrets);
     // While secrets were opened, the generation may have changed, or another call may have cached this one.
-    if (cache.stamp(nodeId, generation) === undefined && generationOf(deps.fleet(), nodeId) === generation) {
+    if (cache.stamp(nodeId, generation) === undefined && deps.fleet().generationOf(nodeId) === generation) {
       cache.put(nodeId, push, secrets.size > 0);
     }
     return push;
@@ -65,7 +64,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
 
   /** Checked where the fleet is read: the log may have moved to another version since the request began. */
   const checkCompilerVersion = (): void => {
-    const logVersion = deps.fleet().compilerVersion.value;
+    const logVersion = deps.fleet().singles.service.value;
     if (logVersion === ownVersion) return;
     throw new ServiceError(
       'unavailable',
@@ -75,7 +74,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
 
   const get = async (nodeId: string): Promise<Newest<SnapshotPush>> => {
     checkCompilerVersion();
-    const generation = generationOf(deps.fleet(), nodeId);
+    const generation = deps.fleet().generationOf(nodeId);
     if (generation === undefined) return { kind: 'unknown_node' };
     try {
       const push = cache.get(nodeId, generation) ?? (await make(nodeId, generation));
@@ -97,7 +96,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
     get,
     async stamp(nodeId) {
       checkCompilerVersion();
-      const generation = generationOf(deps.fleet(), nodeId);
+      const generation = deps.fleet().generationOf(nodeId);
       const cached = generation === undefined ? undefined : cache.stamp(nodeId, generation);
       if (cached !== undefined) return { kind: 'made', stamp: cached, value: undefined };
       const made = await get(nodeId);

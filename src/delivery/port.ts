@@ -5,7 +5,7 @@
 import type { ChainState } from '../domain/chain/chain.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { SettingsState } from '../domain/settings/settings.js';
-import type { SealedSecret } from '../domain/resource/sealed.js';
+import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { ApplyError } from '../domain/agents/facts.js';
 
 export { offlineAfterSeconds } from '../domain/settings/settings.js';

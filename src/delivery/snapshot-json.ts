@@ -4,7 +4,6 @@
  * Implements `docs/contract/rest.md#nodes`.
  */
 import { compileNode } from '../domain/compile/compile-node.js';
-import { generationOf } from '../domain/fleet/fleet.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type * as compiled from '../domain/snapshot/snapshot.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -33,7 +32,7 @@ export function createSnapshotJson(deps: SnapshotJsonDeps): (nodeId: string) => 
       const { generation, checksum } = newest.stamp;
       const fleet = deps.fleet();
       // A command came between: the fold is not the one that the checksum was computed from.
-      if (generationOf(fleet, nodeId) !== generation) continue;
+      if (fleet.generationOf(nodeId) !== generation) continue;
       const snapshot = snapshotToJson(compileNode(fleet, nodeId), Buffer.from(checksum, 'hex'));
       return { generation, checksum, snapshot };
     }

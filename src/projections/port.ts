@@ -2,10 +2,10 @@
  * What REST sees of the read side: a query per read model, and how far the projections are. Types only.
  * Implements `docs/contract/rest.md` (lists, audit) and `docs/architecture.md` (projections).
  */
-import type { AgentEvent, ApplyError } from '../domain/agents/facts.js';
-import type { ChainState } from '../domain/chain/chain.js';
+import type { AgentEvent } from '../domain/agents/facts.js';
+import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
+import type { ResourceType, StateOf } from '../domain/fleet/resources.js';
 import type { NodeState } from '../domain/node/node.js';
-import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { Json } from '../kernel/json.js';
 
 export interface ListQuery {
@@ -20,26 +20,6 @@ export interface ListQuery {
 export interface ListOf<T> {
   readonly items: readonly T[];
   readonly total: number;
-}
-
-/** What the streams `svc-agents-*` say of a node. Times are RFC 3339. */
-export interface NodeAgentFacts {
-  /** False until the first session: status `pending`. */
-  readonly connected_once: boolean;
-  readonly agent_version: string | null;
-  readonly detected_addresses: readonly string[];
-  readonly reported_multiplex: boolean | null;
-  readonly reported_multiplex_port: number | null;
-  readonly applied: { readonly generation: number; readonly checksum: string; readonly at: string } | null;
-  /** The last reject, kept until an apply of its generation or a later one. */
-  readonly rejected: {
-    readonly generation: number;
-    readonly checksum: string;
-    readonly at: string;
-    readonly errors: readonly ApplyError[];
-  } | null;
-  readonly duplicate_until: string | null;
-  readonly version_conflict_at: string | null;
 }
 
 export interface NodeRecord {
@@ -117,20 +97,19 @@ export interface ProjectionStatus {
   readonly lastError: string | null;
 }
 
+export interface ResourceQueries<S> {
+  get(id: string): Promise<S | undefined>;
+  list(query: ListQuery): Promise<ListOf<S>>;
+}
+
 export interface Projections {
   readonly nodes: {
     get(id: string): Promise<NodeRecord | undefined>;
     getMany(ids: readonly string[]): Promise<readonly NodeRecord[]>;
     list(query: NodeListQuery): Promise<ListOf<NodeRecord>>;
   };
-  readonly upstreams: {
-    get(id: string): Promise<UpstreamState | undefined>;
-    list(query: ListQuery): Promise<ListOf<UpstreamState>>;
-  };
-  readonly chains: {
-    get(id: string): Promise<ChainState | undefined>;
-    list(query: ListQuery): Promise<ListOf<ChainState>>;
-  };
+  /** Resources that are shown as the fleet holds them. */
+  readonly resources: { readonly [T in Exclude<ResourceType, 'node'>]: ResourceQueries<StateOf<T>> };
   readonly deployments: {
     get(id: string): Promise<Deployment | undefined>;
     ofChain(chainId: string): Promise<readonly Deployment[]>;

@@ -12,7 +12,6 @@ import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { auditQueries } from './models/audit-queries.js';
-import { chainQueries } from './models/chains.js';
 import { deploymentQueries } from './models/deployments.js';
 import { shortError } from './engine/fold.js';
 import { startGroup } from './engine/group.js';
@@ -24,7 +23,7 @@ import { nodeQueries } from './models/node-queries.js';
 import type { Projections, ProjectionStatus } from './port.js';
 import type { ReadModel } from './read-model.js';
 import { groupVersion, readModels } from './read-models.js';
-import { upstreamQueries } from './models/upstreams.js';
+import { allResourceQueries } from './models/resources.js';
 import { tuning } from './tuning.js';
 
 export interface ProjectionsOptions {
@@ -123,8 +122,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
 
   return {
     nodes: nodeQueries(() => shown().queries().nodes),
-    upstreams: upstreamQueries(() => shown().queries().upstreams),
-    chains: chainQueries(() => shown().queries().chains),
+    resources: allResourceQueries((type) => shown().queries().resources[type]),
     deployments: deploymentQueries(() => shown().queries().deployments),
     audit: auditQueries(eventStore, () => shown().queries()),
     status: () => shown().status(),

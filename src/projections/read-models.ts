@@ -2,20 +2,18 @@
  * All read models, as one group: one subscription, one position, one version, so that what is shown together is never
  * out of step. Opens their collections. Implements `docs/architecture.md` ("(projection, version) names its collections").
  */
-import type { Collection, ReadStore } from '../storage/read-store.js';
+import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
 import { audit } from './models/audit.js';
 import type { AuditFields } from './models/audit.js';
-import { chains } from './models/chains.js';
-import type { ChainFields } from './models/chains.js';
 import { deployments } from './models/deployments.js';
 import type { DeploymentFields } from './models/deployments.js';
 import { names } from './models/names.js';
 import type { NameFields } from './models/names.js';
 import { nodes } from './models/nodes.js';
 import type { NodeFields } from './models/nodes.js';
+import type { PlainType, ResourceFields } from './models/resources.js';
+import { plainTypes, resourceModel } from './models/resources.js';
 import type { ReadModel } from './read-model.js';
-import { upstreams } from './models/upstreams.js';
-import type { UpstreamFields } from './models/upstreams.js';
 
 /** Names the checkpoint and the pointer of the group. */
 export const groupName = 'read_models';
@@ -26,10 +24,11 @@ export const groupName = 'read_models';
  */
 export const groupVersion = 1;
 
+const plainModels = new Map(plainTypes.map((type) => [type, resourceModel(type)]));
+
 export const readModels: readonly ReadModel[] = [
   nodes as ReadModel,
-  upstreams as ReadModel,
-  chains as ReadModel,
+  ...([...plainModels.values()] as ReadModel[]),
   deployments as ReadModel,
   names as ReadModel,
   audit as ReadModel,
@@ -58,23 +57,27 @@ export async function openCollections(
 /** The same collections, typed, for those who query them. */
 export interface QueryCollections {
   readonly nodes: Collection<NodeFields>;
-  readonly upstreams: Collection<UpstreamFields>;
-  readonly chains: Collection<ChainFields>;
+  readonly resources: { readonly [T in PlainType]: Collection<ResourceFields> };
   readonly deployments: Collection<DeploymentFields>;
   readonly names: Collection<NameFields>;
   readonly audit: Collection<AuditFields>;
 }
 
 export async function openForQueries(store: ReadStore, versionOf: VersionOf): Promise<QueryCollections> {
-  const [n, u, c, d, r, a] = await Promise.all([
-    store.collection<NodeFields>({ ...specOf(nodes), version: versionOf(nodes.name) }),
-    store.collection<UpstreamFields>({ ...specOf(upstreams), version: versionOf(upstreams.name) }),
-    store.collection<ChainFields>({ ...specOf(chains), version: versionOf(chains.name) }),
-    store.collection<DeploymentFields>({ ...specOf(deployments), version: versionOf(deployments.name) }),
-    store.collection<NameFields>({ ...specOf(names), version: versionOf(names.name) }),
-    store.collection<AuditFields>({ ...specOf(audit), version: versionOf(audit.name) }),
+  const open = <F extends Fields>({ name, indexes }: ReadModel<F>): Promise<Collection<F>> =>
+    store.collection<F>({ name, indexes, version: versionOf(name) });
+  const [n, r, d, m, a] = await Promise.all([
+    open(nodes),
+    Promise.all([...plainModels].map(async ([type, model]) => [type, await open(model)] as const)),
+    open(deployments),
+    open(names),
+    open(audit),
   ]);
-  return { nodes: n, upstreams: u, chains: c, deployments: d, names: r, audit: a };
+  return {
+    nodes: n,
+    resources: Object.fromEntries(r) as QueryCollections['resources'],
+    deployments: d,
+    names: m,
+    audit: a,
+  };
 }
-
-const specOf = ({ name, indexes }: Pick<ReadModel, 'name' | 'indexes'>) => ({ name, indexes });

@@ -67,7 +67,7 @@ test('a command that changes nothing is decided on the newest log', async () => 
   await gateway.run(createNode('a', { description: 'old' }));
   await other.run(updateNode('a', { description: 'new' }));
   const outcome = await gateway.execute(updateNode('a', { description: 'old' }), { actor, requestId: 'r' }, (fleet) =>
-    fleet.nodes.get(nodeId('a')),
+    fleet.tables.node.get(nodeId('a')),
   );
   expect(outcome).toMatchObject({
     kind: 'done',

@@ -21,7 +21,7 @@ const context = (requestId: string) => ({ actor, requestId });
 test('commands that wait together are appended together in order, each answered with its own result', async () => {
   const outcomes = await Promise.all(
     names(250).map((name) =>
-      gateway.execute(createNode(name), context(name), (fleet) => fleet.nodes.get(nodeId(name))?.name),
+      gateway.execute(createNode(name), context(name), (fleet) => fleet.tables.node.get(nodeId(name))?.name),
     ),
   );
   expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
@@ -89,7 +89,7 @@ test('a refused command, or one whose select throws, fails alone', async () => {
   expect(JSON.stringify((faulty as PromiseRejectedResult).reason.message)).not.toContain('secret');
   expect(fixture.store.appends.length).toBe(1);
   const fold = await fixture.fold();
-  expect([...fold.nodes.values()].map(({ name }) => name)).toEqual(['a', 'b', 'd']);
+  expect([...fold.tables.node.values()].map(({ name }) => name)).toEqual(['a', 'b', 'd']);
   expect(bytesOf(gateway.fleet)).toBe(bytesOf(fold));
 });
 

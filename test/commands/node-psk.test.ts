@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
-import type { SealedSecret } from '../../src/domain/resource/sealed.js';
+import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/kernel/control-psk.js';
 import { streams } from '../../src/kernel/event.js';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -65,7 +65,7 @@ test('the stored verifier opens to the secrets that the answered PSK derives', a
   const { node, controlPsk } = await create();
   const { servicePublic: pinned, nodeStaticPublic, psk } = secretsOf(controlPsk);
   expect(pinned).toEqual(new Uint8Array(servicePublic));
-  const stored = (await fixture.fold()).nodes.get(node.id)?.psk;
+  const stored = (await fixture.fold()).tables.node.get(node.id)?.psk;
   expect(stored?.fingerprint).toBe(pskFingerprint(nodeStaticPublic));
   const verifier = stored?.verifier as SealedSecret;
   expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: node.id })).toEqual({
@@ -83,7 +83,7 @@ test('a new PSK replaces the verifier, under a data key of its own', async () =>
   const outcome = await nodes.issuePsk(context, node.id);
   if (outcome.kind !== 'done') throw new Error(outcome.kind);
   expect(outcome.result.controlPsk).not.toBe(controlPsk);
-  const stored = (await fixture.fold()).nodes.get(node.id)?.psk;
+  const stored = (await fixture.fold()).tables.node.get(node.id)?.psk;
   expect(stored?.fingerprint).toBe(outcome.result.fingerprint);
   expect(stored?.fingerprint).toBe(pskFingerprint(secretsOf(outcome.result.controlPsk).nodeStaticPublic));
   expect(await keyIds()).toContain(stored?.verifier.key_id);
@@ -133,7 +133,7 @@ test('a creation that may have been written keeps its data key', async () => {
   expect(refusal.message).toContain('may have been');
   expect(clearTextIn([refusal], ['svcpsk1_'])).toEqual([]);
   await write?.();
-  const [node] = [...(await fixture.fold()).nodes.values()];
+  const [node] = [...(await fixture.fold()).tables.node.values()];
   expect(
     await openVerifier(keyring, node?.psk?.verifier as SealedSecret, {
       stream: streams.fleet,

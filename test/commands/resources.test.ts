@@ -1,8 +1,7 @@
 /** The handlers of chains, upstreams and settings; the store of data keys. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openDataKeyStore } from '../../src/security/data-key-documents.js';
-import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
-import { generationOf } from '../../src/domain/fleet/fleet.js';
+import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from '../../src/commands/resources.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
@@ -20,7 +19,7 @@ afterEach(() => fixture.close());
 const context = { actor, requestId: 'r' };
 
 test('a deploy answers the new generations of the nodes in the old and the new definition', async () => {
-  const chains = createChainHandlers(gateway, randomIds);
+  const chains = { ...createResourceHandlers(gateway, randomIds).l4_chain, ...createChainHandlers(gateway) };
   for (const name of ['a', 'b', 'c']) await gateway.run(createNode(name));
   await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId('b'), reported: 5000 });
   const definition = { payload: 'tcp', target: { endpoint: '192.0.2.1:80' } } as const;
@@ -45,18 +44,25 @@ test('a deploy answers the new generations of the nodes in the old and the new d
     const fleet = await fixture.fold();
     const names = hops === undefined ? ['a', 'b'] : ['a', 'b', 'c'];
     expect(Object.fromEntries(deployed.result.nodes.map((node) => [node.node_id, node.generation]))).toEqual(
-      Object.fromEntries(names.map((name) => [nodeId(name), generationOf(fleet, nodeId(name))])),
+      Object.fromEntries(names.map((name) => [nodeId(name), fleet.generationOf(nodeId(name))])),
     );
-    expect(deployed.result.chain).toEqual(fleet.chains.get(id));
+    expect(deployed.result.chain).toEqual(fleet.tables.l4_chain.get(id));
   }
 });
 
 test('each handler answers with the state right after its own command, not after a later one in its group', async () => {
-  const upstreams = createUpstreamHandlers(gateway, randomIds);
-  const fields = { name: 'u', endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, tls: null };
+  const upstreams = createResourceHandlers(gateway, randomIds).l4_upstream;
+  const fields = {
+    name: 'u',
+    endpoint: 'x.example:1',
+    server_names: [],
+    health_check_interval_ms: 10_000,
+    enabled: true,
+    tls: null,
+  };
   const created = await upstreams.create(context, fields);
   if (created.kind !== 'done') throw new Error(created.kind);
-  expect(created.result).toMatchObject({ ...fields, enabled: true, version: 1 });
+  expect(created.result).toMatchObject({ ...fields, version: 1 });
   const { id } = created.result;
   const [first, second] = await Promise.all([
     upstreams.update(context, id, [1], { endpoint: 'y.example:2' }),

@@ -103,7 +103,7 @@ function checkLog(commands: readonly RecordedCommand[]): void {
   const fleet = emptyFleet();
   for (const command of commands) {
     applyCommand(fleet, readCommand(command));
-    for (const table of [fleet.nodes, fleet.upstreams, fleet.chains]) {
+    for (const table of [fleet.tables.node, fleet.tables.l4_upstream, fleet.tables.l4_chain]) {
       const names = [...table.values()].map(({ name }) => nameKey(name));
       expect(new Set(names).size).toBe(names.length);
     }
@@ -114,9 +114,9 @@ function checkLog(commands: readonly RecordedCommand[]): void {
 function collidingIn(fleet: Fleet): readonly string[] {
   return [
     ...collidingPairs({
-      nodeIds: [...fleet.nodes.ids()],
-      chains: [...fleet.chains.values()],
-      settings: fleet.settings.value,
+      nodeIds: [...fleet.tables.node.ids()],
+      chains: [...fleet.tables.l4_chain.values()],
+      settings: fleet.singles.connectivity.value,
     }),
   ];
 }

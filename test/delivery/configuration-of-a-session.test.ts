@@ -434,7 +434,7 @@ describe('a ConfigRequest with a version that the service does not have', () => 
       expect(fixture.facts).toEqual([
         { type: 'AgentVersionConflict', data: { node_id: 'n1', reported: String(version) } },
       ]);
-      expect(fixture.log.fleet.nodes.get('n1')?.generation_offset).toBe(0);
+      expect(fixture.log.fleet.tables.node.get('n1')?.generation_offset).toBe(0);
     },
   );
 });

@@ -7,7 +7,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeSnapshot } from '../../src/delivery/encode.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
@@ -60,7 +59,7 @@ function hostile(store: EventStore, every: number): EventStore {
 /** The events of a step as one command. Several change the same value, so half a command gives a state nobody wrote. */
 function eventsOf(fixture: DeliveryFixture, of: Step): { type: string; data: JsonObject }[] {
   const ports = (list: readonly number[]): { type: string; data: JsonObject }[] => {
-    let from = fixture.log.fleet.settings.value.multiplex_port;
+    let from = fixture.log.fleet.singles.connectivity.value.multiplex_port;
     return list.map((to) => {
       const change = {
         type: 'ConnectivityUpdated',
@@ -114,7 +113,7 @@ describe('a session', () => {
             note();
           }
           for (const id of nodes) {
-            const newest = generationOf(fixture.log.fleet, id)!;
+            const newest = fixture.log.fleet.generationOf(id)!;
             const first = seen.get(id)![0]!;
             const offers = sessions.get(id)!.offers;
             await until(() => (offers.at(-1)?.generation ?? first) === newest, `${id} at ${newest}`);

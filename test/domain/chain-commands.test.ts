@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import { chainStatus } from '../../src/domain/chain/status.js';
-import { oversizedSnapshot } from '../../src/domain/fleet/decide.js';
+import { oversizedSnapshot } from '../../src/domain/compile/size.js';
 import type { Json } from '../../src/kernel/json.js';
 import * as f from '../support/fleet.js';
 
@@ -20,7 +20,7 @@ describe('creating a chain', () => {
       .given(...nodes)
       .when(one)
       .thenEvents({ type: 'ChainCreated', data: { chain_id: id, ...fields } });
-    expect(fleet.chains.get(id)).toMatchObject({ ...fields, version: 1, deployed: null });
+    expect(fleet.tables.l4_chain.get(id)).toMatchObject({ ...fields, version: 1, deployed: null });
   });
 
   it.each<[string, readonly Hop[], Partial<typeof one>, readonly string[]]>([
@@ -31,24 +31,29 @@ describe('creating a chain', () => {
       { target: { upstream_id: f.upstreamId('nowhere') } },
       ['target.upstream_id', f.upstreamId('nowhere')],
     ],
-    ['a node twice', [f.hop('a', 80), f.hop('a', 81)], {}, ['hops[1].node_id', f.nodeId('a'), 'at most once']],
+    ['a node twice', [f.hop('a', 80), f.hop('a', 81)], {}, ['hops[1].node_id', 'once in a chain', 'hops[0]']],
     [
       'udp over tcp',
       [f.hop('a', 80)],
       { payload: 'udp' },
-      ['hops[0]', 'udp over outer tcp', 'allowed: tcp over tcp with raw; udp over udp with raw'],
+      ['hops[0]', 'payload tcp with outer tcp and security raw; payload udp with outer udp and security raw'],
     ],
-    ['tcp over udp', [f.hop('a', 80), f.udpHop('b', 80)], {}, ['hops[1]', 'tcp over outer udp']],
+    ['tcp over udp', [f.hop('a', 80), f.udpHop('b', 80)], {}, ['hops[1]', 'one of the combinations']],
     [
       'a mix of hops that is no combination',
       [f.hop('a', 80, { security: 'noise' })],
       {},
-      ['hops[0]', 'noise', 'allowed:'],
+      ['hops[0]', 'one of the combinations'],
     ],
     ['a credential for raw', [f.hop('a', 80, { credential_id: f.nodeId('x') })], {}, ['hops[0].credential_id']],
     ['max_streams without quic', [f.hop('a', 80, { max_streams: 5 })], {}, ['hops[0].max_streams']],
     ['server names for udp', [f.udpHop('a', 80, { server_names: ['x'] })], {}, ['hops[0].server_names']],
-    ['tls behind udp', [f.udpHop('a', 80)], { target: { ...target, tls: f.upstreamTls } }, ['target.tls', 'tcp']],
+    [
+      'tls behind udp',
+      [f.udpHop('a', 80)],
+      { target: { ...target, tls: f.upstreamTls } },
+      ['target.tls', 'payload is udp'],
+    ],
   ])('is refused with %s', (_, bad, more, parts) => {
     f.given(...nodes)
       .when({ ...f.createChain('one', bad), ...more })
@@ -119,7 +124,7 @@ describe('deploying a chain', () => {
         nodes: ['a', 'b', 'c'].map((name) => ({ node_id: f.nodeId(name), offset: 0 })),
       },
     });
-    expect(fleet.chains.get(id)).toMatchObject({ version: 4, deployed: { ...next, chain_version: 3 } });
+    expect(fleet.tables.l4_chain.get(id)).toMatchObject({ version: 4, deployed: { ...next, chain_version: 3 } });
   });
 
   it('is refused while it is disabled, unknown, or of another version', () => {
@@ -149,7 +154,7 @@ describe('deploying a chain', () => {
 
   it('leads through the states', () => {
     const { fleet, when } = f.given(...nodes, one);
-    const status = (): string => chainStatus(fleet.chains.get(id)!);
+    const status = (): string => chainStatus(fleet.tables.l4_chain.get(id)!);
     expect(status()).toBe('draft');
     when(f.deployChain('one')).thenAccepted();
     expect(status()).toBe('deployed');
@@ -178,7 +183,7 @@ describe('deleting a chain', () => {
       f.deployChain('one'),
       f.updateChain('one', { hops: [f.hop('b', 80)] }),
     );
-    const { deployed } = fleet.chains.get(id)!;
+    const { deployed } = fleet.tables.l4_chain.get(id)!;
     when({ type: 'DeleteChain', id, ifMatch: [3] }).thenEvents({
       type: 'ChainDeleted',
       data: { chain_id: id, ...fields, hops: [f.hop('b', 80)], deployed },
@@ -212,7 +217,7 @@ describe('a snapshot that would be too large', () => {
     }
     // 8 MiB of rules of about 16 KiB each.
     expect(refused).toMatch(/node "a" would be \d{7} bytes, more than the 8388608/);
-    expect(fleet.deployedOn.get(f.nodeId('a')).size).toBeGreaterThan(450);
+    expect(fleet.contributors.get(f.nodeId('a')).size).toBeGreaterThan(450);
     const off = f.perform(fleet, f.updateChain('c0', { enabled: false }));
     expect(off.kind === 'written' && oversizedSnapshot(fleet, off.touched)).toBeUndefined();
   });

@@ -11,9 +11,9 @@ import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
 const worldOf = (fleet: Fleet): World => ({
-  nodeIds: [...fleet.nodes.ids()],
-  chains: [...fleet.chains.values()],
-  settings: fleet.settings.value,
+  nodeIds: [...fleet.tables.node.ids()],
+  chains: [...fleet.tables.l4_chain.values()],
+  settings: fleet.singles.connectivity.value,
 });
 
 /** The world if the command were simply done; undefined for commands that can not bring listeners together. */
@@ -28,7 +28,10 @@ function worldAfter(fleet: Fleet, command: FleetCommand): World | undefined {
         enabled: command.enabled ?? chain.enabled,
         hops: command.hops ?? chain.hops,
       });
-      return { ...world, chains: [...fleet.chains.values()].map((c) => (c.id === command.id ? edited(c) : c)) };
+      return {
+        ...world,
+        chains: [...fleet.tables.l4_chain.values()].map((c) => (c.id === command.id ? edited(c) : c)),
+      };
     }
     case 'UpdateConnectivity': {
       const { settings } = world;

@@ -29,7 +29,7 @@ const remedy =
 
 function compileAll(log: readonly RecordedCommand[]): Golden['snapshots'] {
   const fleet = foldOf(log);
-  return Object.fromEntries([...fleet.nodes.ids()].sort().map((id) => [id, compileNode(fleet, id)]));
+  return Object.fromEntries([...fleet.tables.node.ids()].sort().map((id) => [id, compileNode(fleet, id)]));
 }
 
 // Only what is missing is written: recording can not hide a change under an old number.

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { applyAccounts, emptyAccounts } from '../../src/domain/accounts/accounts.js';
 import { chainStatus } from '../../src/domain/chain/status.js';
-import { generationOf } from '../../src/domain/fleet/fleet.js';
-import { agentEvent, readCommand, readEvent, schemaVersions, signinEvent } from '../../src/domain/log/upcast.js';
+import { agentEvent, signinEvent } from '../../src/domain/agents/facts.js';
+import { readCommand, readEvent, schemaVersions } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { foldOf } from '../support/fleet.js';
@@ -37,14 +37,16 @@ function meaningOf(events: readonly RecordedEvent[]): unknown {
   const accounts = emptyAccounts();
   for (const command of of(streams.accounts)) applyAccounts(accounts, readCommand(command));
   return {
-    generations: Object.fromEntries([...fleet.nodes.values()].map(({ id, name }) => [name, generationOf(fleet, id)])),
-    upstreams: Object.fromEntries(
-      [...fleet.upstreams.values()].map(({ name, endpoint, enabled }) => [name, { endpoint, enabled }]),
+    generations: Object.fromEntries(
+      [...fleet.tables.node.values()].map(({ id, name }) => [name, fleet.generationOf(id)]),
     ),
-    chains: Object.fromEntries([...fleet.chains.values()].map((chain) => [chain.name, chainStatus(chain)])),
-    heartbeat_interval_secs: fleet.settings.value.heartbeat_interval_secs,
-    overrides: Object.keys(fleet.settings.value.nodes).length,
-    compiler: fleet.compilerVersion.value,
+    upstreams: Object.fromEntries(
+      [...fleet.tables.l4_upstream.values()].map(({ name, endpoint, enabled }) => [name, { endpoint, enabled }]),
+    ),
+    chains: Object.fromEntries([...fleet.tables.l4_chain.values()].map((chain) => [chain.name, chainStatus(chain)])),
+    heartbeat_interval_secs: fleet.singles.connectivity.value.heartbeat_interval_secs,
+    overrides: Object.keys(fleet.singles.connectivity.value.nodes).length,
+    compiler: fleet.singles.service.value,
     users: Object.fromEntries(
       [...accounts.users.values()].map(({ username, role, token_version }) => [username, { role, token_version }]),
     ),

@@ -6,10 +6,10 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Compiler from '../../src/domain/compile/compile-node.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { planDeploy } from '../../src/domain/compile/plan.js';
-import { oversizedSnapshot } from '../../src/domain/fleet/decide.js';
+import { oversizedSnapshot } from '../../src/domain/compile/size.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, fleetOn } from '../../src/domain/fleet/fleet.js';
 import type { Table } from '../../src/domain/aggregate/journal.js';
 import { dumpIndexes } from '../support/fleet-dump.js';
 import * as f from '../support/fleet.js';
@@ -79,15 +79,17 @@ beforeEach(() => {
 
 /** Decides, applies and checks the size as the gateway does, then takes it back. */
 function tried(command: FleetCommand): { readonly touched: ReadonlySet<string>; readonly kind: string } {
-  const { nodes, upstreams, chains, touched, names } = fleet;
-  const tables = {
-    nodes: watched(nodes),
-    upstreams: watched(upstreams),
-    chains: watched(chains),
+  const { tables, touched, names } = fleet;
+  const view: Fleet = fleetOn({
+    ...fleet,
+    tables: {
+      node: watched(tables.node),
+      l4_upstream: watched(tables.l4_upstream),
+      l4_chain: watched(tables.l4_chain),
+    },
     touched: watched(touched),
     names: watched(names),
-  };
-  const view: Fleet = { ...fleet, ...tables };
+  });
   const mark = fleet.journal.mark();
   const performed = f.perform(view, command);
   const none = new Set<string>();

@@ -1,7 +1,7 @@
 /** The port table: what current definitions of enabled chains want to listen on (`docs/contract/domain.md`, Listener intent). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { intendedListeners } from '../../src/domain/listeners/intent.js';
+import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
 import * as f from '../support/fleet.js';
 import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
@@ -88,9 +88,9 @@ describe('listener intent', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet } = play(moves);
-        for (const node of fleet.nodes.ids()) {
+        for (const node of fleet.tables.node.ids()) {
           const expected = new Set<string>();
-          for (const chain of fleet.chains.values()) {
+          for (const chain of fleet.tables.l4_chain.values()) {
             for (const hop of chain.enabled ? chain.hops.filter((one) => one.node_id === node) : []) {
               const transport = hop.outer === 'udp' ? 'udp' : 'tcp';
               expected.add(`${transport} ${hop.listen_port} ${hop.listen_addr}`);

@@ -1,7 +1,6 @@
 /** Commands about nodes: what they write, and every way in which they are refused. */
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import { generationOf } from '../../src/domain/fleet/fleet.js';
 import * as f from '../support/fleet.js';
 
 const id = f.nodeId('a');
@@ -20,8 +19,8 @@ describe('creating a node', () => {
 
   it('without a PSK is one event, and the node has none', () => {
     const fleet = f.given().when(f.createNode('a')).thenEvents({ type: 'NodeCreated', data: fields });
-    expect(fleet.nodes.get(id)).toMatchObject({ version: 1, psk: null, public_ipv4: null, generation_offset: 0 });
-    expect(generationOf(fleet, id)).toBe(1);
+    expect(fleet.tables.node.get(id)).toMatchObject({ version: 1, psk: null, public_ipv4: null, generation_offset: 0 });
+    expect(fleet.generationOf(id)).toBe(1);
   });
 
   it.each([
@@ -77,12 +76,12 @@ describe('updating a node', () => {
       type: 'NodeUpdated',
       data: { node_id: id, changes: { [`labels.${key}`]: { from: null, to: 'x' } } },
     });
-    expect(Object.entries(scenario.fleet.nodes.get(id)!.labels)).toEqual([[key, 'x']]);
+    expect(Object.entries(scenario.fleet.tables.node.get(id)!.labels)).toEqual([[key, 'x']]);
     scenario.when(f.updateNode('a', { labels: {} })).thenEvents({
       type: 'NodeUpdated',
       data: { node_id: id, changes: { [`labels.${key}`]: { from: 'x', to: null } } },
     });
-    expect(scenario.fleet.nodes.get(id)!.labels).toEqual({});
+    expect(scenario.fleet.tables.node.get(id)!.labels).toEqual({});
   });
 
   it('to what it is already writes nothing', () => {
@@ -181,7 +180,7 @@ describe('deleting a node', () => {
         generation_offset: 0,
       },
     });
-    expect(fleet.settings.value).toMatchObject({ nodes: {}, version: 1 });
+    expect(fleet.singles.connectivity.value).toMatchObject({ nodes: {}, version: 1 });
   });
 
   it.each<[string, readonly Parameters<typeof f.updateChain>[1][]]>([
@@ -225,8 +224,8 @@ describe('facts and orders', () => {
   it('a refresh is a new generation', () => {
     const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'));
     when({ type: 'RefreshNodeConfig', id }).thenEvents({ type: 'NodeConfigRefreshed', data: { node_id: id } });
-    expect(generationOf(fleet, id)).toBe(3);
-    expect(generationOf(fleet, f.nodeId('b'))).toBe(2);
+    expect(fleet.generationOf(id)).toBe(3);
+    expect(fleet.generationOf(f.nodeId('b'))).toBe(2);
   });
 
   it('an agent that is ahead gets an offset, which never falls', () => {
@@ -235,12 +234,12 @@ describe('facts and orders', () => {
       type: 'NodeGenerationRaised',
       data: { node_id: id, offset: { from: 0, to: 500 } },
     });
-    expect(generationOf(fleet, id)).toBe(502);
+    expect(fleet.generationOf(id)).toBe(502);
     when({ type: 'RaiseNodeGeneration', id, reported: 502 }).thenAccepted();
-    expect(generationOf(fleet, id)).toBeGreaterThan(502);
-    const offset = fleet.nodes.get(id)!.generation_offset;
+    expect(fleet.generationOf(id)).toBeGreaterThan(502);
+    const offset = fleet.tables.node.get(id)!.generation_offset;
     when({ type: 'RaiseNodeGeneration', id, reported: 3 }).thenAccepted();
-    expect(fleet.nodes.get(id)!.generation_offset).toBe(offset);
+    expect(fleet.tables.node.get(id)!.generation_offset).toBe(offset);
   });
 
   it('a version that leaves no room above it is refused', () => {
@@ -248,7 +247,7 @@ describe('facts and orders', () => {
     const reported = limits.fleet.generationMax;
     when({ type: 'RaiseNodeGeneration', id, reported }).thenRefused('conflict', String(reported));
     when({ type: 'RaiseNodeGeneration', id, reported: reported - 2 }).thenAccepted();
-    expect(generationOf(fleet, id)).toBe(reported);
+    expect(fleet.generationOf(id)).toBe(reported);
   });
 
   it.each([

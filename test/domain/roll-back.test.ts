@@ -92,7 +92,7 @@ describe('the plan of a deploy', () => {
           after(fleet, { performed }) {
             if (performed.kind !== 'written') return;
             const [dump, mark] = [dumpFleet(fleet), fleet.journal.mark()];
-            for (const id of fleet.chains.ids()) planDeploy(fleet, id);
+            for (const id of fleet.tables.l4_chain.ids()) planDeploy(fleet, id);
             expect(dumpFleet(fleet)).toBe(dump);
             expect(fleet.journal.mark()).toBe(mark);
           },

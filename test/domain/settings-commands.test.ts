@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import { generationOf } from '../../src/domain/fleet/fleet.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import { effectiveMultiplex, offlineAfterSeconds } from '../../src/domain/settings/settings.js';
 import * as f from '../support/fleet.js';
@@ -59,7 +58,7 @@ describe('the connectivity settings', () => {
       f.settings({ nodes: [{ node_id: a, multiplex: false }] }),
     );
     scenario.when(f.settings({ nodes: [{ node_id: b, multiplex: false }] })).thenAccepted();
-    expect(Object.keys(scenario.fleet.settings.value.nodes).sort()).toEqual([a, b].sort());
+    expect(Object.keys(scenario.fleet.singles.connectivity.value.nodes).sort()).toEqual([a, b].sort());
   });
 
   it('honour If-Match, * included', () => {
@@ -86,10 +85,10 @@ describe('the connectivity settings', () => {
 
   it('keep offline_after_secs at two heartbeats or more', () => {
     const { fleet, when } = f.given(f.settings({ heartbeat_interval_secs: 20 }));
-    expect(offlineAfterSeconds(fleet.settings.value)).toBe(60);
+    expect(offlineAfterSeconds(fleet.singles.connectivity.value)).toBe(60);
     when(f.settings({ offline_after_secs: 39 })).thenRefused('invalid_request', 'offline_after_secs', '40', '39');
     when(f.settings({ offline_after_secs: 40 })).thenAccepted();
-    expect(offlineAfterSeconds(fleet.settings.value)).toBe(40);
+    expect(offlineAfterSeconds(fleet.singles.connectivity.value)).toBe(40);
     when(f.settings({ heartbeat_interval_secs: 21 })).thenRefused('invalid_request', 'offline_after_secs', '42');
     when(f.settings({ heartbeat_interval_secs: 21, offline_after_secs: null })).thenAccepted();
   });
@@ -116,7 +115,7 @@ describe('the connectivity settings', () => {
     const { fleet, when } = f.given(f.createNode('a'));
     when(f.settings({ multiplex, multiplex_port, nodes })).thenAccepted();
     expect(compileNode(fleet, a).node).toEqual({ multiplex: effective, multiplex_port: port });
-    expect(effectiveMultiplex(fleet.settings.value, a)).toEqual({
+    expect(effectiveMultiplex(fleet.singles.connectivity.value, a)).toEqual({
       multiplex: effective,
       multiplex_port: port === 0 ? null : port,
     });
@@ -132,21 +131,21 @@ describe('the number of the compiler', () => {
     });
     when({ type: 'RaiseCompilerVersion', version: 2 }).thenNothing();
     when({ type: 'RaiseCompilerVersion', version: 1 }).thenNothing();
-    expect(fleet.compilerVersion.value).toBe(2);
+    expect(fleet.singles.service.value).toBe(2);
   });
 
   it('is lowered by a command of its own, and raises every generation again', () => {
     const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'), { type: 'RaiseCompilerVersion', version: 3 });
-    const before = [a, b].map((id) => generationOf(fleet, id) ?? 0);
+    const before = [a, b].map((id) => fleet.generationOf(id) ?? 0);
     when({ type: 'LowerCompilerVersion', version: 2 }).thenEvents({
       type: 'CompilerVersionLowered',
       data: { version: { from: 3, to: 2 } },
     });
-    expect(fleet.compilerVersion.value).toBe(2);
-    const after = [a, b].map((id) => generationOf(fleet, id) ?? 0);
+    expect(fleet.singles.service.value).toBe(2);
+    const after = [a, b].map((id) => fleet.generationOf(id) ?? 0);
     expect(after).toEqual(before.map((generation) => generation + 1));
     when({ type: 'RaiseCompilerVersion', version: 3 }).thenAccepted();
-    expect([a, b].map((id) => generationOf(fleet, id))).toEqual(after.map((generation) => generation + 1));
+    expect([a, b].map((id) => fleet.generationOf(id))).toEqual(after.map((generation) => generation + 1));
   });
 
   it.each<[string, number, RefusalCode, string]>([

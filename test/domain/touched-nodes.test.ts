@@ -1,7 +1,6 @@
 /** `affectedNodes` misses nothing, and generations follow it exactly (`docs/contract/domain.md#generation`). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { lastEvent } from '../../src/kernel/event.js';
 import { given, createChain, createNode, deployChain, hop, nodeId, performAll } from '../support/fleet.js';
 import { changedNodes, contentsOf } from '../support/fleet-contents.js';
@@ -22,7 +21,7 @@ describe('after every command of a random history', () => {
             expect(missed, 'changed, but not named').toEqual([]);
             for (const [id, { generation }] of now) {
               if (performed.kind === 'written' && touched.has(id)) {
-                const offset = fleet.nodes.get(id)?.generation_offset ?? Number.NaN;
+                const offset = fleet.tables.node.get(id)?.generation_offset ?? Number.NaN;
                 expect(generation).toBe(1 + lastEvent(performed.command).revision + offset);
                 expect(generation).toBeGreaterThan(before.get(id)?.generation ?? 0);
               } else {
@@ -44,7 +43,7 @@ describe('after every command of a random history', () => {
           after(fleet, { command, performed }) {
             if (command.type !== 'DeleteNode' || performed.kind !== 'written') return;
             expect([...performed.touched]).toEqual([command.id]);
-            expect(generationOf(fleet, command.id)).toBeUndefined();
+            expect(fleet.generationOf(command.id)).toBeUndefined();
           },
         });
       }),
@@ -58,7 +57,7 @@ describe('after every command of a random history', () => {
         play(moves, {
           after(fleet, { command, performed }) {
             if (command.type !== 'RaiseNodeGeneration' || performed.kind !== 'written') return;
-            expect(generationOf(fleet, command.id)).toBeGreaterThan(command.reported);
+            expect(fleet.generationOf(command.id)).toBeGreaterThan(command.reported);
           },
         });
       }),

@@ -20,7 +20,7 @@ describe('an upstream', () => {
       .given()
       .when(f.createUpstream('up'))
       .thenEvents({ type: 'UpstreamCreated', data: { upstream_id: id, ...fields } });
-    expect(fleet.upstreams.get(id)).toMatchObject({ ...fields, id, version: 1 });
+    expect(fleet.tables.l4_upstream.get(id)).toMatchObject({ ...fields, id, version: 1 });
   });
 
   it('needs a name of its own', () => {

@@ -12,32 +12,32 @@ import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
 function expectUniqueNames(fleet: Fleet): void {
-  for (const table of [fleet.nodes, fleet.upstreams, fleet.chains]) {
+  for (const table of [fleet.tables.node, fleet.tables.l4_upstream, fleet.tables.l4_chain]) {
     const names = [...table.values()].map(({ name }) => name.normalize('NFC').toLowerCase());
     expect(new Set(names).size).toBe(names.length);
   }
 }
 
 function expectNothingDangling(fleet: Fleet): void {
-  for (const chain of fleet.chains.values()) {
+  for (const chain of fleet.tables.l4_chain.values()) {
     for (const definition of [chain, ...(chain.deployed === null ? [] : [chain.deployed])]) {
       const nodes = definition.hops.map((hop) => hop.node_id);
       expect(new Set(nodes).size, 'a node at most once in a chain').toBe(nodes.length);
-      for (const id of nodes) expect(fleet.nodes.has(id)).toBe(true);
+      for (const id of nodes) expect(fleet.tables.node.has(id)).toBe(true);
       if (!('upstream_id' in definition.target)) continue;
-      const upstream = fleet.upstreams.get(definition.target.upstream_id);
+      const upstream = fleet.tables.l4_upstream.get(definition.target.upstream_id);
       expect(upstream).toBeDefined();
       if (definition.payload === 'udp') expect(upstream?.tls).toBeNull();
     }
   }
-  for (const id of Object.keys(fleet.settings.value.nodes)) expect(fleet.nodes.has(id)).toBe(true);
-  for (const id of fleet.nodes.ids()) expect(fleet.touched.has(id)).toBe(true);
-  expect(fleet.touched.size).toBe(fleet.nodes.size);
+  for (const id of Object.keys(fleet.singles.connectivity.value.nodes)) expect(fleet.tables.node.has(id)).toBe(true);
+  for (const id of fleet.tables.node.ids()) expect(fleet.touched.has(id)).toBe(true);
+  expect(fleet.touched.size).toBe(fleet.tables.node.size);
 }
 
 /** Every outbound leads somewhere, and every cluster that a rule names is there. */
 function expectRulesThatLead(fleet: Fleet): void {
-  for (const id of fleet.nodes.ids()) {
+  for (const id of fleet.tables.node.ids()) {
     const snapshot = compileNode(fleet, id);
     const clusters = new Set(snapshot.upstream_clusters.map(({ name }) => name));
     const used = new Set<string>();
@@ -87,14 +87,14 @@ describe('after every command of a random history', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet } = play(moves);
-        for (const id of Array.from(fleet.chains.ids()))
+        for (const id of Array.from(fleet.tables.l4_chain.ids()))
           expectDone(fleet, { type: 'DeleteChain', id, ifMatch: undefined });
-        for (const id of Array.from(fleet.upstreams.ids()))
+        for (const id of Array.from(fleet.tables.l4_upstream.ids()))
           expectDone(fleet, { type: 'DeleteUpstream', id, ifMatch: undefined });
-        for (const id of Array.from(fleet.nodes.ids()))
+        for (const id of Array.from(fleet.tables.node.ids()))
           expectDone(fleet, { type: 'DeleteNode', id, ifMatch: undefined });
         expect(dumpIndexes(fleet)).toBe(dumpIndexes(emptyFleet()));
-        expect(fleet.settings.value.nodes).toEqual({});
+        expect(fleet.singles.connectivity.value.nodes).toEqual({});
       }),
       { numRuns: 60 },
     );
@@ -112,9 +112,9 @@ describe('after every command of a random history', () => {
           }
         }
         for (const { id, version } of [
-          ...fleet.nodes.values(),
-          ...fleet.upstreams.values(),
-          ...fleet.chains.values(),
+          ...fleet.tables.node.values(),
+          ...fleet.tables.l4_upstream.values(),
+          ...fleet.tables.l4_chain.values(),
         ]) {
           expect(version).toBe(events.get(id));
         }

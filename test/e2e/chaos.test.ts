@@ -14,7 +14,6 @@ import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { createRestClient } from '../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
-import { generationOf } from '../../src/domain/fleet/fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { checkReadModels } from '../../src/projections/rebuild/check.js';
@@ -180,7 +179,7 @@ describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random ki
       await eventually(
         'agents run their newest configuration',
         async () => {
-          const late = agentNodes.filter(({ id }, index) => agents[index]?.seen.get(id) !== generationOf(fleet, id));
+          const late = agentNodes.filter(({ id }, index) => agents[index]?.seen.get(id) !== fleet.generationOf(id));
           if (late.length > 0) throw new Error(`not yet: ${late.map(({ id }) => id).join(', ')}`);
           return true;
         },

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkTree } from '../../scripts/check-imports.js';
-import { checkFile } from '../../scripts/import-table.js';
+import { checkFile, folderCycles } from '../../scripts/import-table.js';
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const DECLARED = { runtime: new Set(['zod', 'lmdb', 'fastify', '@fastify/cors']), development: new Set(['vitest']) };
@@ -136,5 +136,27 @@ describe('the linter', () => {
     expect(lint('src/kernel/a.ts', assertion)).toEqual(['typescript(no-non-null-assertion)']);
     expect(lint('test/a.test.ts', assertion)).toEqual([]);
     expect(lint('src/kernel/a.ts', 'export default 1;\n')).toEqual(['import(no-default-export)']);
+  });
+});
+
+describe('import cycles between folders', () => {
+  const file = (path: string, ...imports: readonly string[]) => ({
+    path: `src/domain/${path}`,
+    source: imports.map((specifier) => `import type { x } from '${specifier}';\n`).join(''),
+  });
+
+  it('are found through types and over several folders', () => {
+    const files = [
+      file('node/a.ts', '../fleet/b.js', './c.js'),
+      file('fleet/b.ts', '../chain/d.js'),
+      file('chain/d.ts', '../node/a.js', '../../kernel/json.js'),
+      file('upstream/e.ts', '../node/a.js'),
+    ];
+    expect(folderCycles('src/domain', files)).toEqual([['chain', 'node', 'fleet', 'chain']]);
+    expect(folderCycles('src/domain', files.slice(1))).toEqual([]);
+  });
+
+  it('are not in this tree', () => {
+    expect(checkTree(ROOT).cycles).toEqual([]);
   });
 });

@@ -3,13 +3,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
-import { emptyFleet, generationOf } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { applyCommands } from '../../src/projections/engine/apply.js';
 import { openParking } from '../../src/projections/engine/parked.js';
-import type { Deployment, NodeAgentFacts } from '../../src/projections/port.js';
+import type { Deployment } from '../../src/projections/port.js';
+import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
 import { openCollections, readModels } from '../../src/projections/read-models.js';
 import { asRecorded, dump, fleetAfter, openReadSide, randomLog } from '../support/read-side.js';
 import type { Dump, Planned, ReadSide } from '../support/read-side.js';
@@ -104,10 +105,10 @@ describe('the documents after a log', () => {
         const fieldsOf = (name: string) => documents[name]!.map(({ fields }) => fields);
         const byId = <T extends { id: string }>(all: Iterable<T>): T[] =>
           [...all].sort((a, b) => (a.id < b.id ? -1 : 1));
-        expect(fieldsOf('upstreams').map((fields) => fields['upstream'])).toEqual(byId(fleet.upstreams.values()));
-        expect(fieldsOf('nodes').map((fields) => fields['node'])).toEqual(byId(fleet.nodes.values()));
+        expect(fieldsOf('upstreams').map((fields) => fields['upstream'])).toEqual(byId(fleet.tables.l4_upstream.values()));
+        expect(fieldsOf('nodes').map((fields) => fields['node'])).toEqual(byId(fleet.tables.node.values()));
         for (const { id, fields } of documents['nodes']!) expect(fields['agent']).toEqual(factsOf(log, id));
-        expect(fieldsOf('chains').map((fields) => fields['chain'])).toEqual(byId(fleet.chains.values()));
+        expect(fieldsOf('chains').map((fields) => fields['chain'])).toEqual(byId(fleet.tables.l4_chain.values()));
       }),
       { numRuns: 12 },
     );
@@ -127,7 +128,7 @@ describe('the documents after a log', () => {
           const deployment = deployments.get(id)!['deployment'] as unknown as Deployment;
           expect(deployment).toMatchObject({ id, at: event.metadata.occurred_at, chain_id: event.data['chain_id'] });
           for (const { node_id, generation } of deployment.nodes) {
-            expect(generation).toBe(generationOf(fleet, node_id) ?? generation);
+            expect(generation).toBe(fleet.generationOf(node_id) ?? generation);
           }
           deployments.delete(id);
         }

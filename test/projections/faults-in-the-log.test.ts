@@ -3,9 +3,9 @@
  * everything.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { resources } from '../../src/domain/fleet/resources.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { chains } from '../../src/projections/models/chains.js';
 import { nodes } from '../../src/projections/models/nodes.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, readModels } from '../../src/projections/read-models.js';
@@ -136,7 +136,7 @@ describe('an unknown event', () => {
 describe('a read model that cannot name the entities of an event', () => {
   it('stops projecting, because no entity can be parked', async () => {
     const models = readModels.map((model): ReadModel =>
-      model.name === chains.name
+      model.name === resources.l4_chain.many
         ? {
             ...model,
             keys() {

@@ -95,13 +95,13 @@ describe('a list', () => {
   it('of upstreams or chains is the page that the query asks for', async () => {
     await fc.assert(
       fc.asyncProperty(listQueries, async (query) => {
-        const upstreams = await projections.upstreams.list(query);
+        const upstreams = await projections.resources.l4_upstream.list(query);
         expect({ total: upstreams.total, ids: upstreams.items.map(({ id }) => id) }).toEqual(
-          expected(fleet.upstreams.values(), query),
+          expected(fleet.tables.l4_upstream.values(), query),
         );
-        const chains = await projections.chains.list(query);
+        const chains = await projections.resources.l4_chain.list(query);
         expect({ total: chains.total, ids: chains.items.map(({ id }) => id) }).toEqual(
-          expected(fleet.chains.values(), query),
+          expected(fleet.tables.l4_chain.values(), query),
         );
       }),
       { numRuns: 150 },
@@ -133,7 +133,7 @@ describe('a list', () => {
           return !set.notIn.has(node.id) && connected.has(node.id) === set.connectedOnce;
         };
         expect({ total: page.total, ids: page.items.map(({ node }) => node.id) }).toEqual(
-          expected(fleet.nodes.values(), query, matches),
+          expected(fleet.tables.node.values(), query, matches),
         );
       }),
       { numRuns: 200 },
@@ -163,12 +163,12 @@ describe('a resource', () => {
     const many = await projections.nodes.getMany([second!, uuidFromName('nobody'), first!]);
     expect(many.map(({ node }) => node.id)).toEqual([second, first]);
     expect(await projections.nodes.get(uuidFromName('nobody'))).toBeUndefined();
-    expect(await projections.upstreams.get(uuidFromName('nobody'))).toBeUndefined();
-    expect(await projections.chains.get(uuidFromName('nobody'))).toBeUndefined();
+    expect(await projections.resources.l4_upstream.get(uuidFromName('nobody'))).toBeUndefined();
+    expect(await projections.resources.l4_chain.get(uuidFromName('nobody'))).toBeUndefined();
   });
 
   it('has its deployments listed newest first', async () => {
-    const chain = [...fleet.chains.values()].find(({ deployed }) => deployed !== null)!;
+    const chain = [...fleet.tables.l4_chain.values()].find(({ deployed }) => deployed !== null)!;
     const again = planned(streams.fleet, [
       {
         type: 'ChainDeployed',

@@ -1,7 +1,7 @@
 /** `docs/contract/rest.md#l4-chains`: the state of a node in a deployment, and a node's `apply`, which follows the same rule. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { NodeAgentFacts } from '../../src/projections/port.js';
+import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
 import { applyState, deploymentState } from '../../src/transport/rest/apply-state.js';
 
 const at = '2030-01-01T00:00:00.000Z';

@@ -1,6 +1,6 @@
 /** `docs/contract/rest.md#envelope`: paging, sorting and filters; a value out of range is a 400, never clamped. */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Role } from '../../src/commands/handlers-port.js';
+import type { Role } from '../../src/domain/accounts/user.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { RestFixture } from '../support/rest-fixture.js';
 import { endpoints } from './endpoints.js';

@@ -121,10 +121,8 @@ export const actor = { type: 'user', id: 'u-1', name: 'tester' } as const;
  */
 export function bytesOf(fleet: Fleet): string {
   const capture = captureFleet(fleet);
-  const lines = capture.lines.map((line) =>
-    line[0] === 'head' ? (['head', { ...line[1], position: 0 }] as const) : line,
-  );
-  return `${Buffer.concat([...encodeFleet({ ...capture, lines })]).toString('utf8')}${dumpIndexes(fleet)}`;
+  const head = { ...capture.head, position: 0 };
+  return `${Buffer.concat([...encodeFleet({ ...capture, head })]).toString('utf8')}${dumpIndexes(fleet)}`;
 }
 
 /** The ServiceError that the call was refused with; fails unless there is one. */

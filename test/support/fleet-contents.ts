@@ -12,7 +12,7 @@ export interface NodeContent {
 /** Compiles every node there is. */
 export function contentsOf(fleet: Fleet): ReadonlyMap<string, NodeContent> {
   return new Map(
-    [...fleet.nodes.ids()].map((id) => {
+    [...fleet.tables.node.ids()].map((id) => {
       const { generation, ...content } = compileNode(fleet, id);
       return [id, { generation, content: canonicalJson(content) }];
     }),

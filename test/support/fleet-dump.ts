@@ -17,11 +17,11 @@ function* sorted(index: Iterable<[string, ReadonlySet<string>]>): Generator<[str
 /** The state: what events wrote. */
 export function dumpState(fleet: Fleet): string {
   return [
-    `revision ${fleet.revision.value} position ${fleet.position.value} compiler ${fleet.compilerVersion.value}`,
-    `settings ${canonicalJson(fleet.settings.value)}`,
-    ...lines('node', fleet.nodes.entries()),
-    ...lines('upstream', fleet.upstreams.entries()),
-    ...lines('chain', fleet.chains.entries()),
+    `revision ${fleet.revision.value} position ${fleet.position.value} compiler ${fleet.singles.service.value}`,
+    `settings ${canonicalJson(fleet.singles.connectivity.value)}`,
+    ...lines('node', fleet.tables.node.entries()),
+    ...lines('upstream', fleet.tables.l4_upstream.entries()),
+    ...lines('chain', fleet.tables.l4_chain.entries()),
     ...lines('touched', fleet.touched.entries()),
     ...lines('key', fleet.idempotency.keys.entries()),
   ].join('\n');
@@ -32,7 +32,7 @@ export function dumpIndexes(fleet: Fleet): string {
   return [
     ...lines('names', fleet.names.entries()),
     ...lines('references', sorted(fleet.references.entries())),
-    ...lines('deployedOn', sorted(fleet.deployedOn.entries())),
+    ...lines('deployedOn', sorted(fleet.contributors.entries())),
     ...lines('claims', sorted(fleet.claims.entries())),
     ...lines('hours', sorted(fleet.idempotency.hours.entries())),
   ].join('\n');

@@ -6,8 +6,7 @@ import fc from 'fast-check';
 import type { ChainDefinition, Hop, Target } from '../../src/domain/chain/chain.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { generationOf } from '../../src/domain/fleet/fleet.js';
-import type { IfMatch } from '../../src/domain/node/node.js';
+import type { IfMatch } from '../../src/domain/resource/if-match.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { sealed, upstreamTls } from './fleet.js';
 
@@ -105,9 +104,9 @@ const labelKeys = ['site', 'rack', 'constructor', '__proto__', '10'];
 /** The command that a move is on this fleet; undefined where there is nothing to make it on. */
 export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand | undefined {
   const deal = dealer(move.seed);
-  const nodes = [...fleet.nodes.ids()].sort();
-  const upstreams = [...fleet.upstreams.ids()].sort();
-  const chains = [...fleet.chains.ids()].sort();
+  const nodes = [...fleet.tables.node.ids()].sort();
+  const upstreams = [...fleet.tables.l4_upstream.ids()].sort();
+  const chains = [...fleet.tables.l4_chain.ids()].sort();
   const create = move.kind === 'createNode' || move.kind === 'createUpstream' || move.kind === 'createChain';
   const id = uuidFromName(`${move.kind} ${step}`);
   const [node, upstream, chain] = [nodes, upstreams, chains].map((list) =>
@@ -127,7 +126,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       return {
         type: 'UpdateNode',
         id: node,
-        ifMatch: version(fleet.nodes.get(node)?.version),
+        ifMatch: version(fleet.tables.node.get(node)?.version),
         ...(deal.chance(30) ? { name: deal.of(names) } : {}),
         ...(deal.chance(20) ? { description: deal.of([null, 'one', 'two']) } : {}),
         ...(deal.chance(60) ? { address: deal.of(addresses) } : {}),
@@ -153,7 +152,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       return { type: 'ReportNodeAddress', id: node, public_ipv4, public_ipv6 };
     }
     case 'raiseGeneration': {
-      const reported = (node === undefined ? 0 : (generationOf(fleet, node) ?? 0)) + deal.upTo(1000);
+      const reported = (node === undefined ? 0 : (fleet.generationOf(node) ?? 0)) + deal.upTo(1000);
       return node === undefined ? undefined : { type: 'RaiseNodeGeneration', id: node, reported };
     }
     case 'updateUpstream': {
@@ -161,7 +160,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       return {
         type: 'UpdateUpstream',
         id: upstream,
-        ifMatch: version(fleet.upstreams.get(upstream)?.version),
+        ifMatch: version(fleet.tables.l4_upstream.get(upstream)?.version),
         ...(deal.chance(40) ? { endpoint: deal.of(['x.example:1', 'y.example:2', '[2001:db8::9]:3']) } : {}),
         ...(deal.chance(20) ? { server_names: deal.of([[], ['s.example'], ['s.example', 't.example']]) } : {}),
         ...(deal.chance(20) ? { health_check_interval_ms: deal.of([1000, 10_000]) } : {}),
@@ -173,12 +172,12 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       return upstream === undefined ? undefined : { type: 'DeleteUpstream', id: upstream, ifMatch: undefined };
     case 'renameChain': {
       if (chain === undefined) return undefined;
-      const ifMatch = version(fleet.chains.get(chain)?.version);
+      const ifMatch = version(fleet.tables.l4_chain.get(chain)?.version);
       return { type: 'UpdateChain', id: chain, ifMatch, name: deal.of(names), description: deal.of([null, 'some']) };
     }
     case 'switchChain': {
       if (chain === undefined) return undefined;
-      const enabled = fleet.chains.get(chain)?.enabled !== true;
+      const enabled = fleet.tables.l4_chain.get(chain)?.enabled !== true;
       return {
         type: 'UpdateChain',
         id: chain,
@@ -190,16 +189,16 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'editChain':
       return chain === undefined ? undefined : edit(fleet, chain, deal, nodes, upstreams);
     case 'deployChain':
-      if (chain !== undefined && fleet.chains.get(chain)?.enabled !== true && deal.chance(80)) return undefined;
+      if (chain !== undefined && fleet.tables.l4_chain.get(chain)?.enabled !== true && deal.chance(80)) return undefined;
       return chain === undefined
         ? undefined
-        : { type: 'DeployChain', id: chain, ifMatch: version(fleet.chains.get(chain)?.version) };
+        : { type: 'DeployChain', id: chain, ifMatch: version(fleet.tables.l4_chain.get(chain)?.version) };
     case 'deleteChain':
       return chain === undefined ? undefined : { type: 'DeleteChain', id: chain, ifMatch: undefined };
     case 'settings':
       return {
         type: 'UpdateConnectivity',
-        ifMatch: version(fleet.settings.value.version),
+        ifMatch: version(fleet.singles.connectivity.value.version),
         ...(deal.chance(60) ? { multiplex: deal.chance(50) } : {}),
         ...(deal.chance(60) ? { multiplex_port: deal.of([null, 9000, 10_000, 10_001, 10_002]) } : {}),
         ...(deal.chance(20) ? { heartbeat_interval_secs: deal.of([5, 10, 20]) } : {}),
@@ -215,9 +214,9 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       return { type: 'UpdateConnectivity', ifMatch: undefined, nodes: overrides };
     }
     case 'raiseCompiler':
-      return { type: 'RaiseCompilerVersion', version: fleet.compilerVersion.value + deal.upTo(2) };
+      return { type: 'RaiseCompilerVersion', version: fleet.singles.service.value + deal.upTo(2) };
     case 'lowerCompiler':
-      return { type: 'LowerCompilerVersion', version: deal.upTo(fleet.compilerVersion.value) };
+      return { type: 'LowerCompilerVersion', version: deal.upTo(fleet.singles.service.value) };
   }
 }
 
@@ -290,7 +289,7 @@ function edit(
   nodes: readonly string[],
   upstreams: readonly string[],
 ): FleetCommand | undefined {
-  const chain = fleet.chains.get(id);
+  const chain = fleet.tables.l4_chain.get(id);
   if (chain === undefined || nodes.length === 0) return undefined;
   const whole = { type: 'UpdateChain', id, ifMatch: undefined } as const;
   if (deal.chance(40)) return { ...whole, ...definition(deal, nodes, upstreams) };

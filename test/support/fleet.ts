@@ -11,7 +11,7 @@ import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { NodeCommand } from '../../src/domain/node/node.js';
 import type { Refusal, RefusalCode } from '../../src/domain/resource/refusal.js';
-import type { SealedSecret } from '../../src/domain/resource/sealed.js';
+import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
 import { readCommand, schemaVersions } from '../../src/domain/log/upcast.js';
 import type { UpstreamCommand } from '../../src/domain/upstream/upstream.js';

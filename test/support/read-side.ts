@@ -80,7 +80,7 @@ export function configApplied(nodeId: string, generation: number): Planned {
   return agentFact({ type: 'AgentConfigApplied', data });
 }
 
-function configRejected(nodeId: string, generation: number): Planned {
+export function configRejected(nodeId: string, generation: number): Planned {
   const errors = [{ resource_type: 'l4_chain', resource_id: 'c', path: 'hops[0]', message: 'no' }];
   const data = { node_id: nodeId, generation, checksum: `c${generation}`, errors };
   return agentFact({ type: 'AgentConfigRejected', data });
@@ -148,7 +148,7 @@ export function randomLog(seed: number, length = 40): readonly Planned[] {
   play(moves, {
     after(now, { performed }) {
       if (performed.kind !== 'written') return;
-      for (const id of now.nodes.ids()) nodeIds.add(id);
+      for (const id of now.tables.node.ids()) nodeIds.add(id);
       const actor: Actor = dice.chance(0.2) ? system : { type: 'user', ...of(someUsers) };
       const revertOf = fleetCommands.length > 0 && dice.chance(0.2) ? of(fleetCommands) : undefined;
       add(planned(streams.fleet, performed.events, { actor, revertOf }));

@@ -5,12 +5,12 @@
  * that it cannot reach otherwise with `vi.spyOn` on `deps` or `followers`.
  */
 import type { LightMyRequestResponse } from 'fastify';
-import type { Role } from '../../src/commands/handlers-port.js';
+import type { Role } from '../../src/domain/accounts/user.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { ProjectionWait } from '../../src/commands/port.js';
-import { createChainHandlers, createSettingsHandlers, createUpstreamHandlers } from '../../src/commands/resources.js';
+import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from '../../src/commands/resources.js';
 import { systemContext } from '../../src/commands/system.js';
 import { createDelivery } from '../../src/delivery/delivery.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
@@ -142,8 +142,8 @@ export async function startRest(options: Partial<RestOptions> = {}): Promise<Res
         ids,
         logger,
       }),
-      upstreams: createUpstreamHandlers(gateway, ids),
-      chains: createChainHandlers(gateway, ids),
+      resources: createResourceHandlers(gateway, ids),
+      chains: createChainHandlers(gateway),
       settings: createSettingsHandlers(gateway),
       accounts: accounts.handlers,
     },

@@ -11,7 +11,7 @@ import type { Cell, Journal, Table } from '../aggregate/journal.js';
 import { createCell, createJournal, createTable } from '../aggregate/journal.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { accountEvent } from '../log/upcast.js';
+import { accountEvent } from './declaration.js';
 import { evolveUser } from './evolve.js';
 import type { AccountCommand, AccountEvent, UserState } from './user.js';
 

@@ -4,8 +4,8 @@
  */
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';
-import type { IfMatch } from '../node/node.js';
-import type { SealedSecret } from '../resource/sealed.js';
+import type { IfMatch } from '../resource/if-match.js';
+import type { SealedSecret } from '../secret/sealed.js';
 
 export type Role = 'admin' | 'operator' | 'viewer';
 

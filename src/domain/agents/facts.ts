@@ -1,7 +1,10 @@
 /**
  * What agents did: the facts of the streams `svc-agents-*` and of `svc-signins`. Facts are recorded, never decided.
- * Implements `docs/contract/domain.md`, table of streams.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
+import type { RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+
 export interface ApplyError {
   readonly resource_type: string;
   readonly resource_id: string;
@@ -59,3 +62,33 @@ export type SigninEvent =
       readonly type: 'SignInRefused';
       readonly data: { readonly user_id: string | null; readonly username: string | null; readonly address: string };
     };
+
+type Shapes<E extends { readonly type: string }> = { readonly [T in E['type']]: { readonly schemaVersion: number } };
+
+/** Today's shapes. */
+export const agentEvents: Shapes<AgentEvent> = {
+  AgentSessionOpened: { schemaVersion: 1 },
+  AgentConfigApplied: { schemaVersion: 1 },
+  AgentConfigRejected: { schemaVersion: 1 },
+  AgentVersionConflict: { schemaVersion: 1 },
+  AgentDuplicateSeen: { schemaVersion: 1 },
+};
+
+export const signinEvents: Shapes<SigninEvent> = {
+  SignedIn: { schemaVersion: 1 },
+  SignInRefused: { schemaVersion: 1 },
+};
+
+/** A recorded event as what an agent did, after `log/upcast.ts` has vouched for its type and shape. */
+export function agentEvent(event: RecordedEvent): AgentEvent {
+  if (!event.stream.startsWith(streams.agentsPrefix)) {
+    throw new Error(`${event.stream}@${event.revision} is no agent event`);
+  }
+  return event as unknown as AgentEvent;
+}
+
+/** A recorded event as a sign-in, after `log/upcast.ts` has vouched for its type and shape. */
+export function signinEvent(event: RecordedEvent): SigninEvent {
+  if (event.stream !== streams.signins) throw new Error(`${event.stream}@${event.revision} is no sign-in event`);
+  return event as unknown as SigninEvent;
+}

@@ -1,6 +1,6 @@
 /**
  * Idempotency keys of the last 24 hours, folded from event metadata, so that a repeat is recognised after a restart and
- * on another instance. Implements `docs/contract/rest.md`, `Idempotency-Key`.
+ * on another instance. Implements `docs/contract/rest.md#consistency`, `Idempotency-Key`.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';

@@ -1,15 +1,21 @@
 /**
  * An L4 chain: traffic enters at `hops[0]` and leaves the last hop for the target. State, events, commands.
- * Snapshots come from the deployed definition, edits change the current one. Implements `docs/contract/domain.md#l4-chain`.
+ * Snapshots come from the deployed definition; edits change the current one. Implements `docs/contract/domain.md#l4-chain`.
  */
-import type { Changes, FieldChange } from '../resource/change.js';
+import type { FieldChange } from '../resource/change.js';
+import type { ResourceKey } from '../resource/fleet-view.js';
+import type { IfMatch } from '../resource/if-match.js';
+import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
+import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
-import type { IfMatch } from '../node/node.js';
 import type { UpstreamTls } from '../upstream/upstream.js';
 
-export type Payload = 'tcp' | 'udp';
-export type Outer = 'tcp' | 'udp' | 'quic' | 'fake_tcp';
-export type Security = 'raw' | 'tls' | 'reality' | 'noise';
+export const payloads = ['tcp', 'udp'] as const;
+export type Payload = (typeof payloads)[number];
+export const outers = ['tcp', 'udp', 'quic', 'fake_tcp'] as const;
+export type Outer = (typeof outers)[number];
+export const securities = ['raw', 'tls', 'reality', 'noise'] as const;
+export type Security = (typeof securities)[number];
 
 export interface Hop {
   readonly node_id: string;
@@ -42,28 +48,23 @@ export interface DeployedDefinition extends ChainDefinition {
   readonly deployment_id: string;
 }
 
-export interface ChainState extends ResourceMeta, ChainDefinition {
-  readonly name: string;
-  readonly description: string | null;
-  readonly enabled: boolean;
-  readonly deployed: DeployedDefinition | null;
-}
-
-export type ChainStatus = 'draft' | 'deployed' | 'modified' | 'disabled';
-
 export interface ChainFields extends ChainDefinition {
   readonly name: string;
   readonly description: string | null;
   readonly enabled: boolean;
 }
 
+export const chainFields = fieldsOf<ChainFields>()(['name', 'description', 'enabled', 'payload', 'hops', 'target']);
+
+export interface ChainState extends ResourceMeta, ChainFields {
+  readonly deployed: DeployedDefinition | null;
+}
+
+export const chainStatuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
+export type ChainStatus = (typeof chainStatuses)[number];
+
 export type ChainEvent =
-  | { readonly type: 'ChainCreated'; readonly data: { readonly chain_id: string } & ChainFields }
-  | { readonly type: 'ChainUpdated'; readonly data: { readonly chain_id: string; readonly changes: Changes } }
-  | {
-      readonly type: 'ChainDeleted';
-      readonly data: { readonly chain_id: string; readonly deployed: DeployedDefinition | null } & ChainFields;
-    }
+  | LifecycleEvent<'Chain', 'chain_id', ChainFields, { readonly deployed: DeployedDefinition | null }>
   | {
       readonly type: 'ChainDeployed';
       readonly data: {
@@ -76,17 +77,7 @@ export type ChainEvent =
     };
 
 export type ChainCommand =
-  | ({ readonly type: 'CreateChain'; readonly id: string } & ChainFields)
-  | {
-      readonly type: 'UpdateChain';
-      readonly id: string;
-      readonly ifMatch: IfMatch;
-      readonly name?: string | undefined;
-      readonly description?: string | null | undefined;
-      readonly enabled?: boolean | undefined;
-      readonly payload?: Payload | undefined;
-      readonly hops?: readonly Hop[] | undefined;
-      readonly target?: Target | undefined;
-    }
-  | { readonly type: 'DeleteChain'; readonly id: string; readonly ifMatch: IfMatch }
+  | LifecycleCommand<'Chain', ChainFields>
   | { readonly type: 'DeployChain'; readonly id: string; readonly ifMatch: IfMatch };
+
+export const chainKey: ResourceKey<ChainState> = { type: 'l4_chain' };

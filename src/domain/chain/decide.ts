@@ -1,87 +1,61 @@
-/** Decides commands about chains against the fleet; pure. Implements `docs/contract/domain.md`, Edit and deploy. */
-import { ok } from '../../kernel/result.js';
-import { unreachable } from '../../kernel/errors.js';
-import { changesOf, withChanges } from '../resource/change.js';
-import type { Fleet } from '../fleet/fleet.js';
-import { versionMismatch } from '../resource/if-match.js';
-import { claimsOfChain } from '../listeners/claims.js';
+/** Decides commands about chains against the fleet; pure. Implements `docs/contract/domain.md#l4-chain`, Edit and deploy. */
+import { err, ok } from '../../kernel/result.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
-import { nameKey } from '../resource/names.js';
-import { dialAddress } from '../node/evolve.js';
-import type { Decision, Refusal } from '../resource/refusal.js';
+import { dialAddress, nodeKey } from '../node/node.js';
+import { changesOf, withChanges } from '../resource/change.js';
+import type { Decisions } from '../resource/declaration.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import { pick } from '../resource/lifecycle.js';
+import type { Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
+import { existing, nameTaken, unlessRefused } from '../resource/rules.js';
+import { upstreamAt } from '../upstream/upstream.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import { definitionProblem } from './definition.js';
+import { chainFields, chainKey } from './chain.js';
+import { claimsOfChain } from './claims.js';
+import { definitionProblems } from './definition.js';
 import { definitionOf, nodesOf, upstreamOf } from './status.js';
 
-type Of<T extends ChainCommand['type']> = Extract<ChainCommand, { type: T }>;
-
-export function decideChain(fleet: Fleet, command: ChainCommand): Decision<ChainEvent> {
-  if (command.type === 'CreateChain') return create(fleet, command);
-  const chain = fleet.chains.get(command.id);
-  if (chain === undefined) return refuse('not_found', `there is no l4_chain ${command.id}`);
-  const mismatch = versionMismatch(chain.version, command.ifMatch);
-  if (mismatch !== undefined) return { ok: false, error: mismatch };
-  switch (command.type) {
-    case 'UpdateChain':
-      return update(fleet, chain, command);
-    case 'DeleteChain': {
-      const { name, description, enabled, deployed } = chain;
-      const data = { chain_id: chain.id, name, description, enabled, ...definitionOf(chain), deployed };
-      return ok([{ type: 'ChainDeleted', data }]);
+export const decideChain: Decisions<ChainCommand, ChainEvent> = {
+  CreateChain(fleet, { type: _, id, ...fields }) {
+    const chain = { ...fields, id, version: 0, created_at: '', updated_at: '', deployed: null };
+    return unlessRefused(refusalOf(fleet, chain), { type: 'ChainCreated', data: { chain_id: id, ...fields } });
+  },
+  UpdateChain(fleet, command) {
+    const chain = existing(fleet, chainKey, command);
+    if (!chain.ok) return err(chain.error);
+    const { id, enabled, deployed } = chain.value;
+    const changes = changesOf(chain.value, command, chainFields);
+    if (Object.keys(changes).length === 0) return ok([]);
+    const next = withChanges(chain.value, changes);
+    const goesLive = next.enabled && !enabled && deployed !== null;
+    const refusal = refusalOf(fleet, next) ?? (goesLive ? undialable(fleet, deployed) : undefined);
+    return unlessRefused(refusal, { type: 'ChainUpdated', data: { chain_id: id, changes } });
+  },
+  DeleteChain(fleet, command) {
+    const chain = existing(fleet, chainKey, command);
+    if (!chain.ok) return err(chain.error);
+    const { id, deployed } = chain.value;
+    return ok([{ type: 'ChainDeleted', data: { chain_id: id, ...pick(chain.value, chainFields), deployed } }]);
+  },
+  DeployChain(fleet, command) {
+    const chain = existing(fleet, chainKey, command);
+    if (!chain.ok) return err(chain.error);
+    if (!chain.value.enabled) {
+      return refuse('conflict', `the l4_chain "${chain.value.name}" is disabled; enable it before it is deployed`);
     }
-    case 'DeployChain':
-      return deploy(fleet, chain);
-    default:
-      return unreachable(command);
-  }
-}
-
-function create(fleet: Fleet, command: Of<'CreateChain'>): Decision<ChainEvent> {
-  const { type: _, id, ...fields } = command;
-  const meta = { id, version: 0, created_at: '', updated_at: '', deployed: null };
-  const refusal =
-    definitionRefusal(fields) ??
-    referenceRefusal(fleet, fields) ??
-    nameTaken(fleet, fields.name, undefined) ??
-    collisionRefusal(fleet, { ...fields, ...meta });
-  return refusal === undefined
-    ? ok([{ type: 'ChainCreated', data: { chain_id: id, ...fields } }])
-    : { ok: false, error: refusal };
-}
-
-function update(fleet: Fleet, chain: ChainState, command: Of<'UpdateChain'>): Decision<ChainEvent> {
-  const { name, description, enabled, payload, hops, target } = command;
-  const changes = changesOf(chain, { name, description, enabled, payload, hops, target });
-  if (Object.keys(changes).length === 0) return ok([]);
-  const next = withChanges(chain, changes);
-  const goesLive = next.enabled && !chain.enabled && chain.deployed !== null;
-  const refusal =
-    definitionRefusal(next) ??
-    referenceRefusal(fleet, next) ??
-    nameTaken(fleet, next.name, chain.id) ??
-    collisionRefusal(fleet, next) ??
-    (goesLive && chain.deployed !== null ? undialable(fleet, chain.deployed) : undefined);
-  return refusal === undefined
-    ? ok([{ type: 'ChainUpdated', data: { chain_id: chain.id, changes } }])
-    : { ok: false, error: refusal };
-}
-
-function deploy(fleet: Fleet, chain: ChainState): Decision<ChainEvent> {
-  if (!chain.enabled)
-    return refuse('conflict', `the l4_chain "${chain.name}" is disabled; enable it before it is deployed`);
-  const refusal = collisionRefusal(fleet, chain) ?? undialable(fleet, chain);
-  if (refusal !== undefined) return { ok: false, error: refusal };
-  return ok([deployEvent(fleet, chain)]);
-}
+    const refusal = collisionRefusal(fleet, chain.value) ?? undialable(fleet, chain.value);
+    return unlessRefused(refusal, deployEvent(fleet, chain.value));
+  },
+};
 
 /** The event that a deploy of the chain's current definition is. Also what `plan` tries out. */
-export function deployEvent(fleet: Fleet, chain: ChainState): ChainEvent {
+export function deployEvent(fleet: FleetView, chain: ChainState): ChainEvent {
   const from = chain.deployed === null ? null : definitionOf(chain.deployed);
   const to = definitionOf(chain);
   const nodes = nodesOf(from, to).map((node_id) => ({
     node_id,
-    offset: fleet.nodes.get(node_id)?.generation_offset ?? 0,
+    offset: fleet.get(nodeKey, node_id)?.generation_offset ?? 0,
   }));
   return {
     type: 'ChainDeployed',
@@ -89,26 +63,36 @@ export function deployEvent(fleet: Fleet, chain: ChainState): ChainEvent {
   };
 }
 
-function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
-  const problem = definitionProblem(definition);
-  return problem === undefined
-    ? undefined
-    : { code: 'invalid_request', message: `${problem.path}: ${problem.message}` };
+/** Why a chain may not be saved as it is, in the order of the contract: what is wrong with it alone, then conflicts. */
+function refusalOf(fleet: FleetView, chain: ChainState): Refusal | undefined {
+  return (
+    definitionRefusal(chain) ??
+    referenceRefusal(fleet, chain) ??
+    nameTaken(fleet, chainKey.type, chain.name, chain.version === 0 ? undefined : chain.id) ??
+    collisionRefusal(fleet, chain)
+  );
 }
 
-/** What a body refers to must exist and fit (`docs/contract/rest.md`, the last 400 before 409). */
-function referenceRefusal(fleet: Fleet, definition: ChainDefinition): Refusal | undefined {
-  for (const [index, hop] of definition.hops.entries()) {
-    if (!fleet.nodes.has(hop.node_id)) {
-      return {
-        code: 'invalid_request',
-        message: `hops[${index}].node_id: expected the id of a node, there is no node ${hop.node_id}`,
-      };
-    }
+function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
+  for (const { path, message } of definitionProblems(definition)) {
+    const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+    return { code: 'invalid_request', message: `${place.slice(1)}: ${message}` };
+  }
+  return undefined;
+}
+
+/** What a body refers to must exist and fit. Implements `docs/contract/rest.md#envelope`, the order of checks. */
+function referenceRefusal(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
+  const missing = definition.hops.findIndex((hop) => !fleet.has(nodeKey.type, hop.node_id));
+  if (missing !== -1) {
+    return {
+      code: 'invalid_request',
+      message: `hops[${missing}].node_id: expected the id of a node, there is no node ${definition.hops[missing]?.node_id}`,
+    };
   }
   const upstreamId = upstreamOf(definition);
   if (upstreamId === undefined) return undefined;
-  const upstream = fleet.upstreams.get(upstreamId);
+  const upstream = upstreamAt(fleet, upstreamId);
   if (upstream === undefined) {
     return {
       code: 'invalid_request',
@@ -124,17 +108,8 @@ function referenceRefusal(fleet: Fleet, definition: ChainDefinition): Refusal | 
   return undefined;
 }
 
-function nameTaken(fleet: Fleet, name: string, ownId: string | undefined): Refusal | undefined {
-  const holder = fleet.names.get(`l4_chain/${nameKey(name)}`);
-  if (holder === undefined || holder === ownId) return undefined;
-  return {
-    code: 'conflict',
-    message: `name: "${name}" is the name of l4_chain ${holder} already; expected a unique name`,
-  };
-}
-
 /** Every collision of a chain with others, one sentence each. */
-export function chainCollisions(fleet: Fleet, chain: ChainState): readonly string[] {
+export function chainCollisions(fleet: FleetView, chain: ChainState): readonly string[] {
   const sentences = claimsOfChain(chain).flatMap((claim) => {
     const collision = collisionOf(fleet, claim);
     if (collision === undefined) return [];
@@ -144,15 +119,15 @@ export function chainCollisions(fleet: Fleet, chain: ChainState): readonly strin
   return [...new Set(sentences)];
 }
 
-function collisionRefusal(fleet: Fleet, chain: ChainState): Refusal | undefined {
+function collisionRefusal(fleet: FleetView, chain: ChainState): Refusal | undefined {
   const [first] = chainCollisions(fleet, chain);
   return first === undefined ? undefined : { code: 'conflict', message: first };
 }
 
 /** A hop that is dialled needs an address that the hop before it can dial. */
-function undialable(fleet: Fleet, definition: ChainDefinition): Refusal | undefined {
+function undialable(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
   for (const [index, hop] of definition.hops.entries()) {
-    const node = fleet.nodes.get(hop.node_id);
+    const node = fleet.get(nodeKey, hop.node_id);
     if (index === 0 || hop.dial_addr !== undefined || node === undefined || dialAddress(node) !== null) continue;
     return {
       code: 'conflict',

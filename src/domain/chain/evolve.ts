@@ -1,15 +1,15 @@
 /** Folds a chain's events into its state; pure, used by the fleet and by the read model alike. */
 import { unreachable } from '../../kernel/errors.js';
 import { withChanges } from '../resource/change.js';
+import type { EventContext } from '../resource/declaration.js';
 import { born, touched } from '../resource/meta.js';
 import type { ChainEvent, ChainState } from './chain.js';
 
-/** The chain after one event; undefined once deleted. `commandId` becomes the deployment's id. */
+/** The chain after one event; undefined once deleted. The id of the command becomes the deployment's id. */
 export function evolveChain(
   state: ChainState | undefined,
   event: ChainEvent,
-  at: string,
-  commandId: string,
+  { at, commandId }: EventContext,
 ): ChainState | undefined {
   if (event.type === 'ChainCreated') {
     const { chain_id, ...fields } = event.data;

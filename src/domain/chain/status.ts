@@ -1,4 +1,4 @@
-/** Derived facts of a chain: its status, its definition, the nodes it names. Implements `docs/contract/domain.md`, Edit and deploy. */
+/** Derived facts of a chain: its status, its definition, the nodes it names. Implements `docs/contract/domain.md#l4-chain`, Edit and deploy. */
 import { jsonEqual } from '../../kernel/json.js';
 import type { ChainDefinition, ChainState, ChainStatus } from './chain.js';
 

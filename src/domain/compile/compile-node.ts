@@ -1,11 +1,12 @@
 /**
- * One node's whole configuration from the fleet: pure, deterministic, with placeholders where secrets go.
- * The order of rules is part of the contract (`docs/contract/wire.md#configuration`).
+ * One node's whole configuration from the fleet: pure, deterministic, with placeholders where secrets go. What a resource
+ * contributes is in its declaration. The order of rules is part of the contract (`docs/contract/wire.md#configuration`).
  */
-import { generationOf } from '../fleet/fleet.js';
 import type { Fleet } from '../fleet/fleet.js';
-import { effectiveMultiplex } from '../settings/settings.js';
-import { chainRulesOn } from './chain-rules.js';
+import { resourceOfType } from '../fleet/resources.js';
+import type { AnyResource, AnyState } from '../fleet/resources.js';
+import { splitOwner } from '../references/references.js';
+import { effectiveMultiplex, settingsOf } from '../settings/settings.js';
 import type { NodeSnapshot, TcpProxyRule, UdpRule, UpstreamCluster } from '../snapshot/snapshot.js';
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -17,23 +18,34 @@ function byListener(a: TcpProxyRule | UdpRule, b: TcpProxyRule | UdpRule): numbe
   );
 }
 
+/** The resources that may have rules on a node, with what compiles them. */
+export function* contributorsOf(
+  fleet: Fleet,
+  nodeId: string,
+): Generator<{ readonly compiled: NonNullable<AnyResource['compiled']>; readonly state: AnyState }> {
+  for (const owner of fleet.contributors.get(nodeId)) {
+    const { type, id } = splitOwner(owner);
+    const compiled = resourceOfType(type)?.compiled;
+    const state = fleet.get<AnyState>({ type }, id);
+    if (compiled !== undefined && state !== undefined) yield { compiled, state };
+  }
+}
+
 /** The snapshot of a node. An unknown node has generation 0 and no rules. */
 export function compileNode(fleet: Fleet, nodeId: string): NodeSnapshot {
   const tcp: TcpProxyRule[] = [];
   const udp: UdpRule[] = [];
   const clusters = new Map<string, UpstreamCluster>();
-  for (const chainId of fleet.deployedOn.get(nodeId)) {
-    const chain = fleet.chains.get(chainId);
-    if (chain === undefined) continue;
-    const rules = chainRulesOn(fleet, chain, nodeId);
+  for (const { compiled, state } of contributorsOf(fleet, nodeId)) {
+    const rules = compiled.rulesOn(fleet, state, nodeId);
     tcp.push(...rules.tcp);
     udp.push(...rules.udp);
     for (const cluster of rules.clusters) clusters.set(cluster.name, cluster);
   }
-  const { multiplex, multiplex_port } = effectiveMultiplex(fleet.settings.value, nodeId);
+  const { multiplex, multiplex_port } = effectiveMultiplex(settingsOf(fleet), nodeId);
   return {
     node_id: nodeId,
-    generation: generationOf(fleet, nodeId) ?? 0,
+    generation: fleet.generationOf(nodeId) ?? 0,
     upstream_clusters: [...clusters.values()].sort((a, b) => compareText(a.name, b.name)),
     tcp_proxy_rules: tcp.sort(byListener),
     udp_rules: udp.sort(byListener),

@@ -1,8 +1,9 @@
-/** What a deploy would change, tried on the fold and taken back (`docs/contract/rest.md`, GET …/{id}/plan). */
+/** What a deploy would change, tried on the fold and taken back (`docs/contract/rest.md#l4-chains`, plan). */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
+import { chainKey } from '../chain/chain.js';
 import { chainCollisions, deployEvent } from '../chain/decide.js';
 import { nodesOf } from '../chain/status.js';
 import { applyCommand } from '../fleet/apply.js';
@@ -22,7 +23,7 @@ export interface DeployPlan {
 
 /** The plan of deploying a chain's current definition; undefined for an unknown chain. The fleet is as before. */
 export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefined {
-  const chain = fleet.chains.get(chainId);
+  const chain = fleet.get(chainKey, chainId);
   if (chain === undefined) return undefined;
   const nodeIds = nodesOf(chain.deployed, chain);
   const before = nodeIds.map((id) => compileNode(fleet, id));

@@ -1,67 +1,53 @@
 /**
  * The fleet as bytes and back, so that a start need not replay a million events. Only what events wrote is kept;
- * indexes are derived again. Implements `docs/contract/domain.md`, Fold checkpoint.
+ * indexes are derived again. Implements `docs/contract/domain.md#commands-and-events`, Fold checkpoint.
  */
 import { canonicalJson } from '../../kernel/json.js';
-import type { ChainState } from '../chain/chain.js';
-import { nameKey } from '../resource/names.js';
-import type { NodeState } from '../node/node.js';
-import type { SettingsState } from '../settings/settings.js';
-import type { UpstreamState } from '../upstream/upstream.js';
-import { indexChain } from './apply.js';
-import type { Fleet } from './fleet.js';
-import { emptyFleet } from './fleet.js';
 import type { AcceptedKey } from '../aggregate/idempotency.js';
 import { putKey } from '../aggregate/idempotency.js';
+import type { Cell } from '../aggregate/journal.js';
+import { putResource } from './apply.js';
+import type { Fleet } from './fleet.js';
+import { emptyFleet } from './fleet.js';
+import type { AnyState, ResourceType } from './resources.js';
+import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
 /** Raised whenever the fold's state or meaning changes: an older checkpoint is then thrown away and the log replayed. */
 export const foldVersion = 1;
 
-type Line =
-  | readonly [
-      'head',
-      {
-        readonly revision: number;
-        readonly position: number;
-        readonly compiler: number;
-        readonly settings: SettingsState;
-      },
-    ]
-  | readonly ['node', string, NodeState]
-  | readonly ['upstream', string, UpstreamState]
-  | readonly ['chain', string, ChainState]
-  | readonly ['touched', string, number]
-  | readonly ['key', string, AcceptedKey];
+interface Head {
+  readonly revision: number;
+  readonly position: number;
+  /** The singletons by their word. */
+  readonly [word: string]: unknown;
+}
+
+/** A row of a table. The first entry says which: a resource's `one`, `touched` or `key`. */
+type Row = readonly [table: string, id: string, value: unknown];
 
 /** The fold's values at one moment, by reference: values are immutable, so the fold may go on meanwhile. */
 export interface FleetCapture {
   readonly revision: number;
   readonly position: number;
-  readonly lines: readonly Line[];
+  readonly head: Head;
+  readonly rows: readonly Row[];
 }
-
-const byId = (a: Line, b: Line): number => (String(a[1]) < String(b[1]) ? -1 : 1);
 
 /** Takes the capture; cheap enough for the hot path. */
 export function captureFleet(fleet: Fleet): FleetCapture {
   const revision = fleet.revision.value;
   const position = fleet.position.value;
-  const head: Line = [
-    'head',
-    { revision, position, compiler: fleet.compilerVersion.value, settings: fleet.settings.value },
-  ];
-  const rows = <V, L extends Line>(table: Iterable<[string, V]>, line: (id: string, value: V) => L): L[] =>
-    [...table].map(([id, value]) => line(id, value));
+  const singles = singletonTypes.map((type) => [singletons[type].word, fleet.singles[type].value]);
+  const rows = (table: string, entries: Iterable<[string, unknown]>): Row[] =>
+    [...entries].map(([id, value]): Row => [table, id, value]).sort((a, b) => (a[1] < b[1] ? -1 : 1));
   return {
     revision,
     position,
-    lines: [
-      head,
-      ...rows(fleet.nodes.entries(), (id, value) => ['node', id, value] as const).sort(byId),
-      ...rows(fleet.upstreams.entries(), (id, value) => ['upstream', id, value] as const).sort(byId),
-      ...rows(fleet.chains.entries(), (id, value) => ['chain', id, value] as const).sort(byId),
-      ...rows(fleet.touched.entries(), (id, value) => ['touched', id, value] as const).sort(byId),
-      ...rows(fleet.idempotency.keys.entries(), (id, value) => ['key', id, value] as const).sort(byId),
+    head: { ...Object.fromEntries(singles), revision, position },
+    rows: [
+      ...resourceTypes.flatMap((type) => rows(resources[type].one, fleet.tables[type].entries())),
+      ...rows('touched', fleet.touched.entries()),
+      ...rows('key', fleet.idempotency.keys.entries()),
     ],
   };
 }
@@ -69,66 +55,57 @@ export function captureFleet(fleet: Fleet): FleetCapture {
 const linesPerSlice = 500;
 
 /** The bytes of a capture in slices of some hundred rows; equal fleets give equal bytes. */
-export function* encodeFleet(capture: FleetCapture): Generator<Uint8Array> {
+export function* encodeFleet({ head, rows }: FleetCapture): Generator<Uint8Array> {
   const encoder = new TextEncoder();
-  for (let from = 0; from < capture.lines.length; from += linesPerSlice) {
-    const slice = capture.lines.slice(from, from + linesPerSlice);
-    yield encoder.encode(slice.map((line) => `${canonicalJson(line)}\n`).join(''));
+  yield encoder.encode(`${canonicalJson(['head', head])}\n`);
+  for (let from = 0; from < rows.length; from += linesPerSlice) {
+    const slice = rows.slice(from, from + linesPerSlice);
+    yield encoder.encode(slice.map((row) => `${canonicalJson(row)}\n`).join(''));
   }
 }
 
 /** The fleet of a checkpoint. @throws Error when the bytes are not a checkpoint of this fold version */
 export function restoreFleet(bytes: Uint8Array): Fleet {
-  return fleetOf({ lines: parseLines(bytes) });
-}
-
-/** A fleet with the values of a capture and tables of its own: it shares nothing that changes. */
-export function fleetOf({ lines }: { readonly lines: Iterable<Line> }): Fleet {
   const fleet = emptyFleet();
-  for (const line of lines) restoreLine(fleet, line);
+  const text = new TextDecoder().decode(bytes);
+  for (let from = 0; from < text.length;) {
+    const end = text.indexOf('\n', from);
+    const line = JSON.parse(text.slice(from, end === -1 ? undefined : end)) as readonly ['head', Head] | Row;
+    if (isHead(line)) restoreHead(fleet, line[1]);
+    else restoreRow(fleet, line);
+    from = end === -1 ? text.length : end + 1;
+  }
   fleet.journal.commit();
   return fleet;
 }
 
-function* parseLines(bytes: Uint8Array): Generator<Line> {
-  const text = new TextDecoder().decode(bytes);
-  for (let from = 0; from < text.length;) {
-    const end = text.indexOf('\n', from);
-    yield JSON.parse(text.slice(from, end === -1 ? undefined : end)) as Line;
-    from = end === -1 ? text.length : end + 1;
-  }
+/** The fleet of a capture, without the way through bytes: a fold of its own that shares only immutable values. */
+export function fleetOf({ head, rows }: FleetCapture): Fleet {
+  const fleet = emptyFleet();
+  restoreHead(fleet, head);
+  for (const row of rows) restoreRow(fleet, row);
+  fleet.journal.commit();
+  return fleet;
 }
 
-function restoreLine(fleet: Fleet, line: Line): void {
-  switch (line[0]) {
-    case 'head':
-      fleet.revision.set(line[1].revision);
-      fleet.position.set(line[1].position);
-      fleet.compilerVersion.set(line[1].compiler);
-      fleet.settings.set(line[1].settings);
-      return;
-    case 'node':
-      fleet.nodes.set(line[1], line[2]);
-      fleet.names.set(`node/${nameKey(line[2].name)}`, line[1]);
-      return;
-    case 'upstream':
-      fleet.upstreams.set(line[1], line[2]);
-      fleet.names.set(`l4_upstream/${nameKey(line[2].name)}`, line[1]);
-      return;
-    case 'chain':
-      fleet.chains.set(line[1], line[2]);
-      fleet.names.set(`l4_chain/${nameKey(line[2].name)}`, line[1]);
-      indexChain(fleet, line[2]);
-      return;
-    case 'touched':
-      fleet.touched.set(line[1], line[2]);
-      return;
-    case 'key':
-      putKey(fleet.idempotency, line[1], line[2]);
-      return;
-    default: {
-      const never: never = line;
-      throw new Error(`unknown line in a fold checkpoint: ${JSON.stringify(never)}`);
-    }
-  }
+function isHead(line: readonly ['head', Head] | Row): line is readonly ['head', Head] {
+  return line[0] === 'head';
+}
+
+function restoreHead(fleet: Fleet, head: Head): void {
+  fleet.revision.set(head.revision);
+  fleet.position.set(head.position);
+  for (const type of singletonTypes) (fleet.singles[type] as Cell<unknown>).set(head[singletons[type].word]);
+}
+
+const typeOfTable: ReadonlyMap<string, ResourceType> = new Map(
+  resourceTypes.map((type) => [resources[type].one, type]),
+);
+
+function restoreRow(fleet: Fleet, [table, id, value]: Row): void {
+  const type = typeOfTable.get(table);
+  if (type !== undefined) putResource(fleet, type, id, value as AnyState);
+  else if (table === 'touched') fleet.touched.set(id, value as number);
+  else if (table === 'key') putKey(fleet.idempotency, id, value as AcceptedKey);
+  else throw new Error(`unknown line in a fold checkpoint: ${JSON.stringify([table, id, value])}`);
 }

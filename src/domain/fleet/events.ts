@@ -1,20 +1,20 @@
-/** Every event of `svc-fleet`, and the shape versions of this release. An unknown one is never skipped. */
-import type { ChainCommand, ChainEvent } from '../chain/chain.js';
-import type { NodeCommand, NodeEvent } from '../node/node.js';
-import type { SettingsEvent, UpdateConnectivity } from '../settings/settings.js';
-import type { UpstreamCommand, UpstreamEvent } from '../upstream/upstream.js';
+/** Every event and command of `svc-fleet`, derived from the declarations (`resources.ts`). */
+import type { RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import type { ResourceType, resources, singletons, SingletonType } from './resources.js';
 
-export type CompilerEvent = {
-  /** Raised at the start of a release with a higher number; lowered by an operator who goes back to an older one. */
-  readonly type: 'CompilerVersionRaised' | 'CompilerVersionLowered';
-  readonly data: { readonly version: { readonly from: number; readonly to: number } };
-};
+type Declared = (typeof resources)[ResourceType] | (typeof singletons)[SingletonType];
 
-export type FleetEvent = NodeEvent | UpstreamEvent | ChainEvent | SettingsEvent | CompilerEvent;
+type EventsOf<D> = D extends { evolve(state: never, event: infer E, context: never): unknown } ? E : never;
+type CommandsOf<D> = D extends { readonly decide: infer M }
+  ? { [K in keyof M]: M[K] extends (fleet: never, command: infer C) => unknown ? C : never }[keyof M]
+  : never;
 
-export type FleetCommand =
-  | NodeCommand
-  | UpstreamCommand
-  | ChainCommand
-  | UpdateConnectivity
-  | { readonly type: 'RaiseCompilerVersion' | 'LowerCompilerVersion'; readonly version: number };
+export type FleetEvent = EventsOf<Declared>;
+export type FleetCommand = CommandsOf<Declared>;
+
+/** A recorded event as an event of the fleet, after `log/upcast.ts` has vouched for its type and shape. */
+export function fleetEvent(event: RecordedEvent): FleetEvent {
+  if (event.stream !== streams.fleet) throw new Error(`${event.stream}@${event.revision} is no fleet event`);
+  return event as unknown as FleetEvent;
+}

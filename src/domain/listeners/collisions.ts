@@ -1,52 +1,57 @@
 /**
- * Whether a claim may live beside the claims of others (`docs/contract/domain.md`, "On one key may live together").
+ * Whether a claim may live beside the claims of others. Not who claims what.
+ * Implements `docs/contract/domain.md#listeners-and-collisions`, "On one key may live together".
  */
-import type { Fleet } from '../fleet/fleet.js';
-import { effectiveMultiplex } from '../settings/settings.js';
+import type { NameView, Owner } from '../references/references.js';
+import { describeOwner, multiplexOwner } from '../references/references.js';
 import { overlaps } from './address.js';
-import type { Claim } from './claims.js';
+import type { Claim, ClaimIndex } from './claims.js';
 import { claimFamilies } from './claims.js';
+
+/** What a collision is judged on. */
+export interface ListenerView extends NameView {
+  readonly claims: ClaimIndex;
+  /** The TCP port that a node's multiplexing holds on `::`, null for none. */
+  multiplexPortOf(nodeId: string): number | null;
+}
 
 export interface Collision {
   readonly claim: Claim;
-  /** Owner of the other claim: `<type>/<id>`; `connectivity/<node id>` for a multiplex port. */
-  readonly other: string;
+  readonly other: Owner;
   readonly otherAddr: string;
 }
 
-function another(owners: ReadonlySet<string>, than: string): string | undefined {
-  for (const owner of owners) if (owner !== than) return owner;
+function firstOtherThan(owner: Owner, owners: ReadonlySet<Owner>): Owner | undefined {
+  for (const other of owners) if (other !== owner) return other;
   return undefined;
 }
 
-function onSameKey(fleet: Fleet, claim: Claim): string | undefined {
+function onSameKey({ claims }: ListenerView, claim: Claim): Owner | undefined {
   for (const family of claimFamilies) {
-    const owners = fleet.claims.owners(claim, claim.addr, family);
-    const alone =
+    const exclusive =
       claim.family === 'exclusive' || family === 'exclusive' || (claim.family === 'raw' && family === 'raw');
-    const other = alone ? another(owners, claim.owner) : undefined;
+    const other = exclusive ? firstOtherThan(claim.owner, claims.owners(claim, claim.addr, family)) : undefined;
     if (other !== undefined) return other;
   }
   for (const value of claim.values) {
-    const other = another(fleet.claims.ownersOfValue(claim, value), claim.owner);
+    const other = firstOtherThan(claim.owner, claims.ownersOfValue(claim, value));
     if (other !== undefined) return other;
   }
   return undefined;
 }
 
-/** The first resource that a claim collides with, its owner's own claims aside. */
-export function collisionOf(fleet: Fleet, claim: Claim): Collision | undefined {
-  if (claim.transport === 'tcp') {
-    const held = effectiveMultiplex(fleet.settings.value, claim.nodeId);
-    if (held.multiplex_port === claim.port) return { claim, other: `connectivity/${claim.nodeId}`, otherAddr: '::' };
+/** The first resource that a claim collides with, apart from its own owner. */
+export function collisionOf(view: ListenerView, claim: Claim): Collision | undefined {
+  if (claim.transport === 'tcp' && view.multiplexPortOf(claim.nodeId) === claim.port) {
+    return { claim, other: multiplexOwner(claim.nodeId), otherAddr: '::' };
   }
-  for (const addr of fleet.claims.addresses(claim.nodeId, claim.transport, claim.port)) {
+  for (const addr of view.claims.addresses(claim.nodeId, claim.transport, claim.port)) {
     if (addr === claim.addr) {
-      const other = onSameKey(fleet, claim);
+      const other = onSameKey(view, claim);
       if (other !== undefined) return { claim, other, otherAddr: addr };
     } else if (overlaps(addr, claim.addr)) {
       for (const family of claimFamilies) {
-        const other = another(fleet.claims.owners(claim, addr, family), claim.owner);
+        const other = firstOtherThan(claim.owner, view.claims.owners(claim, addr, family));
         if (other !== undefined) return { claim, other, otherAddr: addr };
       }
     }
@@ -54,44 +59,25 @@ export function collisionOf(fleet: Fleet, claim: Claim): Collision | undefined {
   return undefined;
 }
 
-/** The first owner of any tcp listener on a port of a node: what a multiplex port there collides with. */
-export function tcpListenerOn(fleet: Fleet, nodeId: string, port: number): { owner: string; addr: string } | undefined {
-  for (const addr of fleet.claims.addresses(nodeId, 'tcp', port)) {
+/** The first owner of any TCP listener on a port of a node: what a multiplex port there collides with. */
+export function tcpListenerOn(
+  { claims }: ListenerView,
+  nodeId: string,
+  port: number,
+): { readonly owner: Owner; readonly addr: string } | undefined {
+  for (const addr of claims.addresses(nodeId, 'tcp', port)) {
     for (const family of claimFamilies) {
-      for (const owner of fleet.claims.owners({ nodeId, transport: 'tcp', port }, addr, family)) return { owner, addr };
+      for (const owner of claims.owners({ nodeId, transport: 'tcp', port }, addr, family)) return { owner, addr };
     }
   }
   return undefined;
 }
 
-/** One sentence that names the other resource. */
-export function collisionSentence(fleet: Fleet, collision: Collision, path: string): string {
-  const { claim, other, otherAddr } = collision;
-  const node = fleet.nodes.get(claim.nodeId)?.name ?? claim.nodeId;
+/** One sentence that names the other resource. @param path JSON path of the field that claims the listener */
+export function collisionSentence(view: ListenerView, { claim, other, otherAddr }: Collision, path: string): string {
+  const node = view.nameOf('node', claim.nodeId) ?? claim.nodeId;
   return (
     `${path}: the ${claim.transport} listener ${claim.addr} port ${claim.port} on node "${node}" collides with ` +
-    `${describeOwner(fleet, other)} on ${otherAddr}`
+    `${describeOwner(view, other)} on ${otherAddr}`
   );
-}
-
-/** A resource as sentences name it: type, name and id. */
-export function describeOwner(fleet: Fleet, owner: string): string {
-  const [type = '', id = ''] = owner.split('/');
-  switch (type) {
-    case 'l4_chain':
-      return `l4_chain "${fleet.chains.get(id)?.name ?? id}" (${id})`;
-    case 'l4_upstream':
-      return `l4_upstream "${fleet.upstreams.get(id)?.name ?? id}" (${id})`;
-    case 'connectivity':
-      return `the multiplex port of node "${fleet.nodes.get(id)?.name ?? id}" (connectivity settings)`;
-    default:
-      return owner;
-  }
-}
-
-/** Some owners, sorted by name, at most ten spelled out. */
-export function describeOwners(fleet: Fleet, owners: Iterable<string>): string {
-  const all = [...owners].map((owner) => describeOwner(fleet, owner)).sort();
-  const shown = all.slice(0, 10).join(', ');
-  return all.length > 10 ? `${shown} and ${all.length - 10} more` : shown;
 }

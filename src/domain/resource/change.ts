@@ -1,5 +1,6 @@
 /**
- * Field changes with both values, so that an update event alone says how to undo it (`docs/contract/domain.md#commands-and-events`).
+ * Field changes with both values, so that an update event alone says how to undo it.
+ * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { Json } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
@@ -12,13 +13,21 @@ export interface FieldChange<T = Json> {
 /** Changes by field name; a label is the field `labels.<key>`, a settings override `nodes.<id>`. */
 export type Changes = { readonly [field: string]: FieldChange };
 
-/** What a partial update changes: absent fields stay, equal values are no change. */
-export function changesOf<S extends object>(state: S, update: { readonly [K in keyof S]?: S[K] | undefined }): Changes {
+/**
+ * What a partial update changes: absent fields stay, equal values are no change.
+ * @param fields those that may change, in the order in which the event lists them
+ */
+export function changesOf<S extends object>(
+  state: S,
+  update: { readonly [K in keyof S]?: S[K] | undefined },
+  fields: readonly (keyof S)[],
+): Changes {
   const changes: Record<string, FieldChange> = {};
-  for (const [field, to] of Object.entries(update)) {
+  for (const field of fields) {
+    const to = update[field];
     if (to === undefined) continue;
-    const from = (state as Record<string, unknown>)[field] ?? null;
-    if (!jsonEqual(from, to)) changes[field] = { from: from as Json, to: to as Json };
+    const from = state[field] ?? null;
+    if (!jsonEqual(from, to)) changes[String(field)] = { from: from as Json, to: to as Json };
   }
   return changes;
 }

@@ -1,6 +1,8 @@
-/** `If-Match` against a version (`docs/contract/rest.md#consistency`). */
-import type { IfMatch } from '../node/node.js';
+/** `If-Match` against a version. Implements `docs/contract/rest.md#consistency`. */
 import type { Refusal } from './refusal.js';
+
+/** `If-Match`: undefined when it was not sent, `*` for any existing version, else the versions that match. */
+export type IfMatch = undefined | '*' | readonly number[];
 
 /** The refusal when the version does not match; version 0 is a resource that was never saved. */
 export function versionMismatch(version: number, ifMatch: IfMatch): Refusal | undefined {

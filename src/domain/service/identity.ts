@@ -1,5 +1,5 @@
 /** Events of `svc-service`: made once, at the first start; the first append expects no stream. */
-import type { SealedSecret } from '../resource/sealed.js';
+import type { SealedSecret } from '../secret/sealed.js';
 
 export type ServiceEvent = {
   readonly type: 'ServiceIdentityCreated';
@@ -12,4 +12,9 @@ export type ServiceEvent = {
     readonly signing_public: string;
     readonly signing_private: SealedSecret;
   };
+};
+
+/** Today's shapes. */
+export const serviceEvents: { readonly [T in ServiceEvent['type']]: { readonly schemaVersion: number } } = {
+  ServiceIdentityCreated: { schemaVersion: 1 },
 };

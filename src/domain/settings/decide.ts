@@ -1,47 +1,40 @@
 /** Decides changes of the connectivity settings against the fleet; pure. */
 import type { Json } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
-import { ok } from '../../kernel/result.js';
+import { err, ok } from '../../kernel/result.js';
+import { tcpListenerOn } from '../listeners/collisions.js';
+import { describeOwner } from '../references/references.js';
 import type { Changes } from '../resource/change.js';
 import { changesOf } from '../resource/change.js';
-import type { Fleet } from '../fleet/fleet.js';
+import type { FleetView } from '../resource/fleet-view.js';
 import { versionMismatch } from '../resource/if-match.js';
-import { describeOwner, tcpListenerOn } from '../listeners/collisions.js';
-import type { MultiplexOverride } from '../node/node.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
+import { unlessRefused } from '../resource/rules.js';
 import { evolveSettings, nodesInReach, overrideField } from './evolve.js';
-import type { SettingsEvent, SettingsState, UpdateConnectivity } from './settings.js';
-import { effectiveMultiplex } from './settings.js';
+import type { MultiplexOverride, SettingsEvent, SettingsState, UpdateConnectivity } from './settings.js';
+import { effectiveMultiplex, globalFields, settingsOf } from './settings.js';
 
-export function decideSettings(fleet: Fleet, command: UpdateConnectivity): Decision<SettingsEvent> {
-  const settings = fleet.settings.value;
-  const mismatch = versionMismatch(settings.version, command.ifMatch);
-  if (mismatch !== undefined) return { ok: false, error: mismatch };
-  for (const [index, { node_id }] of (command.nodes ?? []).entries()) {
-    if (!fleet.nodes.has(node_id)) {
-      return refuse(
-        'invalid_request',
-        `nodes[${index}].node_id: expected the id of a node, there is no node ${node_id}`,
-      );
-    }
-  }
-  const { multiplex, multiplex_port, heartbeat_interval_secs, metrics_interval_secs, offline_after_secs } = command;
+export function updateConnectivity(fleet: FleetView, command: UpdateConnectivity): Decision<SettingsEvent> {
+  const settings = settingsOf(fleet);
+  const refusal = versionMismatch(settings.version, command.ifMatch) ?? unknownNode(fleet, command);
+  if (refusal !== undefined) return err(refusal);
   const changes: Changes = {
-    ...changesOf(settings, {
-      multiplex,
-      multiplex_port,
-      heartbeat_interval_secs,
-      metrics_interval_secs,
-      offline_after_secs,
-    }),
+    ...changesOf(settings, { ...command, nodes: undefined }, globalFields),
     ...overrideChanges(settings, command),
   };
   if (Object.keys(changes).length === 0) return ok([]);
   const event: SettingsEvent = { type: 'ConnectivityUpdated', data: { changes } };
-  const next = evolveSettings(settings, event, '');
-  const refusal = valueRefusal(next) ?? portCollision(fleet, settings, next, changes);
-  return refusal === undefined ? ok([event]) : { ok: false, error: refusal };
+  const next = evolveSettings(settings, event, { at: '' });
+  return unlessRefused(valueRefusal(next) ?? portCollision(fleet, settings, next, changes), event);
+}
+
+function unknownNode(fleet: FleetView, command: UpdateConnectivity): Refusal | undefined {
+  for (const [index, { node_id }] of (command.nodes ?? []).entries()) {
+    if (fleet.has('node', node_id)) continue;
+    const message = `nodes[${index}].node_id: expected the id of a node, there is no node ${node_id}`;
+    return { code: 'invalid_request', message };
+  }
+  return undefined;
 }
 
 function overrideChanges(settings: SettingsState, command: UpdateConnectivity): Changes {
@@ -81,20 +74,20 @@ function valueRefusal(next: SettingsState): Refusal | undefined {
 
 /** A multiplex port is held on `::` and shares with nothing. */
 function portCollision(
-  fleet: Fleet,
+  fleet: FleetView,
   before: SettingsState,
   after: SettingsState,
   changes: Changes,
 ): Refusal | undefined {
-  for (const nodeId of nodesInReach(changes, fleet.nodes.ids())) {
+  for (const nodeId of nodesInReach(changes, fleet.ids('node'))) {
     const port = effectiveMultiplex(after, nodeId).multiplex_port;
     if (port === null || port === effectiveMultiplex(before, nodeId).multiplex_port) continue;
-    const taken = tcpListenerOn(fleet, nodeId, port);
-    if (taken === undefined) continue;
-    const node = fleet.nodes.get(nodeId)?.name ?? nodeId;
+    const holder = tcpListenerOn(fleet, nodeId, port);
+    if (holder === undefined) continue;
+    const node = fleet.nameOf('node', nodeId) ?? nodeId;
     return {
       code: 'conflict',
-      message: `multiplex_port: port ${port} on node "${node}" collides with ${describeOwner(fleet, taken.owner)} on ${taken.addr}`,
+      message: `multiplex_port: port ${port} on node "${node}" collides with ${describeOwner(fleet, holder.owner)} on ${holder.addr}`,
     };
   }
   return undefined;

@@ -1,8 +1,8 @@
 /** Folds settings events; pure. A change of an override is the field `nodes.<id>`, null for none. */
 import type { Changes } from '../resource/change.js';
 import { withChanges } from '../resource/change.js';
-import type { MultiplexOverride } from '../node/node.js';
-import type { SettingsEvent, SettingsState } from './settings.js';
+import type { EventContext } from '../resource/declaration.js';
+import type { MultiplexOverride, SettingsEvent, SettingsState } from './settings.js';
 
 const overridePrefix = 'nodes.';
 
@@ -11,11 +11,11 @@ export function overrideField(nodeId: string): string {
 }
 
 /** The node that a settings field overrides, or undefined for a global field. */
-export function overriddenNode(field: string): string | undefined {
+function overriddenNode(field: string): string | undefined {
   return field.startsWith(overridePrefix) ? field.slice(overridePrefix.length) : undefined;
 }
 
-/** The nodes whose effective multiplex the changes may move: all there are for a global field, else those overridden. */
+/** The nodes whose effective multiplex the changes may move: all for a global field, else those that are overridden. */
 export function nodesInReach(changes: Changes, all: Iterable<string>): Iterable<string> {
   if (changes['multiplex'] !== undefined || changes['multiplex_port'] !== undefined) return all;
   return Object.keys(changes)
@@ -24,9 +24,13 @@ export function nodesInReach(changes: Changes, all: Iterable<string>): Iterable<
 }
 
 /** The settings after one event. */
-export function evolveSettings(state: SettingsState, event: SettingsEvent, at: string): SettingsState {
+export function evolveSettings(
+  state: SettingsState,
+  event: SettingsEvent,
+  { at }: Pick<EventContext, 'at'>,
+): SettingsState {
   const changes = Object.entries(event.data.changes);
-  const own = changes.filter(([field]) => overriddenNode(field) === undefined);
+  const globals = changes.filter(([field]) => overriddenNode(field) === undefined);
   const nodes = new Map(Object.entries(state.nodes));
   for (const [field, { to }] of changes) {
     const nodeId = overriddenNode(field);
@@ -35,7 +39,7 @@ export function evolveSettings(state: SettingsState, event: SettingsEvent, at: s
     else nodes.set(nodeId, to as unknown as MultiplexOverride);
   }
   return {
-    ...withChanges(state, Object.fromEntries(own)),
+    ...withChanges(state, Object.fromEntries(globals)),
     nodes: Object.fromEntries([...nodes].sort(([a], [b]) => (a < b ? -1 : 1))),
     version: state.version + 1,
     updated_at: at,

@@ -1,33 +1,49 @@
 /**
- * Connectivity settings: multiplexing of nodes and the intervals told to agents. One per installation.
- * Implements `docs/contract/configuration.md` ("Settable over REST") and `docs/contract/rest.md#connectivity-settings`.
+ * Connectivity settings: multiplexing of nodes and the intervals told to agents. One value per installation: state,
+ * event, command. Implements `docs/contract/rest.md#connectivity-settings`.
  */
 import type { Changes } from '../resource/change.js';
-import type { IfMatch, MultiplexOverride } from '../node/node.js';
+import type { FleetView, SingletonKey } from '../resource/fleet-view.js';
+import type { IfMatch } from '../resource/if-match.js';
+import { fieldsOf } from '../resource/lifecycle.js';
 
-export interface SettingsState {
-  /** 0 before anything was saved. */
-  readonly version: number;
-  readonly updated_at: string | null;
+/** A per-node override, deleted and restored with its node. */
+export interface MultiplexOverride {
+  readonly multiplex: boolean;
+  /** null inherits the global port. */
+  readonly multiplex_port: number | null;
+}
+
+/** The fields that hold for every node. */
+export interface GlobalSettings {
   readonly multiplex: boolean;
   readonly multiplex_port: number | null;
   readonly heartbeat_interval_secs: number;
   readonly metrics_interval_secs: number;
   /** null: three heartbeats. */
   readonly offline_after_secs: number | null;
+}
+
+export const globalFields = fieldsOf<GlobalSettings>()([
+  'multiplex',
+  'multiplex_port',
+  'heartbeat_interval_secs',
+  'metrics_interval_secs',
+  'offline_after_secs',
+]);
+
+export interface SettingsState extends GlobalSettings {
+  /** 0 before anything was saved. */
+  readonly version: number;
+  readonly updated_at: string | null;
   readonly nodes: { readonly [nodeId: string]: MultiplexOverride };
 }
 
 export type SettingsEvent = { readonly type: 'ConnectivityUpdated'; readonly data: { readonly changes: Changes } };
 
-export interface UpdateConnectivity {
+export type UpdateConnectivity = {
   readonly type: 'UpdateConnectivity';
   readonly ifMatch: IfMatch;
-  readonly multiplex?: boolean | undefined;
-  readonly multiplex_port?: number | null | undefined;
-  readonly heartbeat_interval_secs?: number | undefined;
-  readonly metrics_interval_secs?: number | undefined;
-  readonly offline_after_secs?: number | null | undefined;
   /** `multiplex: null` removes the override of that node; an absent port inherits the global one. */
   readonly nodes?:
     | readonly {
@@ -36,7 +52,7 @@ export interface UpdateConnectivity {
         readonly multiplex_port?: number | null | undefined;
       }[]
     | undefined;
-}
+} & { readonly [F in keyof GlobalSettings]?: GlobalSettings[F] | undefined };
 
 export const defaultSettings: SettingsState = {
   version: 0,
@@ -49,6 +65,12 @@ export const defaultSettings: SettingsState = {
   nodes: {},
 };
 
+export const settingsKey: SingletonKey<SettingsState> = { singleton: 'connectivity' };
+
+export function settingsOf(fleet: FleetView): SettingsState {
+  return fleet.single(settingsKey);
+}
+
 /** Seconds of silence after which a node counts as offline. */
 export function offlineAfterSeconds(
   settings: Pick<SettingsState, 'heartbeat_interval_secs' | 'offline_after_secs'>,
@@ -60,7 +82,7 @@ export function offlineAfterSeconds(
 export function effectiveMultiplex(
   settings: Pick<SettingsState, 'multiplex' | 'multiplex_port' | 'nodes'>,
   nodeId: string,
-): { readonly multiplex: boolean; readonly multiplex_port: number | null } {
+): MultiplexOverride {
   const override = settings.nodes[nodeId];
   const multiplex = override?.multiplex ?? settings.multiplex;
   return { multiplex, multiplex_port: multiplex ? (override?.multiplex_port ?? settings.multiplex_port) : null };

@@ -2,7 +2,7 @@
  * The output of the compiler: one node's whole configuration as plain data, with a placeholder wherever a secret goes.
  * Not the wire: delivery opens the placeholders and encodes. Field meanings are those of `docs/contract/wire.md#configuration`.
  */
-import type { SealedSecret } from '../resource/sealed.js';
+import type { SealedSecret } from '../secret/sealed.js';
 
 /** Stands for a secret; delivery replaces it by the opened bytes. */
 export interface SecretPlaceholder {
@@ -76,3 +76,12 @@ export interface NodeSnapshot {
   readonly udp_rules: readonly UdpRule[];
   readonly node: { readonly multiplex: boolean; readonly multiplex_port: number };
 }
+
+/** What one resource contributes to a node's snapshot. */
+export interface NodeRules {
+  readonly tcp: readonly TcpProxyRule[];
+  readonly udp: readonly UdpRule[];
+  readonly clusters: readonly UpstreamCluster[];
+}
+
+export const noRules: NodeRules = { tcp: [], udp: [], clusters: [] };

@@ -1,81 +1,30 @@
 /** Decides commands about upstreams against the fleet; pure. */
-import { ok } from '../../kernel/result.js';
-import { unreachable } from '../../kernel/errors.js';
-import { changesOf } from '../resource/change.js';
-import { definitionsOf, upstreamOf } from '../chain/status.js';
-import type { Fleet } from '../fleet/fleet.js';
-import { versionMismatch } from '../resource/if-match.js';
-import { describeOwners } from '../listeners/collisions.js';
-import { nameKey } from '../resource/names.js';
-import type { Decision } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
+import { err, ok } from '../../kernel/result.js';
+import { changesOf, withChanges } from '../resource/change.js';
+import type { Decisions } from '../resource/declaration.js';
+import { pick } from '../resource/lifecycle.js';
+import { existing, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
 import type { UpstreamCommand, UpstreamEvent } from './upstream.js';
+import { upstreamFields, upstreamKey } from './upstream.js';
 
-export function decideUpstream(fleet: Fleet, command: UpstreamCommand): Decision<UpstreamEvent> {
-  switch (command.type) {
-    case 'CreateUpstream': {
-      const { type: _, id, ...fields } = command;
-      const holder = fleet.names.get(`l4_upstream/${nameKey(fields.name)}`);
-      if (holder !== undefined) {
-        return refuse(
-          'conflict',
-          `name: "${fields.name}" is the name of l4_upstream ${holder} already; expected a unique name`,
-        );
-      }
-      return ok([{ type: 'UpstreamCreated', data: { upstream_id: id, ...fields } }]);
-    }
-    case 'UpdateUpstream':
-      return update(fleet, command);
-    case 'DeleteUpstream':
-      return remove(fleet, command);
-    default:
-      return unreachable(command);
-  }
-}
-
-type Of<T extends UpstreamCommand['type']> = Extract<UpstreamCommand, { type: T }>;
-
-function update(fleet: Fleet, command: Of<'UpdateUpstream'>): Decision<UpstreamEvent> {
-  const upstream = fleet.upstreams.get(command.id);
-  if (upstream === undefined) return refuse('not_found', `there is no l4_upstream ${command.id}`);
-  const mismatch = versionMismatch(upstream.version, command.ifMatch);
-  if (mismatch !== undefined) return { ok: false, error: mismatch };
-  const { endpoint, server_names, health_check_interval_ms, enabled, tls } = command;
-  const changes = changesOf(upstream, { endpoint, server_names, health_check_interval_ms, enabled, tls });
-  if (Object.keys(changes).length === 0) return ok([]);
-  if (tls !== undefined && tls !== null) {
-    const udp = udpUsers(fleet, upstream.id);
-    if (udp.length > 0) {
-      return refuse(
-        'conflict',
-        `tls: expected null while the udp chain ${describeOwners(fleet, udp)} ends in this upstream`,
-      );
-    }
-  }
-  return ok([{ type: 'UpstreamUpdated', data: { upstream_id: upstream.id, changes } }]);
-}
-
-function remove(fleet: Fleet, command: Of<'DeleteUpstream'>): Decision<UpstreamEvent> {
-  const upstream = fleet.upstreams.get(command.id);
-  if (upstream === undefined) return refuse('not_found', `there is no l4_upstream ${command.id}`);
-  const mismatch = versionMismatch(upstream.version, command.ifMatch);
-  if (mismatch !== undefined) return { ok: false, error: mismatch };
-  const owners = fleet.references.get(`l4_upstream/${upstream.id}`);
-  if (owners.size > 0) {
-    return refuse('conflict', `the l4_upstream "${upstream.name}" is still used by ${describeOwners(fleet, owners)}`);
-  }
-  const { name, endpoint, server_names, health_check_interval_ms, enabled, tls } = upstream;
-  const fields = { name, endpoint, server_names, health_check_interval_ms, enabled, tls };
-  return ok([{ type: 'UpstreamDeleted', data: { upstream_id: upstream.id, ...fields } }]);
-}
-
-/** Owners of udp definitions, current or deployed, that end in the upstream. */
-function udpUsers(fleet: Fleet, upstreamId: string): readonly string[] {
-  return [...fleet.references.get(`l4_upstream/${upstreamId}`)].filter((owner) => {
-    const chain = fleet.chains.get(owner.slice(owner.indexOf('/') + 1));
-    return (
-      chain !== undefined &&
-      definitionsOf(chain).some((definition) => definition.payload === 'udp' && upstreamOf(definition) === upstreamId)
-    );
-  });
-}
+export const decideUpstream: Decisions<UpstreamCommand, UpstreamEvent> = {
+  CreateUpstream(fleet, { type: _, id, ...fields }) {
+    const event: UpstreamEvent = { type: 'UpstreamCreated', data: { upstream_id: id, ...fields } };
+    return unlessRefused(nameTaken(fleet, upstreamKey.type, fields.name), event);
+  },
+  UpdateUpstream(fleet, command) {
+    const upstream = existing(fleet, upstreamKey, command);
+    if (!upstream.ok) return err(upstream.error);
+    const { id } = upstream.value;
+    const changes = changesOf(upstream.value, command, upstreamFields);
+    if (Object.keys(changes).length === 0) return ok([]);
+    const objection = fleet.objectionTo(upstreamKey.type, withChanges(upstream.value, changes));
+    return unlessRefused(objection, { type: 'UpstreamUpdated', data: { upstream_id: id, changes } });
+  },
+  DeleteUpstream(fleet, command) {
+    const upstream = existing(fleet, upstreamKey, command);
+    if (!upstream.ok) return err(upstream.error);
+    const data = { upstream_id: upstream.value.id, ...pick(upstream.value, upstreamFields) };
+    return unlessRefused(stillUsed(fleet, upstreamKey.type, upstream.value), { type: 'UpstreamDeleted', data });
+  },
+};

@@ -1,9 +1,10 @@
 /**
  * An L4 upstream: where chains end. State, events, commands. Implements `docs/contract/rest.md#l4-upstreams`.
  */
-import type { Changes } from '../resource/change.js';
+import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
+import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
+import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
-import type { IfMatch } from '../node/node.js';
 
 export interface UpstreamTls {
   readonly server_name: string;
@@ -21,23 +22,22 @@ export interface UpstreamDefinition {
   readonly tls: UpstreamTls | null;
 }
 
+export const upstreamFields = fieldsOf<UpstreamDefinition>()([
+  'name',
+  'endpoint',
+  'server_names',
+  'health_check_interval_ms',
+  'enabled',
+  'tls',
+]);
+
 export interface UpstreamState extends ResourceMeta, UpstreamDefinition {}
 
-export type UpstreamEvent =
-  | { readonly type: 'UpstreamCreated'; readonly data: { readonly upstream_id: string } & UpstreamDefinition }
-  | { readonly type: 'UpstreamUpdated'; readonly data: { readonly upstream_id: string; readonly changes: Changes } }
-  | { readonly type: 'UpstreamDeleted'; readonly data: { readonly upstream_id: string } & UpstreamDefinition };
+export type UpstreamEvent = LifecycleEvent<'Upstream', 'upstream_id', UpstreamDefinition>;
+export type UpstreamCommand = LifecycleCommand<'Upstream', UpstreamDefinition, 'name'>;
 
-export type UpstreamCommand =
-  | ({ readonly type: 'CreateUpstream'; readonly id: string } & UpstreamDefinition)
-  | {
-      readonly type: 'UpdateUpstream';
-      readonly id: string;
-      readonly ifMatch: IfMatch;
-      readonly endpoint?: string | undefined;
-      readonly server_names?: readonly string[] | undefined;
-      readonly health_check_interval_ms?: number | undefined;
-      readonly enabled?: boolean | undefined;
-      readonly tls?: UpstreamTls | null | undefined;
-    }
-  | { readonly type: 'DeleteUpstream'; readonly id: string; readonly ifMatch: IfMatch };
+export const upstreamKey: ResourceKey<UpstreamState> = { type: 'l4_upstream' };
+
+export function upstreamAt(fleet: FleetView, id: string | undefined): UpstreamState | undefined {
+  return id === undefined ? undefined : fleet.get(upstreamKey, id);
+}

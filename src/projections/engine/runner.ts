@@ -4,7 +4,8 @@
  * release does not know. Implements `docs/architecture.md#read-models` and
  * `docs/contract/domain.md#commands-and-events`.
  */
-import { agentEvent, readCommand } from '../../domain/log/upcast.js';
+import { agentEvent } from '../../domain/agents/facts.js';
+import { readCommand } from '../../domain/log/upcast.js';
 import type { AgentEvent } from '../../domain/agents/facts.js';
 import { UnknownEventError } from '../../domain/log/unknown-event.js';
 import { sleep } from '../../kernel/background.js';

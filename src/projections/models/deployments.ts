@@ -3,7 +3,7 @@
  * node. How far the nodes are is not in it: that follows from the nodes' facts. Implements `docs/contract/rest.md#l4-chains` (deploy,
  * deployments) and `docs/contract/domain.md#generation`.
  */
-import { fleetEvent } from '../../domain/log/upcast.js';
+import { fleetEvent } from '../../domain/fleet/events.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
 import type { Collection } from '../../storage/read-store.js';

@@ -3,9 +3,8 @@
  * an entry with the name that its resource had at that time, which most events do not tell.
  * Implements `docs/contract/rest.md#audit` (`resource.name` is the name at that time).
  */
-import { accountEvent, fleetEvent } from '../../domain/log/upcast.js';
-import { lastEvent, streams } from '../../kernel/event.js';
-import type { RecordedEvent } from '../../kernel/event.js';
+import { namedBy } from '../../domain/audit/names.js';
+import { lastEvent } from '../../kernel/event.js';
 import type { Collection } from '../../storage/read-store.js';
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
@@ -14,41 +13,6 @@ import { tuning } from '../tuning.js';
 type Names = readonly { readonly position: number; readonly name: string }[];
 
 export type NameFields = { readonly names: Names };
-
-interface Named {
-  readonly type: 'node' | 'l4_upstream' | 'l4_chain' | 'user';
-  readonly id: string;
-  readonly name: string;
-}
-
-const renamed = (type: Named['type'], id: string, name: unknown): Named | undefined =>
-  typeof name === 'string' ? { type, id, name } : undefined;
-
-/** The name that an event gives its resource, if it gives one. */
-function namedBy(event: RecordedEvent): Named | undefined {
-  if (event.stream === streams.accounts) {
-    const own = accountEvent(event);
-    return own.type === 'UserCreated' ? renamed('user', own.data.user_id, own.data.username) : undefined;
-  }
-  if (event.stream !== streams.fleet) return undefined;
-  const own = fleetEvent(event);
-  switch (own.type) {
-    case 'NodeCreated':
-      return renamed('node', own.data.node_id, own.data.name);
-    case 'NodeUpdated':
-      return renamed('node', own.data.node_id, own.data.changes['name']?.to);
-    case 'UpstreamCreated':
-      return renamed('l4_upstream', own.data.upstream_id, own.data.name);
-    case 'UpstreamUpdated':
-      return renamed('l4_upstream', own.data.upstream_id, own.data.changes['name']?.to);
-    case 'ChainCreated':
-      return renamed('l4_chain', own.data.chain_id, own.data.name);
-    case 'ChainUpdated':
-      return renamed('l4_chain', own.data.chain_id, own.data.changes['name']?.to);
-    default:
-      return undefined;
-  }
-}
 
 const keyOf = (type: string, id: string): string => `${type}/${id}`;
 

@@ -2,17 +2,21 @@
  * Read model of nodes: what operators described and what the agent did, on one document, so that the two are never out
  * of step. Its queries are in `node-queries.ts`. Implements `docs/contract/rest.md#nodes`.
  */
+import { agentEvent } from '../../domain/agents/facts.js';
 import type { FleetEvent } from '../../domain/fleet/events.js';
-import { resourceOf } from '../../domain/fleet/resource.js';
+import { fleetEvent } from '../../domain/fleet/events.js';
+import { resourceOf } from '../../domain/fleet/resources.js';
 import { evolveNode } from '../../domain/node/evolve.js';
 import type { NodeEvent, NodeState } from '../../domain/node/node.js';
-import { agentEvent, fleetEvent } from '../../domain/log/upcast.js';
+import { nodeKey } from '../../domain/node/node.js';
 import { streams } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
-import { evolveAgentFacts, neverConnected } from './agent-facts.js';
-import type { NodeAgentFacts, NodeRecord } from '../port.js';
+import type { NodeAgentFacts } from '../../domain/agents/node-agent-facts.js';
+import { evolveAgentFacts, neverConnected } from '../../domain/agents/node-agent-facts.js';
+import type { NodeRecord } from '../port.js';
 import { asJson, fromJson } from '../read-model.js';
 import type { ReadModel } from '../read-model.js';
+import { idOfResource } from './resources.js';
 import { sortFields, sortIndexes } from './sorted-list.js';
 import type { SortFields } from './sorted-list.js';
 
@@ -24,7 +28,7 @@ export type NodeFields = SortFields & {
   readonly labels: readonly string[];
 };
 
-/** A label as one string that can't be mistaken for another, whatever characters key and value have. */
+/** A label as one string that cannot be mistaken for another, whatever characters key and value have. */
 export function labelEntry(key: string, value: string): string {
   return JSON.stringify([key, value]);
 }
@@ -43,7 +47,7 @@ function document(node: NodeState, agent: NodeAgentFacts): NodeFields {
   };
 }
 
-const isNodeEvent = (event: FleetEvent): event is NodeEvent => resourceOf(event).type === 'node';
+const isNodeEvent = (event: FleetEvent): event is NodeEvent => resourceOf(event).type === nodeKey.type;
 
 export const nodes: ReadModel<NodeFields> = {
   name: 'nodes',
@@ -51,23 +55,21 @@ export const nodes: ReadModel<NodeFields> = {
 
   keys(event) {
     if (event.stream.startsWith(streams.agentsPrefix)) return [agentEvent(event).data.node_id];
-    if (event.stream !== streams.fleet) return [];
-    const resource = resourceOf(fleetEvent(event));
-    return resource.type === 'node' ? [resource.id] : [];
+    return idOfResource(event, 'node');
   },
 
   evolve(fields, event) {
     const at = event.metadata.occurred_at;
     const before = fields === undefined ? undefined : nodeRecord(fields);
     if (event.stream === streams.fleet) {
-      const own = fleetEvent(event);
-      if (!isNodeEvent(own)) return fields;
-      const node = evolveNode(before?.node, own, at, event.metadata.command.id);
+      const nodeEvent = fleetEvent(event);
+      if (!isNodeEvent(nodeEvent)) return fields;
+      const node = evolveNode(before?.node, nodeEvent, { at, commandId: event.metadata.command.id });
       if (node === undefined) return undefined;
       // A node that comes back after a delete begins anew: its agent has no PSK any more.
-      return document(node, own.type === 'NodeCreated' ? neverConnected : (before?.agent ?? neverConnected));
+      return document(node, nodeEvent.type === 'NodeCreated' ? neverConnected : (before?.agent ?? neverConnected));
     }
-    // What an agent did after its node was deleted, or before anybody knew it, is of no node.
+    // Ignore facts about a node that does not exist.
     if (before === undefined) return undefined;
     return document(before.node, evolveAgentFacts(before.agent, agentEvent(event), at));
   },

@@ -3,7 +3,7 @@
  * Implements `docs/contract/rest.md#l4-chains` ("applied: …; rejected: …; offline: …").
  */
 import type { ApplyState } from '../../delivery/port.js';
-import type { NodeAgentFacts } from '../../projections/port.js';
+import type { NodeAgentFacts } from '../../domain/agents/node-agent-facts.js';
 
 /** A push that has left as a whole: to a session of this instance, or of another as its presence tells. */
 export interface PushFacts {

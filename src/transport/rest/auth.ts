@@ -118,7 +118,7 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
         request.headers['if-match'],
         request.body,
       );
-      await settle(reply, deps, outcome);
+      settle(reply, outcome);
       return ok(userView(outcome.kind === 'done' ? outcome.result : await accounts.me(userId)));
     },
   });

@@ -1,13 +1,17 @@
 /**
- * Bodies of L4 chains: hops, target, and which combinations of payload, outer and security this release takes. What
- * depends on other resources or, for a PUT, on the stored payload is decided behind the commands port.
- * Implements `docs/contract/domain.md#l4-chain`.
+ * The fields of an L4 chain: how a request asks for them and how an answer shows them. Which combinations of payload,
+ * outer and security are allowed is the domain's (`domain/chain/definition.ts`), asked here so that a body is refused
+ * before anything else is looked at. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import type { Hop, Outer, Payload, Security, Target } from '../../commands/handlers-port.js';
+import type { ChainFields, ChainState, Hop, Target } from '../../domain/chain/chain.js';
+import { chainStatuses, outers, payloads, securities } from '../../domain/chain/chain.js';
+import type { PartialDefinition } from '../../domain/chain/definition.js';
+import { definitionProblems } from '../../domain/chain/definition.js';
+import { chainStatus } from '../../domain/chain/status.js';
+import type { ChainStatus } from '../../domain/chain/chain.js';
 import { limits } from '../../kernel/limits.js';
 import {
-  body,
   boolean,
   description,
   distinct,
@@ -24,132 +28,106 @@ import {
   upstreamTls,
   uuid,
 } from './fields.js';
+import type { Shape } from './resource-shape.js';
+import { shownResource } from './resource-shape.js';
+import { time } from './shared-schemas.js';
 import { expected } from './validation.js';
-
-interface Combination {
-  readonly payload: Payload;
-  readonly outer: Outer;
-  readonly security: Security;
-}
-
-const allowed: readonly Combination[] = [
-  { payload: 'tcp', outer: 'tcp', security: 'raw' },
-  { payload: 'udp', outer: 'udp', security: 'raw' },
-  { payload: 'udp', outer: 'fake_tcp', security: 'raw' },
-];
-
-const allowedSentence = `expected one of the combinations of this release: ${allowed
-  .map((one) => `payload ${one.payload} with outer ${one.outer} and security ${one.security}`)
-  .join('; ')}`;
 
 const hop = object({
   node_id: uuid,
   listen_addr: ip.optional().meta({ default: '0.0.0.0' }),
   listen_port: port,
-  outer: oneOf(['tcp', 'udp', 'quic', 'fake_tcp']),
-  security: oneOf(['raw', 'tls', 'reality', 'noise']),
+  outer: oneOf(outers),
+  security: oneOf(securities),
   server_names: distinct(namePattern).optional(),
   credential_id: uuid.optional(),
   max_streams: integer(1, limits.fleet.maxStreams).optional(),
   dial_addr: host.optional(),
 }).meta({ id: 'Hop' });
-type AskedHop = z.output<typeof hop>;
+
+/** A hop as it is kept and shown: unset fields omitted, defaults there. */
+function keptHop({ listen_addr, server_names, ...asked }: z.output<typeof hop>): Hop {
+  const { node_id, credential_id, max_streams, dial_addr, ...rest } = asked;
+  return {
+    node_id,
+    listen_addr: listen_addr ?? '0.0.0.0',
+    ...rest,
+    ...(server_names === undefined || server_names.length === 0 ? {} : { server_names }),
+    ...(credential_id === undefined ? {} : { credential_id }),
+    ...(max_streams === undefined ? {} : { max_streams }),
+    ...(dial_addr === undefined ? {} : { dial_addr }),
+  };
+}
 
 const target = z
   .union([object({ upstream_id: uuid }), object({ endpoint, tls: upstreamTls.optional() })], {
     error: expected('either {"upstream_id"} or {"endpoint", "tls"?}'),
   })
   .meta({ id: 'Target' });
-type AskedTarget = z.output<typeof target>;
 
-const fields = {
-  name,
-  description: description.optional(),
-  enabled: boolean().optional(),
-  payload: oneOf(['tcp', 'udp']),
-  hops: list(hop, 1, limits.fleet.hops),
-  target,
+function keptTarget(asked: z.output<typeof target>): Target {
+  if ('upstream_id' in asked) return asked;
+  return asked.tls === undefined ? { endpoint: asked.endpoint } : { endpoint: asked.endpoint, tls: asked.tls };
+}
+
+const shownHop = z
+  .object({
+    node_id: z.string(),
+    listen_addr: z.string(),
+    listen_port: z.int(),
+    outer: z.enum(outers),
+    security: z.enum(securities),
+    server_names: z.array(z.string()).optional(),
+    credential_id: z.string().optional(),
+    max_streams: z.int().optional(),
+    dial_addr: z.string().optional(),
+  })
+  .meta({ id: 'ShownHop' });
+
+const shownTarget = z
+  .union([
+    z.object({ upstream_id: z.string() }),
+    z.object({
+      endpoint: z.string(),
+      tls: z.object({ server_name: z.string(), spki_pins_sha256: z.array(z.string()) }).optional(),
+    }),
+  ])
+  .meta({ id: 'ShownTarget' });
+
+export const chainShape: Shape<ChainFields> = {
+  name: { asked: name, shown: z.string() },
+  description: { asked: description, shown: z.string().nullable(), initial: null },
+  enabled: { asked: boolean(), shown: z.boolean(), initial: true },
+  payload: { asked: oneOf(payloads), shown: z.enum(payloads) },
+  hops: { asked: list(hop.transform(keptHop), 1, limits.fleet.hops), shown: z.array(shownHop) },
+  target: { asked: target.transform(keptTarget), shown: shownTarget },
 };
 
-interface AskedDefinition {
-  readonly payload?: Payload | undefined;
-  readonly hops?: readonly AskedHop[] | undefined;
-  readonly target?: AskedTarget | undefined;
-}
-
-export const createChainBody = body(fields).superRefine(checkDefinition);
-
-export const updateChainBody = body({
-  ...fields,
-  name: name.optional(),
-  payload: fields.payload.optional(),
-  hops: fields.hops.optional(),
-  target: target.optional(),
-}).superRefine(checkDefinition);
-
-/** Everything about a definition that the body alone tells; the first thing wrong of each hop. */
-function checkDefinition(asked: AskedDefinition, ctx: z.core.$RefinementCtx): void {
-  const seen = new Map<string, number>();
-  const refuse = (path: PropertyKey[], message: string): void => {
-    ctx.issues.push({ code: 'custom', path, message, input: undefined });
-  };
-  for (const [index, one] of (asked.hops ?? []).entries()) {
-    const first = seen.get(one.node_id);
-    if (first !== undefined)
-      refuse(['hops', index, 'node_id'], `expected a node once in a chain, it is hops[${first}] already`);
-    seen.set(one.node_id, index);
-    const problem = hopProblem(one, asked.payload);
-    if (problem !== undefined) refuse(['hops', index, ...problem.path], problem.message);
-  }
-  if (
-    asked.payload === 'udp' &&
-    asked.target !== undefined &&
-    'tls' in asked.target &&
-    asked.target.tls !== undefined
-  ) {
-    refuse(['target', 'tls'], 'expected none when payload is udp');
+/** Everything about a definition that the body alone tells. */
+export function checkDefinition(asked: PartialDefinition, ctx: z.core.$RefinementCtx): void {
+  for (const { path, message } of definitionProblems(asked)) {
+    ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined });
   }
 }
 
-function hopProblem(
-  one: AskedHop,
-  payload: Payload | undefined,
-): { readonly path: readonly string[]; readonly message: string } | undefined {
-  const known = allowed.some(
-    (row) =>
-      row.outer === one.outer && row.security === one.security && (payload === undefined || row.payload === payload),
-  );
-  if (!known) return { path: [], message: allowedSentence };
-  if (one.credential_id !== undefined && one.security === 'raw') {
-    return { path: ['credential_id'], message: 'expected none with security raw' };
-  }
-  if (one.max_streams !== undefined && one.outer !== 'quic') {
-    return { path: ['max_streams'], message: 'expected none unless outer is quic' };
-  }
-  if ((one.server_names ?? []).length > 0 && one.outer !== 'tcp') {
-    return { path: ['server_names'], message: `expected none with outer ${one.outer} and security raw` };
-  }
-  return undefined;
+export const shownChain = shownResource('Chain', chainShape, {
+  status: z.enum(chainStatuses),
+  deployed_version: z.int().nullable(),
+  deployed_at: time.nullable(),
+});
+
+/** A chain as it is shown. */
+export interface ChainView extends ChainState {
+  readonly status: ChainStatus;
+  readonly deployed_version: number | null;
+  readonly deployed_at: string | null;
 }
 
-/** A hop as it is kept and shown: unset fields omitted, defaults there. */
-export function keptHop(asked: AskedHop): Hop {
+export function chainView(chain: ChainState): ChainView {
   return {
-    node_id: asked.node_id,
-    listen_addr: asked.listen_addr ?? '0.0.0.0',
-    listen_port: asked.listen_port,
-    outer: asked.outer,
-    security: asked.security,
-    ...(asked.server_names === undefined || asked.server_names.length === 0
-      ? {}
-      : { server_names: asked.server_names }),
-    ...(asked.credential_id === undefined ? {} : { credential_id: asked.credential_id }),
-    ...(asked.max_streams === undefined ? {} : { max_streams: asked.max_streams }),
-    ...(asked.dial_addr === undefined ? {} : { dial_addr: asked.dial_addr }),
+    ...chain,
+    status: chainStatus(chain),
+    deployed_version: chain.deployed?.chain_version ?? null,
+    deployed_at: chain.deployed?.at ?? null,
   };
-}
-
-export function keptTarget(asked: AskedTarget): Target {
-  if ('upstream_id' in asked) return { upstream_id: asked.upstream_id };
-  return asked.tls === undefined ? { endpoint: asked.endpoint } : { endpoint: asked.endpoint, tls: asked.tls };
 }

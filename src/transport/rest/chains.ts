@@ -1,17 +1,16 @@
 /**
- * L4 chains: list, create, get, update, delete, plan. Deploying is in `deployments.ts`, what a body may hold in
- * `chain-schema.ts`. Implements `docs/contract/rest.md#l4-chains`.
+ * L4 chains. Their fields are in `chain-schema.ts`, deploys in `deployments.ts`.
+ * Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import { commandContext, found, settle } from './consistency.js';
-import { createChainBody, keptHop, keptTarget, updateChainBody } from './chain-schema.js';
-import { chainSchema, chainView } from './chain-view.js';
-import type { ChainView } from './chain-view.js';
+import { chainShape, chainView, checkDefinition, shownChain } from './chain-schema.js';
+import { found } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
-import { answers, created, nothing, ok, pageOf } from './envelope.js';
-import { conditionalHeaders, etag, postHeaders, readHeaders } from './headers.js';
+import { answers, ok } from './envelope.js';
+import { etag, readHeaders } from './headers.js';
 import { idParams, pathId } from './ids.js';
-import { listQuery, listing, noQuery, query } from './query.js';
+import { noQuery } from './query.js';
+import { resourceRoutes } from './resource-routes.js';
 
 const planSchema = z.object({
   nodes: z.array(
@@ -25,119 +24,37 @@ const planSchema = z.object({
   collisions: z.array(z.string()),
 });
 
-const tags = ['l4-chains'];
-
 export function chainRoutes(app: RestApp, deps: RestDeps): void {
-  const { chains } = deps.commands;
+  const queries = deps.projections.resources.l4_chain;
+  const commands = deps.commands.resources.l4_chain;
 
-  app.route({
-    method: 'GET',
-    url: '/api/l4-chains',
-    config: { access: 'anyone', takes: 'none' },
-    schema: {
-      summary: 'List L4 chains',
-      tags,
-      querystring: query(listing),
-      headers: readHeaders,
-      response: answers(pageOf(chainSchema)),
+  resourceRoutes(app, {
+    path: '/api/l4-chains',
+    what: 'L4 chain',
+    tag: 'l4-chains',
+    summaries: {
+      list: 'List L4 chains',
+      create: 'Create an L4 chain; nothing runs before it is deployed',
+      get: 'Get an L4 chain',
+      update: 'Change an L4 chain; what is deployed stays until the next deploy',
+      remove: 'Delete an L4 chain, at once where it is deployed',
     },
-    handler: async (request) => {
-      const asked = listQuery(request.query);
-      const { items, total } = await deps.projections.chains.list(asked);
-      return ok({ items: items.map(chainView), total, page: asked.page, page_size: asked.pageSize });
+    shape: chainShape,
+    check: checkDefinition,
+    shown: shownChain,
+    async list(query) {
+      const { items, total } = await queries.list(query);
+      return { items: items.map(chainView), total };
     },
-  });
-
-  app.route({
-    method: 'POST',
-    url: '/api/l4-chains',
-    config: { access: 'operator', takes: 'json' },
-    schema: {
-      summary: 'Create an L4 chain; nothing runs before it is deployed',
-      tags,
-      querystring: noQuery,
-      headers: postHeaders,
-      body: createChainBody,
-      response: created(chainSchema),
+    async get(id) {
+      const chain = await queries.get(id);
+      return chain === undefined ? undefined : chainView(chain);
     },
-    handler: async (request, reply) => {
-      const asked = request.body;
-      const outcome = await chains.create(commandContext(request), {
-        name: asked.name,
-        description: asked.description ?? null,
-        enabled: asked.enabled ?? true,
-        payload: asked.payload,
-        hops: asked.hops.map(keptHop),
-        target: keptTarget(asked.target),
-      });
-      await settle(reply, deps, outcome);
-      const shown = outcome.kind === 'done' ? chainView(outcome.result) : await storedChain(deps, outcome.resourceId);
-      return reply.code(201).header('location', `/api/l4-chains/${shown.id}`).send(ok(shown));
-    },
-  });
-
-  app.route({
-    method: 'GET',
-    url: '/api/l4-chains/:id',
-    config: { access: 'anyone', takes: 'none' },
-    schema: {
-      summary: 'Get an L4 chain',
-      tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
-      response: answers(chainSchema),
-    },
-    handler: async (request, reply) => {
-      const shown = await storedChain(deps, pathId(request.params, 'L4 chain'));
-      void reply.header('etag', etag(shown.version));
-      return ok(shown);
-    },
-  });
-
-  app.route({
-    method: 'PUT',
-    url: '/api/l4-chains/:id',
-    config: { access: 'operator', takes: 'json' },
-    schema: {
-      summary: 'Change an L4 chain; what is deployed stays until the next deploy',
-      tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: conditionalHeaders,
-      body: updateChainBody,
-      response: answers(chainSchema),
-    },
-    handler: async (request, reply) => {
-      const id = pathId(request.params, 'L4 chain');
-      const { hops, target, ...asked } = request.body;
-      const outcome = await chains.update(commandContext(request), id, request.headers['if-match'], {
-        ...asked,
-        hops: hops?.map(keptHop),
-        target: target === undefined ? undefined : keptTarget(target),
-      });
-      await settle(reply, deps, outcome);
-      return ok(outcome.kind === 'done' ? chainView(outcome.result) : await storedChain(deps, id));
-    },
-  });
-
-  app.route({
-    method: 'DELETE',
-    url: '/api/l4-chains/:id',
-    config: { access: 'operator', takes: 'none' },
-    schema: {
-      summary: 'Delete an L4 chain, at once where it is deployed',
-      tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: conditionalHeaders,
-      response: answers(nothing),
-    },
-    handler: async (request, reply) => {
-      const id = pathId(request.params, 'L4 chain');
-      await settle(reply, deps, await chains.remove(commandContext(request), id, request.headers['if-match']));
-      return ok({});
-    },
+    create: commands.create,
+    update: commands.update,
+    remove: commands.remove,
+    view: chainView,
+    createdView: chainView,
   });
 
   app.route({
@@ -146,7 +63,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       summary: 'What a deploy would change now; writes nothing',
-      tags,
+      tags: ['l4-chains'],
       params: idParams,
       querystring: noQuery,
       headers: readHeaders,
@@ -169,8 +86,4 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       });
     },
   });
-}
-
-export async function storedChain(deps: RestDeps, id: string): Promise<ChainView> {
-  return chainView(found(await deps.projections.chains.get(id), 'L4 chain'));
 }

@@ -26,7 +26,7 @@ export function commandContext(request: FastifyRequest): CommandContext {
 }
 
 /** Sets the headers of a command's answer. The command has already waited, once, for everything that a GET reads. */
-export function settle(reply: FastifyReply, _deps: RestDeps, outcome: CommandOutcome<unknown>): void {
+export function settle(reply: FastifyReply, outcome: CommandOutcome<unknown>): void {
   void reply.header('x-position', String(outcome.position));
   if (outcome.lagging) void reply.header('x-projection-lag', 'true');
 }

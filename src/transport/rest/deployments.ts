@@ -8,9 +8,8 @@ import { limits } from '../../kernel/limits.js';
 import type { Deployment } from '../../projections/port.js';
 import { applyErrors, time } from './shared-schemas.js';
 import { deploymentState } from './apply-state.js';
-import { chainSchema, chainView } from './chain-view.js';
-import type { ChainView } from './chain-view.js';
-import { storedChain } from './chains.js';
+import type { ChainView } from './chain-schema.js';
+import { chainView, shownChain } from './chain-schema.js';
 import { commandContext, found, settle } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
@@ -63,12 +62,12 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: deployQuery,
       headers: deployHeaders,
-      response: answers(z.object({ chain: chainSchema, deployment })),
+      response: answers(z.object({ chain: shownChain as unknown as z.ZodType<ChainView>, deployment })),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
       const outcome = await deps.commands.chains.deploy(commandContext(request), id, request.headers['if-match']);
-      await settle(reply, deps, outcome);
+      settle(reply, outcome);
       const { chain, facts } =
         outcome.kind === 'done'
           ? { chain: chainView(outcome.result.chain), facts: newDeployment(outcome.commandId, outcome.result) }
@@ -96,7 +95,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const id = pathId(request.params, 'L4 chain');
-      found(await deps.projections.chains.get(id), 'L4 chain');
+      found(await deps.projections.resources.l4_chain.get(id), 'L4 chain');
       return ok({ items: await views(deps, await deps.projections.deployments.ofChain(id)) });
     },
   });
@@ -117,7 +116,7 @@ async function repeatedDeploy(
   chainId: string,
   commandId: string,
 ): Promise<{ readonly chain: ChainView; readonly facts: Deployment }> {
-  const chain = await storedChain(deps, chainId);
+  const chain = chainView(found(await deps.projections.resources.l4_chain.get(chainId), 'L4 chain'));
   return { chain, facts: found(await deps.projections.deployments.get(commandId), 'deployment') };
 }
 

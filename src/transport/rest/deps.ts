@@ -23,10 +23,7 @@ export interface Readiness {
 
 export interface RestDeps {
   readonly commands: CommandHandlers;
-  readonly projections: Pick<
-    Projections,
-    'nodes' | 'upstreams' | 'chains' | 'deployments' | 'audit' | 'reached' | 'onAgentFact'
-  >;
+  readonly projections: Pick<Projections, 'nodes' | 'resources' | 'deployments' | 'audit' | 'reached' | 'onAgentFact'>;
   readonly delivery: Pick<Delivery, 'state' | 'chain' | 'settings' | 'generation' | 'pushed' | 'plan' | 'snapshotJson'>;
   readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals'>;
   readonly clock: Clock;

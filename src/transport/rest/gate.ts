@@ -3,7 +3,8 @@
  * and the resource, which come after. Implements `docs/contract/rest.md`, the order of checks: 401, 404 of the path, 405, 403, 415.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller, Role } from '../../commands/handlers-port.js';
+import type { Caller } from '../../commands/handlers-port.js';
+import type { Role } from '../../domain/accounts/user.js';
 import { ServiceError, unreachable } from '../../kernel/errors.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { hasContent, isJson } from './media-type.js';

@@ -1,6 +1,6 @@
 /** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `docs/contract/rest.md#nodes` (`/commands`). */
 import { z } from 'zod';
-import type { AgentCommand } from '../../commands/handlers-port.js';
+import type { AgentCommand } from '../../domain/node/node.js';
 import { commandContext, found, settle } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
@@ -32,7 +32,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request, reply) => {
       const id = pathId(request.params, 'node');
       const outcome = await deps.commands.nodes.command(commandContext(request), id, request.body.command);
-      await settle(reply, deps, outcome);
+      settle(reply, outcome);
       const command =
         outcome.kind === 'done' ? outcome.result : await repeated(deps, outcome.resourceId, outcome.commandId);
       return ok({ id: command.id, command: command.command, state: 'queued' as const, expires_at: command.expires_at });

@@ -40,7 +40,7 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request, reply) => {
       const id = pathId(request.params, 'node');
       const outcome = await deps.commands.nodes.refresh(commandContext(request), id);
-      await settle(reply, deps, outcome);
+      settle(reply, outcome);
       const generation =
         outcome.kind === 'done' ? outcome.result.generation : await generationNow(deps, outcome.resourceId);
       return ok({ node_id: id, generation, pushed: await pushLeft(deps, id, generation) });

@@ -3,23 +3,36 @@
  * Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
-import type { NodeState } from '../../commands/handlers-port.js';
+import { neverConnected } from '../../domain/agents/node-agent-facts.js';
+import type { NodeAgentFacts } from '../../domain/agents/node-agent-facts.js';
+import type { NodeDefinition, NodeState } from '../../domain/node/node.js';
+import { nodeFields } from '../../domain/node/node.js';
+import { pick } from '../../domain/resource/lifecycle.js';
+import type { ResourceMeta } from '../../domain/resource/meta.js';
+import { effectiveMultiplex } from '../../domain/settings/settings.js';
 import { timestamp } from '../../kernel/clock.js';
-import { effectiveMultiplex } from '../../projections/derived.js';
-import type { NodeAgentFacts, NodeRecord } from '../../projections/port.js';
+import type { NodeRecord } from '../../projections/port.js';
 import type { NodeVitals, PresenceFacts } from '../../telemetry/port.js';
 import { applyState, newestPush } from './apply-state.js';
 import type { PushFacts } from './apply-state.js';
 import type { RestDeps } from './deps.js';
-import { applyErrors, time, timestamps } from './shared-schemas.js';
+import { description, host, labels, name } from './fields.js';
+import type { Shape } from './resource-shape.js';
+import { shownResource } from './resource-shape.js';
+import { applyErrors, time } from './shared-schemas.js';
 
-export const nodeFields = {
-  id: z.string(),
-  name: z.string(),
-  description: z.string().nullable(),
-  address: z.string().nullable(),
-  labels: z.record(z.string(), z.string()),
-  status: z.enum(['pending', 'online', 'offline']),
+export const nodeShape: Shape<NodeDefinition> = {
+  name: { asked: name, shown: z.string() },
+  description: { asked: description, shown: z.string().nullable(), initial: null },
+  address: { asked: host.nullable(), shown: z.string().nullable(), initial: null },
+  labels: { asked: labels, shown: z.record(z.string(), z.string()), initial: {} },
+};
+
+export const nodeStatuses = ['pending', 'online', 'offline'] as const;
+
+/** What is shown of a node beside what operators described. */
+const derived = {
+  status: z.enum(nodeStatuses),
   psk_fingerprint: z.string().nullable(),
   psk_issued_at: time.nullable(),
   multiplex: z.boolean(),
@@ -44,24 +57,10 @@ export const nodeFields = {
     at: time.nullable(),
     errors: applyErrors,
   }),
-  ...timestamps,
 };
 
-export const nodeSchema = z.object(nodeFields).meta({ id: 'Node' });
-export type NodeView = z.output<typeof nodeSchema>;
-
-/** The facts of a node whose agent has never been seen, or whose record the read models do not hold yet. */
-const noFacts: NodeAgentFacts = {
-  connected_once: false,
-  agent_version: null,
-  detected_addresses: [],
-  reported_multiplex: null,
-  reported_multiplex_port: null,
-  applied: null,
-  rejected: null,
-  duplicate_until: null,
-  version_conflict_at: null,
-};
+export const shownNode = shownResource('Node', nodeShape, derived);
+export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<typeof derived>>;
 
 /** Views of several nodes, with one read of their vitals for all of them. */
 export async function nodeViews(
@@ -80,12 +79,12 @@ export async function oneNodeView(
   agent: NodeAgentFacts | undefined,
 ): Promise<NodeView> {
   const [presence, vitals] = await Promise.all([deps.telemetry.presence(node.id), deps.telemetry.vitals([node.id])]);
-  return nodeView(deps, node, agent ?? noFacts, vitals.get(node.id), presence);
+  return nodeView(deps, node, agent ?? neverConnected, vitals.get(node.id), presence);
 }
 
 /** The view of a node that was made just now: no agent can have been seen yet, so no store is asked. */
 export function newNodeView(deps: RestDeps, node: NodeState): NodeView {
-  return nodeView(deps, node, noFacts, undefined, undefined);
+  return nodeView(deps, node, neverConnected, undefined, undefined);
 }
 
 /** What was pushed to a node last, here or by the instance that holds its session. */
@@ -109,11 +108,7 @@ function nodeView(
   const generation = deps.delivery.generation(node.id) ?? null;
   const apply = applyState(generation, agent, pushFacts(deps, node.id, presence));
   return {
-    id: node.id,
-    name: node.name,
-    description: node.description,
-    address: node.address,
-    labels: { ...node.labels },
+    ...pick(node, ['id', ...nodeFields]),
     status: presence !== undefined ? 'online' : agent.connected_once ? 'offline' : 'pending',
     psk_fingerprint: node.psk?.fingerprint ?? null,
     psk_issued_at: node.psk?.issued_at ?? null,
@@ -133,8 +128,6 @@ function nodeView(
     generation,
     applied_generation: agent.applied?.generation ?? null,
     apply: { ...apply, errors: [...apply.errors] },
-    created_at: node.created_at,
-    updated_at: node.updated_at,
-    version: node.version,
+    ...pick(node, ['created_at', 'updated_at', 'version']),
   };
 }

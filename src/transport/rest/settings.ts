@@ -1,6 +1,6 @@
 /** Connectivity settings: one per installation. Implements `docs/contract/rest.md#connectivity-settings`, and `docs/contract/configuration.md`. */
 import { z } from 'zod';
-import type { SettingsState } from '../../commands/handlers-port.js';
+import type { SettingsState } from '../../domain/settings/settings.js';
 import { limits } from '../../kernel/limits.js';
 import { commandContext, settle } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
@@ -97,7 +97,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
         request.headers['if-match'],
         request.body,
       );
-      await settle(reply, deps, outcome);
+      settle(reply, outcome);
       return ok(view(outcome.kind === 'done' ? outcome.result : deps.delivery.settings()));
     },
   });

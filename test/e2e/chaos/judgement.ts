@@ -5,7 +5,7 @@
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import { applyCommand } from '../../../src/domain/fleet/apply.js';
 import type { Fleet } from '../../../src/domain/fleet/fleet.js';
-import { emptyFleet, generationOf } from '../../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../../src/domain/log/upcast.js';
 import type { RecordedCommand } from '../../../src/kernel/event.js';
 import { lastEvent, streams } from '../../../src/kernel/event.js';
@@ -138,9 +138,9 @@ const textOf = (value: Json | undefined): string => (value === undefined ? 'noth
 /** @returns where an instance's answers differ from a fresh fold, as sentences */
 export function judgeVisible(visible: Visible, fleet: Fleet): readonly string[] {
   const lists = [
-    ['/api/nodes', fleet.nodes],
-    ['/api/l4-upstreams', fleet.upstreams],
-    ['/api/l4-chains', fleet.chains],
+    ['/api/nodes', fleet.tables.node],
+    ['/api/l4-upstreams', fleet.tables.l4_upstream],
+    ['/api/l4-chains', fleet.tables.l4_chain],
   ] as const;
   const faults = lists.flatMap(([path, table]) => {
     const items = (visible[path] ?? []) as unknown as readonly { readonly id: string; readonly version: number }[];
@@ -150,7 +150,7 @@ export function judgeVisible(visible: Visible, fleet: Fleet): readonly string[] 
   });
   const nodes = (visible['/api/nodes'] ?? []) as unknown as readonly ShownNode[];
   for (const { id, generation } of nodes) {
-    const ours = generationOf(fleet, id);
+    const ours = fleet.generationOf(id);
     if (generation !== ours) faults.push(`node ${id} shows generation ${generation}, the log says ${ours}`);
     const config = visible[`/api/nodes/${id}/config`] as unknown as { readonly generation: number } | undefined;
     if (config?.generation !== ours)

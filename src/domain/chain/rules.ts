@@ -1,19 +1,16 @@
-/** The rules and the cluster that one deployed chain puts on one of its nodes (`docs/contract/domain.md#l4-chain`; `docs/contract/wire.md`). */
-import type { ChainState, DeployedDefinition, Hop, Payload } from '../chain/chain.js';
-import { upstreamOf } from '../chain/status.js';
-import type { Fleet } from '../fleet/fleet.js';
+/**
+ * The rules and the cluster that one deployed chain puts on one of its nodes.
+ * Implements `docs/contract/domain.md#l4-chain` and `docs/contract/wire.md#configuration`.
+ */
 import { formatHostPort } from '../../kernel/host-port.js';
-import { dialAddress } from '../node/evolve.js';
+import { dialAddress, nodeKey } from '../node/node.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import type { NodeRules, Outbound, TcpProxyRule, TransportProfile, UpstreamCluster } from '../snapshot/snapshot.js';
+import { noRules } from '../snapshot/snapshot.js';
 import type { UpstreamState } from '../upstream/upstream.js';
-import type { Outbound, TcpProxyRule, TransportProfile, UdpRule, UpstreamCluster } from '../snapshot/snapshot.js';
-
-export interface ChainRules {
-  readonly tcp: readonly TcpProxyRule[];
-  readonly udp: readonly UdpRule[];
-  readonly clusters: readonly UpstreamCluster[];
-}
-
-const nothing: ChainRules = { tcp: [], udp: [], clusters: [] };
+import { upstreamAt } from '../upstream/upstream.js';
+import type { ChainState, DeployedDefinition, Hop, Payload } from './chain.js';
+import { upstreamOf } from './status.js';
 
 const payloads = { tcp: 'TCP', udp: 'UDP' } as const;
 const outers = { tcp: 'TCP', udp: 'UDP', quic: 'QUIC', fake_tcp: 'FAKE_TCP' } as const;
@@ -23,23 +20,22 @@ function hopProfile(payload: Payload, hop: Hop): TransportProfile {
   return { payload: payloads[payload], outer: outers[hop.outer], security: securities[hop.security] };
 }
 
-/** `host:port` at which the hop is dialled by the one before it. Commands see to it that there is one while it is live. */
-export function dialEndpoint(fleet: Fleet, hop: Hop): string {
-  const node = fleet.nodes.get(hop.node_id);
+/** `host:port` at which the hop is dialled by the one before it; `""` while no address is known. */
+export function dialEndpoint(fleet: FleetView, hop: Hop): string {
+  const node = fleet.get(nodeKey, hop.node_id);
   const host = hop.dial_addr ?? (node === undefined ? null : dialAddress(node));
   return host === null ? '' : formatHostPort({ host, port: hop.listen_port });
 }
 
 /** What a chain contributes to a node; nothing unless it is enabled, deployed and has a hop there. */
-export function chainRulesOn(fleet: Fleet, chain: ChainState, nodeId: string): ChainRules {
+export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string): NodeRules {
   const { deployed } = chain;
-  if (!chain.enabled || deployed === null) return nothing;
+  if (!chain.enabled || deployed === null) return noRules;
   const index = deployed.hops.findIndex((hop) => hop.node_id === nodeId);
   const hop = deployed.hops[index];
-  if (hop === undefined) return nothing;
+  if (hop === undefined) return noRules;
   const next = deployed.hops[index + 1];
-  const upstreamId = next === undefined ? upstreamOf(deployed) : undefined;
-  const upstream = upstreamId === undefined ? undefined : fleet.upstreams.get(upstreamId);
+  const upstream = next === undefined ? upstreamAt(fleet, upstreamOf(deployed)) : undefined;
   const { outbound, pins } = next === undefined ? toTarget(deployed, upstream) : toHop(fleet, deployed.payload, next);
   const base = {
     rule_id: `${chain.id}/${index}`,
@@ -50,8 +46,9 @@ export function chainRulesOn(fleet: Fleet, chain: ChainState, nodeId: string): C
     outbound,
   } as const;
   const clusters = upstream === undefined ? [] : [clusterOf(upstream)];
-  if (deployed.payload === 'udp')
+  if (deployed.payload === 'udp') {
     return { tcp: [], udp: [{ ...base, mode: 'RAW', noise_private_key: null }], clusters };
+  }
   const rule: TcpProxyRule = {
     ...base,
     mode: 'RAW',
@@ -61,7 +58,12 @@ export function chainRulesOn(fleet: Fleet, chain: ChainState, nodeId: string): C
   return { tcp: [rule], udp: [], clusters };
 }
 
-function toHop(fleet: Fleet, payload: Payload, next: Hop): { outbound: Outbound; pins: readonly string[] } {
+interface Dialled {
+  readonly outbound: Outbound;
+  readonly pins: readonly string[];
+}
+
+function toHop(fleet: FleetView, payload: Payload, next: Hop): Dialled {
   const outbound: Outbound = {
     next: { kind: 'endpoint', endpoint: dialEndpoint(fleet, next) },
     transport_profile: hopProfile(payload, next),
@@ -72,11 +74,7 @@ function toHop(fleet: Fleet, payload: Payload, next: Hop): { outbound: Outbound;
 }
 
 /** An outbound to the target has profile payload; tcp or udp; tls or raw. */
-function toTarget(
-  deployed: DeployedDefinition,
-  upstream: UpstreamState | undefined,
-): { outbound: Outbound; pins: readonly string[] } {
-  const { target, payload } = deployed;
+function toTarget({ target, payload }: DeployedDefinition, upstream: UpstreamState | undefined): Dialled {
   const tls = 'endpoint' in target ? target.tls : (upstream?.tls ?? undefined);
   const outbound: Outbound = {
     next:

@@ -2,9 +2,28 @@
  * What a node's agent did, as the node's document holds it: a fold of the events of `svc-agents-*`. Not presence and not
  * telemetry, which are no events. Implements `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
  */
-import type { AgentEvent } from '../../domain/agents/facts.js';
 import { unreachable } from '../../kernel/errors.js';
-import type { NodeAgentFacts } from '../port.js';
+import type { AgentEvent, ApplyError } from './facts.js';
+
+/** What the streams `svc-agents-*` say of a node. Times are RFC 3339. */
+export interface NodeAgentFacts {
+  /** False until the first session: status `pending`. */
+  readonly connected_once: boolean;
+  readonly agent_version: string | null;
+  readonly detected_addresses: readonly string[];
+  readonly reported_multiplex: boolean | null;
+  readonly reported_multiplex_port: number | null;
+  readonly applied: { readonly generation: number; readonly checksum: string; readonly at: string } | null;
+  /** The last reject, kept until an apply of its generation or a later one. */
+  readonly rejected: {
+    readonly generation: number;
+    readonly checksum: string;
+    readonly at: string;
+    readonly errors: readonly ApplyError[];
+  } | null;
+  readonly duplicate_until: string | null;
+  readonly version_conflict_at: string | null;
+}
 
 /** A node whose agent has never been seen. */
 export const neverConnected: NodeAgentFacts = {

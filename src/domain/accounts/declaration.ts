@@ -1,0 +1,51 @@
+/** The events of users as the log and the audit know them. Personal data and passwords are masked. */
+import type { RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import { audited, masked } from '../resource/audit-change.js';
+import type { EventDeclaration } from '../resource/declaration.js';
+import type { AccountEvent } from './user.js';
+
+export const userType = 'user';
+
+type Declarations = {
+  readonly [T in AccountEvent['type']]: EventDeclaration<Extract<AccountEvent, { readonly type: T }>>;
+};
+
+export const accountEvents: Declarations = {
+  UserCreated: {
+    schemaVersion: 1,
+    audit: ({ data }) =>
+      audited(
+        'create',
+        [
+          { path: 'username', before: null, after: data.username },
+          { path: 'role', before: null, after: data.role },
+          { path: 'password', before: null, after: masked },
+        ],
+        'users are not deleted',
+      ),
+  },
+  UserProfileUpdated: {
+    schemaVersion: 1,
+    audit: ({ data }) =>
+      audited(
+        'update',
+        Object.keys(data.changes).map((path) => ({ path, before: masked, after: masked })),
+      ),
+  },
+  UserPasswordChanged: {
+    schemaVersion: 1,
+    audit: () =>
+      audited(
+        'update',
+        [{ path: 'password', before: masked, after: masked }],
+        'a password can be replaced, not taken back',
+      ),
+  },
+};
+
+/** A recorded event as an event of an account, after `log/upcast.ts` has vouched for its type and shape. */
+export function accountEvent(event: RecordedEvent): AccountEvent {
+  if (event.stream !== streams.accounts) throw new Error(`${event.stream}@${event.revision} is no account event`);
+  return event as unknown as AccountEvent;
+}

@@ -1,0 +1,129 @@
+/** L4 chains as the fleet knows them. */
+import type { Json } from '../../kernel/json.js';
+import { ownerOf } from '../references/references.js';
+import type { AuditChange } from '../resource/audit-change.js';
+import { audited, fieldChanges } from '../resource/audit-change.js';
+import type { Changes } from '../resource/change.js';
+import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import { lifecycleAudit } from '../resource/lifecycle-audit.js';
+import type { UpstreamState } from '../upstream/upstream.js';
+import { upstreamKey } from '../upstream/upstream.js';
+import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
+import { chainFields, chainKey } from './chain.js';
+import { claimsOfChain } from './claims.js';
+import { decideChain } from './decide.js';
+import { evolveChain } from './evolve.js';
+import { intendedByChain } from './intent.js';
+import { chainRulesOn } from './rules.js';
+import { rulesBound } from './size.js';
+import { definitionsOf, nodesOf, upstreamOf } from './status.js';
+
+const audit = lifecycleAudit(chainFields);
+
+const indexed: Indexed<ChainState> = {
+  dependsOn: ['enabled', 'payload', 'hops', 'target', 'deployed'],
+  references(chain) {
+    const definitions = definitionsOf(chain);
+    const upstreams = definitions.map(upstreamOf).filter((id) => id !== undefined);
+    return [
+      ...nodesOf(...definitions).map((id) => ownerOf('node', id)),
+      ...upstreams.map((id) => ownerOf(upstreamKey.type, id)),
+    ];
+  },
+  claims: claimsOfChain,
+  nodes: (chain) => nodesOf(chain.deployed),
+};
+
+/** The definition that nodes run: the deployed one of an enabled chain. */
+function liveDefinition(chain: ChainState): ChainDefinition | null {
+  return chain.enabled ? chain.deployed : null;
+}
+
+const compiled: Compiled<ChainState> = {
+  rulesOn: chainRulesOn,
+  bound: rulesBound,
+  intendedOn: intendedByChain,
+  nodesUsing(chain, type, id) {
+    const live = liveDefinition(chain);
+    if (live === null || type !== upstreamKey.type || upstreamOf(live) !== id) return [];
+    return live.hops.slice(-1).map((hop) => hop.node_id);
+  },
+  diallersOf(chain, nodeId) {
+    const hops = liveDefinition(chain)?.hops ?? [];
+    const index = hops.findIndex((hop) => hop.node_id === nodeId);
+    const previous = hops[index - 1];
+    return previous === undefined || hops[index]?.dial_addr !== undefined ? [] : [previous.node_id];
+  },
+};
+
+/** A udp chain cannot end in an upstream with TLS. */
+function objectionTo(chain: ChainState, type: string, edited: { readonly id: string }): string | undefined {
+  if (type !== upstreamKey.type || (edited as UpstreamState).tls === null) return undefined;
+  const endsThere = definitionsOf(chain).some(
+    (definition) => definition.payload === 'udp' && upstreamOf(definition) === edited.id,
+  );
+  return endsThere ? 'tls: expected null while the udp chain {} ends in this upstream' : undefined;
+}
+
+/** Only `enabled` and the name, which rules carry as their origin, take effect without a deploy. */
+function touchedByUpdate(fleet: FleetView, chainId: string, changes: Changes): readonly string[] {
+  const chain = fleet.get(chainKey, chainId);
+  if (chain === undefined) return [];
+  if (changes['enabled'] !== undefined) return nodesOf(chain.deployed);
+  return changes['name'] === undefined ? [] : nodesOf(liveDefinition(chain));
+}
+
+export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEvent, ChainCommand> = {
+  type: 'l4_chain',
+  noun: 'Chain',
+  one: 'chain',
+  many: 'chains',
+  decide: decideChain,
+  evolve: evolveChain,
+  indexed,
+  compiled,
+  objectionTo,
+  events: {
+    ChainCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
+    ChainUpdated: {
+      schemaVersion: 1,
+      audit: ({ data }) => audited('update', fieldChanges(data.changes).flatMap(hopByHop)),
+      touches: (fleet, { data }) => touchedByUpdate(fleet, data.chain_id, data.changes),
+    },
+    ChainDeleted: {
+      schemaVersion: 1,
+      audit: audit.deleted,
+      touches(fleet, { data }) {
+        const chain = fleet.get(chainKey, data.chain_id);
+        return chain === undefined ? [] : nodesOf(liveDefinition(chain));
+      },
+    },
+    ChainDeployed: {
+      schemaVersion: 1,
+      audit: ({ data }) => audited('deploy', definitionChanges(data.definition.from, data.definition.to)),
+      touches: (_fleet, { data }) => nodesOf(data.definition.from, data.definition.to),
+    },
+  },
+};
+
+function definitionChanges(from: ChainDefinition | null, to: ChainDefinition | null): readonly AuditChange[] {
+  return (['payload', 'hops', 'target'] as const)
+    .map((field) => ({ path: field, before: (from?.[field] ?? null) as Json, after: (to?.[field] ?? null) as Json }))
+    .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after));
+}
+
+/** Hops of the same number show the fields that changed, `hops[0].listen_port`; else the list changed as a whole. */
+function hopByHop(change: AuditChange): readonly AuditChange[] {
+  const { path, before, after } = change;
+  if (path !== 'hops' || !Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) {
+    return [change];
+  }
+  return before.flatMap((hop: Json, index) => {
+    const [from, to] = [hop as { readonly [k: string]: Json }, after[index] as { readonly [k: string]: Json }];
+    const fields = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+    return fields
+      .filter((field) => JSON.stringify(from[field]) !== JSON.stringify(to[field]))
+      .map((field) => ({ path: `hops[${index}].${field}`, before: from[field] ?? null, after: to[field] ?? null }));
+  });
+}

@@ -1,0 +1,83 @@
+/** Nodes as the fleet knows them. */
+import { audited, fieldChanges, masked } from '../resource/audit-change.js';
+import type { EventContext, Resource } from '../resource/declaration.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import { lifecycleAudit } from '../resource/lifecycle-audit.js';
+import { decideNode } from './decide.js';
+import { evolveNode } from './evolve.js';
+import type { NodeCommand, NodeEvent, NodeState } from './node.js';
+import { dialAddress, nodeFields, nodeKey } from './node.js';
+
+const audit = lifecycleAudit(nodeFields);
+const reportedByAgent = 'it is a fact reported by the agent';
+
+/** The nodes that dial this one, if the event moves the address that they dial. */
+function diallersIfMoved(
+  fleet: FleetView,
+  event: Extract<NodeEvent, { readonly type: 'NodeUpdated' | 'NodeReportedAddressChanged' }>,
+  context: EventContext,
+): readonly string[] {
+  // Most edits are of names and labels, which nobody dials.
+  if (event.type === 'NodeUpdated' && event.data.changes['address'] === undefined) return [];
+  const before = fleet.get(nodeKey, event.data.node_id);
+  const after = evolveNode(before, event, context);
+  if (before === undefined || after === undefined || dialAddress(before) === dialAddress(after)) return [];
+  return fleet.diallersOf(before.id).map(({ diallerId }) => diallerId);
+}
+
+const itself = (_fleet: FleetView, event: NodeEvent): readonly string[] => [event.data.node_id];
+
+export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCommand> = {
+  type: 'node',
+  noun: 'Node',
+  one: 'node',
+  many: 'nodes',
+  decide: decideNode,
+  evolve: evolveNode,
+  events: {
+    NodeCreated: { schemaVersion: 1, audit: audit.created, touches: itself },
+    NodeUpdated: { schemaVersion: 1, audit: audit.updated, touches: diallersIfMoved },
+    NodeDeleted: { schemaVersion: 1, audit: audit.deleted, touches: () => [] },
+    NodePskIssued: {
+      schemaVersion: 1,
+      audit: ({ data }) =>
+        audited(
+          'psk',
+          [
+            { path: 'control_psk', before: null, after: masked },
+            { path: 'psk_fingerprint', before: null, after: data.fingerprint },
+          ],
+          'a PSK can be replaced by a new one, not taken back',
+        ),
+      touches: () => [],
+    },
+    NodeConfigRefreshed: {
+      schemaVersion: 1,
+      audit: () => audited('refresh', [], 'a refresh changes nothing that could be undone'),
+      touches: itself,
+    },
+    NodeReportedAddressChanged: {
+      schemaVersion: 1,
+      audit({ data: { public_ipv4, public_ipv6 } }) {
+        const changes = fieldChanges({ public_ipv4, public_ipv6 }).filter(({ before, after }) => before !== after);
+        return audited('update', changes, reportedByAgent);
+      },
+      touches: diallersIfMoved,
+    },
+    NodeGenerationRaised: {
+      schemaVersion: 1,
+      audit: ({ data }) => audited('refresh', fieldChanges({ generation_offset: data.offset }), reportedByAgent),
+      touches: itself,
+    },
+    NodeCommandQueued: {
+      schemaVersion: 1,
+      audit: ({ data }) =>
+        audited(
+          'command',
+          [{ path: 'command', before: null, after: data.command }],
+          'a command to an agent cannot be called back',
+        ),
+      touches: () => [],
+    },
+  },
+};

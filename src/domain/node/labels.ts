@@ -1,0 +1,31 @@
+/** Labels change one key at a time: the field `labels.<key>`, null for none. Pure. */
+import type { Changes } from '../resource/change.js';
+import type { Labels } from './node.js';
+
+const labelPrefix = 'labels.';
+
+export function isLabelField(field: string): boolean {
+  return field.startsWith(labelPrefix);
+}
+
+/** The labels after changes, sorted by key; other fields are passed over. */
+export function evolveLabels(labels: Labels, changes: Changes): Labels {
+  const next = new Map(Object.entries(labels));
+  for (const [field, { to }] of Object.entries(changes)) {
+    if (!isLabelField(field)) continue;
+    const key = field.slice(labelPrefix.length);
+    if (typeof to === 'string') next.set(key, to);
+    else next.delete(key);
+  }
+  return Object.fromEntries([...next].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Changes that turn one set of labels into another, one per key. */
+export function labelChanges(from: Labels, to: Labels): Changes {
+  // Maps, for a label may be called `constructor`.
+  const [before, after] = [new Map(Object.entries(from)), new Map(Object.entries(to))];
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
+  return Object.fromEntries(
+    changed.sort().map((key) => [labelPrefix + key, { from: before.get(key) ?? null, to: after.get(key) ?? null }]),
+  );
+}

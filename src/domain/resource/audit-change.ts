@@ -1,0 +1,55 @@
+/**
+ * What an event looks like in the audit: its verb, its changes, and why it cannot be reverted. Secrets are masked here.
+ * Not the entry: `audit/describe.ts` makes that of a whole command. Implements `docs/contract/rest.md#audit`.
+ */
+import type { Json } from '../../kernel/json.js';
+import type { Changes } from './change.js';
+
+export interface AuditChange {
+  readonly path: string;
+  readonly before: Json;
+  readonly after: Json;
+}
+
+/** One event as the audit shows it. */
+export interface EventAudit {
+  /** `<resource type>.<verb>` is the action. */
+  readonly verb: string;
+  readonly changes: readonly AuditChange[];
+  /** A sentence, or null for an event that a revert can undo. */
+  readonly notRevertibleBecause: string | null;
+}
+
+/** Stands for a secret. */
+export const masked = '***';
+
+export function audited(
+  verb: string,
+  changes: readonly AuditChange[],
+  notRevertibleBecause: string | null = null,
+): EventAudit {
+  return { verb, changes, notRevertibleBecause };
+}
+
+export function fieldChanges(changes: Changes): readonly AuditChange[] {
+  return Object.entries(changes).map(([path, { from, to }]) => ({ path, before: from, after: to }));
+}
+
+/** The fields of something new. */
+export function appeared(fields: object): readonly AuditChange[] {
+  return flat(fields).map(([path, after]) => ({ path, before: null, after }));
+}
+
+/** The fields of something that is gone. */
+export function vanished(fields: object): readonly AuditChange[] {
+  return flat(fields).map(([path, before]) => ({ path, before, after: null }));
+}
+
+/** One entry per field; labels one per key. */
+function flat(fields: object): readonly [string, Json][] {
+  return Object.entries(fields).flatMap(([field, value]): [string, Json][] =>
+    field === 'labels'
+      ? Object.entries(value as { readonly [key: string]: string }).map(([key, label]) => [`labels.${key}`, label])
+      : [[field, value as Json]],
+  );
+}

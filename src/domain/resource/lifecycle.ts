@@ -1,0 +1,63 @@
+/**
+ * The types that every resource shares: the events and commands of its life (create, update, delete), made from its
+ * definition, and lists of its fields that the compiler holds complete. Not what is decided: that is in `rules.ts` and in
+ * the resources.
+ */
+import type { Changes } from './change.js';
+import type { IfMatch } from './if-match.js';
+
+/** An event of any type, before a declaration says which. */
+export interface AnyEvent {
+  readonly type: string;
+  readonly data: object;
+}
+
+/** A command of any type, before a declaration says which. */
+export interface AnyCommand {
+  readonly type: string;
+}
+
+/**
+ * `UpstreamCreated`, `UpstreamUpdated` and `UpstreamDeleted` for the noun `Upstream`.
+ * @typeParam Id the field of the data that holds the resource's id
+ * @typeParam Definition what operators describe; a delete carries it too, so that it can be undone
+ * @typeParam Taken what a delete takes along beside the definition
+ */
+export type LifecycleEvent<Noun extends string, Id extends string, Definition, Taken = unknown> =
+  | { readonly type: `${Noun}Created`; readonly data: { readonly [K in Id]: string } & Definition }
+  | { readonly type: `${Noun}Updated`; readonly data: { readonly [K in Id]: string } & { readonly changes: Changes } }
+  | { readonly type: `${Noun}Deleted`; readonly data: { readonly [K in Id]: string } & Definition & Taken };
+
+/** What a partial update may hold: absent fields stay. @typeParam Fixed fields that a create alone sets */
+export type PartialUpdate<Definition, Fixed extends keyof Definition = never> = {
+  readonly [K in Exclude<keyof Definition, Fixed>]?: Definition[K] | undefined;
+};
+
+/** `CreateUpstream`, `UpdateUpstream` and `DeleteUpstream` for the noun `Upstream`. */
+export type LifecycleCommand<Noun extends string, Definition, Fixed extends keyof Definition = never> =
+  | ({ readonly type: `Create${Noun}`; readonly id: string } & Definition)
+  | ({ readonly type: `Update${Noun}`; readonly id: string; readonly ifMatch: IfMatch } & PartialUpdate<
+      Definition,
+      Fixed
+    >)
+  | { readonly type: `Delete${Noun}`; readonly id: string; readonly ifMatch: IfMatch };
+
+/**
+ * Every field of a definition, in the order in which events list them. One that is left out does not compile.
+ * Usage: `fieldsOf<UpstreamDefinition>()(['name', 'endpoint', …])`.
+ */
+export const fieldsOf =
+  <Definition>() =>
+  <const F extends readonly (keyof Definition)[]>(
+    fields: [Exclude<keyof Definition, F[number]>] extends [never]
+      ? F
+      : readonly Exclude<keyof Definition, F[number]>[],
+  ): readonly (keyof Definition)[] =>
+    fields;
+
+/** The named fields of a value; those that it does not have are left out. */
+export function pick<T extends object, K extends keyof T>(value: T, fields: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(
+    fields.filter((field) => value[field] !== undefined).map((field) => [field, value[field]]),
+  ) as Pick<T, K>;
+}

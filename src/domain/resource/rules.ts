@@ -1,0 +1,52 @@
+/** The rules that are the same for every resource: existence, `If-Match`, unique names, no delete while referred to. */
+import { err, ok } from '../../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
+import { describeOwners } from '../references/references.js';
+import type { FleetView, ResourceKey } from './fleet-view.js';
+import type { IfMatch } from './if-match.js';
+import { versionMismatch } from './if-match.js';
+import type { ResourceMeta } from './meta.js';
+import type { Decision, Refusal } from './refusal.js';
+
+interface Addressed {
+  readonly id: string;
+  readonly ifMatch?: IfMatch;
+}
+
+/** The resource that a command addresses, at the version that it expects. */
+export function existing<S extends ResourceMeta>(
+  fleet: FleetView,
+  key: ResourceKey<S>,
+  { id, ifMatch }: Addressed,
+): Result<S, Refusal> {
+  const state = fleet.get(key, id);
+  if (state === undefined) return err({ code: 'not_found', message: `there is no ${key.type} ${id}` });
+  const mismatch = versionMismatch(state.version, ifMatch);
+  return mismatch === undefined ? ok(state) : err(mismatch);
+}
+
+/** The refusal when another resource of the type has the name. @param ownId of the resource that is renamed, if it is */
+export function nameTaken(fleet: FleetView, type: string, name: string, ownId?: string): Refusal | undefined {
+  const holder = fleet.idOfName(type, name);
+  if (holder === undefined || holder === ownId) return undefined;
+  return {
+    code: 'conflict',
+    message: `name: "${name}" is the name of ${type} ${holder} already; expected a unique name`,
+  };
+}
+
+/** The refusal of a delete while another resource refers to this one. */
+export function stillUsed(
+  fleet: FleetView,
+  type: string,
+  { id, name }: { readonly id: string; readonly name: string },
+): Refusal | undefined {
+  const referrers = fleet.referrersOf(type, id);
+  if (referrers.size === 0) return undefined;
+  return { code: 'conflict', message: `the ${type} "${name}" is still used by ${describeOwners(fleet, referrers)}` };
+}
+
+/** One event, unless something refuses it. */
+export function unlessRefused<E>(refusal: Refusal | undefined, event: E): Decision<E> {
+  return refusal === undefined ? ok([event]) : err(refusal);
+}

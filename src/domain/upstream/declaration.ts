@@ -1,0 +1,34 @@
+/** L4 upstreams as the fleet knows them. What an upstream means in a snapshot is compiled by the chains that end in it. */
+import type { Resource } from '../resource/declaration.js';
+import { lifecycleAudit } from '../resource/lifecycle-audit.js';
+import { lifecycleFold } from '../resource/lifecycle-fold.js';
+import { decideUpstream } from './decide.js';
+import type { UpstreamCommand, UpstreamEvent, UpstreamState } from './upstream.js';
+import { upstreamFields } from './upstream.js';
+
+const audit = lifecycleAudit(upstreamFields);
+
+export const l4Upstream: Resource<
+  'l4_upstream',
+  'Upstream',
+  'upstream',
+  UpstreamState,
+  UpstreamEvent,
+  UpstreamCommand
+> = {
+  type: 'l4_upstream',
+  noun: 'Upstream',
+  one: 'upstream',
+  many: 'upstreams',
+  decide: decideUpstream,
+  evolve: lifecycleFold('Upstream', 'upstream'),
+  events: {
+    UpstreamCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
+    UpstreamUpdated: {
+      schemaVersion: 1,
+      audit: audit.updated,
+      touches: (fleet, { data }) => fleet.nodesUsing('l4_upstream', data.upstream_id),
+    },
+    UpstreamDeleted: { schemaVersion: 1, audit: audit.deleted, touches: () => [] },
+  },
+};

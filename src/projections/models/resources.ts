@@ -1,0 +1,73 @@
+/**
+ * The read models of resources that are shown as the fleet holds them, derived from the declarations, with their queries.
+ * Nodes, which are shown with what their agents did, have one of their own (`nodes.ts`).
+ */
+import { fleetEvent } from '../../domain/fleet/events.js';
+import type { AnyResource, AnyState, ResourceType, StateOf } from '../../domain/fleet/resources.js';
+import { ownerOfEvent, resourceOf, resources, resourceTypes } from '../../domain/fleet/resources.js';
+import { streams } from '../../kernel/event.js';
+import type { RecordedEvent } from '../../kernel/event.js';
+import type { Json } from '../../kernel/json.js';
+import type { Collection } from '../../storage/read-store.js';
+import type { Projections, ResourceQueries } from '../port.js';
+import type { ReadModel } from '../read-model.js';
+import { asJson, fromJson } from '../read-model.js';
+import type { SortFields } from './sorted-list.js';
+import { listQuery, sortFields, sortIndexes } from './sorted-list.js';
+
+/** Resources that are shown as the fleet holds them. */
+export type PlainType = Exclude<ResourceType, 'node'>;
+export const plainTypes = resourceTypes.filter((type): type is PlainType => type !== 'node');
+
+/** The state is in the field that is named like the resource: `upstream`, `chain`. */
+export type ResourceFields = SortFields & { readonly [one: string]: Json };
+
+/** The id of the resource that an event is about, if it is one of the type. */
+export function idOfResource(event: RecordedEvent, type: ResourceType): readonly string[] {
+  if (event.stream !== streams.fleet) return [];
+  const resource = resourceOf(fleetEvent(event));
+  return resource.type === type ? [resource.id] : [];
+}
+
+export function resourceModel(type: PlainType): ReadModel<ResourceFields> {
+  const { one, many, evolve } = resources[type] as unknown as AnyResource;
+  return {
+    name: many,
+    indexes: sortIndexes,
+    keys: (event) => idOfResource(event, type),
+    evolve(fields, recorded) {
+      const event = fleetEvent(recorded);
+      if (ownerOfEvent(event).type !== type) return fields;
+      const { occurred_at: at, command } = recorded.metadata;
+      const before = fields === undefined ? undefined : fromJson<AnyState>(fields[one] ?? null);
+      const state = evolve(before, event, { at, commandId: command.id });
+      return state === undefined ? undefined : { ...sortFields(state), [one]: asJson(state) };
+    },
+  };
+}
+
+/** @param open gives the collection, or throws `unavailable` while the read models cannot be shown */
+export function resourceQueries<T extends PlainType>(
+  type: T,
+  open: () => Collection<ResourceFields>,
+): ResourceQueries<StateOf<T>> {
+  const { one } = resources[type];
+  const stateOf = (fields: ResourceFields): StateOf<T> => fromJson<StateOf<T>>(fields[one] ?? null);
+  return {
+    async get(id) {
+      const document = await open().get(id);
+      return document === undefined ? undefined : stateOf(document.fields);
+    },
+    async list(query) {
+      const { items, total } = await open().find(listQuery(query));
+      return { items: items.map(({ fields }) => stateOf(fields)), total };
+    },
+  };
+}
+
+/** The queries of every plain resource. */
+export function allResourceQueries(open: (type: PlainType) => Collection<ResourceFields>): Projections['resources'] {
+  return Object.fromEntries(
+    plainTypes.map((type) => [type, resourceQueries(type, () => open(type))]),
+  ) as Projections['resources'];
+}

@@ -1,0 +1,23 @@
+/** The routes of each resource of the fleet. A resource without routes does not compile. */
+import type { ResourceType } from '../../domain/fleet/resources.js';
+import { chainRoutes } from './chains.js';
+import { deploymentRoutes } from './deployments.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { nodeCommandRoutes } from './node-commands.js';
+import { nodeConfigRoutes } from './node-config.js';
+import { nodeRoutes } from './nodes.js';
+import { upstreamRoutes } from './upstreams.js';
+
+type Routes = (app: RestApp, deps: RestDeps) => void;
+
+const allOf =
+  (...routes: readonly Routes[]): Routes =>
+  (app, deps) => {
+    for (const add of routes) add(app, deps);
+  };
+
+export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
+  node: allOf(nodeRoutes, nodeCommandRoutes, nodeConfigRoutes),
+  l4_upstream: upstreamRoutes,
+  l4_chain: allOf(chainRoutes, deploymentRoutes),
+};

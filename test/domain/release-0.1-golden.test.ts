@@ -1,0 +1,79 @@
+/**
+ * What a release of the past made of a random log, this one still makes of it, to the byte: the fold's checkpoint, the
+ * nodes that each command touches, snapshots, audit entries and the documents of the read models.
+ */
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { describeCommand } from '../../src/domain/audit/describe.js';
+import { compileNode } from '../../src/domain/compile/compile-node.js';
+import { applyCommand } from '../../src/domain/fleet/apply.js';
+import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { readCommand } from '../../src/domain/log/upcast.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { readModels } from '../../src/projections/read-models.js';
+import type { Fields } from '../../src/storage/read-store.js';
+import { dumpFleet } from '../support/fleet-dump.js';
+
+interface Golden {
+  readonly log: readonly RecordedCommand[];
+  readonly checkpoint: string;
+  /** Per command of the fleet, sorted. */
+  readonly touched: readonly (readonly string[])[];
+  readonly audit: readonly unknown[];
+  /** Read model → id → fields. */
+  readonly documents: { readonly [model: string]: { readonly [id: string]: unknown } };
+  /** Of every node, by id. */
+  readonly snapshots: readonly unknown[];
+}
+
+const file = new URL('../golden/release-0.1-folder/log-and-what-it-means.json.gz', import.meta.url);
+const golden = JSON.parse(gunzipSync(readFileSync(file)).toString('utf8')) as Golden;
+const log = golden.log.map(readCommand);
+const fleetLog = log.filter(({ stream }) => stream === streams.fleet);
+
+/** As JSON texts, so that the order of keys counts. */
+const texts = (values: readonly unknown[]): readonly string[] => values.map((value) => JSON.stringify(value));
+
+describe('the log of release 0.1', () => {
+  const fleet = emptyFleet();
+  const touched = fleetLog.map((command) => [...applyCommand(fleet, command)].sort());
+  fleet.journal.commit();
+
+  it('touches the same nodes', () => {
+    expect(touched).toEqual(golden.touched);
+  });
+
+  it('folds to the same checkpoint, from which the same fleet is restored', () => {
+    const bytes = Buffer.concat([...encodeFleet(captureFleet(fleet))]);
+    expect(bytes.toString('utf8')).toBe(golden.checkpoint);
+    expect(dumpFleet(restoreFleet(Buffer.from(golden.checkpoint)))).toBe(dumpFleet(fleet));
+  });
+
+  it('compiles to the same snapshots', () => {
+    const snapshots = [...fleet.ids('node')].sort().map((id) => compileNode(fleet, id));
+    expect(texts(snapshots)).toEqual(texts(golden.snapshots));
+  });
+
+  it('has the same audit entries', () => {
+    expect(log.map(describeCommand)).toEqual(golden.audit);
+  });
+
+  it('projects to the same documents', () => {
+    for (const model of readModels) {
+      const documents = new Map<string, Fields>();
+      for (const command of log) {
+        for (const event of command.events) {
+          for (const id of new Set(model.keys(event))) {
+            const fields = model.evolve(documents.get(id), event, command, id);
+            if (fields === undefined) documents.delete(id);
+            else documents.set(id, fields);
+          }
+        }
+      }
+      expect(Object.fromEntries(documents), model.name).toEqual(golden.documents[model.name]);
+    }
+  });
+});
