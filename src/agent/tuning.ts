@@ -1,4 +1,6 @@
-/** Numbers of the reference agent that the contract does not state. Those that it states are in `src/kernel/limits.ts`. */
+/**
+ * Numbers of the reference agent that the contract does not state. Those that it states are in `src/kernel/limits.ts`.
+ */
 export const tuning = {
   // The control side.
   openTimeoutMs: 10_000,

@@ -198,7 +198,7 @@ describe('the service closes', () => {
     fresh.say(heartbeatOf(1));
     await eventually(() => fresh.heard.length).toBe(1);
   });
-  test('a session whose PSK was reset or whose node was deleted with REVOKED and PERMISSION_DENIED, and its socket', async () => {
+  test('a session whose PSK was reset or node deleted with REVOKED and PERMISSION_DENIED, and its socket', async () => {
     const stream = await live();
     fixture.revoke('node-1');
     expect(await fixture.transport.sessionsEnded('node-1', 2_000)).toBe(true);
@@ -215,7 +215,7 @@ describe('the service closes', () => {
     fixture.clock.advance(10_000);
     await expectEnd(stream, status.DEADLINE_EXCEEDED, EXPIRED);
   });
-  test('a session silent for offline_after, by the intervals last sent to it, with IDLE and DEADLINE_EXCEEDED', async () => {
+  test('a session silent for the offline_after last sent to it with IDLE and DEADLINE_EXCEEDED', async () => {
     const stream = await live();
     fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 20 };
     stream.say(heartbeatOf(1));
@@ -228,7 +228,7 @@ describe('the service closes', () => {
     fixture.clock.advance(3_500);
     await expectEnd(stream, status.DEADLINE_EXCEEDED, IDLE);
   });
-  test('all sessions with DRAINING, a retry time and UNAVAILABLE while it cannot serve, and refuses OpenSession', async () => {
+  test('all sessions with DRAINING, a retry time and UNAVAILABLE while it cannot serve', async () => {
     const stream = await live();
     fixture.setState({ kind: 'older_compiler', logVersion: 2, ownVersion: 1 });
     expect(await agent.open()).toMatchObject({ code: status.UNAVAILABLE });
@@ -237,12 +237,12 @@ describe('the service closes', () => {
     fixture.setState({ kind: 'ready' });
     await live();
   });
-  test('a session that cannot be recorded because the stores are out of reach with DRAINING and UNAVAILABLE', async () => {
+  test('a session that the stores cannot record with DRAINING and UNAVAILABLE', async () => {
     fixture.telemetry.failOpening = true;
     const stream = await agent.connect();
     await expectEnd(stream, status.UNAVAILABLE, DRAINING);
   });
-  test('no live session while the stores are out of reach, but opens no new one', async () => {
+  test('no live session while the stores are out of reach, and opens no new one', async () => {
     const stream = await live();
     const newcomer = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
     for (const lose of [() => (fixture.storesAway = true), () => fixture.setState({ kind: 'cut_off' })]) {
@@ -258,14 +258,14 @@ describe('the service closes', () => {
     await expectEnd(stream, status.UNAVAILABLE, DRAINING);
     newcomer.disconnect();
   });
-  test('a session that asks for a second generation raise too soon with OVERLOADED, the retry time and RESOURCE_EXHAUSTED', async () => {
+  test('a session that needs a second generation raise too soon with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
     fixture.answer = () => ({ kind: 'overloaded', retryAfterMs: 4321 });
     const stream = await live();
     stream.say(configRequestOf(9n));
     await expectEnd(stream, status.RESOURCE_EXHAUSTED, OVERLOADED);
     expect(stream.closeHeard()?.retryAfterMs).toBe(4321);
   });
-  test('only the session that exceeds the bound on unfinished messages, with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
+  test('the session that exceeds the bound on unfinished messages with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
     const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
     const quiet = await other.connect();
     const stream = await live();

@@ -94,8 +94,8 @@ describe('the order of checks', () => {
   });
 });
 
-describe('a failure to authenticate', () => {
-  test('gets the same answer for an unknown node, a wrong PSK, a deleted node, a bad nonce or a bad offer', async () => {
+describe('UNAUTHENTICATED is the answer', () => {
+  test('to an unknown node, a wrong PSK, a deleted node, a bad nonce and a bad offer alike', async () => {
     const good = await newAgent('known');
     const deleted = await newAgent('deleted');
     fixture.revoke('deleted');
@@ -113,7 +113,7 @@ describe('a failure to authenticate', () => {
     }
     expect(isRefused(await good.open())).toBe(false);
   });
-  test('is also a replayed message 1; a new one is accepted', async () => {
+  test('to a replayed message 1, not to a new one', async () => {
     const agent = await newAgent();
     const { handshake } = await agent.session();
     expect(codeOf(await agent.open({ handshake }))).toBe(status.UNAUTHENTICATED);
@@ -139,7 +139,7 @@ describe('clock skew', () => {
     const answer = await stranger('known').open({ timestampMs: 0 });
     expect(codeOf(answer)).toBe(status.UNAUTHENTICATED);
   });
-  test('is the answer to the largest possible timestamp too', async () => {
+  test('is also the reason to refuse the largest possible timestamp', async () => {
     const agent = await newAgent();
     const offer = SessionOffer.encode({
       timestampMs: 2n ** 64n - 1n,

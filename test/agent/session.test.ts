@@ -111,7 +111,7 @@ describe('a session of the reference agent', () => {
     for (const usage of [beat!.cpuUsage, beat!.memoryUsage]) expect(usage >= 0 && usage <= 1).toBe(true);
   });
 
-  it('ends with an encrypted SessionClose NORMAL when the agent is closed, which also closes its listeners', async () => {
+  it('ends with an encrypted SessionClose NORMAL when the agent is closed, and so do its listeners', async () => {
     const port = await freePort();
     const service = await server({ onSaid: serving(snapshot(1, { tcp: [tcpRule(port, '127.0.0.1:9')] })) });
     const running = await agent(service);
@@ -124,7 +124,7 @@ describe('a session of the reference agent', () => {
     expect(running.state()).toMatchObject({ connected: false, listeners: [] });
   });
 
-  it('may be lost: everything keeps running, and the next one repeats the last report and the applied generation', async () => {
+  it('may be lost: everything keeps running, and the next one repeats report and generation', async () => {
     const port = await freePort();
     const configuration = snapshot(3, { tcp: [tcpRule(port, '127.0.0.1:9')] });
     const issued = issuePsk();
@@ -257,7 +257,7 @@ describe('the end of a session', () => {
 });
 
 describe('a rekey', () => {
-  it('opens the new session first, closes the old one with REKEY, repeats the last report and stays connected', async () => {
+  it('opens a new session, closes the old one with REKEY, repeats the last report and stays connected', async () => {
     const configuration = snapshot(9);
     let closedBeforeHello = true;
     const sessionsSeen: ServerSession[] = [];

@@ -63,7 +63,7 @@ describe('a RAW UDP relay', () => {
     expect(Number(row?.bytesIn)).toBeGreaterThanOrEqual(12);
   });
 
-  it('keeps a session at its endpoint, sends new ones to a changed endpoint and refuses them for a disabled cluster', async () => {
+  it('keeps a session at its endpoint and sends new ones to a changed endpoint, or none if disabled', async () => {
     const [one, two, port] = [await echo('one'), await echo('two'), await freePort()];
     const gateway = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
     closers.push(() => gateway.close());

@@ -50,7 +50,7 @@ describe('an audit entry', () => {
     expect(changes.get('health_check_interval_ms')).toBe(10_000);
   });
 
-  it('of an update has dotted paths, of a delete the changes of a create reversed; each has the name at that time', async () => {
+  it('has dotted paths for an update, reversed changes for a delete, and the name at that time', async () => {
     const { api } = shared;
     const node = await createNode(api, { labels: { a: '1', keep: 'k' } });
     const before = node.name;

@@ -1,4 +1,6 @@
-/** Connectivity settings: `docs/contract/rest.md#connectivity-settings`; their bounds: `docs/contract/configuration.md`. */
+/**
+ * Connectivity settings: `docs/contract/rest.md#connectivity-settings`; their bounds: `docs/contract/configuration.md`.
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createNode, hasExactly, settingsFields } from './support/resources.js';

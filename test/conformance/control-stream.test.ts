@@ -1,4 +1,6 @@
-/** The Control stream of `docs/contract/agent-protocol.md#control`: frames, fragments, payloads, and how a session ends. */
+/**
+ * The Control stream of `docs/contract/agent-protocol.md#control`: frames, fragments, payloads, and how a session ends.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
@@ -82,14 +84,14 @@ describe('a frame', () => {
     await expectEnd(control, status.ABORTED);
   });
 
-  it('that is the first one and has not sequence 0 ends the session with ABORTED', async () => {
+  it('that is the first one but does not have sequence 0 ends the session with ABORTED', async () => {
     const { control, session } = await pending();
     control.seal(Buffer.alloc(1));
     control.frame({ ...control.seal(lastFragment(encode(hello()))), sessionId: session.id });
     await expectEnd(control, status.ABORTED);
   });
 
-  it('that does not parse is INVALID_ARGUMENT: bare before the session is attached, then with a SessionClose', async () => {
+  it('that does not parse is INVALID_ARGUMENT, with a SessionClose once the session is attached', async () => {
     const before = await pending();
     before.control.bytes(Buffer.from('ffffff', 'hex'));
     await expectEnd(before.control, status.INVALID_ARGUMENT);

@@ -59,7 +59,7 @@ describe('the envelope', () => {
     refused(chunked, 413);
   });
 
-  it('is the answer to 256 KiB plus one byte; exactly 256 KiB are accepted', async () => {
+  it('is used for a body of 256 KiB and one byte, while exactly 256 KiB are accepted', async () => {
     const { api } = shared;
     const body = `{"name":"${fresh('large')}"}`;
     const answer = await api.send('POST', '/api/nodes', { raw: body.padEnd(256 * 1024, ' ') });

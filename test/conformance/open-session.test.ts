@@ -149,7 +149,7 @@ describe('OpenSession refuses', () => {
     expect(ended.code).toBe(status.INVALID_ARGUMENT);
   });
 
-  it('an unknown node, a wrong PSK, a deleted node, a wrong prologue and a changed byte with the same answer', async () => {
+  it('an unknown node, a wrong PSK, a deleted node, a wrong prologue and a changed byte alike', async () => {
     const [enrolment, other] = [await enrolled(), await enrolled()];
     const deleted = await enrolled();
     await shared.api.ok('DELETE', `/api/nodes/${deleted.nodeId}`);
@@ -197,7 +197,7 @@ describe('OpenSession refuses', () => {
     expect([status.UNAUTHENTICATED, status.INVALID_ARGUMENT]).toContain(ended.code);
   });
 
-  it('a clock more than 120 s off as FAILED_PRECONDITION with the time of the service, after authentication', async () => {
+  it('a clock more than 120 s off as FAILED_PRECONDITION with the server time, once authenticated', async () => {
     const enrolment = await enrolled();
     const link = newLink();
     for (const offset of [-130_000, 130_000]) {

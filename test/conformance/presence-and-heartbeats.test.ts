@@ -34,8 +34,8 @@ afterEach(() => {
   for (const link of links.splice(0)) link.close();
 });
 
-describe('a heartbeat', () => {
-  it('is answered with its sequence and the intervals now in force', async () => {
+describe('heartbeats and hellos', () => {
+  it('a heartbeat is answered with its sequence and the intervals now in force', async () => {
     const { control, session } = await connected();
     expect(session.grant).toMatchObject({ heartbeatIntervalSecs: 1, metricsIntervalSecs: 5 });
     for (const sequence of [1n, 2n, 2n ** 63n, 0n]) {
@@ -58,7 +58,7 @@ describe('a heartbeat', () => {
     await shared.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1, metrics_interval_secs: 5 });
   });
 
-  it('and the hello are shown on the node', async () => {
+  it('both are shown on the node', async () => {
     const { control, node } = await connected(
       hello({
         agentVersion: 'agent 7.1',
@@ -91,14 +91,14 @@ describe('a heartbeat', () => {
     await becomes(node, { cpu_usage: 0.75, version, updated_at: updated });
   });
 
-  it('follows a hello whose addresses are answered in canonical form', async () => {
+  it('the addresses of a hello are shown in canonical form', async () => {
     const { node } = await connected(
       hello({ publicIpv6: '2001:DB8:0::1', detectedAddresses: ['10.0.0.1', 'FE80:0::1'] }),
     );
     await becomes(node, { public_ipv6: '2001:db8::1', detected_addresses: ['10.0.0.1', 'fe80::1'] });
   });
 
-  it('or a hello with malformed values never reaches REST unchecked', async () => {
+  it('malformed values never reach REST unchecked', async () => {
     const { control, node } = await connected(
       hello({ publicIpv4: 'evil host:1', publicIpv6: '10.0.0.1', detectedAddresses: ['<script>'] }),
     );
@@ -115,7 +115,7 @@ describe('a heartbeat', () => {
     await shared.api.ok('GET', '/api/nodes?page_size=500');
   });
 
-  it('may come after a ConfigRequest, and a metrics report is not answered', async () => {
+  it('a heartbeat may follow a ConfigRequest, and a metrics report is not answered', async () => {
     const { control } = await connected();
     control.say(configRequest());
     control.say(heartbeat(1n));

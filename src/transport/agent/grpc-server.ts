@@ -1,8 +1,9 @@
 /**
  * The gRPC server of the agent protocol: limits, the two RPCs of SecureAgentService, and AgentService, which is not
- * served. Handles bytes and statuses, knows nothing of sessions. All connections share one injector, because an injector
- * per connection leaks. Messages are passed on as bytes, so that the service itself chooses the status for one that does
- * not parse. Implements `docs/contract/wire.md#services` and the gRPC statuses of `docs/contract/agent-protocol.md#control`.
+ * served. Handles bytes and statuses, knows nothing of sessions. All connections share one injector, because an
+ * injector per connection leaks. Messages are passed on as bytes, so that the service itself chooses the status for one
+ * that does not parse. Implements `docs/contract/wire.md#services` and the gRPC statuses of
+ * `docs/contract/agent-protocol.md#control`.
  */
 import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
 import type { ServerDuplexStream, ServerUnaryCall, handleBidiStreamingCall, handleUnaryCall } from '@grpc/grpc-js';

@@ -1,7 +1,7 @@
 /**
  * One attached session at work: feeds what comes to the pure machine (`session.ts`) and carries out what it answers,
- * with delivery, telemetry and the stream. Decides only when to stop reading.
- * Implements `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * with delivery, telemetry and the stream. Decides only when to stop reading. Implements
+ * `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { AgentCommandName, Delivery } from '../../delivery/port.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';

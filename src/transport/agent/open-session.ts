@@ -1,7 +1,7 @@
 /**
- * OpenSession: admission, the handshake, and the checks of an authenticated offer (clock, replay, the node's budget). The
- * result is a pending session, which `control.ts` attaches to a stream. An unknown node, a wrong PSK and a deleted node
- * get the same answer after the same work. Implements `docs/contract/agent-protocol.md#opensession`.
+ * OpenSession: admission, the handshake, and the checks of an authenticated offer (clock, replay, the node's budget).
+ * The result is a pending session, which `control.ts` attaches to a stream. An unknown node, a wrong PSK and a deleted
+ * node get the same answer after the same work. Implements `docs/contract/agent-protocol.md#opensession`.
  */
 import type { Delivery } from '../../delivery/port.js';
 import {
@@ -208,7 +208,8 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     cancelled: () => boolean,
     onCost: (milliseconds: number) => void,
   ): Promise<OpenResult> => {
-    // For every node, known or not, the work begins in its own turn of the event loop: the time to answer reveals nothing.
+    // For every node, known or not, the work begins in its own turn of the event loop: the time to answer reveals
+    // nothing.
     await yieldToEventLoop();
     if (cancelled()) return refuse(gone, false);
     const sealed = delivery.verifier(request.nodeId);

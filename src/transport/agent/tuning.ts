@@ -1,4 +1,6 @@
-/** Numbers of the agent transport that the contract does not state. Those that it states are in `src/kernel/limits.ts`. */
+/**
+ * Numbers of the agent transport that the contract does not state. Those that it states are in `src/kernel/limits.ts`.
+ */
 export const tuning = {
   /** Handshakes remembered against replay. */
   replayEntries: 1_000_000,
@@ -34,6 +36,6 @@ export const tuning = {
   /** Base of the jittered `retry_after_ms` of DRAINING and of OVERLOADED. */
   drainRetryMs: 2_000,
   overloadRetryMs: 5_000,
-  /** A hello this long after the predecessor's SessionClose REKEY still counts as its rekey. */
+  /** A hello within this time after the predecessor's SessionClose REKEY counts as its rekey. */
   rekeyWindowMs: 20_000,
 } as const;

@@ -1,7 +1,7 @@
 /**
- * The budget of session offers of one node: 1 per second, burst 10. Only offers that authenticated are charged, so nobody
- * without the PSK can use it up; the first valid frame refunds one.
- * Implements `docs/contract/agent-protocol.md#opensession`.
+ * The budget of session offers of one node: 1 per second, burst 10. Only offers that authenticated are charged, so
+ * nobody without the PSK can use it up; the first valid frame refunds one. Implements
+ * `docs/contract/agent-protocol.md#opensession`.
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';

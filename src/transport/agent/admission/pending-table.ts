@@ -1,6 +1,6 @@
 /**
- * Sessions that were opened but not attached yet: kept for 10 s, at most two per node (the oldest is dropped), found only
- * from the connection that opened them, taken once. Implements pending sessions in
+ * Sessions that were opened but not attached yet: kept for 10 s, at most two per node (the oldest is dropped), found
+ * only from the connection that opened them, taken once. Implements pending sessions in
  * `docs/contract/agent-protocol.md#opensession` and attaching in `docs/contract/agent-protocol.md#control`.
  */
 import { limits } from '../../../kernel/limits.js';
