@@ -1,6 +1,6 @@
 /**
- * Data keys: one or more per resource, each wrapped by the master key and bound to its id and its resource. Holds the
- * port to where wrapped keys are stored, not an adapter of it. Implements `docs/contract/domain.md`, "Secrets in events".
+ * Data keys: one or more per resource, each wrapped by the master key and bound to its id and its resource. Declares the
+ * port to the store of wrapped keys, not an adapter. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { randomBytes } from 'node:crypto';
 import { err, ok } from '../kernel/result.js';
@@ -19,14 +19,14 @@ export type WrappedKey = {
 };
 
 /**
- * Where wrapped data keys live. `put` and `delete` are durable when they resolve. A deleted key must not come back
- * from a replica or a backup that the service reads: deleting is how a secret is shredded.
+ * The store of wrapped data keys. `put` and `delete` are durable when they resolve. A deleted key must not come back
+ * from a replica or a backup that the service reads, because deleting it is how a secret is shredded.
  */
 export interface DataKeyStore {
   get(keyId: string): Promise<WrappedKey | undefined>;
   put(keyId: string, wrapped: WrappedKey): Promise<void>;
   delete(keyId: string): Promise<void>;
-  /** Every key id, for wrapping all of them anew under another master key. */
+  /** Every key id, to wrap all keys under another master key. */
   list(): AsyncIterable<string>;
 }
 
@@ -51,7 +51,7 @@ export function wrapDataKey(masterKey: MasterKey, keyId: string, resourceId: str
   };
 }
 
-/** The data key; undefined when the master key is another one or anything was altered. */
+/** @returns undefined when the key was wrapped by another master key or anything was altered */
 export function unwrapDataKey(masterKey: MasterKey, keyId: string, wrapped: WrappedKey): Uint8Array | undefined {
   const dataKey = masterKey.unwrap(
     { nonce: Buffer.from(wrapped.nonce, 'base64url'), ciphertext: Buffer.from(wrapped.ct, 'base64url') },
@@ -61,8 +61,8 @@ export function unwrapDataKey(masterKey: MasterKey, keyId: string, wrapped: Wrap
 }
 
 /**
- * Wraps every stored data key anew. Keys already under `to` are left as they are, so a rotation that was cut off is
- * finished by running it again. Stops at the first key that neither master key opens.
+ * Wraps every stored data key under another master key. Leaves keys that are already wrapped by `to`, so running it again
+ * finishes an interrupted rotation. Stops at the first key that neither master key unwraps.
  */
 export async function rewrapDataKeys(
   store: DataKeyStore,
@@ -88,7 +88,7 @@ export async function rewrapDataKeys(
   return ok({ rewrapped, kept });
 }
 
-/** A wrapped key that is moved to another id or resource does not unwrap. */
+/** Binds a wrapped key to its id and resource: moved elsewhere, it does not unwrap. */
 function binding(keyId: string, resourceId: string): Uint8Array {
   return lengthPrefixed(['svc-data-key-v1', keyId, resourceId]);
 }

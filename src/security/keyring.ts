@@ -1,7 +1,7 @@
 /**
- * Seals and opens with the data keys of resources: makes them, unwraps them, keeps a bounded number of them in memory,
- * shreds them. Not a store: wrapped keys go through the `DataKeyStore` port.
- * Implements `docs/contract/domain.md`, "Secrets in events"; deleting a data key shreds what was sealed with it.
+ * Seals and opens values with the data keys of resources: creates and unwraps keys, keeps a bounded number in memory, and
+ * shreds them. Not a store: wrapped keys go through the `DataKeyStore` port. Deleting a data key shreds everything that
+ * was sealed with it. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { createLru } from '../kernel/lru.js';
 import { newDataKey, newKeyId, unwrapDataKey, wrapDataKey } from './data-keys.js';
@@ -16,20 +16,20 @@ const cachedKeys = 65_536;
 export type SyncOpenResult = OpenResult | { readonly kind: 'not_cached' };
 
 export interface Keyring {
-  /** Makes, wraps and durably stores a new data key of a resource; answers its id. */
+  /** Creates, wraps and durably stores a new data key for a resource. @returns its id */
   createKey(resourceId: string): Promise<string>;
   /**
-   * Seals under the key named, or under a new one when none is named or the one named has been shredded: the value
-   * says which. Rejects when the key belongs to another resource or the master key is the wrong one.
+   * Seals under the key `keyId`, or under a new one when it is absent or shredded; the value names the key used.
+   * Rejects when the key belongs to another resource or the master key is the wrong one.
    */
   seal(plaintext: Uint8Array, context: SealContext, keyId?: string): Promise<SealedValue>;
   open(sealed: SealedValue, context: SealContext): Promise<OpenResult>;
-  /** Like `open`, for hot paths: answers `not_cached` instead of asking the store. */
+  /** Like `open`, for hot paths: answers `not_cached` instead of reading the store. */
   openSync(sealed: SealedValue, context: SealContext): SyncOpenResult;
-  /** Like `seal`, for bulk bytes such as snapshots at rest. */
+  /** Like `seal`, for larger byte strings such as stored snapshots. */
   sealBytes(plaintext: Uint8Array, context: SealContext, keyId?: string): Promise<Uint8Array>;
   openBytes(sealed: Uint8Array, context: SealContext): Promise<OpenResult>;
-  /** Deletes the data key for good, here and in the store. */
+  /** Deletes the data key for good, from memory and from the store. */
   shred(keyId: string): Promise<void>;
   /** Drops every key from memory. */
   close(): void;
@@ -54,10 +54,10 @@ const malformed: OpenResult = { kind: 'refused', reason: 'malformed' };
 export function createKeyring(options: KeyringOptions): Keyring {
   const { masterKey, store } = options;
   const cache = createLru<string, DataKey>({ maxEntries: options.maxCachedKeys ?? cachedKeys });
-  // A lookup that began before a shred must not put the key back afterwards.
+  // Counts drops: a lookup that began before a shred must not cache the key again.
   let drops = 0;
 
-  const lookUp = async (keyId: string): Promise<Lookup> => {
+  const findKey = async (keyId: string): Promise<Lookup> => {
     const cached = cache.get(keyId);
     if (cached !== undefined) return { kind: 'found', key: cached };
     const dropsBefore = drops;
@@ -83,15 +83,15 @@ export function createKeyring(options: KeyringOptions): Keyring {
     keyId: string | undefined,
   ): Promise<{ readonly keyId: string; readonly key: DataKey }> => {
     if (keyId === undefined) return create(resourceId);
-    const found = await lookUp(keyId);
-    switch (found.kind) {
+    const lookup = await findKey(keyId);
+    switch (lookup.kind) {
       case 'shredded':
         return create(resourceId);
       case 'refused':
-        throw new Error(`data key ${keyId} can't be unwrapped: ${found.reason}`);
+        throw new Error(`data key ${keyId} cannot be unwrapped: ${lookup.reason}`);
       case 'found':
-        if (found.key.resourceId !== resourceId) throw new Error(`data key ${keyId} belongs to another resource`);
-        return { keyId, key: found.key };
+        if (lookup.key.resourceId !== resourceId) throw new Error(`data key ${keyId} belongs to another resource`);
+        return { keyId, key: lookup.key };
     }
   };
 
@@ -110,8 +110,8 @@ export function createKeyring(options: KeyringOptions): Keyring {
     },
     async open(sealed, context) {
       if (!isSealedValue(sealed)) return malformed;
-      const found = await lookUp(sealed.key_id);
-      return found.kind === 'found' ? openWith(found.key.bytes, sealed, context) : found;
+      const lookup = await findKey(sealed.key_id);
+      return lookup.kind === 'found' ? openWith(lookup.key.bytes, sealed, context) : lookup;
     },
     openSync(sealed, context) {
       if (!isSealedValue(sealed)) return malformed;
@@ -125,13 +125,13 @@ export function createKeyring(options: KeyringOptions): Keyring {
     async openBytes(sealed, context) {
       const keyId = keyIdOfBytes(sealed);
       if (keyId === undefined) return malformed;
-      const found = await lookUp(keyId);
-      return found.kind === 'found' ? openBytesWith(found.key.bytes, sealed, context) : found;
+      const lookup = await findKey(keyId);
+      return lookup.kind === 'found' ? openBytesWith(lookup.key.bytes, sealed, context) : lookup;
     },
     async shred(keyId) {
       drop(keyId);
       await store.delete(keyId);
-      // A lookup may have begun between the two.
+      // A lookup may have begun before the store deleted the key.
       drop(keyId);
     },
     close() {

@@ -1,11 +1,10 @@
 /**
- * How often sign-ins may fail: per (address, name), per address, and, only by slowing, per name. Asked before the
- * password is hashed. Not the hashing queue (`passwords.ts`), and not what a refusal looks like on the wire.
- * Implements `docs/contract/rest.md#authentication-and-roles`: at most 5 failures in 5 minutes per (address, user name) and 20
- * per address; a name failing from many addresses is slowed, never locked; bounded tables.
+ * Limits failed sign-ins per (address, name) and per address, and slows a name that fails from many addresses. Runs
+ * before the password is hashed. Not the hashing queue (`passwords.ts`), and not the refusal on the wire.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
  *
- * An attempt in flight might fail, so it holds a place in the budget. Where only places held stand in the way the
- * attempt waits for them, so that many good sign-ins at once are not refused, and many bad ones gain nothing.
+ * An attempt in flight may fail, so it counts against the budget until it settles. When only attempts in flight use up
+ * the budget, a new attempt waits for them: many correct sign-ins at once are not refused, and wrong ones gain nothing.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.js';
@@ -15,12 +14,12 @@ import { createLru } from '../kernel/lru.js';
 import type { Lru } from '../kernel/lru.js';
 import { createWaiters } from '../kernel/waiters.js';
 
-/** Addresses, and pairs of address and name, whose failures are remembered. */
+/** Entries of each table: addresses, pairs of address and name, names. */
 const entriesMax = 100_000;
-/** Sign-ins that wait because those in flight could use the budget up, and how long; more are refused. */
+/** How many sign-ins may wait for attempts in flight, and for how long; more are refused. */
 const waitingMax = 256;
 const waitMsDefault = 5_000;
-/** Failures of one name, from all addresses, after which its sign-ins are slowed, and by how much. */
+/** After how many failures of one name, from all addresses, its sign-ins are slowed, and by how much. */
 const slowNameAfter = 5;
 const slowNameStepMs = 100;
 const slowNameMaxMs = 2_000;
@@ -30,17 +29,17 @@ export type LoginOutcome = 'failed' | 'succeeded' | 'abandoned';
 export type LoginAdmission =
   | {
       readonly kind: 'admitted';
-      /** Milliseconds the caller waits before it goes on: the name is failing from many addresses. */
+      /** Milliseconds the caller must wait before it checks the password; above 0 when the name fails from many addresses. */
       readonly delayMs: number;
-      /** Must be called once the outcome is known, whatever happens; later calls do nothing. */
+      /** The caller must call it when the outcome is known, also after an error; later calls do nothing. */
       settle(outcome: LoginOutcome): void;
     }
   | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 
 export interface LoginLimiter {
-  /** Asks for one attempt. `address` is the caller's IP; the name is lower-cased here. */
+  /** Asks to make one attempt. `address` is the caller's IP address; the name is lower-cased here. */
   admit(address: string, name: string): Promise<LoginAdmission>;
-  /** Refuses all that wait. */
+  /** Refuses every attempt that waits. */
   close(): void;
 }
 
@@ -52,13 +51,13 @@ export interface LoginLimiterOptions {
 }
 
 interface Budget {
-  /** Monotonic milliseconds of recent failures, oldest first, never more than the limit. */
+  /** Times of recent failures on the monotonic clock, oldest first; never more than the limit. */
   failures: number[];
   inFlight: number;
 }
 
 const { windowMs } = limits.logins;
-/** More failures of a name than this slow it no further. */
+/** Failures remembered per name; more would not slow it further. */
 const nameFailuresKept = 32;
 const longestPlainName = 64;
 
@@ -71,7 +70,7 @@ export function createLoginLimiter(options: LoginLimiterOptions): LoginLimiter {
   const waiters = createWaiters(waitingMax);
   let closed = false;
 
-  /** Undefined: only attempts in flight are in the way. */
+  /** @returns undefined when only attempts in flight are in the way */
   const attempt = (source: string, name: string): LoginAdmission | undefined => {
     const now = clock.monotonic();
     const pair = budgetOf(pairs, `${source} ${name}`, now);
@@ -137,13 +136,13 @@ function recent(failures: readonly number[], now: number): number[] {
   return failures.filter((at) => at + windowMs > now);
 }
 
-/** Milliseconds until the oldest failure leaves the window, when the limit is reached. */
+/** Milliseconds until a failure leaves the window; 0 or less below the limit. */
 function untilAllowed(budget: Budget, limit: number, now: number): number {
   const oldest = budget.failures[budget.failures.length - limit];
   return oldest === undefined ? 0 : oldest + windowMs - now;
 }
 
-/** Doubles with each failure past what one address alone can cause. */
+/** Doubles with each failure beyond what one address alone can cause. */
 function delayOf(failures: readonly number[] | undefined, now: number): number {
   const extra = recent(failures ?? [], now).length - slowNameAfter;
   if (extra <= 0) return 0;
@@ -154,7 +153,7 @@ function refusal(waitMs: number): LoginAdmission {
   return { kind: 'refused', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
 }
 
-/** A name as typed may be of any length: what is kept of it is not. */
+/** Long names are hashed, so that the tables stay bounded. */
 function nameKey(name: string): string {
   const lowered = name.toLowerCase();
   return lowered.length <= longestPlainName ? lowered : createHash('sha256').update(lowered).digest('base64');

@@ -1,7 +1,7 @@
 /**
- * Where the master key comes from: `SVC_MASTER_KEY`, `SVC_MASTER_KEY_FILE`, or `<data>/master.key`, made at first
- * start. Reads no environment itself. Implements `docs/contract/configuration.md`, SVC_MASTER_KEY.
- * Every refusal is one sentence with the name of the setting or file, never a character of the key.
+ * Loads the master key from `SVC_MASTER_KEY`, from `SVC_MASTER_KEY_FILE`, or from `<data>/master.key`, which the first
+ * start creates. Does not read the environment. Every refusal is one sentence that names the setting or the file and
+ * contains no character of the key. Implements `docs/contract/configuration.md#configuration`.
  */
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
@@ -18,22 +18,22 @@ export interface MasterKeySettings {
   /** The value of `SVC_MASTER_KEY_FILE`. */
   readonly file?: string | undefined;
   readonly dataDir: string;
-  /** False when an external store is used: then the key must be given, not made. */
+  /** False with external stores: the key must then be given. */
   readonly mayCreate: boolean;
 }
 
 export interface LoadedMasterKey {
   readonly masterKey: MasterKey;
   readonly source: 'SVC_MASTER_KEY' | 'SVC_MASTER_KEY_FILE' | 'data folder';
-  /** True when this start made the key. */
+  /** True when this start created the key. */
   readonly created: boolean;
 }
 
 const fileName = 'master.key';
-/** 32 bytes of base64; padding may be left out. */
+/** 32 bytes in base64; the padding may be missing. */
 const keyPattern = /^[A-Za-z0-9+/]{43}=?$/;
 
-/** Loads the master key, or makes it where that is allowed. */
+/** Loads the master key, or creates it where that is allowed. */
 export async function loadMasterKey(settings: MasterKeySettings): Promise<Result<LoadedMasterKey, string>> {
   if (settings.inline !== undefined && settings.file !== undefined) {
     return err('SVC_MASTER_KEY and SVC_MASTER_KEY_FILE are both set: give one of them');
@@ -63,11 +63,14 @@ async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<L
     const created = await writeNewKey(path);
     return loaded(await readFile(path, 'utf8'), path, 'data folder', created);
   } catch (error) {
-    return err(`${path}: could not make the master key (${codeOf(error)})`);
+    return err(`${path}: the master key could not be created (${codeOf(error)})`);
   }
 }
 
-/** Complete or not there at all, even if the machine stops in between; a key that another process made stands. */
+/**
+ * Writes the file whole or not at all, even if the machine stops in between. Keeps a key that another process has written
+ * meanwhile. @returns whether this call wrote it
+ */
 async function writeNewKey(path: string): Promise<boolean> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   try {
@@ -92,7 +95,7 @@ async function putInPlace(temporary: string, path: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    // A file system without hard links; the data folder's lock keeps other processes away.
+    // The file system has no hard links; the data folder's lock keeps other processes away.
     await rename(temporary, path);
     return true;
   }

@@ -14,15 +14,15 @@ export interface WrappedBytes {
 }
 
 export interface MasterKey {
-  /** Tells master keys apart; reveals nothing of the key. Safe to log and store. */
+  /** Identifies the key without revealing anything of it; safe to log and store. */
   readonly keyId: string;
   wrap(plaintext: Uint8Array, associated: Uint8Array): WrappedBytes;
-  /** Undefined when this is not the key, or anything was altered. */
+  /** @returns undefined when another key wrapped the bytes, or anything was altered */
   unwrap(wrapped: WrappedBytes, associated: Uint8Array): Uint8Array | undefined;
 }
 
 /**
- * Takes 32 bytes over and overwrites them.
+ * Takes over 32 bytes and overwrites them.
  * @throws RangeError on another length.
  */
 export function createMasterKey(bytes: Uint8Array): MasterKey {

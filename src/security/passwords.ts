@@ -1,25 +1,25 @@
 /**
- * Password hashes: Argon2id in PHC strings, few at a time, because hashing shares the thread pool with fsync. Not the
- * rules for passwords (length: REST's schema) nor the count of failures (`login-limiter.ts`).
- * Implements `docs/contract/rest.md#authentication-and-roles`: 19 MiB, t=2, p=1; the same time for a name that does not exist.
+ * Password hashes: Argon2id in PHC strings. Only a few run at a time, because hashing shares the thread pool with fsync.
+ * Not the rules for passwords (REST's schema) and not the count of failures (`login-limiter.ts`).
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { randomBytes } from 'node:crypto';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { limits } from '../kernel/limits.js';
 import { createSemaphore } from '../kernel/semaphore.js';
 
-/** Hashes that wait for one in flight to end, and how long; more are refused. */
+/** How many hashes may wait for a running one, and for how long; more are refused. */
 const hashQueue = 64;
 const hashWaitMs = 5_000;
 
 export type HashResult = { readonly kind: 'hashed'; readonly phc: string } | { readonly kind: 'busy' };
 
 export interface PasswordHasher {
-  /** Hashes a new password; `busy` when the queue is full: the caller answers 429. */
+  /** Hashes a new password. Answers `busy` when the queue is full; the caller then answers 429. */
   hash(password: string): Promise<HashResult>;
-  /** Compares with a stored hash. Without one (no such user) it does the same work and answers `mismatch`. */
+  /** Compares a password with a stored hash. Without a hash (no such user) it does the same work and answers `mismatch`. */
   verify(phc: string | undefined, password: string): Promise<'match' | 'mismatch' | 'busy'>;
-  /** True when a stored hash is weaker than today's parameters, so that it is made anew at the next sign-in. */
+  /** True when a stored hash is weaker than today's parameters; the next sign-in then replaces it. */
   needsRehash(phc: string): boolean;
   close(): void;
 }
@@ -30,7 +30,7 @@ export interface PasswordHasherOptions {
   readonly waitMs?: number;
 }
 
-/** Argon2id is the library's default algorithm; its enum can't be named under isolatedModules. */
+/** Argon2id is the library's default; its const enum cannot be used under isolatedModules. */
 const cost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1, outputLen: 32 };
 const argon2id = 2;
 
@@ -46,7 +46,7 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
     try {
       return await verify(phc, password);
     } catch {
-      // A stored hash that can't be read proves nobody, and takes as long as one that can.
+      // A stored hash that cannot be parsed matches nobody, after the same time as one that can.
       await verify(nobody, password);
       return false;
     }
@@ -89,7 +89,7 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
   };
 }
 
-/** A well-formed hash that no password was hashed into: random bytes in place of salt and output. */
+/** A well-formed hash that matches no password: its salt and output are random bytes. */
 function unmatchablePhc(): string {
   const part = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$${part(16)}$${part(32)}`;

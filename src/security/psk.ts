@@ -1,7 +1,7 @@
 /**
- * Control PSKs on the service's side: issuing one, and the verifier that is all the service keeps of it. Its text form
- * and derivations are in `src/kernel/control-psk.ts`; the handshake that uses the verifier is in `src/noise/`.
- * Implements `docs/contract/agent-protocol.md`, "PSK, verifier, service identity".
+ * Control PSKs on the service's side: how one is issued, and the verifier, which is all that the service keeps of it. The
+ * text form and the derivations are in `src/kernel/control-psk.ts`; the handshake that uses the verifier is in `src/noise/`.
+ * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';
@@ -9,19 +9,19 @@ import { generateX25519, importX25519Private } from '../kernel/x25519.js';
 import type { Keyring } from './keyring.js';
 import type { OpenRefusal, OpenResult, SealContext, SealedValue } from './sealing.js';
 
-/** What proves a node: nothing in it lets its holder pose as the node or as the service. */
+/** What a node is verified with. It does not let its holder pose as the node or as the service. */
 export interface PskVerifier {
   /** 32 bytes. */
   readonly nodeStaticPublic: Uint8Array;
-  /** 32 bytes, secret: kept sealed. */
+  /** 32 bytes, secret; stored sealed. */
   readonly psk: Uint8Array;
 }
 
 export interface IssuedPsk {
-  /** Shown once, to whoever asked for it, and kept nowhere. */
+  /** Shown once to the caller and stored nowhere. */
   readonly controlPsk: string;
   readonly verifier: PskVerifier;
-  /** Not secret: `SHA256:` and base64url of the hash of the node's public key. */
+  /** Not secret: `SHA256:` and the hash of the node's public key in base64url. */
   readonly fingerprint: string;
 }
 
@@ -36,7 +36,7 @@ const verifierField = 'psk_verifier';
 /**
  * Issues a control PSK.
  * @param servicePublic the service's X25519 public key, 32 bytes
- * @param secret 32 random bytes; only tests name them
+ * @param secret 32 random bytes; only tests pass them
  * @throws RangeError when either is not 32 bytes
  */
 export function issueControlPsk(servicePublic: Uint8Array, secret: Uint8Array = randomBytes(halfBytes)): IssuedPsk {
@@ -47,7 +47,7 @@ export function issueControlPsk(servicePublic: Uint8Array, secret: Uint8Array = 
   return { controlPsk, verifier: { nodeStaticPublic, psk }, fingerprint: pskFingerprint(nodeStaticPublic) };
 }
 
-/** Seals a verifier for the event that stores it; `keyId` as for `Keyring.seal`. */
+/** Seals a verifier for the event that carries it; `keyId` as in `Keyring.seal`. */
 export function sealVerifier(
   keyring: Keyring,
   verifier: PskVerifier,
@@ -66,8 +66,8 @@ export async function openVerifier(
 }
 
 /**
- * A verifier that no PSK matches, for handshakes of nodes that do not exist: they cost the same work and get the same
- * answer. Made once per process.
+ * A verifier that no PSK matches. Handshakes for nodes that do not exist use it, so they cost the same work and get the
+ * same answer. Created once per process.
  */
 export function createDummyVerifier(): PskVerifier {
   return { nodeStaticPublic: generateX25519().publicKey.bytes, psk: randomBytes(halfBytes) };

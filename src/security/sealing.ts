@@ -1,19 +1,18 @@
 /**
- * The form of a sealed value and the sealing itself, given a data key. Which key, and whether it still exists, is the
- * keyring's business (`keyring.ts`). Pure but for the nonce.
- * Implements `docs/contract/domain.md`: XChaCha20-Poly1305, `key_id` in the value, associated data = stream, resource id, field.
+ * The form of a sealed value, and sealing and opening it with a given data key. Which key to use, and whether it still
+ * exists, is up to `keyring.ts`. Pure except for the random nonce. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { randomBytes } from 'node:crypto';
 import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';
 
-/** Where a sealed value belongs: it opens nowhere else. */
+/** The place a sealed value belongs to; it opens nowhere else. */
 export interface SealContext {
   readonly stream: string;
   readonly resourceId: string;
   readonly field: string;
 }
 
-/** As it lies in an event: JSON-safe, base64url without padding. A type, not an interface, so that it is a JsonObject. */
+/** As stored in an event: base64url without padding. A type, not an interface, so that it is assignable to JsonObject. */
 export type SealedValue = {
   readonly alg: 'xc20p';
   readonly key_id: string;
@@ -23,7 +22,7 @@ export type SealedValue = {
 
 export type OpenResult =
   | { readonly kind: 'opened'; readonly plaintext: Uint8Array }
-  /** The data key was deleted: the secret is gone for good. */
+  /** The data key was deleted; the secret is gone for good. */
   | { readonly kind: 'shredded' }
   | { readonly kind: 'refused'; readonly reason: OpenRefusal };
 
@@ -31,20 +30,20 @@ export type OpenRefusal =
   /** Altered, or moved to another stream, resource or field. */
   | 'tampered'
   | 'malformed'
-  /** The data key is wrapped by a master key other than the one in use, or its wrapping was altered. */
+  /** Another master key wrapped the data key, or the wrapped key was altered. */
   | 'wrong_master_key';
 
 const base64url = /^[A-Za-z0-9_-]*$/;
 const byteForm = 1;
 
-/** True for anything of the form of a sealed value, for instance to mask it. */
+/** True for any value of this form; callers use it to mask secrets, among others. */
 export function isSealedValue(value: unknown): value is SealedValue {
   if (typeof value !== 'object' || value === null) return false;
   const { alg, key_id, nonce, ct } = value as Record<string, unknown>;
   return alg === 'xc20p' && typeof key_id === 'string' && isBase64url(nonce) && isBase64url(ct);
 }
 
-/** Seals under a data key, with a fresh random nonce. */
+/** Seals with a data key and a fresh random nonce. */
 export function sealWith(dataKey: Uint8Array, keyId: string, plaintext: Uint8Array, context: SealContext): SealedValue {
   const nonce = randomBytes(xchachaNonceBytes);
   const ct = sealXChaCha(dataKey, nonce, plaintext, associatedData(context));
@@ -57,7 +56,7 @@ export function openWith(dataKey: Uint8Array, sealed: SealedValue, context: Seal
   return opened(openXChaCha(dataKey, nonce, Buffer.from(sealed.ct, 'base64url'), associatedData(context)));
 }
 
-/** The same for bulk bytes at rest: 1 byte form, 1 byte length of the key id, key id, nonce, ciphertext. */
+/** Seals to bytes: 1 byte for the form, 1 byte for the length of the key id, the key id, the nonce, the ciphertext. */
 export function sealBytesWith(
   dataKey: Uint8Array,
   keyId: string,
@@ -71,7 +70,7 @@ export function sealBytesWith(
   return Buffer.concat([Buffer.of(byteForm, id.length), id, nonce, ciphertext]);
 }
 
-/** The key id that sealed bytes name, or undefined when they have not their form. */
+/** The key id in sealed bytes, or undefined when they are malformed. */
 export function keyIdOfBytes(sealed: Uint8Array): string | undefined {
   const length = sealed[1] ?? 0;
   if (sealed[0] !== byteForm || length === 0 || sealed.length < 2 + length + xchachaNonceBytes) return undefined;
@@ -93,7 +92,7 @@ function isBase64url(value: unknown): value is string {
   return typeof value === 'string' && base64url.test(value);
 }
 
-/** Each part behind its length, so that no two contexts share an encoding. */
+/** Each part is preceded by its length, so that no two contexts share an encoding. */
 function associatedData(context: SealContext): Uint8Array {
   return lengthPrefixed(['svc-sealed-v1', context.stream, context.resourceId, context.field]);
 }

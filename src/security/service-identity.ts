@@ -1,7 +1,7 @@
 /**
- * The keys the service has for its lifetime: the X25519 identity that agents pin, and the Ed25519 key that signs
- * tokens. Makes them and turns their sealed bytes back into keys; sealing them for `svc-service` is the caller's.
- * Implements `docs/contract/agent-protocol.md`, "PSK, verifier, service identity", and `docs/contract/rest.md#authentication-and-roles`.
+ * The keys that an installation keeps for life: the X25519 identity that agents pin, and the Ed25519 key that signs
+ * tokens. Generates them and turns raw bytes back into keys; `src/start/service-identity.ts` seals and stores them.
+ * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -9,23 +9,23 @@ import { exportX25519Private, generateX25519 } from '../kernel/x25519.js';
 
 export { importX25519Private as serviceIdentityFrom } from '../kernel/x25519.js';
 
-/** PKCS #8 wrapping of an Ed25519 seed (RFC 8410); the 32 bytes follow. */
+/** PKCS #8 header of an Ed25519 private key (RFC 8410); the 32 bytes of the seed follow. */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 export interface NewServiceIdentity {
-  /** 32 bytes to seal. */
+  /** 32 bytes, secret. */
   readonly privateKey: Uint8Array;
   /** 32 bytes, not secret: part of every control PSK. */
   readonly publicKey: Uint8Array;
 }
 
-/** A new X25519 identity as raw bytes; `serviceIdentityFrom(privateKey)` makes the key pair of it. */
+/** A new X25519 identity as raw bytes; `serviceIdentityFrom(privateKey)` returns its key pair. */
 export function generateServiceIdentity(): NewServiceIdentity {
   const pair = generateX25519();
   return { privateKey: exportX25519Private(pair), publicKey: pair.publicKey.bytes };
 }
 
-/** A new Ed25519 seed, 32 bytes to seal. */
+/** A new Ed25519 seed: 32 bytes, secret. */
 export function generateTokenSeed(): Uint8Array {
   return randomBytes(32);
 }

@@ -1,7 +1,7 @@
 /**
- * Access tokens: JWT signed with Ed25519, verified with a bounded cache. Not the last word on a caller: whether `ver`
- * is still the user's (a password change raises it) is checked per request by whoever holds the accounts.
- * Implements `docs/contract/rest.md#authentication-and-roles`: claims `sub`, `role`, `ver`; 12 h by default.
+ * Access tokens: JWTs signed with Ed25519 and verified with a bounded cache. A valid token does not prove that the user
+ * still has that `ver`, which a password change raises: REST checks it against the accounts on each request.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { createHash } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';
@@ -11,14 +11,14 @@ import { tokenKeysFrom } from './service-identity.js';
 
 /** Verified tokens held in memory. */
 const cachedTokens = 10_000;
-/** Far above a token of this service, which has a few hundred characters. */
+/** Longer tokens are refused unread; those of this service have a few hundred characters. */
 const tokenChars = 4096;
 
 export interface TokenSubject {
   /** User id. */
   readonly sub: string;
   readonly role: string;
-  /** Grows with each password change of the user. */
+  /** Raised by each password change of the user. */
   readonly ver: number;
 }
 
@@ -37,7 +37,7 @@ export interface IssuedToken {
 
 export type VerifiedToken =
   | { readonly kind: 'valid'; readonly claims: TokenClaims }
-  /** `invalid` covers every forgery and malformation alike; the caller answers both with 401. */
+  /** `invalid` is any forged or malformed token; the caller answers 401 to both reasons. */
   | { readonly kind: 'refused'; readonly reason: 'invalid' | 'expired' };
 
 export interface Tokens {
@@ -67,7 +67,7 @@ export function createTokens(options: TokensOptions): Tokens {
     algorithm: 'EdDSA',
     key: keys.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
   });
-  // One algorithm only, so that a token can't choose. Expiry is judged here, by the injected clock.
+  // Only one algorithm, so that a token cannot choose. Expiry is checked below, by the injected clock.
   const checkSignature = createVerifier({
     algorithms: ['EdDSA'],
     key: keys.publicKey.export({ format: 'pem', type: 'spki' }).toString(),
@@ -101,7 +101,7 @@ export function createTokens(options: TokensOptions): Tokens {
     },
     verify(token) {
       if (token.length === 0 || token.length > tokenChars) return refused;
-      // The hash as key keeps tokens themselves out of long-lived memory.
+      // Keyed by the hash, so that tokens themselves do not stay in memory.
       const cacheKey = createHash('sha256').update(token).digest('base64');
       let claims = cache.get(cacheKey);
       if (claims === undefined) {
@@ -116,7 +116,7 @@ export function createTokens(options: TokensOptions): Tokens {
   };
 }
 
-/** Signed by us does not mean shaped by this release: the types are checked all the same. */
+/** Another release may have signed the token, so the types are checked even though the signature is valid. */
 function readClaims(payload: unknown): TokenClaims | undefined {
   if (typeof payload !== 'object' || payload === null) return undefined;
   const { sub, role, ver, iat, exp, jti } = payload as Record<string, unknown>;

@@ -1,7 +1,7 @@
 /**
- * XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03): random 24-byte nonces, so many writers can seal under one key.
- * The subkey comes from @noble's HChaCha20, the bulk work from node:crypto, which is eight times faster on snapshots.
- * Knows nothing of what is sealed: associated data and keys are the callers'.
+ * XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03). Its 24-byte nonces can be random, so many writers can use one key.
+ * HChaCha20 from @noble derives the subkey; node:crypto encrypts, which is eight times faster on snapshots.
+ * Does not know what it seals: callers choose keys and associated data.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { hchacha } from '@noble/ciphers/chacha.js';
@@ -14,7 +14,7 @@ const options = { authTagLength: tagBytes };
 /** "expand 32-byte k" as four little-endian words. */
 const sigma = Uint32Array.of(0x61707865, 0x3320646e, 0x79622d32, 0x6b206574);
 
-/** Ciphertext followed by its tag. */
+/** @returns the ciphertext followed by its tag */
 export function sealXChaCha(
   key: Uint8Array,
   nonce: Uint8Array,
@@ -30,7 +30,7 @@ export function sealXChaCha(
   return Buffer.concat([body, cipher.getAuthTag()], body.length + tagBytes);
 }
 
-/** The plaintext, or undefined when the tag does not verify or is missing. */
+/** @returns the plaintext, or undefined when the tag is missing or does not verify */
 export function openXChaCha(
   key: Uint8Array,
   nonce: Uint8Array,
@@ -62,7 +62,7 @@ function subkeyOf(key: Uint8Array, nonce: Uint8Array): Uint8Array {
   return new Uint8Array(out.buffer);
 }
 
-/** A copy, because words need an alignment that a view of a larger buffer may not have. */
+/** Copies the bytes: a view of a larger buffer may not be aligned to words. */
 function wordsOf(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(Uint8Array.from(bytes).buffer);
 }

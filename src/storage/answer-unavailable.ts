@@ -15,7 +15,7 @@ export function answerUnavailable<A extends readonly unknown[], T>(
       return await method(...args);
     } catch (error) {
       if (error instanceof ServiceError || error instanceof RangeError) throw error;
-      throw new ServiceError('unavailable', 'The read store can not be used now.', { cause: error });
+      throw new ServiceError('unavailable', 'The read store cannot be used now.', { cause: error });
     }
   };
 }

@@ -91,7 +91,7 @@ export interface EventStore {
   saveFoldCheckpoint(name: string, checkpoint: FoldCheckpoint): Promise<void>;
   /** Position of the newest event of any stream; 0 for an empty log. */
   headPosition(): Promise<number>;
-  /** @throws ServiceError `unavailable` when the store can't serve. */
+  /** @throws ServiceError `unavailable` when the store cannot serve. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

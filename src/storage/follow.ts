@@ -22,7 +22,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** The log holds a command that is not whole: asking again can't help, a person must look. */
+/** The log holds a command that is not whole: asking again cannot help, a person must look. */
 export class BrokenLogError extends Error {
   constructor(message: string) {
     super(message);

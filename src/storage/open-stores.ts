@@ -27,7 +27,7 @@ export interface StoreSettings {
   readonly logger: Logger;
   /** Ends the waiting. */
   readonly signal?: AbortSignal | undefined;
-  /** How long a store that can't be reached is waited for; absent: for ever. */
+  /** How long a store that cannot be reached is waited for; absent: for ever. */
   readonly giveUpMs?: number | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface OpenStores {
   close(): Promise<void>;
 }
 
-/** The settings name a store that can't be opened; the message is one sentence that names the setting. */
+/** The settings name a store that cannot be opened; the message is one sentence that names the setting. */
 export class StoreSettingError extends Error {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(message, options);
@@ -47,7 +47,7 @@ export class StoreSettingError extends Error {
 }
 
 /**
- * @throws DataFolderError when the data folder can't be used; StoreSettingError when a URL can't; ServiceError
+ * @throws DataFolderError when the data folder cannot be used; StoreSettingError when a URL cannot; ServiceError
  *   `unavailable` when a store was not reached in `giveUpMs`, or the signal ended the waiting
  */
 export async function openStores(settings: StoreSettings): Promise<OpenStores> {
@@ -127,7 +127,7 @@ async function patiently<T>(
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (signal?.aborted === true || waitedMs() > giveUpMs) {
-        throw new ServiceError('unavailable', `${name} can not be reached`, { cause: error });
+        throw new ServiceError('unavailable', `${name} cannot be reached`, { cause: error });
       }
       if (waitedMs() - told >= progressEveryMs) {
         told = waitedMs();

@@ -150,7 +150,7 @@ export interface ReadStore {
   activate(projection: string, version: number): Promise<void>;
 
   readonly leases: Leases;
-  /** @throws ServiceError `unavailable` when the store can't serve. */
+  /** @throws ServiceError `unavailable` when the store cannot serve. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -17,7 +17,7 @@ async function fail(limiter: LoginLimiter, address: string, name: string): Promi
 }
 
 describe('the login limiter', () => {
-  it('admits five failures of a name from an address in five minutes, and says when the next may come', async () => {
+  it('allows five failures per address and name in five minutes, then says when to try again', async () => {
     const clock = createManualClock();
     const limiter = createLoginLimiter({ clock });
     for (let index = 0; index < 5; index += 1) {
@@ -32,7 +32,7 @@ describe('the login limiter', () => {
     expect(await limiter.admit('192.0.2.1', 'alice')).toEqual({ kind: 'refused', retryAfterSeconds: 10 });
   });
 
-  it('admits twenty failures per address, whatever the names', async () => {
+  it('allows twenty failures per address, whatever the names', async () => {
     const limiter = createLoginLimiter({ clock: createManualClock() });
     for (let index = 0; index < 20; index += 1) await fail(limiter, '192.0.2.1', `name${index}`);
     expect(await limiter.admit('192.0.2.1', 'fresh')).toEqual({ kind: 'refused', retryAfterSeconds: 300 });
@@ -40,7 +40,7 @@ describe('the login limiter', () => {
     expect((await limiter.admit('192.0.2.9', 'fresh')).kind).toBe('admitted');
   });
 
-  it('counts an IPv6 address by its /64', async () => {
+  it('counts IPv6 addresses by their /64', async () => {
     const limiter = createLoginLimiter({ clock: createManualClock() });
     for (let index = 0; index < 20; index += 1) await fail(limiter, `2001:db8:1:2::${index.toString(16)}`, `n${index}`);
     expect((await limiter.admit('2001:db8:1:2:ffff::1', 'x')).kind).toBe('refused');
@@ -65,7 +65,7 @@ describe('the login limiter', () => {
     expect(admitted(await limiter.admit('10.9.9.9', 'admin')).delayMs).toBe(0);
   });
 
-  it('charges failures only', async () => {
+  it('counts failures only', async () => {
     const limiter = createLoginLimiter({ clock: createManualClock() });
     for (let index = 0; index < 100; index += 1) {
       const admission = admitted(await limiter.admit('192.0.2.1', 'alice'));
@@ -75,7 +75,7 @@ describe('the login limiter', () => {
     expect((await limiter.admit('192.0.2.1', 'alice')).kind).toBe('admitted');
   });
 
-  it('lets attempts at once use up no more than the budget, and refuses none that is good', async () => {
+  it('keeps concurrent failures within the budget and refuses no correct sign-in', async () => {
     const limiter = createLoginLimiter({ clock: createManualClock() });
     const outcomes = await Promise.all(
       Array.from({ length: 40 }, async () => {
@@ -98,7 +98,7 @@ describe('the login limiter', () => {
     expect(new Set(good)).toEqual(new Set(['admitted']));
   });
 
-  it('bounds who waits and for how long, and turns them away when closed', async () => {
+  it('bounds the number of waiting attempts and their wait, and refuses them when closed', async () => {
     const limiter = createLoginLimiter({ clock: createManualClock(), waitMs: 1 });
     for (let index = 0; index < 5; index += 1) await limiter.admit('192.0.2.1', 'alice');
     expect(await limiter.admit('192.0.2.1', 'alice')).toEqual({ kind: 'refused', retryAfterSeconds: 1 });
@@ -111,7 +111,7 @@ describe('the login limiter', () => {
     expect((await patient.admit('192.0.2.1', 'bob')).kind).toBe('refused');
   });
 
-  it('keeps tables within their bound under a flood of addresses and names', async () => {
+  it('keeps its tables bounded under a flood of addresses and names', async () => {
     const limiter = createLoginLimiter({ clock: createManualClock(), maxEntries: 50 });
     for (let index = 0; index < 5; index += 1) await fail(limiter, '192.0.2.1', 'alice');
     for (let index = 0; index < 49; index += 1) await fail(limiter, `10.1.0.${index}`, `x${index}`.repeat(500));
@@ -121,8 +121,8 @@ describe('the login limiter', () => {
   });
 });
 
-describe('the unit in which addresses count', () => {
-  it('is one for every spelling of an address', () => {
+describe('the key that addresses are counted by', () => {
+  it('is the same for every spelling of an address', () => {
     expect(addressKey('192.0.2.1')).toBe('192.0.2.1');
     expect(addressKey('::ffff:c000:201')).toBe('192.0.2.1');
     expect(addressKey('::ffff:192.0.2.1')).toBe('192.0.2.1');
@@ -134,7 +134,7 @@ describe('the unit in which addresses count', () => {
     expect(addressKey('')).toBe('unknown');
   });
 
-  it('depends on the first 64 bits of an IPv6 address alone', () => {
+  it('depends only on the first 64 bits of an IPv6 address', () => {
     fc.assert(
       fc.property(fc.ipV6(), fc.ipV4(), (six, four) => {
         expect(addressKey(four)).toBe(four);

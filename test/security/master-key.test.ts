@@ -18,7 +18,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 const base64 = (): string => randomBytes(32).toString('base64');
 
 describe('the master key', () => {
-  it('is made once, readable by its owner alone, in a folder that may not exist yet', async () => {
+  it('is created once, readable only by its owner, in a folder that may not exist yet', async () => {
     const dataDir = join(root, 'a', 'b');
     const first = valueOf(await loadMasterKey({ dataDir, mayCreate: true }));
     expect(first).toMatchObject({ created: true, source: 'data folder' });
@@ -30,7 +30,7 @@ describe('the master key', () => {
     expect(second.masterKey.keyId).toBe(first.masterKey.keyId);
   });
 
-  it('is the same for all that make it at the same moment', async () => {
+  it('is the same for all processes that create it at the same time', async () => {
     const dataDir = join(root, 'race');
     const loads = await Promise.all(Array.from({ length: 8 }, () => loadMasterKey({ dataDir, mayCreate: true })));
     const ids = new Set(loads.map((load) => valueOf(load).masterKey.keyId));
@@ -38,7 +38,7 @@ describe('the master key', () => {
     expect(loads.filter((load) => valueOf(load).created).length).toBe(1);
   });
 
-  it('comes from the environment or a file, never from both, and is not made when it must be given', async () => {
+  it('comes from the environment or a file, never from both, and is not created when it must be given', async () => {
     const key = base64();
     const file = join(root, 'given.key');
     await writeFile(file, `${key}\n`);
@@ -54,7 +54,7 @@ describe('the master key', () => {
     await expect(stat(dataDir)).rejects.toThrow();
   });
 
-  it('is refused when malformed, without a word of it', async () => {
+  it('is refused when malformed, without showing any of it', async () => {
     const malformed = fc.oneof(
       fc.string({ minLength: 6, maxLength: 60 }),
       fc.uint8Array({ minLength: 5, maxLength: 64 }).map((bytes) => Buffer.from(bytes).toString('base64')),
@@ -71,7 +71,7 @@ describe('the master key', () => {
     );
   });
 
-  it('shows its bytes in no dump of it', () => {
+  it('never shows its bytes in an object dump', () => {
     const bytes = randomBytes(32);
     const masterKey = createMasterKey(Uint8Array.from(bytes));
     const dumps = inspect(masterKey, { depth: 9, showHidden: true });

@@ -18,7 +18,7 @@ async function phcOf(passwords: PasswordHasher, password: string): Promise<strin
 }
 
 describe('a password hash', () => {
-  it('is Argon2id with 19 MiB, two passes, one lane, and matches its password alone', async () => {
+  it('is Argon2id with 19 MiB, two passes and one lane, and matches only its password', async () => {
     const passwords = hasher();
     const phc = await phcOf(passwords, 'correct horse battery');
     expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
@@ -27,14 +27,14 @@ describe('a password hash', () => {
     expect(await phcOf(passwords, 'correct horse battery')).not.toBe(phc);
   });
 
-  it('mismatches where there is no user or no readable hash', async () => {
+  it('does not match when there is no user or the hash is unreadable', async () => {
     const passwords = hasher();
     expect(await passwords.verify(undefined, '')).toBe('mismatch');
     expect(await passwords.verify(undefined, 'anything at all')).toBe('mismatch');
     expect(await passwords.verify('not a hash', 'anything at all')).toBe('mismatch');
   });
 
-  it('is due anew when it is weaker than today asks', async () => {
+  it('needs a rehash when it is weaker than the current parameters', async () => {
     const passwords = hasher();
     expect(passwords.needsRehash(await phcOf(passwords, 'correct horse battery'))).toBe(false);
     expect(passwords.needsRehash(await hash('x', { memoryCost: 4096, timeCost: 2, parallelism: 1 }))).toBe(true);
@@ -42,7 +42,7 @@ describe('a password hash', () => {
     expect(passwords.needsRehash('not a hash')).toBe(true);
   });
 
-  it('is computed by few at a time, the rest wait, and past the queue the answer is busy', async () => {
+  it('is computed a few at a time; the rest wait, and beyond the queue the answer is busy', async () => {
     const passwords = hasher({ inFlight: 2, queue: 3 });
     const results = await Promise.all(Array.from({ length: 9 }, () => passwords.verify(undefined, 'x')));
     expect(results.filter((result) => result === 'mismatch').length).toBe(5);
@@ -50,7 +50,7 @@ describe('a password hash', () => {
     expect(await passwords.verify(undefined, 'x')).toBe('mismatch');
   });
 
-  it('waits no longer than it may, and not at all once closed', async () => {
+  it('waits at most its limit, and not at all once the hasher is closed', async () => {
     const impatient = hasher({ inFlight: 1, queue: 5, waitMs: 0 });
     const [first, ...rest] = await Promise.all([1, 2, 3].map(() => impatient.verify(undefined, 'x')));
     expect(first).toBe('mismatch');

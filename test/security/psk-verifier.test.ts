@@ -22,7 +22,7 @@ const newKeyring = () =>
   createKeyring({ masterKey: createMasterKey(Uint8Array.from(randomBytes(32))), store: createMemoryDataKeyStore() });
 
 describe('an issued control PSK', () => {
-  it('is what the protocol says, computed apart', () => {
+  it('matches the protocol, computed independently', () => {
     const secret = randomBytes(32);
     const identity = generateServiceIdentity();
     const issued = issueControlPsk(identity.publicKey, secret);
@@ -34,7 +34,7 @@ describe('an issued control PSK', () => {
     expect([...identity.publicKey]).toEqual([...x25519.getPublicKey(identity.privateKey)]);
   });
 
-  it('is another one each time, and its verifier holds neither secret nor private key', () => {
+  it('is new each time, and its verifier holds neither the secret nor a private key', () => {
     const identity = generateServiceIdentity();
     const [one, two] = [issueControlPsk(identity.publicKey), issueControlPsk(identity.publicKey)];
     expect(one.controlPsk).not.toBe(two.controlPsk);
@@ -44,7 +44,7 @@ describe('an issued control PSK', () => {
     expect(kept.includes(hkdf(secret, 'node-static'))).toBe(false);
   });
 
-  it('opens a session through its sealed verifier, and a dummy verifier opens none', async () => {
+  it('completes a handshake with its sealed verifier, and not with a dummy verifier', async () => {
     const identity = generateServiceIdentity();
     const issued = issueControlPsk(identity.publicKey);
     const keyring = newKeyring();
@@ -75,7 +75,7 @@ describe('an issued control PSK', () => {
     expect(Buffer.from(valueOf(answerAs(opened.verifier)).payload).toString()).toBe('offer');
   });
 
-  it('is gone with its data key, and its verifier opens for no other node', async () => {
+  it('is unusable once its data key is shredded, and its verifier does not open for another node', async () => {
     const keyring = newKeyring();
     const sealed = await sealVerifier(keyring, issueControlPsk(generateServiceIdentity().publicKey).verifier, place);
     expect(await openVerifier(keyring, sealed, { ...place, resourceId: 'node-2' })).toEqual({
@@ -86,7 +86,7 @@ describe('an issued control PSK', () => {
     expect(await openVerifier(keyring, sealed, place)).toEqual({ kind: 'shredded' });
   });
 
-  it('refuses keys of another length without repeating them', () => {
+  it('refuses keys of another length without showing them', () => {
     const wrong = randomBytes(31);
     for (const attempt of [() => issueControlPsk(wrong), () => issueControlPsk(randomBytes(32), wrong)]) {
       expect(attempt).toThrow(/expected 32 bytes, got 31/);

@@ -43,7 +43,7 @@ describe('a sealed value', () => {
     );
   });
 
-  it('opens in no other stream, resource or field, however their texts run together', async () => {
+  it('opens in no other stream, resource or field, even when their names concatenate to the same text', async () => {
     const { keyring } = setup();
     const sealed = await keyring.seal(Buffer.from('secret'), context);
     const bulk = await keyring.sealBytes(Buffer.from('secret'), context, sealed.key_id);
@@ -80,7 +80,7 @@ describe('a sealed value', () => {
     }
   });
 
-  it('is never the same twice, and shows nothing of what it holds', async () => {
+  it('is never the same twice and shows nothing of its content', async () => {
     const { keyring, store } = setup();
     const secret = Buffer.from('correct horse battery staple');
     const first = await keyring.seal(secret, context);
@@ -102,7 +102,7 @@ describe('a sealed value', () => {
     );
   });
 
-  it('is gone once its data key is shredded, here and after a restart', async () => {
+  it('does not open once its data key is shredded, before and after a restart', async () => {
     const { keyring, reopened, store } = setup();
     const sealed = await keyring.seal(Buffer.from('secret'), context);
     const bulk = await keyring.sealBytes(Buffer.from('secret'), context, sealed.key_id);
@@ -117,7 +117,7 @@ describe('a sealed value', () => {
     expect(anew.key_id).not.toBe(sealed.key_id);
   });
 
-  it('stays shredded when a lookup was under way at that moment', async () => {
+  it('stays shredded when a lookup is under way during the shred', async () => {
     const { masterKey, store, keyring } = setup();
     const sealed = await keyring.seal(Buffer.from('secret'), context);
     let release = (): void => undefined;
@@ -179,7 +179,7 @@ describe('a sealed value', () => {
     expect(keyring.openSync(a, { ...context, resourceId: 'a' })).toEqual({ kind: 'not_cached' });
   });
 
-  it('is recognised by its form alone, and anything else is refused without a throw', async () => {
+  it('is recognised by its form alone; anything else is refused without throwing', async () => {
     const { keyring } = setup();
     const sealed = await keyring.seal(Buffer.from('x'), context);
     expect(isSealedValue(sealed)).toBe(true);
@@ -197,7 +197,7 @@ describe('a sealed value', () => {
     expect((await keyring.open({ ...sealed, nonce: 'AAAA' }, context)).kind).toBe('refused');
   });
 
-  it('survives a change of the master key, even one that was cut off', async () => {
+  it('survives a rotation of the master key, even an interrupted one', async () => {
     const { masterKey, store, keyring, reopened } = setup();
     const sealed: SealedValue[] = [];
     for (let index = 0; index < 10; index += 1) sealed.push(await keyring.seal(Buffer.of(index), context));

@@ -23,7 +23,7 @@ function setup(maxCachedTokens = 100) {
 }
 
 describe('an access token', () => {
-  it('is an EdDSA JWT that another Ed25519 verifies, with the claims of its user', () => {
+  it('is an EdDSA JWT with the claims of its user, and another Ed25519 implementation verifies it', () => {
     const { seed, tokens, iat } = setup();
     const { token, expiresIn } = tokens.issue(subject, 'jti-1');
     expect(expiresIn).toBe(43_200);
@@ -57,7 +57,7 @@ describe('an access token', () => {
     expect(tokens.verify(stranger.issue(subject).token)).toEqual(invalid);
   });
 
-  it('is refused under any other algorithm, the public key as an HMAC secret included', () => {
+  it('is refused under any other algorithm, including HMAC with the public key', () => {
     const { seed, tokens, good, forge } = setup();
     const keys = tokenKeysFrom(seed);
     expect(tokens.verify(forge({ alg: 'EdDSA', typ: 'JWT' }, good)).kind).toBe('valid');
@@ -82,7 +82,7 @@ describe('an access token', () => {
     expect(tokens.verify(`${rsaInput}.${rsa}`)).toEqual(invalid);
   });
 
-  it('is refused when rightly signed but not of our shape', () => {
+  it('is refused when it is signed correctly but its claims are malformed', () => {
     const { tokens, forge, good } = setup();
     const header = { alg: 'EdDSA', typ: 'JWT' };
     const { exp: _exp, ...eternal } = good;
@@ -107,10 +107,10 @@ describe('an access token', () => {
     expect(tokens.verify(forge({ ...header, typ: 'other' }, good))).toEqual(invalid);
   });
 
-  it('is refused with any character altered or missing, and garbage never throws', () => {
+  it('is refused with any character altered or missing; garbage never throws', () => {
     const { tokens } = setup();
     const { token } = tokens.issue(subject);
-    // The last character of a 64-byte signature carries unused bits, so it is left out of the alterations.
+    // The last character of a 64-byte signature carries unused bits, so altering it may change nothing.
     for (let index = 0; index < token.length - 1; index += 1) {
       const altered = token.slice(0, index) + (token[index] === 'A' ? 'B' : 'A') + token.slice(index + 1);
       expect(tokens.verify(altered), `character ${index}`).toEqual(invalid);
@@ -120,7 +120,7 @@ describe('an access token', () => {
     expect(tokens.verify(`${'a'.repeat(5000)}.b.c`)).toEqual(invalid);
   });
 
-  it('is verified as well when the cache is too small to hold it', () => {
+  it('is verified when the cache is too small to hold it', () => {
     const { tokens } = setup(1);
     const issued = [1, 2, 3].map((ver) => tokens.issue({ ...subject, ver }).token);
     for (let round = 0; round < 3; round += 1) {
@@ -128,7 +128,7 @@ describe('an access token', () => {
     }
   });
 
-  it('shows nothing of a seed of wrong length', () => {
+  it('is not issued with a seed of the wrong length, and the error does not show the seed', () => {
     expect(() => tokenKeysFrom(new Uint8Array(31))).toThrow('expected 32 bytes, got 31');
   });
 });

@@ -7,7 +7,7 @@ import { openXChaCha, sealXChaCha } from '../../src/security/xchacha.js';
 const hex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text.replaceAll(/\s/g, ''), 'hex'));
 
 describe('XChaCha20-Poly1305', () => {
-  it('gives the published vector (draft-irtf-cfrg-xchacha-03, appendix A.3.1)', () => {
+  it('matches the published vector (draft-irtf-cfrg-xchacha-03, appendix A.3.1)', () => {
     const plaintext = Buffer.from(
       "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, " +
         'sunscreen would be it.',

@@ -29,13 +29,13 @@ function skipped(reason: string): void {
 }
 
 if (isFresh()) console.log('test servers: up to date');
-else if (!go('version')) skipped('Go is missing, so FerretDB can not be built');
-else if (!go('mod', 'download')) skipped('the Go modules of FerretDB can not be fetched');
+else if (!go('version')) skipped('Go is missing, so FerretDB cannot be built');
+else if (!go('mod', 'download')) skipped('the Go modules of FerretDB cannot be fetched');
 else {
   mkdirSync(dirname(ferretDbBinary), { recursive: true });
   console.log('test servers: building FerretDB, some minutes the first time');
   if (!go('build', '-trimpath', '-buildvcs=false', '-tags', 'ferretdb_no_postgresql', '-o', ferretDbBinary, '.')) {
-    process.stderr.write('test servers: FerretDB can not be built\n');
+    process.stderr.write('test servers: FerretDB cannot be built\n');
     process.exitCode = 1;
   }
 }

@@ -71,7 +71,7 @@ export async function startFerretDb(port?: number): Promise<FerretDb> {
   };
 }
 
-/** Whether the suite can run; says so on standard error when it can not. */
+/** Whether the suite can run; says so on standard error when it cannot. */
 export function ferretDbBuilt(suite: string): boolean {
   if (existsSync(ferretDbBinary)) return true;
   process.stderr.write(`\n!!!! SKIPPED: ${suite} needs FerretDB. Run: npm run test:servers\n\n`);

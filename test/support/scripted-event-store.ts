@@ -57,7 +57,7 @@ export function scriptedEventStore(inner: EventStore): ScriptedEventStore {
   ): ReturnType<EventStore['read']> & AsyncGenerator {
     if (failing > 0) {
       failing -= 1;
-      throw new ServiceError('unavailable', 'scripted: the log can not be read');
+      throw new ServiceError('unavailable', 'scripted: the log cannot be read');
     }
     yield* inner.read(stream, options);
   }

@@ -8,11 +8,11 @@ import { errorText } from '../../kernel/errors.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
 import { lockFolder, type FolderLock } from './folder-lock.js';
 
-/** Raised when what lies in the folder changes so that older code can't read it. */
+/** Raised when what lies in the folder changes so that older code cannot read it. */
 const dataFormat = 1;
 const markerName = 'format.json';
 
-/** The folder can't be used; `message` is one sentence for the person who started the service. */
+/** The folder cannot be used; `message` is one sentence for the person who started the service. */
 export class DataFolderError extends Error {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(message, options);
@@ -62,7 +62,7 @@ async function checkMarker(folder: string): Promise<void> {
 
 /**
  * Creates (0700), locks and checks the folder.
- * @throws DataFolderError when it can't be created, is in use by another process, or is of a newer format.
+ * @throws DataFolderError when it cannot be created, is in use by another process, or is of a newer format.
  */
 export async function openDataFolder(dataDir: string): Promise<{ path: string; lock: FolderLock }> {
   const path = resolve(dataDir);
@@ -70,7 +70,7 @@ export async function openDataFolder(dataDir: string): Promise<{ path: string; l
     await mkdir(path, { recursive: true, mode: 0o700 });
     if (!(await stat(path)).isDirectory()) throw new Error('it is not a folder');
   } catch (error) {
-    throw new DataFolderError(`The data folder ${path} can not be used: ${errorText(error)}.`, { cause: error });
+    throw new DataFolderError(`The data folder ${path} cannot be used: ${errorText(error)}.`, { cause: error });
   }
   const lock = await lockFolder(path);
   if (lock === undefined) {
@@ -81,7 +81,7 @@ export async function openDataFolder(dataDir: string): Promise<{ path: string; l
   } catch (error) {
     await lock.release();
     if (error instanceof DataFolderError) throw error;
-    throw new DataFolderError(`The data folder ${path} can not be used: ${errorText(error)}.`, { cause: error });
+    throw new DataFolderError(`The data folder ${path} cannot be used: ${errorText(error)}.`, { cause: error });
   }
   return { path, lock };
 }

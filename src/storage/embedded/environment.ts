@@ -5,7 +5,7 @@
  *
  * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so
  * what resolved is on disk, and a reader never sees what is not. With overlapping sync a commit is visible before it is
- * flushed, and a failed flush can't be taken back.
+ * flushed, and a failed flush cannot be taken back.
  */
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
@@ -62,7 +62,7 @@ export interface Environment<Name extends string> {
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
   /** Writes all changes as one transaction. One at a time: the caller waits for the outcome before the next. */
   commit(changes: readonly Change<Name>[]): Promise<CommitOutcome>;
-  /** Throws what the library throws when the environment can't be read. */
+  /** Throws what the library throws when the environment cannot be read. */
   probe(): void;
   close(): Promise<void>;
 }
@@ -131,7 +131,7 @@ const bytesOf = (array: Uint8Array): Buffer => Buffer.from(array.buffer, array.b
 
 /**
  * Opens the environment in the folder `path`, creating it when missing.
- * @throws Error of the library when the files can't be opened.
+ * @throws Error of the library when the files cannot be opened.
  */
 export function openEnvironment<Name extends string>(
   path: string,
@@ -180,7 +180,7 @@ export function openEnvironment<Name extends string>(
       await reserve.close();
       handles = openHandles(path, kinds);
     } catch (error) {
-      logger.error({ path, cause: errorText(error) }, 'storage environment can not be opened again yet');
+      logger.error({ path, cause: errorText(error) }, 'storage environment cannot be opened again yet');
     }
     return true;
   }
@@ -234,7 +234,7 @@ export function openEnvironment<Name extends string>(
       // Broken and not yet opened again: try that first, it is what recovers the store.
       if (handles === undefined) await reopenIfBroken();
       const current = handles;
-      if (current === undefined) return { kind: 'not_written', cause: 'the store can not be opened' };
+      if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };
       assertWritable(changes);
       try {
         await reserve.ensure(usedBytes(current.root), commitBytes(changes));

@@ -26,7 +26,7 @@ export interface EmbeddedStores {
   close(): Promise<void>;
 }
 
-/** @throws DataFolderError, one clear sentence, when the folder can't be used: in use, of a newer format, unreadable. */
+/** @throws DataFolderError, one clear sentence, when the folder cannot be used: in use, of a newer format, unreadable. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStores> {
   const { path, lock } = await openDataFolder(options.dataDir);
   let eventStore: EmbeddedEventStore | undefined;
@@ -49,6 +49,6 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   } catch (error) {
     await eventStore?.close();
     await lock.release();
-    throw new DataFolderError(`The stores in ${path} can not be opened: ${errorText(error)}.`, { cause: error });
+    throw new DataFolderError(`The stores in ${path} cannot be opened: ${errorText(error)}.`, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The client objects of one adapter: one for appends, one for reads and subscriptions. A client that can not go on is
+ * The client objects of one adapter: one for appends, one for reads and subscriptions. A client that cannot go on is
  * thrown away, wholly, before the next takes its place: the client package keeps the appends in flight of all clients in
  * one table, so an old one that fails late would reject those of the new. Not the calls: each has its own file.
  */

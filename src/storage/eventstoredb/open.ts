@@ -53,7 +53,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
       if (outcome.kind === 'appended') return;
       const cause = outcome.kind === 'conflict' ? 'a conflict' : outcome.cause;
       if (attempt >= harmlessTries || closing !== undefined) {
-        throw new ServiceError('unavailable', `The event store can not be written now: ${cause}.`);
+        throw new ServiceError('unavailable', `The event store cannot be written now: ${cause}.`);
       }
       await sleep(backoff(tuning.retry, attempt));
     }

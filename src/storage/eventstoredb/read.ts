@@ -48,7 +48,7 @@ async function takePage(lease: Lease, start: (lease: Lease) => StreamingRead<Res
     if (lease.discarded) throw new ServiceError('unavailable', 'The event store client was replaced during a read.');
     return events;
   } finally {
-    // A stream that never came to be can't be cancelled; its place is not kept for that.
+    // A stream that never came to be cannot be cancelled; its place is not kept for that.
     void withDeadline(read.cancel(), tuning.disposeMs).then(giveBack, giveBack);
   }
 }
@@ -75,7 +75,7 @@ export async function readPage(
       }
       if (performance.now() - started >= tuning.readRetryMs) {
         const cause = failureText(error);
-        throw new ServiceError('unavailable', `The event store can not be read now: ${cause}.`, { cause: error });
+        throw new ServiceError('unavailable', `The event store cannot be read now: ${cause}.`, { cause: error });
       }
       // After the first refusal the client has moved to the leader already.
       if (!isNotLeader(error) || attempt > 1) {

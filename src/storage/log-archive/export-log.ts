@@ -59,7 +59,7 @@ export interface ExportReport {
   readonly continued: number;
 }
 
-/** The export can't begin; the message is one sentence for the person who asked for it. */
+/** The export cannot begin; the message is one sentence for the person who asked for it. */
 export class ExportRefusedError extends Error {}
 
 interface Begun {

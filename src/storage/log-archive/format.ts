@@ -10,7 +10,7 @@ import type { Retention } from '../event-store.js';
 import type { Fields, FieldValue } from '../read-store.js';
 
 export const archiveFormat = 'gateway-control-log';
-/** Raised when older code can't read what is written. */
+/** Raised when older code cannot read what is written. */
 export const archiveVersion = 1;
 
 export interface ArchiveHeader {

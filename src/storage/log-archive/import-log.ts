@@ -3,7 +3,7 @@
  * log, whole commands in one append. Cut off, it goes on where it stood: what is there already is recognised by revision
  * and id, and an append that is repeated is answered like its first try. Decides nothing and opens nothing.
  *
- * Where old events of a stream have expired, revisions that nobody has any more can't be written: those of such a stream
+ * Where old events of a stream have expired, revisions that nobody has any more cannot be written: those of such a stream
  * count from 0 again. They are facts (sign-ins, what agents did), whose revisions nothing refers to.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
@@ -44,7 +44,7 @@ export interface ImportReport {
   readonly written: boolean;
 }
 
-/** The target can't take this archive; the message is one sentence for the person who asked for it. */
+/** The target cannot take this archive; the message is one sentence for the person who asked for it. */
 export class ImportRefusedError extends Error {}
 
 interface StreamState {

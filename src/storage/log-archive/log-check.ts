@@ -12,7 +12,7 @@ import { tuning } from './tuning.js';
 export interface LogCheckOptions {
   /** Streams whose old events expire: only there may revisions be missing. */
   readonly expires: (stream: string) => boolean;
-  /** Why this release can't read the event, undefined when it can. */
+  /** Why this release cannot read the event, undefined when it can. */
   readonly unreadable: (event: RecordedEvent) => string | undefined;
 }
 

@@ -79,7 +79,7 @@ function assertReadable(item: ArchiveItem | undefined, number: number): asserts 
 
 /**
  * Every block, then the end.
- * @throws ArchiveDamagedError, or the file system's error when the file can't be read
+ * @throws ArchiveDamagedError, or the file system's error when the file cannot be read
  */
 export async function* readArchive(path: string): AsyncGenerator<ArchivePart, void, void> {
   const file = await open(path, 'r');

@@ -28,7 +28,7 @@ export interface VerifyOptions {
   readonly signal: AbortSignal;
 }
 
-/** @throws the file system's error when the file can't be read; what is wrong with its content is in the report */
+/** @throws the file system's error when the file cannot be read; what is wrong with its content is in the report */
 export async function verifyArchive(
   path: string,
   options: VerifyOptions & {

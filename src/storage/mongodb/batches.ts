@@ -22,5 +22,5 @@ export async function untilSettled<T extends {}>(what: string, step: () => Promi
     if (outcome !== undefined) return outcome;
     await sleep(backoff(overtakenRetry, attempt));
   }
-  throw new ServiceError('unavailable', `The read store can not write ${what} now: others write it all the time.`);
+  throw new ServiceError('unavailable', `The read store cannot write ${what} now: others write it all the time.`);
 }

@@ -93,7 +93,7 @@ async function applyBatch(collection: Collection<MongoDocument>, batch: readonly
   });
 }
 
-/** Returns how many were applied. @throws RangeError when one can't be stored; then none of this call is written. */
+/** Returns how many were applied. @throws RangeError when one cannot be stored; then none of this call is written. */
 export async function applyGuarded(
   collection: Collection<MongoDocument>,
   writes: readonly GuardedWrite[],

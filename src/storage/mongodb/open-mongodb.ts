@@ -62,7 +62,7 @@ function tellOutages(client: MongoClient, logger: Logger): void {
     if (now === usable) return;
     usable = now;
     if (now) logger.info({}, 'MongoDB can be used again');
-    else logger.warn({}, 'MongoDB can not be used: no server that takes writes is reached');
+    else logger.warn({}, 'MongoDB cannot be used: no server that takes writes is reached');
   });
 }
 
@@ -70,7 +70,7 @@ function tellOutages(client: MongoClient, logger: Logger): void {
  * Connects, makes the indexes of the adapter's own collections and returns the store. It outlives outages and elections:
  * calls are `unavailable` meanwhile.
  * @throws RangeError when the URL is not one of a database.
- * @throws ServiceError `unavailable` when the server can't be reached or used now: try again.
+ * @throws ServiceError `unavailable` when the server cannot be reached or used now: try again.
  */
 export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<ReadStore> {
   assertNamesDatabase(url);

@@ -14,7 +14,7 @@ const equalPath = (field: string): string => `equal.${pathStep(field)}`;
 const numbers = { $gt: '3', $lt: stringType } as const;
 const strings = { $gte: stringType, $lt: afterStrings } as const;
 
-/** Characters that mean something in a regular expression, and the one that its text can't hold. */
+/** Characters that mean something in a regular expression, and the one that its text cannot hold. */
 function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`).replaceAll('\0', String.raw`\x00`);
 }

@@ -60,7 +60,7 @@ export interface ServerOptions {
 /** How long calls that are open go on when the server was told to stop. */
 const drainMs = 5000;
 
-/** @throws Error when the port is taken or the folder can't be used */
+/** @throws Error when the port is taken or the folder cannot be used */
 export async function startEventStoreDb(options: ServerOptions = {}): Promise<EventStoreDbServer> {
   const file = options.folder === undefined ? undefined : openLogFile(options.folder);
   const log = options.log ?? createLog((record) => file?.write(record));

@@ -1,7 +1,7 @@
 /**
  * Protocol buffers to plain objects and back, by a table of fields. Plain objects look like proto3 JSON with lower-camel
  * names: a oneof is the member that is there, 64-bit integers are decimal strings (numbers are taken too), bytes are
- * Buffers. Used on both sides of the test server, so that the wire can also carry what the client's own classes can't.
+ * Buffers. Used on both sides of the test server, so that the wire can also carry what the client's own classes cannot.
  */
 
 export interface Plain {

@@ -55,7 +55,7 @@ describe('an error of an append', () => {
 });
 
 describe('the URL of the store', () => {
-  it('can not switch off what the adapter depends on', () => {
+  it('cannot switch off what the adapter depends on', () => {
     const text = connectionString('esdb://h:2113?tls=false&throwOnAppendFailure=false&nodePreference=follower');
     const kept = 'keepAliveInterval=10000&keepAliveTimeout=10000';
     expect(text).toBe(

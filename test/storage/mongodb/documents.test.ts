@@ -111,7 +111,7 @@ onMongoServers('what documents on MongoDB may hold', (server) => {
     await expect(collection.insert('', {})).rejects.toThrow(RangeError);
   });
 
-  it('says that a server can not be reached without telling the password', async () => {
+  it('says that a server cannot be reached without telling the password', async () => {
     const failed = await openMongoDb({ url: 'mongodb://user:hunter2@127.0.0.1:1/some', logger: silentLogger }).catch(
       (error: unknown) => error,
     );

@@ -71,7 +71,7 @@ describe.skipIf(!ferretDbBuilt('outages of MongoDB'))('an outage of MongoDB', ()
     expect((await collection.get('a'))?.fields).toEqual({ n: 1 });
     expect(await collection.write([{ kind: 'put', id: 'a', position: 2, fields: { n: 2 } }])).toBe(1);
     expect(said).toEqual([
-      'MongoDB can not be used: no server that takes writes is reached',
+      'MongoDB cannot be used: no server that takes writes is reached',
       'MongoDB can be used again',
     ]);
   });

@@ -29,7 +29,7 @@ export interface EmbeddedEventStore extends EventStore {
 
 function unavailable(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  return new ServiceError('unavailable', 'The event store can not be read now.', { cause: error });
+  return new ServiceError('unavailable', 'The event store cannot be read now.', { cause: error });
 }
 
 async function* translated<T>(inner: AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
@@ -70,7 +70,7 @@ function flatten(slices: AsyncGenerator<readonly RecordedEvent[], void, void>): 
 
 /**
  * Opens the log in the folder `path`.
- * @throws Error of the library when its files can't be opened.
+ * @throws Error of the library when its files cannot be opened.
  */
 export function openEventStore(path: string, clock: Clock, logger: Logger): EmbeddedEventStore {
   const environment = openEnvironment(path, logDatabases, logger);
@@ -85,7 +85,7 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
   async function run<T>(operation: (batch: LogBatch) => T): Promise<T> {
     const written = await writer.run(operation);
     if (written.kind === 'durable') return written.value;
-    throw new ServiceError('unavailable', `The event store can not be written now: ${written.cause}.`);
+    throw new ServiceError('unavailable', `The event store cannot be written now: ${written.cause}.`);
   }
 
   const trimmer = startLoop(

@@ -92,7 +92,7 @@ export function encodeScalar(value: Scalar): Buffer {
 const isScalar = (value: FieldValue | undefined): value is Scalar | undefined =>
   value === undefined || value === null || typeof value !== 'object';
 
-/** True when an index key can't hold the whole string. */
+/** True when an index key cannot hold the whole string. */
 export function isCut(value: string): boolean {
   return !escapeText(Buffer.from(value, 'utf8')).whole;
 }

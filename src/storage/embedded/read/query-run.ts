@@ -182,7 +182,7 @@ async function* documentSlices(
 interface Window {
   take(ids: readonly string[]): void;
   readonly ids: string[];
-  /** What follows can't be on the page. */
+  /** What follows cannot be on the page. */
   passed(): boolean;
   total(): number;
 }
@@ -221,7 +221,7 @@ async function countKeys(environment: ReadEnvironment, range: KeyRange): Promise
   }
 }
 
-/** How many documents a plan without residual finds, without a look at each; undefined when that can't be told. */
+/** How many documents a plan without residual finds, without a look at each; undefined when that cannot be told. */
 async function totalOf(
   target: QueryTarget,
   plan: IndexPlan,

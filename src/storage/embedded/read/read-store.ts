@@ -29,7 +29,7 @@ function parse<T>(value: Buffer | undefined): T | undefined {
 
 /**
  * Opens the read store in the folder `path` and finishes what a crash interrupted.
- * @throws Error of the library when its files can't be opened.
+ * @throws Error of the library when its files cannot be opened.
  */
 export async function openReadStore(path: string, clock: Clock, logger: Logger): Promise<ReadStore> {
   const environment = openEnvironment(path, readDatabases, logger);
@@ -39,7 +39,7 @@ export async function openReadStore(path: string, clock: Clock, logger: Logger):
   async function run<T>(operation: (batch: ReadBatch) => T, options?: RunOptions): Promise<T> {
     const written = await writer.run(operation, options);
     if (written.kind === 'durable') return written.value;
-    throw new ServiceError('unavailable', `The read store can not be written now: ${written.cause}.`);
+    throw new ServiceError('unavailable', `The read store cannot be written now: ${written.cause}.`);
   }
 
   const collections = createCollections(environment, run);
