@@ -1,12 +1,12 @@
 /**
- * What the port promises of failures, for every adapter of the read store: whatever a library throws is answered as
- * `unavailable`, a caller's fault stays as it is. Not a retry. Implements `read-store.ts`.
+ * Failures as the port of the read store promises them: whatever a library throws becomes `unavailable`, and a caller's
+ * fault stays as it is. Does not retry. Implements `read-store.ts`.
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from './read-store.js';
 
-/** The method, with its failures as the port has them. */
+/** Wraps a method so that its failures are those of the port. */
 export function answerUnavailable<A extends readonly unknown[], T>(
   method: (...args: A) => Promise<T>,
 ): (...args: A) => Promise<T> {
@@ -20,7 +20,7 @@ export function answerUnavailable<A extends readonly unknown[], T>(
   };
 }
 
-/** The method, with an end to its waiting, in milliseconds. For reads, and for writes that may as well stand or not. */
+/** Wraps a method so that it gives up after `ms`. For reads, and for writes whose outcome does not matter. */
 export function answeredWithin<A extends readonly unknown[], T>(
   ms: number,
   method: (...args: A) => Promise<T>,
@@ -32,7 +32,7 @@ export function answeredWithin<A extends readonly unknown[], T>(
   };
 }
 
-/** The collection, with the waiting of its reads ended after `ms`. */
+/** A collection whose reads give up after `ms`. */
 export function impatientCollection(collection: Collection, ms: number): Collection {
   return {
     ...collection,
@@ -43,7 +43,7 @@ export function impatientCollection(collection: Collection, ms: number): Collect
   };
 }
 
-/** The leases, with the waiting of their reads ended after `ms`. */
+/** Leases whose reads give up after `ms`. */
 export function impatientLeases(leases: Leases, ms: number): Leases {
   return { ...leases, get: answeredWithin(ms, leases.get), list: answeredWithin(ms, leases.list) };
 }
@@ -64,8 +64,8 @@ export function answeringCollection(collection: Collection): Collection {
 }
 
 /**
- * The port's `collection` on an adapter's own way to open one. The fields' type is the caller's word: a store keeps the
- * fields as they are and does not look at them.
+ * Makes the port's `collection` from an adapter's way to open one. The type of the fields is what the caller claims: a
+ * store does not check them.
  */
 export function answeringCollections(open: (spec: CollectionSpec) => Promise<Collection>): ReadStore['collection'] {
   const answering = answerUnavailable(open);

@@ -1,11 +1,11 @@
 /**
- * The bounds of one append, the same for every adapter, so that what the embedded log takes EventStoreDB takes too.
- * Not the bounds of a group of commands: the gateway keeps to those. Implements `event-store.ts` (append: RangeError).
+ * Checks the bounds of one append. They are the same for every adapter, so that EventStoreDB takes what the embedded log
+ * takes. Not the smaller bounds of a group of commands, which the gateway keeps. Implements `event-store.ts` (append).
  */
 import { eventBytesMax } from '../kernel/event.js';
 import { bounds } from './bounds.js';
 
-/** @throws RangeError unless the name fits, and there are 1 to `commandEvents` events, small enough each and together. */
+/** @throws RangeError on a bad stream name, too few or too many events, or events too large alone or together */
 export function assertAppendable(stream: string, sizes: readonly number[]): void {
   if (stream.length === 0 || stream.length > 256) throw new RangeError('a stream name has 1 to 256 characters');
   if (sizes.length === 0) throw new RangeError('an append needs at least one event');

@@ -1,4 +1,4 @@
-/** The bounds of the two ports that every adapter keeps, so that one store takes what the other takes. */
+/** The bounds of both ports. Every adapter keeps them, so that every store takes what one of them takes. */
 export const bounds = {
   /** An append answers within this time (`event-store.ts`). */
   appendTimeoutMs: 10_000,
@@ -6,7 +6,7 @@ export const bounds = {
   appendBytes: 1024 * 1024,
   /** Events of one command, which is one append; a batch of settings overrides stays far below. */
   commandEvents: 10_000,
-  /** One item of a subscription. */
+  /** Bounds of one item of a subscription. */
   itemEvents: 1000,
   itemBytes: 8 * 1024 * 1024,
   documentIdBytes: 256,

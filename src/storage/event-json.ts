@@ -1,7 +1,6 @@
 /**
- * The JSON of an event and its size, made once for all who need it: the gateway, the limits of an append, and the adapter
- * that writes it. Both are kept with the event object, which never changes, for as long as it lives. Not a format: what
- * is written is up to each adapter.
+ * The JSON of an event and its size, computed once for the gateway, the limits of an append and the adapter that writes
+ * it. Both are cached by event object, which is immutable. Not a storage format: that is up to each adapter.
  */
 import type { ProposedEvent } from '../kernel/event.js';
 
@@ -20,14 +19,14 @@ const textsOf = ({ data, metadata }: ProposedEvent): Texts => ({
 
 const bytesOf = ({ data, metadata }: Texts): number => Buffer.byteLength(data) + Buffer.byteLength(metadata);
 
-/** UTF-8 bytes of data and metadata as JSON. Keeps the number but not the text: the event may wait in a queue. */
+/** UTF-8 bytes of data and metadata as JSON. Caches the number but not the text, as the event may wait in a queue. */
 export function eventBytes(event: ProposedEvent): number {
   const size = sizes.get(event) ?? bytesOf(textsOf(event));
   sizes.set(event, size);
   return size;
 }
 
-/** Makes the JSON of an event that is appended next, and keeps it. */
+/** Computes and caches the JSON of an event that is about to be appended. */
 export function serialise(event: ProposedEvent): void {
   const text = textsOf(event);
   texts.set(event, text);

@@ -1,31 +1,31 @@
 /**
- * Port: the log. Says what the service may rely on, which is no more than what EventStoreDB keeps, so that every
- * adapter (embedded LMDB, EventStoreDB) and the hostile wrapper of the tests pass one contract suite.
- * Not a place for rules about events. Implements `docs/architecture.md` (storage) and `docs/contract/domain.md` (streams, retention).
+ * Port: the log. Promises no more than EventStoreDB keeps, so that every adapter (embedded LMDB, EventStoreDB) and the
+ * hostile wrapper of the tests pass one contract suite. Knows nothing about what events mean.
+ * Implements `docs/architecture.md#storage` and `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  *
- * What is promised:
- * - one append is atomic, durable before it is answered, and its events lie next to each other in the log;
- * - revisions of a stream count from 0 without gaps, positions grow strictly over all streams;
- * - a retry with the same ids and the same expected revision is answered like the first try and writes nothing.
- * What is not: a position in every answer, a known outcome of every append, a subscription that never drops, never
- * repeats or never splits a command, and only one `caught_up`.
+ * Promised:
+ * - an append is atomic, durable before it is answered, and its events are adjacent in the log;
+ * - the revisions of a stream count from 0 without gaps, and positions grow strictly over all streams;
+ * - a retry with the same ids and the same expected revision gets the answer of the first try and writes nothing.
+ * Not promised: a position in every answer, a known outcome of every append, a subscription that never drops, repeats or
+ * splits a command, and a single `caught_up`.
  */
 import type { ProposedEvent, RecordedEvent } from '../kernel/event.js';
 
-/** `any` gives no protection against a repeat: only for streams where a repeat does no harm. */
+/** `any` does not protect against repeats: use it only where a repeat is harmless. */
 export type ExpectedRevision = number | 'no_stream' | 'any';
 
 export type AppendOutcome =
-  /** `revision` is that of the last event; `position` likewise, missing when the store no longer tells it. */
+  /** `revision` and `position` are those of the last event; the store does not always report the position. */
   | { readonly kind: 'appended'; readonly revision: number; readonly position: number | undefined }
-  /** Nothing of this append was written by this call. A part of it may stand there from an earlier try. */
+  /** This call wrote nothing. An earlier try may have written some of the events. */
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
-  /** It may be written, now or later. Look for the event ids before anything else. */
+  /** The events may be written, now or later. Look for their ids before trying again. */
   | { readonly kind: 'unknown'; readonly cause: string }
-  /** Certainly not written: the store could not be reached or refused to write. */
+  /** Certainly not written: the store could not be reached, or it refused. */
   | { readonly kind: 'unavailable'; readonly cause: string };
 
-/** Where a subscription goes on: exclusive. Both halves are needed by EventStoreDB; embedded sets them equal. */
+/** Where a subscription resumes, exclusive. EventStoreDB needs both halves; the embedded log sets them equal. */
 export interface ResumePoint {
   readonly commit: number;
   readonly prepare: number;
@@ -38,13 +38,13 @@ export const isAfter = (a: ResumePoint, b: ResumePoint): boolean =>
 export type LogItem =
   /** 1 to `bounds.itemEvents` events, of about `bounds.itemBytes` at most unless there is only one. */
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }
-  /** Nothing of the prefix lies up to here that was not delivered. May be rare, late, or never come. */
+  /** Everything with the prefix up to this point has been delivered. May be rare, late or missing. */
   | { readonly kind: 'checkpoint'; readonly point: ResumePoint }
-  /** All that was in the log when the subscription began, or later, has been delivered. May come more than once. */
+  /** Everything that was in the log when the subscription began has been delivered. May come more than once. */
   | { readonly kind: 'caught_up' };
 
 export interface SubscribeOptions {
-  /** Streams whose name starts so. */
+  /** Only streams whose name starts with it. */
   readonly prefix: string;
   readonly after: ResumePoint | 'start';
   /** Ends the iteration without an error. */
@@ -53,19 +53,22 @@ export interface SubscribeOptions {
 
 export interface ReadOptions {
   readonly direction: 'forward' | 'backward';
-  /** Inclusive. `end` only backward, `start` only forward. Beyond the head: forward is empty, backward is the head. */
+  /**
+   * Inclusive. `end` only backward, `start` only forward. Beyond the head, a forward read is empty and a backward read
+   * starts at the head.
+   */
   readonly from: number | 'start' | 'end';
   /** At least 1. */
   readonly maxCount: number;
 }
 
-/** `$maxAge` and `$maxCount` of a stream: what lies beyond is no longer read; revisions go on counting. */
+/** `$maxAge` and `$maxCount` of a stream: older events are no longer readable; revisions keep counting. */
 export interface Retention {
   readonly maxAgeSeconds?: number;
   readonly maxCount?: number;
 }
 
-/** The state of a fold at a revision, so that a start need not replay the log. Losing one costs time, never truth. */
+/** The state of a fold at a revision, so that a start need not replay the whole log. Losing one costs only time. */
 export interface FoldCheckpoint {
   readonly foldVersion: number;
   readonly revision: number;
@@ -78,16 +81,16 @@ export interface FoldCheckpoint {
 export interface EventStore {
   /**
    * Appends 1 or more events with consecutive revisions. Answers within `bounds.appendTimeoutMs` (`bounds.ts`).
-   * @throws RangeError on an empty list or one over the limits: a fault of the caller.
+   * @throws RangeError on an empty list or one beyond the limits, which is the caller's fault
    */
   append(stream: string, expected: ExpectedRevision, events: readonly ProposedEvent[]): Promise<AppendOutcome>;
   /** Reads a missing stream as empty. @throws ServiceError `unavailable` */
   read(stream: string, options: ReadOptions): AsyncIterable<RecordedEvent>;
-  /** Iterates until aborted. @throws ServiceError `unavailable` when dropped: subscribe again from the last point. */
+  /** Iterates until aborted. @throws ServiceError `unavailable` when dropped; subscribe again from the last point */
   subscribe(options: SubscribeOptions): AsyncIterable<LogItem>;
   setRetention(stream: string, retention: Retention): Promise<void>;
   loadFoldCheckpoint(name: string): Promise<FoldCheckpoint | undefined>;
-  /** Replaces the one of that name. */
+  /** Replaces the checkpoint of that name. */
   saveFoldCheckpoint(name: string, checkpoint: FoldCheckpoint): Promise<void>;
   /** Position of the newest event of any stream; 0 for an empty log. */
   headPosition(): Promise<number>;
@@ -104,7 +107,7 @@ export async function lastRevision(store: EventStore, stream: string): Promise<n
   return undefined;
 }
 
-/** The first event of a stream at a revision or behind it, or undefined. @throws ServiceError `unavailable` */
+/** The first event of a stream at or after a revision, or undefined. @throws ServiceError `unavailable` */
 export async function firstFrom(
   store: EventStore,
   stream: string,

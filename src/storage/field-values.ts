@@ -1,12 +1,12 @@
 /**
- * What equality, order and filters mean for document fields, in memory: the reference that index scans must agree with,
- * and what an adapter falls back to. Not a query planner. Implements `read-store.ts` (Filter, Query.sort).
+ * Equality, order and filters of document fields, in memory: the reference for index scans, and what an adapter falls
+ * back to. Not a query planner. Implements `read-store.ts` (Filter, Query.sort).
  */
 import type { FieldValue, Fields, Filter, Query, Scalar } from './read-store.js';
 
 /**
- * Order of strings by code points, which is also that of their UTF-8 bytes. JavaScript's own order is by code units and
- * puts U+10000 and above before U+E000.
+ * Orders strings by code points, like their UTF-8 bytes. JavaScript orders by UTF-16 code units, which puts U+10000 and
+ * above before U+E000.
  */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -30,7 +30,7 @@ function rank(value: FieldValue | undefined): number {
   return typeof value === 'string' ? 4 : 5;
 }
 
-/** Order for sorting: negative, 0 or positive. Lists and objects are equal among themselves and last. */
+/** Negative, 0 or positive, for sorting. Lists and objects come last and equal each other. */
 export function compareValues(a: FieldValue | undefined, b: FieldValue | undefined): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b);

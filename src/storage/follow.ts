@@ -1,7 +1,7 @@
 /**
- * Follows the log for ever: subscribes again after a drop, drops repeats, puts commands together, and says when it has
- * caught up. What projections and delivery read; not an adapter. Implements `docs/contract/domain.md` ("Folds, projections, pushes,
- * time travel and audit only ever see whole commands").
+ * Follows the log without end: subscribes again after a drop, discards repeats, assembles whole commands, and reports
+ * when it has caught up. Projections and delivery read it; it is not an adapter.
+ * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
@@ -13,7 +13,7 @@ export type FollowItem =
   | { readonly kind: 'commands'; readonly commands: readonly RecordedCommand[]; readonly point: ResumePoint }
   | { readonly kind: 'checkpoint'; readonly point: ResumePoint }
   | { readonly kind: 'caught_up' }
-  /** The subscription dropped; it goes on from the last point by itself. */
+  /** The subscription dropped. The next one starts by itself at the last point. */
   | { readonly kind: 'dropped'; readonly cause: unknown };
 
 export interface FollowOptions {
@@ -22,7 +22,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** The log holds a command that is not whole: asking again cannot help, a person must look. */
+/** The log holds an incomplete command. Reading again does not help; an operator must look at it. */
 export class BrokenLogError extends Error {
   constructor(message: string) {
     super(message);
@@ -31,14 +31,14 @@ export class BrokenLogError extends Error {
 }
 
 export interface CommandAssembler {
-  /** The commands that these events complete. @throws BrokenLogError when events of a command are missing. */
+  /** @returns the commands that these events complete @throws BrokenLogError when events of a command are missing */
   add(events: readonly RecordedEvent[]): RecordedCommand[];
-  /** True while a command is incomplete: a point taken now would cut it. */
+  /** True while a command is incomplete; a point taken now would split it. */
   pending(): boolean;
   reset(): void;
 }
 
-/** Joins events into whole commands; holds back the head of one whose rest has not come yet. */
+/** Joins events into whole commands and holds back the events of an incomplete one. */
 export function createCommandAssembler(): CommandAssembler {
   let open: RecordedEvent[] = [];
 
@@ -82,10 +82,10 @@ export function createCommandAssembler(): CommandAssembler {
   };
 }
 
-/** What has been handed out, over all subscriptions, and what the running one still holds back. */
+/** What has been handed out over all subscriptions, and what the current one still holds back. */
 function createProgress(after: ResumePoint | 'start'): {
   point(): ResumePoint | 'start';
-  /** Begins anew at the point: the head of a command that the last subscription left incomplete comes again. */
+  /** Starts again at the point: the events of an incomplete command will be delivered again. */
   restart(): void;
   handle(item: LogItem): FollowItem[];
 } {
@@ -131,7 +131,7 @@ function createProgress(after: ResumePoint | 'start'): {
           point = item.point;
           return [{ kind: 'checkpoint', point }];
         case 'caught_up':
-          // Inside a command it would be said before its events: it waits for the last of them.
+          // In the middle of a command it is held back until the command is complete.
           caughtUpHeldBack = assembler.pending();
           return caughtUpHeldBack ? [] : [{ kind: 'caught_up' }];
         default: {
@@ -144,10 +144,9 @@ function createProgress(after: ResumePoint | 'start'): {
 }
 
 /**
- * Whole commands from `after` on, each once and in the log's order, until the signal aborts.
- * Points are safe to store: everything up to them has been handed out. Ends only with the signal: a consumer that stops
- * early must abort it.
- * @throws BrokenLogError when the log holds a command that is not whole. Drops are items, not errors.
+ * Yields whole commands after `after`, each once and in log order, until the signal aborts. A consumer that stops early
+ * must abort the signal. Points are safe to store: everything up to them has been handed out.
+ * @throws BrokenLogError when the log holds an incomplete command; drops are items, not errors
  */
 export async function* followLog(store: EventStore, options: FollowOptions): AsyncGenerator<FollowItem, void, void> {
   const { prefix, signal } = options;
@@ -171,7 +170,7 @@ export async function* followLog(store: EventStore, options: FollowOptions): Asy
     }
     if (signal.aborted) return;
     yield { kind: 'dropped', cause };
-    // A store that drops a busy consumer now and then is asked again at once; one that fails is left in peace.
+    // A store that drops a busy consumer is asked again at once; a failing store gets a pause.
     failures = moved ? 0 : failures + 1;
     if (moved) await yieldToEventLoop();
     else await sleep(backoff(storeRetry, failures - 1), signal);

@@ -1,7 +1,7 @@
 /**
- * Opens the two stores of an installation, whichever adapters its settings name: the one place that knows which there
- * are. Stores that are not there yet are waited for, both at once, and the log says for which. Not what is done with them.
- * Implements `docs/contract/configuration.md` (SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL).
+ * Opens the two stores of an installation with the adapters that its settings name. No other file knows which adapters
+ * exist. Waits for both stores at once and logs which one it waits for.
+ * Implements `docs/contract/configuration.md#configuration`.
  */
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -19,26 +19,26 @@ const progressEveryMs = 30_000;
 
 export interface StoreSettings {
   readonly dataDir: string;
-  /** `esdb://…`; absent: the log is in the data folder. */
+  /** `esdb://…`; without it, the log is in the data folder. */
   readonly eventStoreUrl?: string | undefined;
-  /** `mongodb://…/database`; absent: the read models are in the data folder. */
+  /** `mongodb://…/database`; without it, the read models are in the data folder. */
   readonly mongoUrl?: string | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Ends the waiting. */
   readonly signal?: AbortSignal | undefined;
-  /** How long a store that cannot be reached is waited for; absent: for ever. */
+  /** How long to wait for a store that cannot be reached; without it, forever. */
   readonly giveUpMs?: number | undefined;
 }
 
 export interface OpenStores {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
-  /** Writes what waits and closes both. */
+  /** Writes what is queued and closes both stores. */
   close(): Promise<void>;
 }
 
-/** The settings name a store that cannot be opened; the message is one sentence that names the setting. */
+/** A setting names a store that cannot be opened; the message is one sentence that names the setting. */
 export class StoreSettingError extends Error {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(message, options);
@@ -47,36 +47,36 @@ export class StoreSettingError extends Error {
 }
 
 /**
- * @throws DataFolderError when the data folder cannot be used; StoreSettingError when a URL cannot; ServiceError
- *   `unavailable` when a store was not reached in `giveUpMs`, or the signal ended the waiting
+ * @throws DataFolderError when the data folder cannot be used; StoreSettingError on a bad URL; ServiceError `unavailable`
+ *   when a store was not reached within `giveUpMs` or the signal aborted
  */
 export async function openStores(settings: StoreSettings): Promise<OpenStores> {
   const { eventStoreUrl, mongoUrl, dataDir, clock, logger } = settings;
   const opened: { close(): Promise<void> }[] = [];
-  const keep = <T extends { close(): Promise<void> }>(store: T): T => {
+  const closeLater = <T extends { close(): Promise<void> }>(store: T): T => {
     opened.push(store);
     return store;
   };
   const close = async (): Promise<void> => {
     await Promise.allSettled(opened.splice(0).map((store) => store.close()));
   };
-  // When one of them can never be opened, the other is not waited for any longer.
+  // When one store can never be opened, stop waiting for the other.
   const failed = new AbortController();
   const signal = settings.signal === undefined ? failed.signal : AbortSignal.any([settings.signal, failed.signal]);
   const waiting: StoreSettings = { ...settings, signal };
   try {
-    // Where one of the two is embedded, the folder's lock is on both.
+    // Opens both embedded stores even if one is used: they share the data folder and its lock.
     const embedded =
       eventStoreUrl === undefined || mongoUrl === undefined
-        ? keep(await openEmbedded({ dataDir, clock, logger }))
+        ? closeLater(await openEmbedded({ dataDir, clock, logger }))
         : undefined;
     const opening = [
       embedded !== undefined && eventStoreUrl === undefined
         ? Promise.resolve(embedded.eventStore)
-        : patiently('EventStoreDB', eventStoreUrl ?? '', waiting, openLog).then(keep),
+        : openWhenThere('EventStoreDB', eventStoreUrl ?? '', waiting, openLog).then(closeLater),
       embedded !== undefined && mongoUrl === undefined
         ? Promise.resolve(embedded.readStore)
-        : patiently('MongoDB', mongoUrl ?? '', waiting, openReadModels).then(keep),
+        : openWhenThere('MongoDB', mongoUrl ?? '', waiting, openReadModels).then(closeLater),
     ] as const;
     try {
       const [eventStore, readStore] = await Promise.all(opening);
@@ -92,23 +92,23 @@ export async function openStores(settings: StoreSettings): Promise<OpenStores> {
   }
 }
 
-/** The URL without what may be secret: credentials and options. */
+/** The URL without credentials and options, which may be secret. */
 function shownAddress(url: string): string {
   const [address = ''] = url.split('?');
   const [scheme = ''] = /^[a-z+]+:\/\//.exec(address) ?? [];
   return scheme + address.slice(Math.max(scheme.length, address.lastIndexOf('@') + 1));
 }
 
-/** What went wrong, in the words of whoever met it first. */
+/** The message of the original error. */
 function causeText(error: ServiceError): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
 /**
- * Tries until it works, for as long as the settings say; a fault of the settings ends it at once. Says so when it begins
- * to wait, every half minute while it does, and when it is over.
+ * Tries until the store opens, as long as the settings allow; a bad setting fails at once. Logs when it begins to wait,
+ * every half minute while it waits, and when it is done.
  */
-async function patiently<T>(
+async function openWhenThere<T>(
   name: string,
   url: string,
   settings: StoreSettings,
@@ -118,7 +118,7 @@ async function patiently<T>(
   const place = `${name} at ${shownAddress(url)}`;
   const began = performance.now();
   const waitedMs = (): number => Math.round(performance.now() - began);
-  let told = Number.NEGATIVE_INFINITY;
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
   for (let tries = 0; ; tries += 1) {
     try {
       const store = await open(settings, url);
@@ -129,16 +129,16 @@ async function patiently<T>(
       if (signal?.aborted === true || waitedMs() > giveUpMs) {
         throw new ServiceError('unavailable', `${name} cannot be reached`, { cause: error });
       }
-      if (waitedMs() - told >= progressEveryMs) {
-        told = waitedMs();
-        logger.warn({ store: name, waited_ms: told, error: causeText(error) }, `waiting for ${place}`);
+      if (waitedMs() - loggedAtMs >= progressEveryMs) {
+        loggedAtMs = waitedMs();
+        logger.warn({ store: name, waited_ms: loggedAtMs, error: causeText(error) }, `waiting for ${place}`);
       }
       await sleep(backoff(storeRetry, tries), signal);
     }
   }
 }
 
-/** Loaded when it is asked for only: the client libraries are of no use to an embedded installation. */
+/** Imports the adapter on demand: an embedded installation does not need its client library. */
 async function openLog({ clock, logger }: StoreSettings, url: string): Promise<EventStore> {
   const { openEventStoreDb } = await import('./eventstoredb/open.js');
   let store: EventStore | undefined;

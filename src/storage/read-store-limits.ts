@@ -1,11 +1,11 @@
 /**
- * The bounds of collections, documents and leases, the same for every adapter, so that what one read store takes the
- * others take too. Implements `read-store.ts`.
+ * Checks the bounds of collections, documents and leases. They are the same for every adapter, so that every read store
+ * takes what one of them takes. Implements `read-store.ts`.
  */
 import { bounds } from './bounds.js';
 import type { CollectionSpec } from './read-store.js';
 
-/** @throws RangeError on a bad name, or an index of no or too many fields. */
+/** @throws RangeError on a bad name, or an index with too few or too many fields */
 export function assertSpec(spec: CollectionSpec): void {
   if (!/^[a-z_]{1,64}$/.test(spec.name)) throw new RangeError(`a collection is named [a-z_]+, not ${spec.name}`);
   for (const { fields } of spec.indexes) {
@@ -15,7 +15,7 @@ export function assertSpec(spec: CollectionSpec): void {
   }
 }
 
-/** @throws RangeError on an empty id or one of more than `bounds.documentIdBytes` bytes. */
+/** @throws RangeError on an empty id or one that is too long */
 export function assertDocumentId(id: string): void {
   const bytes = Buffer.byteLength(id);
   if (bytes === 0 || bytes > bounds.documentIdBytes) {
@@ -23,7 +23,7 @@ export function assertDocumentId(id: string): void {
   }
 }
 
-/** @throws RangeError on an empty kind or name, a kind with a zero character, or too many bytes together. */
+/** @throws RangeError on an empty kind or name, a kind with a NUL character, or names that are too long together */
 export function assertLeaseName(kind: string, name: string): void {
   const bytes = Buffer.byteLength(kind) + 1 + Buffer.byteLength(name);
   if (kind.includes('\0') || kind.length === 0 || name.length === 0 || bytes > bounds.leaseNameBytes) {

@@ -1,9 +1,8 @@
 /**
- * Port: read models, and the small shared state beside the log (telemetry, leases, wrapped data keys, kept snapshots).
- * No transactions: each projected document carries the log position it reflects and its writes are guarded by it, a
- * delete is a guarded tombstone, and the checkpoint is written last; so any number of instances may project the same
- * events. Not a query language: what the adapters on LMDB and MongoDB (and FerretDB) can all do, and no more.
- * Implements `docs/architecture.md`, "Read models need no transactions".
+ * Port: read models, and the small shared state beside the log (telemetry, leases, wrapped data keys, last-good
+ * snapshots). No transactions: writes of projected documents are guarded by log positions, a delete is a guarded
+ * tombstone, and the checkpoint is written last. So any number of instances may project the same events. Not a query
+ * language: only what LMDB, MongoDB and FerretDB can all do. Implements `docs/architecture.md#read-models`.
  */
 import type { Json } from '../kernel/json.js';
 import type { ResumePoint } from './event-store.js';
@@ -13,23 +12,23 @@ export type Fields = { readonly [field: string]: FieldValue };
 
 export interface StoredDocument<F extends Fields = Fields> {
   readonly id: string;
-  /** Log position that the document reflects; 0 for documents that no projection writes. */
+  /** Log position that the document reflects; 0 when no projection writes it. */
   readonly position: number;
   readonly fields: F;
 }
 
-/** Equality fields first, then one field to sort or range on. `id` is always the last key. */
+/** Fields compared for equality first, then one field to sort or range on. `id` is always the last key. */
 export interface IndexSpec {
   readonly fields: readonly string[];
   /**
-   * Queries that use it bind every field but the last to values. A store may then keep it smaller, and count each group
-   * of documents that are equal in those fields, so that totals need no walk. Answers are the same without.
+   * Every query that uses it binds all fields but the last to values. A store may then keep the index smaller and count
+   * each group of documents that are equal in those fields, so that totals need no scan. Does not change results.
    */
   readonly grouped?: boolean;
 }
 
 export interface CollectionSpec {
-  /** `[a-z_]+`; with `version` it names the physical collection. */
+  /** `[a-z_]+`; together with `version` it names the physical collection. */
   readonly name: string;
   readonly version: number;
   readonly indexes: readonly IndexSpec[];
@@ -38,18 +37,18 @@ export interface CollectionSpec {
 export type Scalar = string | number | boolean | null;
 
 export type Filter =
-  /** On a field that is a list: one of its entries is equal. A missing field equals null. */
+  /** A list matches when one of its entries is equal. A missing field equals null. */
   | { readonly field: string; readonly op: 'eq'; readonly value: Scalar }
   | { readonly field: string; readonly op: 'in'; readonly value: readonly Scalar[] }
-  /** Numbers with numbers, strings with strings by code points; anything else does not match. */
+  /** Compares numbers with numbers, and strings with strings by code points; anything else does not match. */
   | { readonly field: string; readonly op: 'gt' | 'gte' | 'lt' | 'lte'; readonly value: string | number }
-  /** Case-sensitive substring: store a lower-cased field to search without regard to case. */
+  /** Case-sensitive substring; to ignore case, store a lower-cased field. */
   | { readonly field: string; readonly op: 'contains'; readonly value: string };
 
 export interface Query {
-  /** All must hold. */
+  /** All must match. */
   readonly where?: readonly Filter[];
-  /** null sorts first, then false, true, numbers, strings by code points. Ties are broken by id, ascending. */
+  /** Order: null, false, true, numbers, strings by code points. Ties are broken by id, ascending. */
   readonly sort?: readonly { readonly field: string; readonly direction: 'asc' | 'desc' }[];
   readonly skip?: number;
   /** At least 1. */
@@ -58,13 +57,13 @@ export interface Query {
 
 export interface Page<F extends Fields = Fields> {
   readonly items: readonly StoredDocument<F>[];
-  /** Documents that match, over all pages. */
+  /** All matching documents, on every page. */
   readonly total: number;
 }
 
 /**
- * `before`: the document that the write was made from, if there was one. A store may go by it where it would have to
- * read what it replaces, once it has seen that what stands has this position.
+ * `before` is the document that the write was computed from, if there was one. A store may use it instead of decoding the
+ * stored document, provided that both have the same position.
  */
 export type GuardedWrite<F extends Fields = Fields> =
   | {
@@ -80,33 +79,31 @@ export interface Collection<F extends Fields = Fields> {
   readonly spec: CollectionSpec;
   /** A tombstone reads as undefined. */
   get(id: string): Promise<StoredDocument<F> | undefined>;
-  /** Missing ones and tombstones are left out; order is that of `ids`. */
+  /** In the order of `ids`, without missing documents and tombstones. */
   getMany(ids: readonly string[]): Promise<readonly StoredDocument<F>[]>;
   find(query: Query): Promise<Page<F>>;
   count(where?: readonly Filter[]): Promise<number>;
   /**
-   * Applies, in order, each write whose position is above the one that stands (a tombstone's counts); the others are
-   * skipped: they are repeats or late. Returns how many were applied. Durable when it returns.
+   * Applies, in order, each write whose position is above that of the stored document or tombstone, and skips the others
+   * as repeated or late. Durable when it resolves. @returns how many were applied
    */
   write(writes: readonly GuardedWrite<F>[]): Promise<number>;
-  /** Puts without a guard, last one wins, position 0: telemetry and the like. Never on a projected collection. */
+  /** Unguarded puts at position 0; the last one wins. For telemetry and the like, never for a projected collection. */
   set(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<void>;
-  /** Only when there is no document of that id. Returns whether it was put. Atomic. */
+  /** Puts a document unless its id exists. Atomic. @returns whether it did */
   insert(id: string, fields: F): Promise<boolean>;
-  /** Removes at once, no tombstone: only for documents that no projection writes. */
+  /** Removes without tombstones: only for documents that no projection writes. */
   remove(ids: readonly string[]): Promise<void>;
-  /** Removes tombstones at or below a position: call once every live instance has passed it. */
+  /** Removes tombstones up to a position. Call it when every live instance has passed that position. */
   purgeTombstones(upTo: number): Promise<number>;
 }
 
-/**
- * A claim that ends by itself. Times are the store's, so instances need no common clock.
- */
+/** A claim that expires by itself. Times are the store's, so instances need no common clock. */
 export interface Lease {
   readonly kind: string;
   readonly name: string;
   readonly holder: string;
-  /** Milliseconds that were left when it was read; never negative. */
+  /** Milliseconds left when it was read; above 0. */
   readonly remainingMs: number;
   readonly data: Json;
 }
@@ -119,33 +116,34 @@ export interface LeaseClaim {
 }
 
 export interface Leases {
-  /** Takes it whoever holds it. */
+  /** Takes the lease from whoever holds it. */
   take(kind: string, claim: LeaseClaim): Promise<void>;
-  /** Takes it if it is free, ended or the holder's own. Returns whether it is the holder's now. */
+  /** Takes the lease if it is free, expired or already this holder's. @returns whether the holder has it now */
   acquire(kind: string, claim: LeaseClaim): Promise<boolean>;
-  /** Prolongs those that their holder still holds, ended or not; returns the names of those that it does not. */
+  /** Extends the leases that their holders still have, expired or not. @returns the names of the others */
   renew(kind: string, claims: readonly LeaseClaim[]): Promise<readonly string[]>;
-  /** Ends it if the holder holds it. */
+  /** Ends the lease if the holder has it. */
   release(kind: string, name: string, holder: string): Promise<void>;
-  /** Live ones only. */
+  /** Undefined for an expired lease. */
   get(kind: string, name: string): Promise<Lease | undefined>;
+  /** All leases of a kind that have not expired. */
   list(kind: string): Promise<readonly Lease[]>;
-  /** Removes what ended more than `olderThanMs` ago. */
+  /** Removes leases that expired more than `olderThanMs` ago. */
   purge(kind: string, olderThanMs: number): Promise<void>;
 }
 
 export interface ReadStore {
-  /** Opens, creating the collection and its declared indexes when missing. Idempotent. */
+  /** Opens a collection; creates it and its declared indexes when missing. Idempotent. */
   collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>>;
   /** Drops a physical collection with its documents, indexes and tombstones. Idempotent. */
   drop(name: string, version: number): Promise<void>;
 
   loadCheckpoint(projection: string, version: number): Promise<ResumePoint | undefined>;
-  /** Never moves back: a lower point than the stored one is ignored. */
+  /** Ignores a point that is lower than the stored one. */
   saveCheckpoint(projection: string, version: number, point: ResumePoint): Promise<void>;
   deleteCheckpoint(projection: string, version: number): Promise<void>;
 
-  /** The version of a projection that queries read, or undefined before the first was activated. */
+  /** The version of a projection that queries read, or undefined before the first activation. */
   activeVersion(projection: string): Promise<number | undefined>;
   activate(projection: string, version: number): Promise<void>;
 

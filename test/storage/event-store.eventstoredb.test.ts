@@ -8,7 +8,7 @@ eventStoreContract('EventStoreDB over the wire', () => testServerHarness());
 let seed = 1;
 eventStoreContract('EventStoreDB over the wire, hostile', () => testServerHarness(hostileServer((seed += 1))));
 
-// What a second store of the same process does.
+// A second store of the same process uses the classic call.
 eventStoreContract('EventStoreDB over the wire, classic appends, hostile', async () => {
   const batchPath = claimBatchPath();
   const harness = await testServerHarness(hostileServer((seed += 1), 0.1));

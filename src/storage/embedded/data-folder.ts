@@ -1,6 +1,6 @@
 /**
- * The data folder: created private, marked with the version of its format, locked against a second process.
- * Not the stores in it. Implements `docs/contract/configuration.md` (SVC_DATA_DIR: "locked: a second process is refused").
+ * The data folder: created private, marked with the version of its format, and locked against a second process.
+ * Not the stores in it. Implements `docs/contract/configuration.md#configuration` (SVC_DATA_DIR).
  */
 import { open, mkdir, readFile, rename, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -8,11 +8,11 @@ import { errorText } from '../../kernel/errors.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
 import { lockFolder, type FolderLock } from './folder-lock.js';
 
-/** Raised when what lies in the folder changes so that older code cannot read it. */
+/** Raise it when the content of the folder changes so that older releases cannot read it. */
 const dataFormat = 1;
 const markerName = 'format.json';
 
-/** The folder cannot be used; `message` is one sentence for the person who started the service. */
+/** The folder cannot be used; the message is one sentence for the operator. */
 export class DataFolderError extends Error {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(message, options);
@@ -50,7 +50,7 @@ async function checkMarker(folder: string): Promise<void> {
   }
   if (typeof format !== 'number') {
     throw new DataFolderError(
-      `The data folder ${folder} has an unreadable ${markerName}: restore it or use another folder.`,
+      `The data folder ${folder} has an unreadable ${markerName}: restore that file or use another folder.`,
     );
   }
   if (format > dataFormat) {
@@ -61,8 +61,8 @@ async function checkMarker(folder: string): Promise<void> {
 }
 
 /**
- * Creates (0700), locks and checks the folder.
- * @throws DataFolderError when it cannot be created, is in use by another process, or is of a newer format.
+ * Creates (mode 0700), locks and checks the folder.
+ * @throws DataFolderError when it cannot be created, another process uses it, or its format is newer
  */
 export async function openDataFolder(dataDir: string): Promise<{ path: string; lock: FolderLock }> {
   const path = resolve(dataDir);

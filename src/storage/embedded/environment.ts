@@ -1,11 +1,11 @@
 /**
- * One LMDB environment: short synchronous reads, and durable transactions written and flushed on a library thread, so
- * the event loop never waits for the disk. Not a place for what keys and values mean, nor for deciding: `group-writer`
- * does that. Implements `docs/architecture.md` ("Durable before acknowledged").
+ * One LMDB environment: short synchronous reads, and durable transactions that a library thread writes and flushes, so
+ * that the event loop never waits for the disk. Does not know what keys and values mean and decides nothing:
+ * `group-writer.ts` does. Implements `docs/architecture.md#storage`.
  *
- * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so
- * what resolved is on disk, and a reader never sees what is not. With overlapping sync a commit is visible before it is
- * flushed, and a failed flush cannot be taken back.
+ * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so a
+ * resolved commit is on disk and readers never see data that is not. With overlapping sync a commit is visible before it
+ * is flushed, and a failed flush cannot be undone.
  */
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
@@ -15,7 +15,7 @@ import { commitBytes, createSpaceReserve } from './space-reserve.js';
 
 export interface Change<Name extends string> {
   readonly database: Name;
-  /** Bytes, or the same bytes as latin-1 text, which is lighter to keep. */
+  /** Bytes, or the same bytes as latin-1 text, which uses less memory. */
   readonly key: Buffer | string;
   /** Undefined removes the key. Never empty. */
   readonly value: Buffer | undefined;
@@ -24,7 +24,7 @@ export interface Change<Name extends string> {
 export type CommitOutcome =
   | { readonly kind: 'durable' }
   | { readonly kind: 'not_written'; readonly cause: string }
-  /** The meta page may or may not have reached the disk. */
+  /** Whether the meta page reached the disk is not known. */
   | { readonly kind: 'unknown'; readonly cause: string };
 
 export interface Range {
@@ -46,23 +46,23 @@ export interface TextEntry {
   readonly text: string;
 }
 
-/** What the values of a database are: text is UTF-8 that scans hand out as strings, without a copy of its bytes. */
+/** Kind of a database's values: `text` is UTF-8 that scans return as strings without copying the bytes. */
 export type ValueKind = 'bytes' | 'text';
 
 export interface Environment<Name extends string> {
   get(database: Name, key: Buffer): Buffer | undefined;
-  /** Ended early once `maxBytes` of values have been read: at least one entry if there is any. */
+  /** Stops once `maxBytes` of values have been read, but after the first entry at the earliest. */
   entries(database: Name, range: Range & { readonly maxBytes?: number }): Entry[];
   keys(database: Name, range: Range): Buffer[];
-  /** How many keys a range has; the library counts a million in some tens of milliseconds. */
+  /** The number of keys in a range. The library counts a million keys in some tens of milliseconds. */
   count(database: Name, range: { readonly from: Buffer; readonly to: Buffer }): number;
-  /** The key that is `offset` keys into the range, undefined past its end: much cheaper than to read those before it. */
+  /** The key at `offset` in the range, undefined beyond its end. Much cheaper than reading the keys before it. */
   keyAt(database: Name, range: Omit<Range, 'limit'>, offset: number): Buffer | undefined;
-  /** Values of a text database, ended early once about `maxBytes` have been read: at least one entry if there is any. */
+  /** Values of a text database. Stops once about `maxBytes` have been read, but after the first entry at the earliest. */
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
-  /** Writes all changes as one transaction. One at a time: the caller waits for the outcome before the next. */
+  /** Writes all changes as one transaction. The caller must wait for the outcome before the next commit. */
   commit(changes: readonly Change<Name>[]): Promise<CommitOutcome>;
-  /** Throws what the library throws when the environment cannot be read. */
+  /** @throws the library's error when the environment cannot be read */
   probe(): void;
   close(): Promise<void>;
 }
@@ -81,8 +81,8 @@ function openHandles<Name extends string>(path: string, kinds: Readonly<Record<N
     encoding: 'binary',
     keyEncoding: 'binary',
     overlappingSync: false,
-    // One `batch` is one transaction. With event-turn batching a failed commit also rejects a promise of the library
-    // that nobody can catch.
+    // One `batch` is one transaction. With event-turn batching, a failed commit also rejects a promise inside the library
+    // that no caller can catch.
     eventTurnBatching: false,
   });
   const databases = new Map<Name, Database<unknown, Buffer>>();
@@ -98,17 +98,17 @@ function openHandles<Name extends string>(path: string, kinds: Readonly<Record<N
   return { root, databases };
 }
 
-/** How much of the file LMDB has taken into use. @throws Error when the library does not tell. */
+/** How much of the file LMDB uses. @throws Error when the library does not report it */
 function usedBytes(root: RootDatabase<Buffer, Buffer>): number {
   const stats: unknown = root.getStats();
   if (typeof stats === 'object' && stats !== null && 'lastPageNumber' in stats && 'pageSize' in stats) {
     const { lastPageNumber, pageSize } = stats;
     if (typeof lastPageNumber === 'number' && typeof pageSize === 'number') return (lastPageNumber + 1) * pageSize;
   }
-  throw new Error('the storage library does not tell its last page');
+  throw new Error('the storage library does not report its last page');
 }
 
-/** The library rejects with a general error and hands the real one out as a second promise, later. */
+/** The library rejects with a general error; the real one is in a second promise that settles later. */
 async function commitCause(error: unknown): Promise<string> {
   if (typeof error !== 'object' || error === null || !('commitError' in error)) return errorText(error);
   try {
@@ -119,7 +119,7 @@ async function commitCause(error: unknown): Promise<string> {
   }
 }
 
-/** The library commits what it has of a batch when one of its writes throws: so nothing may throw in there. */
+/** When a write inside a batch throws, the library commits the writes before it. So bad writes are refused up front. */
 function assertWritable<Name extends string>(changes: readonly Change<Name>[]): void {
   for (const { key, value } of changes) {
     if (key.length === 0 || key.length > 1900) throw new RangeError(`a storage key has ${key.length} bytes`);
@@ -131,7 +131,7 @@ const bytesOf = (array: Uint8Array): Buffer => Buffer.from(array.buffer, array.b
 
 /**
  * Opens the environment in the folder `path`, creating it when missing.
- * @throws Error of the library when the files cannot be opened.
+ * @throws the library's error when the files cannot be opened
  */
 export function openEnvironment<Name extends string>(
   path: string,
@@ -142,9 +142,9 @@ export function openEnvironment<Name extends string>(
   const reserve = createSpaceReserve(join(path, 'data.mdb'));
 
   const database = (name: Name): Database<unknown, Buffer> => {
-    const found = handles?.databases.get(name);
-    if (found === undefined) throw new Error('the store is closed');
-    return found;
+    const handle = handles?.databases.get(name);
+    if (handle === undefined) throw new Error('the store is closed');
+    return handle;
   };
 
   const options = (range: Range): { start: Buffer; end: Buffer; limit: number } & Record<string, unknown> =>
@@ -165,13 +165,13 @@ export function openEnvironment<Name extends string>(
     handles.root.doesExist(Buffer.from([1]));
   };
 
-  /** After a failed write of the meta page LMDB refuses everything: only a fresh environment helps. */
+  /** After a failed write of the meta page, LMDB refuses everything until the environment is opened again. */
   async function reopenIfBroken(): Promise<boolean> {
     try {
       probe();
       return false;
     } catch (error) {
-      logger.error({ path, cause: errorText(error) }, 'storage environment is broken, opening it again');
+      logger.error({ path, cause: errorText(error) }, 'the storage environment is broken and is opened again');
     }
     try {
       const old = handles;
@@ -180,7 +180,7 @@ export function openEnvironment<Name extends string>(
       await reserve.close();
       handles = openHandles(path, kinds);
     } catch (error) {
-      logger.error({ path, cause: errorText(error) }, 'storage environment cannot be opened again yet');
+      logger.error({ path, cause: errorText(error) }, 'the storage environment cannot be opened again yet');
     }
     return true;
   }
@@ -188,7 +188,7 @@ export function openEnvironment<Name extends string>(
   let closed = false;
   let failing = false;
 
-  /** Said once, loudly, until a commit succeeds again: a full disk must not fill the log as well. */
+  /** Logs the first failure of a series as an error and the rest at debug level: a full disk must not flood the log. */
   function failed(fields: object, message: string): void {
     if (failing) logger.debug({ path, ...fields }, message);
     else logger.error({ path, ...fields }, message);
@@ -198,20 +198,20 @@ export function openEnvironment<Name extends string>(
   return {
     get: (name, key) => database(name).getBinary(key),
     entries(name, range) {
-      const found: Entry[] = [];
+      const entries: Entry[] = [];
       let bytes = 0;
       for (const { key, value } of database(name).getRange(options(range))) {
         if (!(value instanceof Uint8Array)) throw new Error(`database ${name} holds text`);
-        found.push({ key: bytesOf(key), value: bytesOf(value) });
+        entries.push({ key: bytesOf(key), value: bytesOf(value) });
         bytes += value.byteLength;
         if (range.maxBytes !== undefined && bytes >= range.maxBytes) break;
       }
-      return found;
+      return entries;
     },
     keys(name, range) {
-      const found: Buffer[] = [];
-      for (const key of database(name).getKeys(options(range))) found.push(bytesOf(key));
-      return found;
+      const keys: Buffer[] = [];
+      for (const key of database(name).getKeys(options(range))) keys.push(bytesOf(key));
+      return keys;
     },
     count: (name, range) => database(name).getKeysCount({ start: range.from, end: range.to }),
     keyAt(name, range, offset) {
@@ -219,19 +219,19 @@ export function openEnvironment<Name extends string>(
       return undefined;
     },
     texts(name, range) {
-      const found: TextEntry[] = [];
+      const entries: TextEntry[] = [];
       let characters = 0;
       for (const { key, value } of database(name).getRange(options(range))) {
         if (typeof value !== 'string') throw new Error(`database ${name} holds bytes`);
-        found.push({ key, text: value });
+        entries.push({ key, text: value });
         characters += value.length;
         if (characters >= range.maxBytes) break;
       }
-      return found;
+      return entries;
     },
     async commit(changes) {
       if (closed) return { kind: 'not_written', cause: 'the store is closed' };
-      // Broken and not yet opened again: try that first, it is what recovers the store.
+      // The environment broke earlier and could not be opened: try again.
       if (handles === undefined) await reopenIfBroken();
       const current = handles;
       if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };
@@ -240,7 +240,7 @@ export function openEnvironment<Name extends string>(
         await reserve.ensure(usedBytes(current.root), commitBytes(changes));
       } catch (error) {
         const cause = errorText(error);
-        failed({ cause }, 'storage has no room for a commit');
+        failed({ cause }, 'the storage has no room for a commit');
         return { kind: 'not_written', cause };
       }
       const targets = changes.map((change) => database(change.database));
@@ -253,13 +253,13 @@ export function openEnvironment<Name extends string>(
             else void target?.put(key, change.value);
           }
         });
-        if (failing) logger.info({ path }, 'storage can be written again');
+        if (failing) logger.info({ path }, 'the storage can be written again');
         failing = false;
         return { kind: 'durable' };
       } catch (error) {
         const cause = await commitCause(error);
         const broken = await reopenIfBroken();
-        failed({ cause, broken }, 'storage commit failed');
+        failed({ cause, broken }, 'a storage commit failed');
         return broken ? { kind: 'unknown', cause } : { kind: 'not_written', cause };
       }
     },

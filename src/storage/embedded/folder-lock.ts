@@ -1,9 +1,9 @@
 /**
- * One process per folder. On Linux the lock is an abstract unix socket named by the folder's device and inode: the
- * kernel frees it when the process ends, however it ends, so no lock can be stale. Elsewhere it is a file with the
- * owner's process id and start, which a later process may take over when that process is gone.
- * Not seen across containers that share a volume but not a network namespace: LMDB's own lock still keeps two writers
- * from overwriting each other there.
+ * Allows one process per folder. On Linux the lock is an abstract unix socket named by the folder's device and inode: the
+ * kernel frees it whenever the process ends, so it is never stale. Elsewhere it is a file with the owner's process id and
+ * start time, which another process takes over when the owner is gone.
+ * Containers that share a volume but no network namespace do not see each other's lock; there, LMDB's own lock still
+ * keeps two writers from overwriting each other.
  */
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -15,7 +15,7 @@ export interface FolderLock {
   release(): Promise<void>;
 }
 
-/** Takes the lock, or undefined when another process, or another opening in this one, has it. */
+/** Takes the lock. @returns undefined when another process, or this one, already holds it */
 export async function lockFolder(folder: string): Promise<FolderLock | undefined> {
   const { dev, ino } = await stat(folder, { bigint: true });
   return process.platform === 'linux'
@@ -53,7 +53,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A process id comes back after a reboot: an owner that began before this boot is gone. */
+/** Process ids are reused after a reboot: an owner that started before this boot is gone. */
 const bootedAt = (): number => Date.now() - uptime() * 1000;
 
 export async function lockByFile(path: string): Promise<FolderLock | undefined> {

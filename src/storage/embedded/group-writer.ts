@@ -1,7 +1,7 @@
 /**
- * Group commit: operations decide one after the other on what their predecessors of the group wrote, and share one
- * transaction and its flush. One group is in flight at a time; while it flushes, the next one gathers. Not an LMDB
- * wrapper (`environment.ts`) and without any meaning of keys.
+ * Group commit: operations run one after the other, each sees the writes of those before it, and all share one
+ * transaction and its flush. One group is in flight at a time; while it flushes, the next one gathers. Does not know
+ * what keys mean, and is not the LMDB wrapper (`environment.ts`).
  */
 import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
@@ -11,7 +11,7 @@ import { tuning } from './tuning.js';
 
 type BatchKey = Change<string>['key'];
 
-/** What an operation sees and changes: committed state with the writes of the group over it. */
+/** What an operation reads and changes: the committed state with the group's writes on top. */
 export interface Batch<Name extends string> {
   get(database: Name, key: Buffer): Buffer | undefined;
   put(database: Name, key: BatchKey, value: Buffer): void;
@@ -19,9 +19,9 @@ export interface Batch<Name extends string> {
 }
 
 export interface RunOptions {
-  /** One of many operations of one caller: its group may take several turns of the event loop to gather. */
+  /** One of many operations of one caller. Its group may gather over several turns of the event loop. */
   readonly bulk?: boolean;
-  /** It begins a group: what it reads past the batch is all there is. */
+  /** Runs as the first of its group, so that reading the environment directly misses nothing. */
   readonly first?: boolean;
 }
 
@@ -33,13 +33,13 @@ export type Written<T> =
 export interface GroupWriter<Name extends string> {
   /**
    * Runs a synchronous operation in the next group. Resolves when its writes, and those that it has seen, are durable,
-   * at the latest after `bounds.appendTimeoutMs`.
-   * @throws what the operation throws; nothing of it is written then.
+   * after `bounds.appendTimeoutMs` at the latest.
+   * @throws what the operation throws; nothing of it is written then
    */
   run<T>(operation: (batch: Batch<Name>) => T, options?: RunOptions): Promise<Written<T>>;
-  /** True while the last commit failed: a probe should write before it says that all is well. */
+  /** True when the last commit failed: a probe should then try a write. */
   failing(): boolean;
-  /** Lets what waits be written, refuses what comes. */
+  /** Writes what is queued and refuses new operations. */
   close(): Promise<void>;
 }
 
@@ -48,16 +48,16 @@ interface Waiting<Name extends string> {
   readonly bulk: boolean;
   readonly first: boolean;
   execute(batch: Batch<Name>): void;
-  /** Tells the caller. */
+  /** Reports the outcome to the caller. */
   settle(outcome: Written<undefined>): void;
 }
 
-/** What a group changes, by database and key as latin-1 text. */
+/** The changes of a group, by database and key as latin-1 text. */
 type Overlay<Name extends string> = Map<string, Change<Name>>;
 const overlayKey = (database: string, key: BatchKey): string =>
   `${database}\u0000${typeof key === 'string' ? key : key.toString('latin1')}`;
 
-/** The environment's reads under the group's changes, and a way to take back what one operation has changed. */
+/** Reads of the environment beneath the group's changes, and a way to undo the changes of one operation. */
 function layered<Name extends string>(
   environment: Environment<Name>,
   group: Overlay<Name>,
@@ -100,14 +100,14 @@ export function createGroupWriter<Name extends string>(environment: Environment<
   function schedule(): void {
     if (busy || scheduled) return;
     scheduled = true;
-    // After this turn of the event loop, so that all callers of the turn share the flush.
+    // After this turn of the event loop, so that all callers of this turn share the flush.
     setImmediate(() => {
       scheduled = false;
       void turn();
     });
   }
 
-  /** What is gathered for one commit. */
+  /** What one commit will write. */
   interface Group {
     readonly changes: Overlay<Name>;
     readonly members: Waiting<Name>[];
@@ -132,7 +132,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
       try {
         waiting.execute(batch);
       } catch {
-        undo(); // It has told its caller; none of its changes is kept.
+        undo(); // The caller knows already; drop the operation's changes.
         continue;
       }
       group.bytes += bytes();
@@ -146,7 +146,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
     busy = true;
     const group: Group = { changes: new Map(), members: [], operations: 0, bytes: 0 };
     gather(group);
-    // Large commits are what makes a bulk fast: a page that many of its changes touch is written once.
+    // Large commits make bulk writes fast: a page that many of the changes touch is written once.
     while (queue[0]?.bulk === true && !isFull(group, true)) {
       await yieldToEventLoop();
       gather(group);
@@ -169,7 +169,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
   return {
     async run<T>(operation: (batch: Batch<Name>) => T, options: RunOptions = {}): Promise<Written<T>> {
       if (closing) return { kind: 'not_written', cause: 'the store is closed' };
-      if (queue.length >= tuning.writeQueue) return { kind: 'not_written', cause: 'too many writes wait' };
+      if (queue.length >= tuning.writeQueue) return { kind: 'not_written', cause: 'too many writes are waiting' };
       let waiting: Waiting<Name> | undefined;
       const promise = new Promise<Written<T>>((resolve, reject) => {
         let result: { readonly value: T } | undefined;
@@ -200,7 +200,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
       if (answer !== timedOut) return answer;
       if (waiting?.state === 'queued') {
         waiting.state = 'done';
-        return { kind: 'not_written', cause: 'the disk is too slow: the write was not begun in time' };
+        return { kind: 'not_written', cause: 'the disk is too slow: the write was not started in time' };
       }
       return { kind: 'unknown', cause: 'the disk is too slow: the write was not confirmed in time' };
     },

@@ -1,6 +1,6 @@
 /**
- * Opens the embedded stores of one data folder: the only door into this folder from outside.
- * Implements `docs/architecture.md` ("Embedded default").
+ * Opens the embedded stores of one data folder. Code outside this folder imports only this file.
+ * Implements `docs/architecture.md#storage`.
  */
 import { join } from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
@@ -22,11 +22,11 @@ export interface EmbeddedOptions {
 export interface EmbeddedStores {
   readonly eventStore: EmbeddedEventStore;
   readonly readStore: ReadStore;
-  /** Writes what waits, closes both and frees the folder. */
+  /** Writes what is queued, closes both stores and unlocks the folder. */
   close(): Promise<void>;
 }
 
-/** @throws DataFolderError, one clear sentence, when the folder cannot be used: in use, of a newer format, unreadable. */
+/** @throws DataFolderError when the folder is in use, of a newer format or unreadable */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStores> {
   const { path, lock } = await openDataFolder(options.dataDir);
   let eventStore: EmbeddedEventStore | undefined;

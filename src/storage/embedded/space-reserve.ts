@@ -1,30 +1,30 @@
 /**
- * Keeps room behind LMDB's last page, so that a full disk is met here, before a commit begins, and not inside it.
+ * Reserves space behind LMDB's last page, so that a full disk fails here, before a commit begins, and not inside it.
  *
- * Why: the library's own handling of a failed page write overruns a buffer (lmdb 3.5, `mdb_page_flush`), which ends the
- * process sooner or later. The room is written as zeros, not left as a hole, so the file system has given its blocks;
- * LMDB takes its pages from there because it goes by its own page count, not by the size of the file. On file systems
- * that never overwrite in place (btrfs, zfs) the room is only a good guess.
+ * Why: when a page write fails, the library overruns a buffer (lmdb 3.5, `mdb_page_flush`), which sooner or later crashes
+ * the process. The space is written as zeros rather than left as a hole, so that the file system allocates its blocks.
+ * LMDB uses it because it goes by its own page count, not by the size of the file. On file systems that never overwrite
+ * in place (btrfs, zfs) the reserve is only an estimate.
  */
 import { open, type FileHandle } from 'node:fs/promises';
 
 const pageBytes = 4096;
 const zeros = Buffer.alloc(1024 * 1024);
-/** Written at once beyond what is needed, so that most commits find room. */
+/** Written in addition to what is needed, so that most commits need not extend the file. */
 const extraBytes = { min: 1024 * 1024, max: 16 * 1024 * 1024 };
 
 export interface SpaceReserve {
   /**
-   * Makes sure that `need` bytes can be written behind the first `used` bytes of the file.
-   * @throws Error of the file system, such as ENOSPC; nothing that is in use was touched.
+   * Makes sure that `need` bytes can be written after the first `used` bytes of the file.
+   * @throws the file system's error, such as ENOSPC; no used byte was touched
    */
   ensure(used: number, need: number): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * An upper bound, by a good margin, of what a commit writes: per change the leaf it goes to and a split of it, for its
- * value its own pages, and the branches above and the free list once.
+ * A generous upper bound of what a commit writes: per change, its leaf page, a split of it and the pages of its value;
+ * once, the branch pages and the free list.
  */
 export function commitBytes(changes: readonly { readonly value: Buffer | undefined }[]): number {
   let pages = 64;
@@ -35,7 +35,7 @@ export function commitBytes(changes: readonly { readonly value: Buffer | undefin
 export function createSpaceReserve(path: string): SpaceReserve {
   let file: FileHandle | undefined;
   let size = 0;
-  /** What could not be had last time: until then the disk is full for smaller commits too, so that it does not flap. */
+  /** The size that was refused last. Until it fits, smaller commits are refused too, so that the store does not flap. */
   let refused = 0;
   return {
     async ensure(used, wanted) {
@@ -46,7 +46,7 @@ export function createSpaceReserve(path: string): SpaceReserve {
       }
       file ??= await open(path, 'r+');
       size = (await file.stat()).size;
-      // Zeros only ever go behind the end of the file, whatever `used` says.
+      // Zeros are only ever appended to the file, whatever `used` says.
       const extra = Math.min(extraBytes.max, Math.max(extraBytes.min, used / 8));
       const target = used + need + Math.ceil(extra / pageBytes) * pageBytes;
       while (size < target) {
@@ -55,7 +55,7 @@ export function createSpaceReserve(path: string): SpaceReserve {
           const { bytesWritten } = await file.write(zeros, 0, length, size);
           size += bytesWritten;
         } catch (error) {
-          // The extra is only for comfort.
+          // The extra is optional.
           if (used + need <= size) break;
           refused = need;
           throw error;

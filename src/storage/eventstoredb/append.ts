@@ -1,7 +1,7 @@
 /**
- * Appends with a certain answer in a certain time: every try has a timeout of its own, for the client has none; what was
- * certainly not written is tried again, everything else is told as it is. A try is over, or its client gone, before the
- * next begins: two at once of the same events confuse the server. Implements `event-store.ts` (append).
+ * Appends that always get an answer in time. Every try has its own timeout, because the client has none. What was
+ * certainly not written is tried again; every other outcome is returned. A try ends, or its client is discarded, before
+ * the next one begins: two concurrent tries of the same events confuse the server. Implements `event-store.ts` (append).
  */
 import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
@@ -28,16 +28,16 @@ export interface AppenderOptions {
   readonly clock: Clock;
 }
 
-/** What is known about a client while it is in use. */
+/** The appends of one client. */
 interface ClientState {
-  /** An append has come back since the last failure: now more may follow without waiting, in order. */
+  /** An append has succeeded since the last failure, so further ones need not wait for each other. */
   warm: boolean;
   first: Promise<void> | undefined;
   readonly running: Set<Try>;
 }
 
 interface Try {
-  /** Another append was in flight on this client at the same time. */
+  /** Another append was in flight on the same client. */
   shared: boolean;
 }
 
@@ -51,16 +51,16 @@ export function createAppender(options: AppenderOptions): Appender {
   let waiting = 0;
 
   function stateOf({ client }: Lease): ClientState {
-    const known = states.get(client);
-    if (known !== undefined) return known;
+    const existing = states.get(client);
+    if (existing !== undefined) return existing;
     const state: ClientState = { warm: false, first: undefined, running: new Set() };
     states.set(client, state);
     return state;
   }
 
   /**
-   * Appends at once on a client that has not appended yet overtake each other, so one goes ahead and is waited for.
-   * Returns how to say that it is over; undefined when there was no time left.
+   * Concurrent appends on a fresh client overtake each other, so the first one runs alone.
+   * @returns a function that ends the turn and says whether it succeeded; undefined when there was no time left
    */
   async function enter(state: ClientState, until: number): Promise<((well: boolean) => void) | undefined> {
     while (!state.warm && state.first !== undefined) {
@@ -89,9 +89,9 @@ export function createAppender(options: AppenderOptions): Appender {
     timeoutMs: number,
   ): Promise<TryOutcome> {
     const state = stateOf(lease);
-    const mine: Try = { shared: state.running.size > 0 };
+    const attempt: Try = { shared: state.running.size > 0 };
     for (const other of state.running) other.shared = true;
-    state.running.add(mine);
+    state.running.add(attempt);
     const usesBatch = batchPath.owned() || classic === undefined;
     const call = lease.client.appendToStream(stream, [...events], {
       expectedRevision: typeof expected === 'number' ? BigInt(expected) : expected,
@@ -108,9 +108,9 @@ export function createAppender(options: AppenderOptions): Appender {
       const revision = toNumber(result.nextExpectedRevision);
       return { kind: 'appended', revision, ...(result.position && { position: toNumber(result.position.commit) }) };
     } catch (error) {
-      return appendFailure(error, !mine.shared || !usesBatch);
+      return appendFailure(error, !attempt.shared || !usesBatch);
     } finally {
-      state.running.delete(mine);
+      state.running.delete(attempt);
     }
   }
 
@@ -120,7 +120,7 @@ export function createAppender(options: AppenderOptions): Appender {
     events: readonly EventData[],
     started: number,
   ): Promise<TryOutcome> {
-    // Throwing the client away takes its time too.
+    // Leaves time to discard the client.
     const until = started + bounds.appendTimeoutMs - disposeMs;
     let lease: Lease;
     try {
@@ -130,7 +130,7 @@ export function createAppender(options: AppenderOptions): Appender {
     }
     const left = Math.min(appendTryMs, until - clock.monotonic());
     const leave = await enter(stateOf(lease), clock.monotonic() + left);
-    if (leave === undefined) return { kind: 'refused', cause: 'the append before it was not answered' };
+    if (leave === undefined) return { kind: 'refused', cause: 'the previous append was not answered' };
     let outcome: TryOutcome = { kind: 'unknown', cause: 'the append threw' };
     try {
       outcome = await send(

@@ -1,7 +1,7 @@
 /**
- * Who may use the batch path of appends: one adapter of the process at a time. The client package keeps the batch appends
- * of all its clients in one table, where the failure of one rejects those of the others, and the late answers then throw
- * outside of any promise. Further adapters append by the classic call, which shares nothing and is slower.
+ * Lets one adapter of the process at a time use the batch path of appends. The client package keeps the batch appends of
+ * all its clients in one table, where the failure of one rejects the others, and later answers throw outside of any
+ * promise. Other adapters use the classic call, which shares nothing and is slower.
  */
 let owner: symbol | undefined;
 
@@ -22,7 +22,10 @@ export function claimBatchPath(): BatchPath {
   };
 }
 
-/** What makes the client take the classic call: credentials of the call, those of the URL. They are not sent without TLS. */
+/**
+ * Credentials, taken from the URL. The client uses the classic call when a call has credentials of its own; without TLS
+ * it does not send them.
+ */
 export function classicCredentials(url: string): { readonly username: string; readonly password: string } | undefined {
   const [, username, password] = /^esdb(?:\+discover)?:\/\/([^:@/]*):([^@/]*)@/.exec(url) ?? [];
   if (username !== undefined && password !== undefined) {

@@ -1,7 +1,7 @@
 /**
- * The client objects of one adapter: one for appends, one for reads and subscriptions. A client that cannot go on is
- * thrown away, wholly, before the next takes its place: the client package keeps the appends in flight of all clients in
- * one table, so an old one that fails late would reject those of the new. Not the calls: each has its own file.
+ * The client objects of one adapter: one for appends, one for reads and subscriptions. A broken client is fully disposed
+ * of before the next one replaces it: the client package keeps the appends in flight of all clients in one table, so an
+ * old client that fails late would reject appends of the new one. Not the calls themselves; each has its own file.
  */
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';
@@ -12,16 +12,16 @@ import { tuning } from './tuning.js';
 /** A client while it is in use. */
 export interface Lease {
   readonly client: EventStoreDBClient;
-  /** It was thrown away: its calls end, some of them as if they had come to their end. */
+  /** The client was discarded. Its calls end, and some of them end as if they were complete. */
   readonly discarded: boolean;
 }
 
 type OwnLease = { -readonly [field in keyof Lease]: Lease[field] };
 
 export interface Connection {
-  /** The running client. @throws ServiceError `unavailable` when closed, or while the old one is being disposed of. */
+  /** The current client, once its predecessor has been disposed of. @throws ServiceError `unavailable` when closed */
   lease(): Promise<Lease>;
-  /** Throws a client away; a no-op for one that was thrown away before. */
+  /** Disposes of a client. Does nothing for one that was discarded before. */
   discard(lease: Lease, cause: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -29,8 +29,8 @@ export interface Connection {
 const forced = /^(throwOnAppendFailure|nodePreference|keepAliveInterval|keepAliveTimeout)=/i;
 
 /**
- * Sets what the adapter depends on, whatever the URL says.
- * @throws TypeError for a URL that is none; the message does not repeat it, for it may hold a password
+ * Sets the options that the adapter depends on, whatever the URL says.
+ * @throws TypeError for a malformed URL; the message does not repeat it, as it may contain a password
  */
 export function connectionString(url: string): string {
   if (!/^esdb(\+discover)?:\/\/[^/?]+/.test(url)) {
@@ -44,10 +44,10 @@ export function connectionString(url: string): string {
     ...given,
     'throwOnAppendFailure=true',
     'nodePreference=leader',
-    // Nothing else tells a subscription that its server hangs, and below ten seconds the client warns on the console.
+    // Pings are the only sign that a subscription's server hangs. Below ten seconds the client warns on the console.
     `keepAliveInterval=${keepaliveMs}`,
     `keepAliveTimeout=${keepaliveMs}`,
-    // A node that hangs is asked for the others' addresses first as often as not.
+    // A node that hangs may be the one that is asked for the addresses of the others.
     ...(isGiven('gossiptimeout') ? [] : [`gossipTimeout=${gossipSeconds}`]),
   ].join('&')}`;
 }
@@ -61,7 +61,7 @@ export function openConnection(url: string, what: string, logger: Logger): Conne
 
   async function dispose({ client }: Lease): Promise<void> {
     await withDeadline(client.dispose(), tuning.disposeMs);
-    // The error that a cancelled stream ends with comes a turn later.
+    // A cancelled stream emits its error one turn of the event loop later.
     await sleep(1);
   }
 
@@ -76,7 +76,7 @@ export function openConnection(url: string, what: string, logger: Logger): Conne
       if (lease === undefined || lease !== old) return disposing;
       lease.discarded = true;
       lease = undefined;
-      logger.warn({ cause }, `the event store client for ${what} is thrown away and replaced`);
+      logger.warn({ cause }, `the event store client for ${what} is discarded and replaced`);
       disposing = dispose(old).catch(() => undefined);
       return disposing;
     },

@@ -1,18 +1,19 @@
 /**
- * What an error of the client means: whether an append may have been written, and whether the client can go on. Decides
- * by `type` and `code`; texts only where the client gives nothing else. Pure. Facts: a raw error with code 14 comes from
- * the probe before the append; "not ready" is an unknown error with a text; a failed discovery is remembered for ever.
+ * What an error of the client means: whether an append may have been written, and whether the client is still usable.
+ * Decides by `type` and `code`, and by the text only where the client gives nothing else. Pure. A raw error with code 14
+ * comes from the capability probe before the append; "not ready" is an unknown error with a text; after a failed
+ * discovery a client never works again.
  */
 import { ErrorType, NO_STREAM, type CommandError, type WrongExpectedVersionError } from '@eventstore/db-client';
 import { errorText } from '../../kernel/errors.js';
 
 export type AppendFailure =
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
-  /** Certainly not written, and worth another try. `discard`: this client never recovers. */
+  /** Certainly not written, and worth another try. With `discard`, this client never works again. */
   | { readonly kind: 'not_written'; readonly cause: string; readonly discard: boolean }
-  /** Certainly not written, and another try would end the same way. */
+  /** Certainly not written, and another try would fail the same way. */
   | { readonly kind: 'refused'; readonly cause: string }
-  /** Written or not, now or later. */
+  /** Possibly written, now or later. */
   | { readonly kind: 'unknown'; readonly cause: string };
 
 const field = (error: unknown, name: string): unknown =>
@@ -23,7 +24,7 @@ const messageOf = (error: unknown): string => {
   return typeof message === 'string' ? message : '';
 };
 
-/** A sentence without secrets: the client's errors carry no content of events. */
+/** A text without secrets: the client's errors contain no data of events. */
 export function failureText(error: unknown): string {
   const type = field(error, 'type');
   const text = messageOf(error);
@@ -35,15 +36,15 @@ export const isFailedDiscovery = (error: unknown): boolean => messageOf(error).s
 export const isNotLeader = (error: unknown): boolean => field(error, 'type') === ErrorType.NOT_LEADER;
 export const isMissingStream = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_NOT_FOUND;
 export const isTombstoned = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_DELETED;
-/** Servers up to 23.10 drop a live subscription so when one append is large: an everyday event. */
+/** How servers up to 23.10 drop a live subscription, for instance after one large append. Happens in normal operation. */
 export const isTooSlow = (error: unknown): boolean =>
   field(error, 'type') === ErrorType.TIMEOUT && /too slow/i.test(messageOf(error));
-/** What a server says of a position to start from that is no beginning of a record in its log: 23.10, then later ones. */
+/** How servers refuse a start position that no record begins at: first the text of 23.10, then of later ones. */
 export const isForeignPosition = (error: unknown): boolean =>
   field(error, 'type') === ErrorType.UNKNOWN &&
   /Exception was thrown by handler|invalid position/i.test(messageOf(error));
 
-/** The client's own errors carry a type; those that it passes on raw do not. */
+/** The client's own errors have a type; errors that it passes on do not. */
 const isClientError = (error: unknown): error is CommandError => typeof field(error, 'type') === 'string';
 
 const unavailableCode = 14;
@@ -56,16 +57,16 @@ function conflict(error: WrongExpectedVersionError): AppendFailure {
 }
 
 /**
- * @param alone no other append was in flight on the client: the client rejects all of them with the error of one, so
- * only then does "never sent" or "not the leader" speak of this append
+ * @param alone no other append was in flight on the client. The client rejects all of them with the error of one, so only
+ * then does "never sent" or "not the leader" apply to this append
  */
 export function appendFailure(error: unknown, alone: boolean): AppendFailure {
   const cause = failureText(error);
   const unlessShared = (failure: AppendFailure): AppendFailure => (alone ? failure : { kind: 'unknown', cause });
   if (isFailedDiscovery(error)) return { kind: 'not_written', cause, discard: true };
   if (!isClientError(error)) {
-    // Only the capability probe fails unconverted, with a code, and it comes before the append. The client asks again
-    // when the server could not be reached; any other answer it remembers for ever, and fails every append with it.
+    // Only the capability probe, which comes before the append, fails with an unconverted error with a code. The client
+    // repeats the probe when the server was unreachable; it caches any other answer and fails every append with it.
     const code = field(error, 'code');
     return typeof code === 'number'
       ? { kind: 'not_written', cause, discard: code !== unavailableCode }

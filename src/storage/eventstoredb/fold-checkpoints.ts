@@ -1,8 +1,8 @@
 /**
- * Fold checkpoints in a stream of their own per name: chunks of bytes, then a manifest that names them. What is kept is
- * bounded by `$maxCount`, set wide enough for the old set and the new one before the new one is written, so that a crash
- * in between leaves the old. Outside of the prefix of the service's streams: no subscription delivers them.
- * Implements `event-store.ts` (fold checkpoints), `docs/contract/domain.md` ("Fold checkpoint").
+ * Fold checkpoints in one stream per name: chunks of bytes, then a manifest that names them. `$maxCount` bounds the
+ * stream; it is raised to hold the old and the new checkpoint before the new one is written, so that a crash in between
+ * leaves the old one. The streams lack the service's prefix, so no subscription delivers them.
+ * Implements `event-store.ts` (fold checkpoints) and `docs/contract/domain.md#commands-and-events`.
  */
 import { createHash } from 'node:crypto';
 import { BACKWARDS, binaryEvent, END, jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';
@@ -20,16 +20,16 @@ const manifestType = 'FoldCheckpoint';
 export const foldStream = (name: string): string => `fold-${name}`;
 
 type Manifest = Omit<FoldCheckpoint, 'bytes'> & {
-  /** Of the bytes as they are stored, so that a set that is not whole is noticed. */
+  /** Hash of the stored bytes, to notice an incomplete checkpoint. */
   readonly storedSha256: string;
   readonly set: string;
   readonly chunks: number;
 };
 
 export interface FoldAppends {
-  /** Appends one event, again and again until it surely stands. @throws ServiceError `unavailable` */
+  /** Appends one event and retries until it is certainly written, perhaps twice. @throws ServiceError `unavailable` */
   append(stream: string, event: EventData): Promise<void>;
-  /** Sets how many events of a stream stay readable. @throws ServiceError `unavailable` */
+  /** Sets how many of the newest events of a stream stay readable. @throws ServiceError `unavailable` */
   keep(stream: string, maxCount: number): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ function readBack(
   );
 }
 
-/** Undefined when there is none, or none that is whole. @throws ServiceError `unavailable` */
+/** @returns undefined when there is no complete checkpoint @throws ServiceError `unavailable` */
 export async function loadFold(
   connection: Connection,
   name: string,
@@ -64,7 +64,7 @@ export async function loadFold(
     const page: readonly ResolvedEvent[] = await readBack(connection, stream, from);
     for (const { event } of page) {
       if (event === undefined) continue;
-      // Chunks behind the last manifest belong to a set that was never finished.
+      // Chunks after the last manifest belong to a checkpoint that was never finished.
       if (event.type === manifestType && event.isJson) manifest ??= event.data as unknown as Manifest;
       if (manifest === undefined || event.type !== chunkType || event.isJson) continue;
       const { set, index } = event.metadata as unknown as { readonly set: string; readonly index: number };
@@ -81,14 +81,14 @@ export async function loadFold(
     Array.from({ length: manifest.chunks }, (_, index) => chunks.get(index) ?? new Uint8Array()),
   );
   if (sha256(bytes) !== manifest.storedSha256) {
-    logger.warn({ stream }, 'a fold checkpoint is not whole and is not used');
+    logger.warn({ stream }, 'a fold checkpoint is incomplete and is not used');
     return undefined;
   }
-  const { foldVersion, revision, position, sha256: told } = manifest;
-  return { foldVersion, revision, position, sha256: told, bytes };
+  const { foldVersion, revision, position, sha256: foldSha256 } = manifest;
+  return { foldVersion, revision, position, sha256: foldSha256, bytes };
 }
 
-/** Not to be called twice at once for one name. @throws ServiceError `unavailable` */
+/** Must not run twice at once for the same name. @throws ServiceError `unavailable` */
 export async function saveFold(
   appends: FoldAppends,
   ids: Ids,
@@ -124,6 +124,6 @@ export async function saveFold(
     chunks,
   };
   await appends.append(stream, jsonEvent({ id: ids.next(), type: manifestType, data: manifest }) as EventData);
-  // The new set stands: room for it, for the next one, and for one that a crash leaves unfinished.
+  // Keeps this checkpoint, the next one, and one that a crash leaves unfinished.
   await appends.keep(stream, 3 * (chunks + 1));
 }

@@ -1,11 +1,11 @@
 /**
- * How long a value is as JSON, about: characters instead of bytes, escapes and digits not counted. For bounds on what is
- * held in memory, where writing each event as JSON once more would cost too much. Pure.
+ * Estimates how long a value is as JSON: counts characters instead of bytes, and neither escapes nor digits. Bounds what
+ * is held in memory, where serialising each event again would cost too much. Pure.
  */
 const numberChars = 8;
 const wordChars = 5;
 
-/** Characters, about. Linear in the size of the value, a few objects apart. */
+/** The approximate number of characters. */
 export function jsonSize(value: unknown): number {
   switch (typeof value) {
     case 'string':

@@ -1,8 +1,8 @@
 /**
- * Subscribes as the client package does, but takes its events past the package's own decoding (`read-event.ts`): the
- * connection, the flow of the stream, its errors and every other message stay the package's. Depends on three things
- * inside of it, which is why its version is fixed: options that a call does not know reach `callArguments`, what that
- * returns goes to the call, and a subscription converts events by its `convertGrpcEvent`.
+ * Subscribes with the client package, but decodes events itself (`read-event.ts`). The connection, the flow of the stream,
+ * its errors and all other messages stay with the package. Depends on three internals of the package, so its version is
+ * pinned: unknown options of a call reach `callArguments`, the result of that goes to the call, and a subscription
+ * converts events with its `convertGrpcEvent`.
  */
 import type {
   AllStreamSubscription,
@@ -13,7 +13,7 @@ import type {
 import type { RecordedEvent } from '../../kernel/event.js';
 import { readEventOf } from './read-event.js';
 
-/** An event of a lean subscription: `ours` is one that this service may have written, ready for use, of so many bytes. */
+/** An event of a lean subscription: `ours` is the decoded event, if this service may have written it, of `bytes` bytes. */
 export type LeanEvent = ResolvedEvent & { readonly ours?: RecordedEvent; readonly bytes?: number };
 
 interface LeanMessage {
@@ -23,7 +23,7 @@ interface LeanMessage {
 
 type Deserialize = (bytes: Buffer) => unknown;
 
-/** Of the library below the client package: what it asks before a call, which may change how answers are read. */
+/** An interceptor of the gRPC library below the client package; it may replace how responses are decoded. */
 type Interceptor = (
   options: { readonly method_definition: { responseDeserialize: Deserialize } },
   next: (options: unknown) => unknown,
@@ -48,7 +48,7 @@ const intercept: Interceptor = (options, next) => {
   return next(options);
 };
 
-/** Once for a client: its calls stay as they are but for those that ask for more. */
+/** Prepares a client once. Only calls with the `lean` option change. */
 function prepare(client: EventStoreDBClient): void {
   if (prepared.has(client)) return;
   prepared.add(client);
@@ -60,7 +60,7 @@ function prepare(client: EventStoreDBClient): void {
   };
 }
 
-/** Like the client's `subscribeToAll`; most of its events come as `ours`. */
+/** Like the client's `subscribeToAll`, but most events come as `ours`. */
 export function subscribeLean(client: EventStoreDBClient, options: SubscribeToAllOptions): AllStreamSubscription {
   prepare(client);
   const subscription = client.subscribeToAll({ ...options, [lean]: true } as SubscribeToAllOptions);

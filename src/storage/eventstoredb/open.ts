@@ -1,6 +1,6 @@
 /**
- * Opens the EventStoreDB adapter: the only door into this folder from outside. Does not wait for a store that is away:
- * `open-stores.ts` does. Implements `docs/architecture.md#storage`.
+ * Opens the EventStoreDB adapter. Code outside this folder imports only this file. Does not wait for a store that is
+ * away: `open-stores.ts` does. Implements `docs/architecture.md#storage`.
  */
 import { jsonEvent, type EventData } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
@@ -23,19 +23,19 @@ import { subscribeToLog } from './subscription.js';
 import { tuning } from './tuning.js';
 
 export interface EventStoreDbOptions {
-  /** `esdb://…` or `esdb+discover://…`; may hold a password, so it is never logged. */
+  /** `esdb://…` or `esdb+discover://…`. It may contain a password, so it is never logged. */
   readonly url: string;
   readonly logger: Logger;
   readonly clock?: Clock;
   readonly ids?: Ids;
 }
 
-/** Tries of a write that may be repeated without harm. */
+/** Tries of a write whose repeat is harmless. */
 const harmlessTries = 5;
 
 /**
- * Connects with the first call: until the store can be reached, every call is `unavailable`.
- * @throws TypeError for a URL that is none
+ * Connects with the first call. Calls are `unavailable` until the store can be reached.
+ * @throws TypeError for a malformed URL
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const { url, logger, clock = systemClock, ids = randomIds } = options;
@@ -46,7 +46,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
 
-  /** For events that do no harm when they stand twice. @throws ServiceError `unavailable` */
+  /** Appends an event that may be written twice without harm. @throws ServiceError `unavailable` */
   async function appendHarmless(stream: string, event: EventData): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const outcome = await appender.append(stream, 'any', [event]);

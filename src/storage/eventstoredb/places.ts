@@ -1,8 +1,7 @@
 /**
- * A bounded number of places, with a queue that waits for a limited time. Reads, subscriptions and appends of the whole
- * process share theirs: the connection to one server carries 100 streams, and every further call on it hangs without an
- * error. Appends share one stream of the batch path, and there the client queues what its stream does not take at once,
- * 16 messages: when such a stream fails, what is queued becomes a rejection that nobody can handle.
+ * Bounds how many reads, subscriptions and appends the whole process has open at a time. The connection to a server
+ * carries 100 streams, and further calls hang without an error. Appends share one stream of the batch path, which takes
+ * 16 messages at once; the client queues the rest, and when the stream fails, the queue becomes an unhandled rejection.
  */
 import { ServiceError } from '../../kernel/errors.js';
 import { createSemaphore } from '../../kernel/semaphore.js';
@@ -10,8 +9,8 @@ import { tuning } from './tuning.js';
 
 export interface Places {
   /**
-   * Resolves with how to give the place back, which may be called more than once.
-   * @throws ServiceError `unavailable` when none got free in time
+   * @returns a function that gives the place back; calling it again does nothing
+   * @throws ServiceError `unavailable` when no place became free in time
    */
   take(): Promise<() => void>;
   taken(): number;
@@ -24,7 +23,7 @@ export function createPlaces(count: number, waitMs: number, what: string): Place
     async take() {
       const leave = await semaphore.enter();
       if (leave !== undefined) return leave;
-      throw new ServiceError('unavailable', `The event store has ${count} open ${what}, and none has ended.`);
+      throw new ServiceError('unavailable', `The event store has ${count} open ${what}, and none of them has ended.`);
     },
   };
 }

@@ -1,13 +1,13 @@
 /**
- * Decodes the bytes of a message of a subscription straight into a recorded event. The client package makes several
- * objects per field on the way, which is most of what following a long log costs. Only events as this service writes
- * them: whatever is unusual is left to the client and judged in `events.ts`. Pure; field numbers are those of the
- * server's protocol (`ReadResp`). Implements `event-store.ts` (subscribe).
+ * Decodes the bytes of a subscription message directly into a recorded event. The client package creates several objects
+ * per field, which is most of the cost of following a long log. Handles only events as this service writes them; the
+ * client decodes the rest, and `events.ts` judges it. Pure; the field numbers are those of the server's protocol
+ * (`ReadResp`). Implements `event-store.ts` (subscribe).
  */
 import type { EventMetadata, RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 
-/** A field's number and wire type in one number, as they stand before it: 0 is a number, 2 is bytes with their length. */
+/** A protobuf tag: field number and wire type; type 0 is a varint, type 2 is bytes with their length. */
 const tag = (field: number, wireType: 0 | 2): number => field * 8 + wireType;
 const inResponse = { event: tag(1, 2) };
 const inReadEvent = { event: tag(1, 2), commit: tag(3, 0), noPosition: tag(4, 2) };
@@ -28,7 +28,7 @@ const inFact = { name: tag(1, 2), value: tag(2, 2) };
 /** Never leaves this file. */
 class Unusual extends Error {}
 
-/** Bytes and where reading them is. One for a whole message: what is nested is read in place. */
+/** The bytes of a message and the read offset. Nested messages are read in place with the same cursor. */
 interface Cursor {
   readonly bytes: Buffer;
   at: number;
@@ -43,12 +43,12 @@ function number(cursor: Cursor): number {
     value += (byte & 0x7f) * scale;
     if (byte < 0x80) break;
   }
-  // Also the revision of a tombstone: two of those must never become one.
+  // Also refuses the revision of a tombstone. Two values must never become the same number.
   if (value > Number.MAX_SAFE_INTEGER) throw new Unusual();
   return value;
 }
 
-/** Where the bytes that come now end. */
+/** The end of the next length-prefixed bytes. */
 function end(cursor: Cursor, within: number): number {
   const length = number(cursor);
   if (cursor.at + length > within) throw new Unusual();
@@ -61,7 +61,7 @@ function text(cursor: Cursor, within: number): string {
   return cursor.bytes.toString('utf8', from, within);
 }
 
-/** The only field of a small message: a text. */
+/** The text of a message whose only field is a text. */
 function onlyText(cursor: Cursor, expected: number, within: number): string {
   if (number(cursor) !== expected) throw new Unusual();
   const last = end(cursor, within);
@@ -114,9 +114,9 @@ function recordedEvent(cursor: Cursor, within: number): RecordedEvent {
   return { id, type, data, metadata, stream, revision, position };
 }
 
-/** The event of such a message, or undefined for any other message and for an event that is not as ours are. */
+/** The event of a message, or undefined for any other message and for an event that this service did not write. */
 export function readEventOf(message: Buffer): RecordedEvent | undefined {
-  // Tags this small are one byte.
+  // A tag this small is one byte.
   if (message[0] !== inResponse.event) return undefined;
   const cursor: Cursor = { bytes: message, at: 1 };
   try {
@@ -140,7 +140,7 @@ export function readEventOf(message: Buffer): RecordedEvent | undefined {
     }
     return event;
   } catch {
-    // Unusual, or no JSON: the client has its own way with those.
+    // Unusual, or not JSON: the client decodes it.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Reads in pages: each is asked for exactly, taken whole within a timeout, and cancelled whatever happens, so that no
- * consumer, however slow or gone, keeps a stream of the connection open. From the leader, so that what was written is
- * seen. Implements `event-store.ts` (read, headPosition).
+ * Reads in pages. Each page has an exact size, is read whole within a timeout, and is always cancelled, so that a slow or
+ * absent consumer never keeps a stream of the connection open. Reads from the leader, so that acknowledged writes are
+ * visible. Implements `event-store.ts` (read, headPosition).
  */
 import { BACKWARDS, END, FORWARDS, START, type ResolvedEvent, type StreamingRead } from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';
@@ -31,7 +31,7 @@ function takeAll(read: StreamingRead<ResolvedEvent>): Promise<ResolvedEvent[]> {
       if (error === undefined) resolve(events);
       else reject(error as Error);
     };
-    // Stays when the page is done: what fails after the cancelling must not be an error that nobody handles.
+    // Stays after the page is done: an error after the cancel must not be unhandled.
     read.on('error', settle);
     read.on('data', (event: ResolvedEvent) => events.push(event));
     read.on('end', () => settle());
@@ -44,16 +44,16 @@ async function takePage(lease: Lease, start: (lease: Lease) => StreamingRead<Res
   const read = start(lease);
   try {
     const events = await takeAll(read);
-    // A read that is cut off so ends without an error, like one that found nothing.
+    // A read of a discarded client ends without an error, like a read that found nothing.
     if (lease.discarded) throw new ServiceError('unavailable', 'The event store client was replaced during a read.');
     return events;
   } finally {
-    // A stream that never came to be cannot be cancelled; its place is not kept for that.
+    // A stream that was never established cannot be cancelled; its place is given back all the same.
     void withDeadline(read.cancel(), tuning.disposeMs).then(giveBack, giveBack);
   }
 }
 
-/** One page, tried again when the node is not the leader or could not be reached. @throws ServiceError `unavailable` */
+/** Reads one page; tries again when the node is not the leader or is unreachable. @throws ServiceError `unavailable` */
 export async function readPage(
   connection: Connection,
   start: (lease: Lease) => StreamingRead<ResolvedEvent>,
@@ -77,7 +77,7 @@ export async function readPage(
         const cause = failureText(error);
         throw new ServiceError('unavailable', `The event store cannot be read now: ${cause}.`, { cause: error });
       }
-      // After the first refusal the client has moved to the leader already.
+      // After the first refusal the client has already moved to the leader.
       if (!isNotLeader(error) || attempt > 1) {
         await sleep(backoff(tuning.retry, attempt));
       }
@@ -85,14 +85,14 @@ export async function readPage(
   }
 }
 
-/** What the store answers with an error, or with something else than was meant. */
+/** Refuses reads that the store would answer with an error or with something else. */
 function assertReadable({ direction, from, maxCount }: ReadOptions): void {
   if (from === (direction === 'forward' ? 'end' : 'start'))
     throw new RangeError(`no read ${direction} from the ${from}`);
   if (!(maxCount >= 1)) throw new RangeError(`a read has a maxCount of at least 1, not ${maxCount}`);
 }
 
-/** @throws ServiceError `unavailable`; RangeError for a read that the port does not know */
+/** @throws ServiceError `unavailable`; RangeError for a read that the port does not define */
 export async function* readStream(
   connection: Connection,
   stream: string,
@@ -125,7 +125,7 @@ export async function* readStream(
   }
 }
 
-/** Position of the newest event of any stream, those of the server too; 0 for an empty log. @throws ServiceError */
+/** Position of the newest event of any stream, including the server's; 0 for an empty log. @throws ServiceError */
 export async function readHead(connection: Connection): Promise<number> {
   const page = await readPage(connection, ({ client }) =>
     client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true }),

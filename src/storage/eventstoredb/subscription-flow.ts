@@ -1,8 +1,8 @@
 /**
- * One subscription of the client, as a queue: what comes is put there at once, for a server drops a consumer that is
- * slow while live, and handed out from there. The queue is bounded in events and bytes; a full one stops the flow, and
- * what happens then is the server's choice. Nothing here may throw into the client: it would end the flow without a
- * word. Not what is done when it ends: `subscription.ts`.
+ * One subscription of the client as a queue. Events are queued at once, because a server drops slow live consumers. The
+ * queue is bounded in events and bytes; a full queue pauses the flow, and the server may then drop the subscription.
+ * Nothing here may throw into the client, which would end the flow silently. What happens when a flow ends is up to
+ * `subscription.ts`.
  */
 import { START, streamNameFilter, type AllStreamSubscription, type Position } from '@eventstore/db-client';
 import { withDeadline } from '../../kernel/background.js';
@@ -21,12 +21,12 @@ type Queued =
   | Exclude<LogItem, { kind: 'events' }>;
 
 export interface Flow {
-  /** The next items, about as many as one batch; waits for one. Empty when aborted. @throws what ended the flow */
+  /** Waits for items. @returns at most about one batch of them, none when aborted @throws the error that ended the flow */
   next(): Promise<readonly LogItem[]>;
   close(): Promise<void>;
 }
 
-/** Joins neighbours into one item. */
+/** Joins adjacent events into one item. */
 function joined(queued: readonly Queued[]): LogItem[] {
   const items: LogItem[] = [];
   let events: RecordedEvent[] = [];
@@ -46,10 +46,10 @@ function joined(queued: readonly Queued[]): LogItem[] {
   return items;
 }
 
-/** What came and was not handed out yet. */
+/** Items that have arrived and have not been handed out. */
 function createQueue(): {
   push(item: Queued): void;
-  /** At most one batch: at least one item, then as many as its bounds allow. */
+  /** Takes the first item, and more of them as far as the bounds of a batch allow. */
   take(): readonly Queued[];
   length(): number;
   bytes(): number;
@@ -80,14 +80,14 @@ function createQueue(): {
   };
 }
 
-/** Begins a subscription to the whole log. The caller closes it, also after it has ended by itself. */
+/** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
 export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions): Flow {
   const { catchUpGatherMs, confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = tuning;
   const queue = createQueue();
   let ended: { readonly error: unknown } | undefined;
   let wakeUp = (): void => undefined;
   let caughtUp = false;
-  /** What lies in the queue may be taken. */
+  /** The content of the queue may be taken. */
   let ready = false;
   let isLive = false;
   let gathering: NodeJS.Timeout | undefined;
@@ -111,8 +111,8 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   }
 
   /**
-   * One item of many events costs its consumers far less than many items: what one turn of the event loop brings is
-   * handed out together, and while catching up what some milliseconds bring, or as much as one item may hold.
+   * One item with many events costs consumers far less than many items. So events that arrive in one turn of the event
+   * loop are handed out together; while catching up, those of some milliseconds, up to the bound of one item.
    */
   function gather(): void {
     if (ready || queue.length() === 0) return;
@@ -121,7 +121,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     else gathering ??= setTimeout(announce, catchUpGatherMs);
   }
 
-  /** What the client calls: an error thrown into it is a rejection that nobody handles, and no event comes any more. */
+  /** Wraps the client's callbacks: an error thrown into the client would be an unhandled rejection and stop all events. */
   const guarded =
     <A extends readonly unknown[]>(work: (...args: A) => void) =>
     (...args: A): void => {
@@ -132,7 +132,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       }
     };
 
-  /** Marks stand behind the events before them, and some of those may still be in the stream's own buffer. */
+  /** Queues a checkpoint and `caughtUp` only after the events before them, some of which may still be in the stream's buffer. */
   function settleMarks(subscription: AllStreamSubscription): void {
     if (subscription.readableLength > 0) return;
     const point = checkpoint === undefined ? undefined : toResumePoint(checkpoint);
@@ -176,14 +176,14 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     guarded((resolved: LeanEvent) => {
       if (ended !== undefined) return;
       const event = resolved.ours ?? toRecordedEvent(resolved);
-      // A mark that waited here may lie before or behind this event: the event's own position says enough.
+      // A waiting checkpoint may lie before or after this event; the position of the event replaces it.
       checkpoint = undefined;
       if (event !== undefined) {
         queue.push({ kind: 'event', event, bytes: resolved.bytes ?? jsonSize(event.data) + jsonSize(event.metadata) });
       }
       if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
       settleMarks(subscription);
-      // Also when more is in the stream's buffer: a flow that is stopped brings nothing until somebody takes.
+      // Even with more in the stream's buffer: a paused flow delivers nothing until items are taken.
       gather();
     }),
   );
@@ -192,7 +192,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
 
   return {
     async next() {
-      // What was delivered before the end is handed out before it: the next subscription begins behind it.
+      // Events that arrived before the end are handed out first: the next subscription begins after them.
       while (!ready && !signal.aborted) {
         if (ended !== undefined && queue.length() === 0) throw ended.error;
         if (ended !== undefined) break;
@@ -213,7 +213,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       clearTimeout(gathering);
       clearImmediate(turn);
       signal.removeEventListener('abort', onAbort);
-      // What the client still emits must find a listener for errors, and nothing else.
+      // The client may still emit errors, which need a listener; data does not.
       subscription.removeAllListeners('data');
       subscription.resume();
       await withDeadline(subscription.unsubscribe(), disposeMs).catch(() => undefined);

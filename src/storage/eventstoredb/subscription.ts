@@ -1,6 +1,6 @@
 /**
- * Subscriptions to the whole log by prefix of the stream's name. A drop as too slow is an everyday event of servers up to
- * 23.10: it goes on at once behind the last event, and nobody is told. Every other end that was not asked for is thrown,
+ * Subscriptions to the whole log by prefix of the stream name. Servers up to 23.10 often drop a subscription as too slow:
+ * it then resumes at once after the last event, and the consumer does not notice. Any other unrequested end is thrown,
  * and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
  */
 import { sleep } from '../../kernel/background.js';
@@ -17,7 +17,7 @@ import { tuning } from './tuning.js';
 
 const { slowTries, retry } = tuning;
 
-/** A place where the log does not reach yet: it was restored from a backup, and what follows would be missed. */
+/** Refuses a position beyond the end of the log: the log was restored from a backup, and new events would be missed. */
 async function assertWithinLog(connection: Connection, options: SubscribeOptions, logger: Logger): Promise<void> {
   const { after, prefix } = options;
   if (after === 'start' || after.commit === 0) return;
@@ -34,26 +34,29 @@ async function assertWithinLog(connection: Connection, options: SubscribeOptions
   );
 }
 
-/** Where to go on behind an item; undefined for a mark that says nothing of places. */
+/** The point after an item; undefined for an item without a position. */
 function pointBehind(item: LogItem): ResumePoint | undefined {
   if (item.kind === 'checkpoint') return item.point;
   const last = item.kind === 'events' ? item.events.at(-1) : undefined;
   return last === undefined ? undefined : { commit: last.position, prepare: last.position };
 }
 
-/** Says why a subscription ended that began at `options.after`, and brought events or not. */
+/** Logs why a subscription ended that began at `options.after`. @param moved whether it delivered events */
 function tellEnd(error: unknown, options: SubscribeOptions, moved: boolean, logger: Logger): ServiceError {
   const { prefix, after } = options;
   const cause = failureText(error);
   if (isForeignPosition(error) && after !== 'start' && !moved) {
-    logger.error({ prefix, after: after.commit, cause }, 'the stored position is none of this log; rebuild from it');
+    logger.error(
+      { prefix, after: after.commit, cause },
+      'the stored position is not in this log; rebuild from the log',
+    );
   } else {
     logger.warn({ prefix, cause }, 'a subscription to the event store ended');
   }
   return new ServiceError('unavailable', `The subscription to the log ended: ${cause}.`, { cause: error });
 }
 
-/** One subscription after the other, while they are dropped as too slow. @throws what ends one otherwise */
+/** Subscribes again whenever the subscription is dropped as too slow. @throws on any other end */
 async function* flows(
   connection: Connection,
   options: SubscribeOptions,
@@ -80,7 +83,7 @@ async function* flows(
       if (isFailedDiscovery(error)) await connection.discard(lease, failureText(error));
       emptyDrops = moved ? 0 : emptyDrops + 1;
       if (!isTooSlow(error) || emptyDrops > slowTries) throw tellEnd(error, { ...options, after }, moved, logger);
-      logger.debug({ prefix }, 'the event store dropped a busy subscription, which goes on at once');
+      logger.debug({ prefix }, 'the event store dropped a busy subscription, which resumes at once');
     } finally {
       await flow.close();
     }
@@ -88,7 +91,7 @@ async function* flows(
   }
 }
 
-/** @throws ServiceError `unavailable` whenever the subscription ends before the signal says so */
+/** @throws ServiceError `unavailable` when the subscription ends before the signal aborts */
 export async function* subscribeToLog(
   connection: Connection,
   options: SubscribeOptions,

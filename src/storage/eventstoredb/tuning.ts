@@ -1,6 +1,6 @@
 /**
- * The numbers of the EventStoreDB adapter that no contract states. Each wait is shorter than the 10 seconds that the
- * client and its pings take. What both adapters keep is in `../bounds.ts`.
+ * Tuning numbers of the EventStoreDB adapter. Each wait is shorter than the 10 seconds that the client and its pings
+ * take. The bounds that every adapter keeps are in `../bounds.ts`.
  */
 const MiB = 1024 * 1024;
 
@@ -11,31 +11,31 @@ export const tuning = {
   appendRetryMs: 3_000,
   retry: { firstMs: 20, maxMs: 500 },
   /**
-   * Until when the server may begin to write an append, by its own clock. Above 10 s, so that clocks may differ; below
-   * `outcomeWaitMs` of the commands, so that nothing is written after the search for it was given up.
+   * How long the server may delay writing an append, by its own clock. Above 10 s, so that clocks may differ; below
+   * `outcomeWaitMs` of the commands, so that nothing is written after the search for its outcome has ended.
    */
   appendDeadlineMs: 25_000,
   appendsWaiting: 20_000,
   /** One page of a read, from the request to its end. */
   readPageMs: 8_000,
   readPageEvents: 500,
-  /** How long a page that failed at once is tried again. */
+  /** How long a failing page is tried again. */
   readRetryMs: 3_000,
-  /** Open reads and open subscriptions of this process. The server's connection carries 100 streams, and hangs beyond. */
+  /** Open reads and open subscriptions of this process. A connection carries 100 streams; further calls hang. */
   reads: 40,
   subscriptions: 40,
-  /** Appends in flight of this process: one stream each on the classic path, the buffer of the one stream on the other. */
+  /** Appends in flight of this process: one stream each on the classic path, one buffer for all on the batch path. */
   appendsAtOnce: 16,
-  /** How long a read or a subscription waits for one of those places. */
+  /** How long a call waits for a place. */
   placeWaitMs: 5_000,
   /** How long a subscription waits for its confirmation. */
   confirmMs: 8_000,
-  /** Events that a subscription holds before it pauses, and when it goes on. */
+  /** Queued events at which a subscription pauses, and at which it resumes. */
   queueHigh: 2000,
   queueLow: 500,
-  /** The same in bytes of JSON; it goes on below half of it. */
+  /** Queued bytes of JSON at which a subscription pauses; it resumes below half of it. */
   queueBytesHigh: 16 * MiB,
-  /** Consecutive drops as too slow, without an event in between, that a subscription survives. */
+  /** Consecutive drops without an event in between after which a subscription ends with an error. */
   slowTries: 5,
   /** How long a subscription that catches up gathers events before it hands them out. */
   catchUpGatherMs: 5,
@@ -44,7 +44,7 @@ export const tuning = {
   /** Chunk of a fold checkpoint, and how many of them one page of a read takes. */
   foldChunkBytes: 512 * 1024,
   foldPageEvents: 8,
-  /** Chunks that a search for a whole checkpoint looks through. */
+  /** Events that are searched for a complete checkpoint. */
   foldSearchEvents: 512,
   disposeMs: 2_000,
   /** Ping interval and ping timeout of the connection. They end a subscription whose server hangs. */

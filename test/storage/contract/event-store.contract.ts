@@ -1,6 +1,6 @@
 /**
- * What every event store must keep, and no more than `src/storage/event-store.ts` promises: the same file runs against
- * each adapter and its hostile wrapper. Streams are fresh per test, so a shared server will do.
+ * What every event store must do, and no more than `src/storage/event-store.ts` promises. Runs against each adapter and
+ * against the hostile wrapper. Streams are new in each test, so a shared server works.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -28,7 +28,7 @@ import { eventBytesMax } from '../../../src/kernel/event.js';
 import { bounds } from '../../../src/storage/bounds.js';
 
 export interface EventStoreHarness {
-  /** The store that is open now. */
+  /** The currently open store. */
   store(): EventStore;
   /** Closes the store and opens it again on the same data. */
   reopen(): Promise<void>;
@@ -68,7 +68,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
     });
 
     describe('append and read', () => {
-      it('counts revisions from 0 and gives back what was appended', async () => {
+      it('counts revisions from 0 and returns what was appended', async () => {
         const first = commandOf(2, { text: 'ü ✓ \u{1f600}', nested: { list: [1, 2.5, null, true, { a: '' }] } });
         const second = commandOf(1);
         expect(await appendSurely(store(), stream, 'no_stream', first)).toEqual({ kind: 'appended', revision: 1 });
@@ -81,7 +81,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(read.every((event) => event.stream === stream)).toBe(true);
       });
 
-      it('keeps any JSON and all metadata as they are', async () => {
+      it('stores any JSON and all metadata unchanged', async () => {
         const value = fc.jsonValue({ depthSize: 'small' });
         const samples = fc.sample(value, { numRuns: 40, seed: 7 }).map((data) => JSON.parse(JSON.stringify(data)));
         const [event] = commandOf(1);
@@ -101,7 +101,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(read.map(({ metadata }) => metadata)).toEqual(events.map(({ metadata }) => metadata));
       });
 
-      it('reads in both directions, from any revision, as many as asked', async () => {
+      it('reads in both directions, from any revision, up to the given count', async () => {
         for (let index = 0; index < 5; index += 1) await appendAtEnd(store(), stream, commandOf(2));
         const read = async (direction: 'forward' | 'backward', from: number | 'start' | 'end', maxCount: number) =>
           (await collectRead(store().read(stream, { direction, from, maxCount }))).map(({ revision }) => revision);
@@ -123,7 +123,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(await lastRevision(store(), stream)).toBeUndefined();
       });
 
-      it('can be left in the middle of a read', async () => {
+      it('allows a read to be abandoned', async () => {
         await appendAtEnd(store(), stream, commandOf(50));
         for (let round = 0; round < 150; round += 1) {
           for await (const event of store().read(stream, { direction: 'forward', from: 'start', maxCount: 50 })) {
@@ -134,7 +134,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(await readAll(store(), stream)).toHaveLength(50);
       });
 
-      it('refuses an empty list and what is over the limits, as a fault of the caller', async () => {
+      it("refuses an empty list and anything beyond the limits as the caller's fault", async () => {
         await expect(store().append(stream, 'any', [])).rejects.toThrow(RangeError);
         const large = commandOf(1, { text: 'x'.repeat(eventBytesMax) });
         await expect(store().append(stream, 'any', large)).rejects.toThrow(RangeError);
@@ -145,7 +145,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
     });
 
     describe('expected revision', () => {
-      it('tells the actual revision of a conflict and writes nothing', async () => {
+      it('reports the actual revision of a conflict and writes nothing', async () => {
         expect(await appendSurely(store(), stream, 3, commandOf(1))).toEqual({ kind: 'conflict', actual: 'no_stream' });
         await appendSurely(store(), stream, 'no_stream', commandOf(3));
         expect(await appendSurely(store(), stream, 'no_stream', commandOf(1))).toEqual({ kind: 'conflict', actual: 2 });
@@ -154,7 +154,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(await readAll(store(), stream)).toHaveLength(3);
       });
 
-      it('lets exactly one of racing appenders win, every time', async () => {
+      it('lets exactly one of several racing appends win', async () => {
         let expected: ExpectedRevision = 'no_stream';
         for (let round = 0; round < 15; round += 1) {
           const racers = Array.from({ length: 6 }, (_, racer) => commandOf(1 + (racer % 3), { round, racer }));
@@ -171,11 +171,11 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         }
       });
 
-      it('any always appends at the end', async () => {
+      it('`any` always appends at the end', async () => {
         for (let index = 0; index < 5; index += 1) {
           const events = commandOf(1, { index });
           let outcome = await store().append(stream, 'any', events);
-          // Without a known outcome a repeat could write twice: look first, and wait for what may come late.
+          // The outcome is unknown and a repeat could write twice, so look first and wait for a late write.
           while (outcome.kind !== 'appended') {
             await delay(20);
             const revision = await findEvents(store(), stream, events);
@@ -189,8 +189,8 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
       });
     });
 
-    describe('repeats', () => {
-      it('answers a retry with the same ids and revision like the first try, and writes nothing', async () => {
+    describe('a repeated append', () => {
+      it('gets the answer of the first try and writes nothing', async () => {
         const first = commandOf(3);
         const second = commandOf(2);
         await appendSurely(store(), stream, 'no_stream', first);
@@ -203,7 +203,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(await readAll(store(), stream)).toEqual(before);
       });
 
-      it('gives the original position, where it gives one', async () => {
+      it('gets the original position, if any', async () => {
         const events = commandOf(2);
         await appendSurely(store(), stream, 'no_stream', events);
         const [, last] = await readAll(store(), stream);
@@ -214,7 +214,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         }
       });
 
-      it('takes another list at the same revision for a conflict', async () => {
+      it('is a conflict when its list of events differs', async () => {
         const [a, b, c] = commandOf(3);
         await appendSurely(store(), stream, 'no_stream', [a!, b!]);
         expect(await appendSurely(store(), stream, 'no_stream', [a!, b!, c!])).toEqual({ kind: 'conflict', actual: 1 });
@@ -223,7 +223,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(idsOf(await readAll(store(), stream))).toEqual([a!.id, b!.id]);
       });
 
-      it('knows a repeat after it was opened again', async () => {
+      it('is recognised after the store was opened again', async () => {
         const events = commandOf(2);
         await appendSurely(store(), stream, 'no_stream', events);
         await appendSurely(store(), stream, 1, commandOf(1));
@@ -234,7 +234,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
     });
 
     describe('the order of the whole log', () => {
-      it('keeps groups together and agrees with the streams, under concurrent appends', async () => {
+      it('keeps appends together and agrees with the streams under concurrent appends', async () => {
         const streams = Array.from({ length: 5 }, (_, index) => `${prefix}${index}`);
         const groups: ProposedEvent[][] = [];
         await Promise.all(
@@ -263,7 +263,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
     });
 
     describe('subscriptions', () => {
-      it('deliver every event of the prefix and no other, from any point, while others append', async () => {
+      it('deliver every event with the prefix and no other, from any point, during appends', async () => {
         const target = 400;
         const other = `x${prefix}`;
         const load = (async () => {
@@ -292,7 +292,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         }
       });
 
-      it('say caught_up only when all that was there at the start has been delivered', async () => {
+      it('report caught_up only after everything that was there at the start', async () => {
         for (let index = 0; index < 20; index += 1) await appendAtEnd(store(), `${prefix}${index % 2}`, commandOf(7));
         const { events } = await collectLog(store(), prefix, 'start', (_, item) => item.kind === 'caught_up');
         expect(events.length).toBeGreaterThanOrEqual(140);
@@ -309,7 +309,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(events.map(({ revision }) => revision)).toEqual([0, 1, 2, 3]);
       });
 
-      it('split large amounts into bounded batches', async () => {
+      it('split many events into bounded batches', async () => {
         for (let index = 0; index < 13; index += 1) await appendAtEnd(store(), stream, commandOf(100));
         let largest = 0;
         const { events } = await collectLog(store(), prefix, 'start', (all, item) => {
@@ -320,13 +320,13 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(largest).toBeLessThanOrEqual(bounds.itemEvents);
       });
 
-      it('bound a batch in bytes too', async () => {
+      it('bound a batch in bytes', async () => {
         const text = 'x'.repeat(200_000);
         for (let index = 0; index < 10; index += 1) await appendAtEnd(store(), stream, commandOf(5, { text }));
         let largest = 0;
         const { events } = await collectLog(store(), prefix, 'start', (all, item) => {
           const bytes = item.kind === 'events' ? item.events.map(eventBytes) : [];
-          // One event more, for those who notice the bound when they have passed it.
+          // Allows one more event, as a store may notice the bound after passing it.
           largest = Math.max(
             largest,
             bytes.slice(0, -1).reduce((sum, size) => sum + size, 0),
@@ -347,7 +347,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
               if (round % 2 === 0 && item.kind === 'events') stop.abort();
             }
           } catch (error) {
-            // A drop is allowed; an error for having been aborted is not.
+            // A drop is allowed; an error because of the abort is not.
             expect(stop.signal.aborted).toBe(false);
             expect(error).toBeInstanceOf(Error);
           }
@@ -357,7 +357,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
     });
 
     describe('retention', () => {
-      it('hides what is over $maxCount, and goes on counting', async () => {
+      it('hides events beyond $maxCount and keeps counting revisions', async () => {
         await appendAtEnd(store(), stream, commandOf(10));
         await store().setRetention(stream, { maxCount: 3 });
         const read = async (direction: 'forward' | 'backward', from: number | 'start' | 'end') =>
@@ -370,7 +370,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(await read('forward', 'start')).toEqual([9, 10, 11]);
       });
 
-      it('hides what is older than $maxAge, and goes on counting', async () => {
+      it('hides events older than $maxAge and keeps counting revisions', async () => {
         await store().setRetention(stream, { maxAgeSeconds: 1 });
         await appendAtEnd(store(), stream, commandOf(2));
         for (let waited = 0; (await readAll(store(), stream)).length > 0 && waited < 10_000; waited += 100)
@@ -380,7 +380,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(await appendSurely(store(), stream, 1, commandOf(1))).toEqual({ kind: 'appended', revision: 2 });
       });
 
-      it('is kept when the store is opened again', async () => {
+      it('survives a reopening', async () => {
         await store().setRetention(stream, { maxCount: 1 });
         await appendAtEnd(store(), stream, commandOf(3));
         await harness.reopen();
@@ -397,7 +397,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         bytes: new Uint8Array(Buffer.alloc(size, `${revision}`)),
       });
 
-      it('come back as they were saved, small and large, the newest only, also after a reopening', async () => {
+      it('are loaded as saved, small or large, only the newest, also after a reopening', async () => {
         expect(await store().loadFoldCheckpoint(`${prefix}fold`)).toBeUndefined();
         for (const [index, size] of [10, 3_500_000, 0, 2_000_000].entries()) {
           const saved = checkpoint(size, index);

@@ -1,4 +1,4 @@
-/** A cluster of nodes: the leader is found, followed when it changes, and found again when nobody was there. */
+/** A cluster of nodes: the adapter finds the leader, follows a change, and finds it again after all nodes were away. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EventStore } from '../../../src/storage/event-store.js';
@@ -6,7 +6,7 @@ import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { followLog } from '../../../src/storage/follow.js';
 import { startCluster, type EventStoreDbCluster } from '../../servers/eventstoredb/cluster.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
-import { recordingLogger, type LogLine } from './house.js';
+import { recordingLogger, type LogLine } from './fixture.js';
 import { bounds } from '../../../src/storage/bounds.js';
 
 const ids = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);
@@ -25,7 +25,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     await cluster.close();
   });
   const away = (): Promise<unknown> => Promise.all(cluster.nodes.map((node) => node.refuse()));
-  /** Connections that were refused for a while are tried again by the gRPC library in its own time, some seconds. */
+  /** The gRPC library takes some seconds before it retries connections that were refused. */
   const workingAgain = (): Promise<unknown> => {
     const ping = (): Promise<boolean> =>
       store.ping().then(
@@ -36,7 +36,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
   };
   const back = (): Promise<unknown> => Promise.all(cluster.nodes.map((node) => node.listen()));
 
-  it('is written and read at its leader only, although the first address is that of a follower', async () => {
+  it("is written and read only at its leader, even if the first address is a follower's", async () => {
     const [follower, leader] = cluster.nodes;
     const events = commandOf(3);
     expect(await store.append('svc-a', 'no_stream', events)).toMatchObject({ kind: 'appended', revision: 2 });
@@ -45,7 +45,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     expect(leader!.appends()).toBe(1);
   });
 
-  it('whose leader changes is followed at once: the append is answered, and stands once', async () => {
+  it('is followed at once when its leader changes: the append is answered and written once', async () => {
     for (let round = 0; round < 6; round += 1) {
       cluster.lead(round % 2);
       const outcome = await store.append('svc-a', round === 0 ? 'no_stream' : round - 1, commandOf(1));
@@ -56,7 +56,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     expect(lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
-  it('whose leader changes under load loses no command and has none twice', async () => {
+  it('loses and repeats no command when its leader changes under load', async () => {
     let over = false;
     const writers = [0, 1, 2, 3].map(async (writer) => {
       const written: string[] = [];
@@ -77,7 +77,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     }
   });
 
-  it('tells a conflict when another has written at the new leader what was left unanswered by the old one', async () => {
+  it('reports a conflict when someone else wrote at the new leader after the old one left an append unanswered', async () => {
     const mine = commandOf(2);
     cluster.nodes[1]!.faults.appends = [{ kind: 'deadline' }];
     expect((await store.append('svc-a', 'no_stream', mine)).kind).toBe('unknown');
@@ -90,11 +90,11 @@ describe('a cluster', { timeout: 90_000 }, () => {
     expect(ids(await readAll(store, 'svc-a'))).toEqual(ids(others));
   });
 
-  it('of which nobody is there is unavailable for every call, and works again when it is back', async () => {
+  it('is unavailable for every call while all nodes are away, and works again when they are back', async () => {
     await store.append('svc-a', 'no_stream', commandOf(1));
     for (const round of [1, 2]) {
       await away();
-      // The first may still be on its way when the connection goes; those after it find nobody.
+      // The first may still be in flight when the connection ends; the later ones find no node.
       await store.append('svc-a', 0, commandOf(1));
       const append = await store.append('svc-a', 0, commandOf(1));
       expect(append).toMatchObject({ kind: 'unavailable', cause: expect.stringContaining('Failed to discover') });
@@ -106,11 +106,11 @@ describe('a cluster', { timeout: 90_000 }, () => {
       expect(await readAll(store, 'svc-a')).toHaveLength(round + 1);
       await store.ping();
     }
-    const thrown = lines.filter(({ message }) => message.includes('thrown away'));
+    const thrown = lines.filter(({ message }) => message.includes('discarded'));
     expect(thrown.some(({ message }) => message.includes('appends'))).toBe(true);
   });
 
-  it('that knows no node that lives is unavailable in time, for as long as it takes, and then works', async () => {
+  it('is unavailable in time for as long as no known node is alive, and then works', async () => {
     for (const node of cluster.nodes) {
       node.faults.noNodes = true;
       node.cut();
@@ -127,10 +127,10 @@ describe('a cluster', { timeout: 90_000 }, () => {
     await store.ping();
   });
 
-  it('whose leader hangs is used again as soon as another one leads', async () => {
+  it('is used again as soon as another node leads, when its leader hangs', async () => {
     await store.append('svc-a', 'no_stream', commandOf(1));
     const [follower, leader] = cluster.nodes;
-    // It still takes connections, and calls, and says nothing to any.
+    // It still accepts connections and calls, and answers none.
     Object.assign(leader!.faults, { silentGossip: true, silentReads: true, silentFeatures: true });
     leader!.faults.choose = () => ({ kind: 'silent' });
     const events = commandOf(2);
@@ -139,7 +139,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     const started = performance.now();
     expect(await appendSurely(store, 'svc-a', 0, events)).toEqual({ kind: 'appended', revision: 2 });
     expect(performance.now() - started).toBeLessThan(2 * bounds.appendTimeoutMs);
-    // The reads' client finds out in its own time.
+    // The client for reads notices later.
     const read = (): Promise<number> =>
       readAll(store, 'svc-a')
         .then(({ length }) => length)
@@ -148,7 +148,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
     expect(leader!.log.stream('svc-a')?.events).toHaveLength(3);
   });
 
-  it('is followed without a gap or a repeat over a change of leader and the loss of a node', async () => {
+  it('is followed without a gap or a repeat through a change of leader and the loss of a node', async () => {
     const stop = new AbortController();
     const revisions: number[] = [];
     const kinds = new Set<string>();

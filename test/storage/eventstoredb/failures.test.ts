@@ -1,4 +1,4 @@
-/** Each error that real servers and the client were seen to give, and what it says about an append. */
+/** Every error seen from real servers and the client, and what it says about an append. */
 import type { ResolvedEvent } from '@eventstore/db-client';
 import { describe, expect, it } from 'vitest';
 import { connectionString } from '../../../src/storage/eventstoredb/connection.js';
@@ -7,7 +7,7 @@ import { toRecordedEvent } from '../../../src/storage/eventstoredb/events.js';
 import { appendFailure, isTooSlow } from '../../../src/storage/eventstoredb/failure.js';
 import { toNumber, toPosition, toResumePoint } from '../../../src/storage/eventstoredb/positions.js';
 
-/** As the client throws them: its own classes set `type`, a raw error of the connection has a `code` only. */
+/** As the client throws them: its own classes set `type`; a raw connection error has only a `code`. */
 const commandError = (type: string, message = '', more: object = {}): Error =>
   Object.assign(new Error(message), { type, ...more });
 
@@ -38,24 +38,24 @@ describe('an error of an append', () => {
     expect(appendFailure(error, true).kind).toBe(kind);
   });
 
-  it('of another append in flight says nothing certain about this one', () => {
+  it('is inconclusive when another append was in flight', () => {
     expect(appendFailure(commandError('not-leader'), false).kind).toBe('unknown');
     expect(appendFailure(commandError('unavailable', refused), false).kind).toBe('unknown');
   });
 
-  it('tells the actual revision of a conflict', () => {
+  it('carries the actual revision of a conflict', () => {
     const wrong = (actualVersion: unknown): Error => commandError('wrong-expected-version', '', { actualVersion });
     expect(appendFailure(wrong(7n), false)).toEqual({ kind: 'conflict', actual: 7 });
     expect(appendFailure(wrong('no_stream'), true)).toEqual({ kind: 'conflict', actual: 'no_stream' });
   });
 
-  it('of a failed discovery asks for another client', () => {
+  it('asks for another client after a failed discovery', () => {
     expect(appendFailure(new Error('Failed to discover after 3 attempts.'), false)).toMatchObject({ discard: true });
   });
 });
 
 describe('the URL of the store', () => {
-  it('cannot switch off what the adapter depends on', () => {
+  it('cannot override options that the adapter depends on', () => {
     const text = connectionString('esdb://h:2113?tls=false&throwOnAppendFailure=false&nodePreference=follower');
     const kept = 'keepAliveInterval=10000&keepAliveTimeout=10000';
     expect(text).toBe(
@@ -65,12 +65,12 @@ describe('the URL of the store', () => {
     expect(other).toBe(`esdb://h:2113?gossipTimeout=9&throwOnAppendFailure=true&nodePreference=leader&${kept}`);
   });
 
-  it('is not repeated in the error about it', () => {
+  it('is not repeated in an error message', () => {
     expect(() => connectionString('mongodb://admin:secret@h')).toThrow(TypeError);
     expect(() => connectionString('mongodb://admin:secret@h')).not.toThrow(/secret/);
   });
 
-  it('gives the credentials of the classic call', () => {
+  it('provides the credentials of the classic call', () => {
     expect(classicCredentials('esdb://a:b%40c@h:2113')).toEqual({ username: 'a', password: 'b@c' });
     expect(classicCredentials('esdb://h:2113?tls=false')).toBeDefined();
     expect(classicCredentials('esdb://h:2113')).toBeUndefined();
@@ -78,7 +78,7 @@ describe('the URL of the store', () => {
 });
 
 describe('the end of a subscription', () => {
-  it('is an everyday event only when the server says that the consumer is too slow', () => {
+  it('counts as normal only when the server says that the consumer is too slow', () => {
     const slow = '10 ABORTED: Operation timed out: Consumer too slow to handle event while live.';
     expect(isTooSlow(commandError('timeout', slow))).toBe(true);
     expect(isTooSlow(commandError('timeout', '10 ABORTED: Operation timed out.'))).toBe(false);
@@ -87,7 +87,7 @@ describe('the end of a subscription', () => {
 });
 
 describe('positions', () => {
-  it('of events are those of the record, else of the answer, and an event without any is refused', () => {
+  it('of events come from the record, else from the answer; an event without a position is refused', () => {
     const event = { isJson: true, type: 'T', streamId: 'svc-a', id: 'i', revision: 1n, data: {}, metadata: {} };
     const resolved = (more: object, commitPosition?: bigint) =>
       ({ event: { ...event, ...more }, commitPosition }) as unknown as ResolvedEvent;

@@ -1,9 +1,9 @@
-/** Fold checkpoints in EventStoreDB: bounded, whole or not there, and out of the way of the service's own streams. */
+/** Fold checkpoints in EventStoreDB: bounded, complete or absent, and apart from the service's own streams. */
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FoldCheckpoint } from '../../../src/storage/event-store.js';
 import { foldStream } from '../../../src/storage/eventstoredb/fold-checkpoints.js';
-import { openHouse, takeUntil, type House } from './house.js';
+import { openFixture, takeUntil, type Fixture } from './fixture.js';
 import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
 const checkpoint = (size: number, revision: number): FoldCheckpoint => ({
@@ -16,75 +16,77 @@ const checkpoint = (size: number, revision: number): FoldCheckpoint => ({
 const { foldChunkBytes } = tuning;
 
 describe('fold checkpoints in EventStoreDB', () => {
-  let house: House;
+  let fixture: Fixture;
   const stream = foldStream('svc-fleet');
-  const events = () => house.server.log.stream(stream)?.events ?? [];
+  const events = () => fixture.server.log.stream(stream)?.events ?? [];
   afterEach(async () => {
-    await house.close();
+    await fixture.close();
   });
 
-  it('are stored as bytes in chunks, and the stream keeps a bounded number of them', async () => {
-    house = await openHouse();
+  it('are stored in chunks of bytes, and their stream is bounded', async () => {
+    fixture = await openFixture();
     const saved = checkpoint(foldChunkBytes * 3 + 17, 7);
     for (let round = 0; round < 4; round += 1)
-      await house.store.saveFoldCheckpoint('svc-fleet', { ...saved, revision: round });
-    await house.store.saveFoldCheckpoint('svc-fleet', saved);
-    const loaded = await house.store.loadFoldCheckpoint('svc-fleet');
+      await fixture.store.saveFoldCheckpoint('svc-fleet', { ...saved, revision: round });
+    await fixture.store.saveFoldCheckpoint('svc-fleet', saved);
+    const loaded = await fixture.store.loadFoldCheckpoint('svc-fleet');
     expect(loaded?.revision).toBe(7);
     expect(Buffer.compare(loaded!.bytes, saved.bytes)).toBe(0);
     const chunks = events().filter(({ isJson }) => !isJson);
     expect(chunks.every(({ data }) => data.length <= foldChunkBytes)).toBe(true);
-    const found = house.server.log.stream(stream)!;
-    expect(found.events.filter((event) => house.server.log.isVisible(event, found.limits)).length).toBeLessThanOrEqual(
-      15,
-    );
+    const found = fixture.server.log.stream(stream)!;
+    expect(
+      found.events.filter((event) => fixture.server.log.isVisible(event, found.limits)).length,
+    ).toBeLessThanOrEqual(15);
   });
 
-  it('stay the old one while a new one is not finished', async () => {
-    house = await openHouse();
+  it('are the old ones while a new one is incomplete', async () => {
+    fixture = await openFixture();
     const old = checkpoint(foldChunkBytes + 1, 1);
-    await house.store.saveFoldCheckpoint('svc-fleet', old);
-    // The manifest of the new one never gets through.
+    await fixture.store.saveFoldCheckpoint('svc-fleet', old);
+    // The manifest of the new checkpoint is never written.
     let appends = 0;
-    house.server.faults.choose = () => ((appends += 1) > 3 ? { kind: 'deadline' } : undefined);
-    await expect(house.store.saveFoldCheckpoint('svc-fleet', checkpoint(foldChunkBytes * 4, 2))).rejects.toMatchObject({
+    fixture.server.faults.choose = () => ((appends += 1) > 3 ? { kind: 'deadline' } : undefined);
+    await expect(
+      fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(foldChunkBytes * 4, 2)),
+    ).rejects.toMatchObject({
       code: 'unavailable',
     });
-    house.server.faults.choose = undefined;
-    expect((await house.store.loadFoldCheckpoint('svc-fleet'))?.revision).toBe(1);
-    await house.store.saveFoldCheckpoint('svc-fleet', checkpoint(3, 3));
-    expect((await house.store.loadFoldCheckpoint('svc-fleet'))?.revision).toBe(3);
+    fixture.server.faults.choose = undefined;
+    expect((await fixture.store.loadFoldCheckpoint('svc-fleet'))?.revision).toBe(1);
+    await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(3, 3));
+    expect((await fixture.store.loadFoldCheckpoint('svc-fleet'))?.revision).toBe(3);
   });
 
-  it('that are not whole any more are not there, and that is said', async () => {
-    house = await openHouse();
-    await house.store.saveFoldCheckpoint('svc-fleet', checkpoint(foldChunkBytes * 3, 1));
-    await house.store.setRetention(stream, { maxCount: 2 });
-    expect(await house.store.loadFoldCheckpoint('svc-fleet')).toBeUndefined();
-    expect(house.lines.some(({ level, message }) => level === 'warn' && message.includes('not whole'))).toBe(true);
+  it('are ignored with a warning when incomplete', async () => {
+    fixture = await openFixture();
+    await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(foldChunkBytes * 3, 1));
+    await fixture.store.setRetention(stream, { maxCount: 2 });
+    expect(await fixture.store.loadFoldCheckpoint('svc-fleet')).toBeUndefined();
+    expect(fixture.lines.some(({ level, message }) => level === 'warn' && message.includes('incomplete'))).toBe(true);
   });
 
-  it('survive repeated and lost chunks of a bad connection', async () => {
-    house = await openHouse();
+  it('survive repeated and lost chunks on a bad connection', async () => {
+    fixture = await openFixture();
     const saved = checkpoint(foldChunkBytes * 5, 9);
-    house.server.faults.choose = undefined;
-    house.server.faults.appends = [
+    fixture.server.faults.choose = undefined;
+    fixture.server.faults.appends = [
       { kind: 'cut', written: true },
       { kind: 'cut', written: false },
       { kind: 'commit_timeout', laterMs: 5 },
       { kind: 'not_ready' },
       { kind: 'deadline' },
     ];
-    await house.store.saveFoldCheckpoint('svc-fleet', saved);
-    const loaded = await house.store.loadFoldCheckpoint('svc-fleet');
+    await fixture.store.saveFoldCheckpoint('svc-fleet', saved);
+    const loaded = await fixture.store.loadFoldCheckpoint('svc-fleet');
     expect(Buffer.compare(loaded!.bytes, saved.bytes)).toBe(0);
   });
 
-  it('are not delivered to those who follow the streams of the service', async () => {
-    house = await openHouse();
-    await house.store.saveFoldCheckpoint('svc-fleet', checkpoint(100, 1));
+  it("are not delivered to subscriptions of the service's streams", async () => {
+    fixture = await openFixture();
+    await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(100, 1));
     const stop = new AbortController();
-    const items = house.store.subscribe({ prefix: 'svc-', after: 'start', signal: stop.signal });
+    const items = fixture.store.subscribe({ prefix: 'svc-', after: 'start', signal: stop.signal });
     const taken = await takeUntil(items, ({ kind }) => kind === 'caught_up');
     expect(taken.filter(({ kind }) => kind === 'events')).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /**
- * Events decoded by the service are those that the client package would have given, and what is unusual is left to it;
- * the package still lets itself be gone past.
+ * The service decodes events exactly as the client package would, and leaves unusual messages to it. Fails when a newer
+ * package can no longer be bypassed.
  */
 import { createRequire } from 'node:module';
 import { EventStoreDBClient, START, streamNameFilter, type ResolvedEvent } from '@eventstore/db-client';
@@ -12,7 +12,7 @@ import { readEventOf } from '../../../src/storage/eventstoredb/read-event.js';
 import * as messages from '../../servers/eventstoredb/messages.js';
 import { encode, type Plain } from '../../servers/eventstoredb/wire.js';
 import { commandOf } from '../contract/appending.js';
-import { openHouse, writeForeign } from './house.js';
+import { openFixture, writeForeign } from './fixture.js';
 
 interface ReadResp {
   hasEvent(): boolean;
@@ -26,7 +26,7 @@ const { convertGrpcEvent } = load('@eventstore/db-client/dist/utils/convertGrpcE
   convertGrpcEvent(event: object): ResolvedEvent;
 };
 
-/** What the adapter made of a message before it decoded any itself. */
+/** The event of a message as decoded by the client package. */
 function byTheClient(bytes: Buffer): ReturnType<typeof toRecordedEvent> {
   const response = ReadResp.deserializeBinary(bytes);
   return response.hasEvent() ? toRecordedEvent(convertGrpcEvent(response.getEvent())) : undefined;
@@ -47,7 +47,7 @@ const plainEvent = (changes: Plain = {}): Plain => ({
 const message = (event: Plain, around: Plain = { commitPosition: '900' }): Buffer =>
   Buffer.from(encode(messages.ReadResp, { event: { event, ...around } }));
 
-it('decodes every event of ours as the client package does', () => {
+it('decodes every event of this service as the client package does', () => {
   const number = fc.bigInt({ min: 0n, max: 2n ** 53n - 1n }).map(String);
   const object = fc.dictionary(fc.string(), fc.jsonValue());
   const event = fc.record({
@@ -95,7 +95,7 @@ for (const [what, bytes] of Object.entries(unusual)) {
   it(`leaves ${what} to the client package`, () => expect(readEventOf(bytes)).toBeUndefined());
 }
 
-it('leaves a message that was cut short or spoiled to the client package, and never throws', () => {
+it('leaves a truncated or corrupt message to the client package, and never throws', () => {
   const whole = message(plainEvent());
   for (let length = 0; length < whole.length; length += 1) {
     expect(readEventOf(whole.subarray(0, length))).toBeUndefined();
@@ -109,12 +109,12 @@ it('leaves a message that was cut short or spoiled to the client package, and ne
   );
 });
 
-it('takes events of a real subscription past the client package, and leaves the others to it', async () => {
-  const house = await openHouse();
-  const client = EventStoreDBClient.connectionString(house.server.url);
+it("decodes this service's events of a real subscription, and leaves the others to the client package", async () => {
+  const fixture = await openFixture();
+  const client = EventStoreDBClient.connectionString(fixture.server.url);
   try {
-    await house.store.append('svc-a', 'no_stream', commandOf(3));
-    writeForeign(house.server, 1, 'svc-b');
+    await fixture.store.append('svc-a', 'no_stream', commandOf(3));
+    writeForeign(fixture.server, 1, 'svc-b');
     await client.deleteStream('svc-b');
     await client.tombstoneStream('svc-b');
     const filter = streamNameFilter({ prefixes: ['svc-'], checkpointInterval: 1 });
@@ -135,10 +135,10 @@ it('takes events of a real subscription past the client package, and leaves the 
       'Foreign',
       '$streamDeleted',
     ]);
-    // The same client's other calls are as they were.
+    // Other calls of the same client are unchanged.
     for await (const { event } of client.readStream('svc-a', { maxCount: 1 })) expect(event?.streamId).toBe('svc-a');
   } finally {
     await client.dispose();
-    await house.close();
+    await fixture.close();
   }
 }, 60_000);

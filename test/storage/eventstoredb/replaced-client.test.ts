@@ -1,4 +1,4 @@
-/** A client that is thrown away under a read: what was cut off must not look like a stream without events. */
+/** A client that is discarded during a read: the interrupted read must not look like an empty stream. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { openConnection } from '../../../src/storage/eventstoredb/connection.js'
 import { readPage } from '../../../src/storage/eventstoredb/read.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 
-it('fails the reads that are on their way', async () => {
+it('fails the reads in flight', async () => {
   const server = await startEventStoreDb();
   const connection = openConnection(server.url, 'reads', silentLogger);
   try {

@@ -1,4 +1,4 @@
-/** The adapter against the test server as a process of its own: killed, stopped and started again on the same folder. */
+/** The adapter against the test server as a separate process: killed, stopped, and started again on the same folder. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
@@ -31,7 +31,7 @@ afterEach(async () => {
   await folder.remove();
 });
 
-it('keeps every acknowledged command exactly once over kill -9 and restart, without being opened again', async () => {
+it('keeps every acknowledged command exactly once through kill -9 and restart, without being opened again', async () => {
   const acknowledged: string[] = [];
   let stop = false;
   const writing = (async () => {
@@ -39,7 +39,7 @@ it('keeps every acknowledged command exactly once over kill -9 and restart, with
       const events = commandOf(3);
       await appendAtEnd(store, 'svc-a', events).then(
         () => acknowledged.push(...events.map(({ id }) => id)),
-        // Reading while the server is away; its own outcome is looked for at the end.
+        // The read failed while the server was away; the outcome is checked at the end.
         () => delay(20),
       );
     }
@@ -58,7 +58,7 @@ it('keeps every acknowledged command exactly once over kill -9 and restart, with
   expect(acknowledged.every((id) => stored.includes(id))).toBe(true);
 });
 
-it('gets through when the server is stopped for a moment and goes on', async () => {
+it('succeeds when the server is frozen for a moment', async () => {
   await appendAtEnd(store, 'svc-a', commandOf(1));
   child.process.kill('SIGSTOP');
   const late = appendSurely(store, 'svc-a', 0, commandOf(2));
@@ -68,7 +68,7 @@ it('gets through when the server is stopped for a moment and goes on', async () 
   expect(await readAll(store, 'svc-a')).toHaveLength(3);
 });
 
-it('answers everybody when the server hangs under load, and leaves no failure that nobody handles', async () => {
+it('answers every call when the server hangs under load, and leaves no unhandled rejection', async () => {
   const appends = Array.from({ length: 200 }, (_, index) => ({
     stream: `svc-${index}`,
     events: commandOf(1, { text: 'x'.repeat(50_000) }),
@@ -83,7 +83,7 @@ it('answers everybody when the server hangs under load, and leaves no failure th
   }
 }, 120_000);
 
-it('notices by itself that the server of a quiet subscription hangs, and goes on behind the last event', async () => {
+it('notices that the server of a quiet subscription hangs, and resumes after the last event', async () => {
   await appendAtEnd(store, 'svc-a', commandOf(2));
   const stop = new AbortController();
   const kinds: string[] = [];

@@ -1,11 +1,11 @@
-/** How much of a subscription is held for a consumer that does not come: bounded in events, and in bytes. */
+/** What a subscription queues for an absent consumer is bounded in events and in bytes. */
 import { Readable } from 'node:stream';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { expect, it } from 'vitest';
 import { openFlow } from '../../../src/storage/eventstoredb/subscription-flow.js';
 import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
-/** A client whose subscription has `count` events at hand at once, as the client package hands them out. */
+/** A client whose subscription emits `count` events at once, in the form of the client package. */
 function clientWith(count: number, text: string): { client: EventStoreDBClient; taken(): number } {
   let taken = 0;
   const subscription = new Readable({
@@ -37,18 +37,18 @@ const { queueHigh, queueBytesHigh } = tuning;
 it.each([
   { what: 'events', text: '', count: queueHigh * 3, held: queueHigh },
   { what: 'bytes', text: 'x'.repeat(200_000), count: 300, held: queueBytesHigh / 200_000 },
-])('stops the flow when so many $what wait, and loses none of them', async ({ text, count, held }) => {
+])('pauses the flow when the queue is full in $what, and loses nothing', async ({ text, count, held }) => {
   const { client, taken } = clientWith(count, text);
   const stop = new AbortController();
   const flow = openFlow({ client, discarded: false }, { prefix: 'svc-', after: 'start', signal: stop.signal });
   let before = -1;
-  // Everything that it takes without a consumer.
+  // Waits until the flow takes no more without a consumer.
   while (taken() > before) {
     before = taken();
     for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   }
   expect(taken()).toBeGreaterThanOrEqual(Math.floor(held));
-  // And what the stream itself has read ahead.
+  // The stream itself reads a little ahead.
   expect(taken()).toBeLessThan(held + 64);
   let next = 0n;
   while (next < BigInt(count)) {

@@ -1,4 +1,4 @@
-/** Subscriptions through every way in which real servers end, repeat, hold back or add something. */
+/** Subscriptions survive every way in which real servers end, repeat, hold back or add something. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RecordedEvent } from '../../../src/kernel/event.js';
@@ -7,7 +7,7 @@ import type { LogItem, ResumePoint } from '../../../src/storage/event-store.js';
 import { followLog } from '../../../src/storage/follow.js';
 import { subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
 import { appendAtEnd, commandOf } from '../contract/appending.js';
-import { openHouse, takeUntil, writeForeign, type House } from './house.js';
+import { openFixture, takeUntil, writeForeign, type Fixture } from './fixture.js';
 import { bounds } from '../../../src/storage/bounds.js';
 import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
@@ -16,37 +16,37 @@ const eventsOf = (items: readonly LogItem[]): RecordedEvent[] =>
 const isCaughtUp = (item: LogItem): boolean => item.kind === 'caught_up';
 
 describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
-  let house: House;
+  let fixture: Fixture;
   const stop = new AbortController();
   const subscribe = (after: ResumePoint | 'start' = 'start'): AsyncIterable<LogItem> =>
-    house.store.subscribe({ prefix: 'svc-', after, signal: stop.signal });
+    fixture.store.subscribe({ prefix: 'svc-', after, signal: stop.signal });
   const writeCommands = async (count: number, events: number): Promise<void> => {
-    for (let round = 0; round < count; round += 1) await appendAtEnd(house.store, 'svc-a', commandOf(events));
+    for (let round = 0; round < count; round += 1) await appendAtEnd(fixture.store, 'svc-a', commandOf(events));
   };
   afterEach(async () => {
-    await house.close();
+    await fixture.close();
   });
 
-  it('that the server ends throw, so that the consumer asks again', async () => {
-    house = await openHouse();
-    await house.store.append('svc-a', 'no_stream', commandOf(3));
+  it('throw when the server ends them, so that the consumer subscribes again', async () => {
+    fixture = await openFixture();
+    await fixture.store.append('svc-a', 'no_stream', commandOf(3));
     const seen: LogItem[] = [];
     const running = (async () => {
       for await (const item of subscribe()) {
         seen.push(item);
-        if (isCaughtUp(item)) house.server.dropSubscriptions('end');
+        if (isCaughtUp(item)) fixture.server.dropSubscriptions('end');
       }
     })();
     await expect(running).rejects.toMatchObject({ code: 'unavailable' });
     expect(eventsOf(seen)).toHaveLength(3);
     await expect.poll(() => subscriptionPlaces.taken()).toBe(0);
-    expect(house.lines.some(({ level }) => level === 'warn')).toBe(true);
+    expect(fixture.lines.some(({ level }) => level === 'warn')).toBe(true);
   });
 
-  it('that are dropped as too slow go on at once behind the last event: nobody is told, nothing is twice', async () => {
-    house = await openHouse();
-    // In the middle of every second command.
-    house.server.faults.dropAfter = 7;
+  it('resume at once after the last event when dropped as too slow: the consumer sees neither an error nor a repeat', async () => {
+    fixture = await openFixture();
+    // In the middle of every other command.
+    fixture.server.faults.dropAfter = 7;
     const revisions: number[] = [];
     for await (const item of subscribe()) {
       if (isCaughtUp(item) && revisions.length === 0) void writeCommands(40, 5);
@@ -55,28 +55,28 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
       if (revisions.length >= 200) break;
     }
     expect(revisions).toEqual(Array.from({ length: 200 }, (_, revision) => revision));
-    expect(house.lines.filter(({ level }) => level === 'debug').length).toBeGreaterThan(3);
-    expect(house.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
+    expect(fixture.lines.filter(({ level }) => level === 'debug').length).toBeGreaterThan(3);
+    expect(fixture.lines.filter(({ level }) => level !== 'debug')).toEqual([]);
   });
 
-  it('that are dropped as too slow before every event throw in the end', async () => {
-    house = await openHouse();
+  it('finally throw when dropped as too slow before every event', async () => {
+    fixture = await openFixture();
     const running = (async () => {
-      for await (const item of subscribe()) if (isCaughtUp(item)) house.server.dropSubscriptions('too_slow');
+      for await (const item of subscribe()) if (isCaughtUp(item)) fixture.server.dropSubscriptions('too_slow');
     })();
     await expect(running).rejects.toMatchObject({ code: 'unavailable' });
-    expect(house.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+    expect(fixture.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
   });
 
-  it('go on where the server ended them: every command once and in order', async () => {
-    house = await openHouse();
-    house.server.faults.endAfter = 7;
+  it('resume where the server ended them, with every command once and in order', async () => {
+    fixture = await openFixture();
+    fixture.server.faults.endAfter = 7;
     const end = new AbortController();
     const writing = (async () => {
-      for (let round = 0; round < 60; round += 1) await appendAtEnd(house.store, 'svc-a', commandOf(1 + (round % 4)));
+      for (let round = 0; round < 60; round += 1) await appendAtEnd(fixture.store, 'svc-a', commandOf(1 + (round % 4)));
     })();
     let revision = -1;
-    for await (const item of followLog(house.store, { prefix: 'svc-', after: 'start', signal: end.signal })) {
+    for await (const item of followLog(fixture.store, { prefix: 'svc-', after: 'start', signal: end.signal })) {
       if (item.kind !== 'commands') continue;
       for (const event of item.commands.flatMap(({ events }) => events)) expect(event.revision).toBe((revision += 1));
       if (revision >= 149) end.abort();
@@ -85,57 +85,57 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
     expect(revision).toBe(149);
   });
 
-  it('survive a server that goes away and comes back, through the consumer that asks again', async () => {
-    house = await openHouse();
-    await appendAtEnd(house.store, 'svc-a', commandOf(2));
+  it('survive a server that goes away and comes back, as the consumer subscribes again', async () => {
+    fixture = await openFixture();
+    await appendAtEnd(fixture.store, 'svc-a', commandOf(2));
     const end = new AbortController();
     const kinds: string[] = [];
     let seen = 0;
-    for await (const item of followLog(house.store, { prefix: 'svc-', after: 'start', signal: end.signal })) {
+    for await (const item of followLog(fixture.store, { prefix: 'svc-', after: 'start', signal: end.signal })) {
       kinds.push(item.kind);
       if (item.kind === 'commands') seen += item.commands.length;
       if (item.kind === 'caught_up' && seen === 1) {
-        await house.server.refuse();
-        await house.server.listen();
-        await appendAtEnd(house.store, 'svc-a', commandOf(2));
+        await fixture.server.refuse();
+        await fixture.server.listen();
+        await appendAtEnd(fixture.store, 'svc-a', commandOf(2));
       }
       if (seen === 2) end.abort();
     }
     expect(kinds).toContain('dropped');
   });
 
-  it('pass a repeated caught_up on, and nothing else twice', async () => {
-    house = await openHouse();
-    house.server.faults.caughtUpRepeats = true;
+  it('pass on a repeated caught_up, and repeat nothing else', async () => {
+    fixture = await openFixture();
+    fixture.server.faults.caughtUpRepeats = true;
     let caughtUps = 0;
     const items = await takeUntil(subscribe(), (item) => {
       if (item.kind !== 'caught_up') return false;
       caughtUps += 1;
-      if (caughtUps < 3) void appendAtEnd(house.store, 'svc-a', commandOf(1));
+      if (caughtUps < 3) void appendAtEnd(fixture.store, 'svc-a', commandOf(1));
       return caughtUps === 3;
     });
     expect(eventsOf(items).map(({ revision }) => revision)).toEqual([0, 1]);
   });
 
-  it('deliver nothing of the server: no metadata, no tombstone, no bytes', async () => {
-    house = await openHouse();
-    await house.store.append('svc-a', 'no_stream', commandOf(1));
-    await house.store.append('svc-b', 'no_stream', commandOf(1));
-    await house.store.setRetention('svc-a', { maxCount: 5 });
-    house.server.log.softDelete('svc-a', { kind: 'any' });
-    house.server.log.tombstone('svc-b', { kind: 'any' });
+  it('deliver nothing that the server wrote: no metadata, no tombstones, no bytes', async () => {
+    fixture = await openFixture();
+    await fixture.store.append('svc-a', 'no_stream', commandOf(1));
+    await fixture.store.append('svc-b', 'no_stream', commandOf(1));
+    await fixture.store.setRetention('svc-a', { maxCount: 5 });
+    fixture.server.log.softDelete('svc-a', { kind: 'any' });
+    fixture.server.log.tombstone('svc-b', { kind: 'any' });
     const bytes = { id: '00000000-0000-4000-8000-0000000000aa', type: 'Bytes', isJson: false };
     const none = { data: new Uint8Array([1]), metadata: new Uint8Array() };
-    house.server.log.append('svc-c', { kind: 'any' }, [{ ...bytes, ...none }]);
+    fixture.server.log.append('svc-c', { kind: 'any' }, [{ ...bytes, ...none }]);
     const items = await takeUntil(subscribe(), isCaughtUp);
     expect(eventsOf(items).map(({ stream }) => stream)).toEqual(['svc-a', 'svc-b']);
   });
 
-  it('tell checkpoints with both halves over foreign events, and go on from each without a gap', async () => {
-    house = await openHouse();
-    await house.store.append('svc-a', 'no_stream', commandOf(2));
-    writeForeign(house.server, tuning.searchWindow * 3);
-    await house.store.append('svc-a', 1, commandOf(2));
+  it('report checkpoints with both halves among foreign events, and resume from each without a gap', async () => {
+    fixture = await openFixture();
+    await fixture.store.append('svc-a', 'no_stream', commandOf(2));
+    writeForeign(fixture.server, tuning.searchWindow * 3);
+    await fixture.store.append('svc-a', 1, commandOf(2));
     const items = await takeUntil(subscribe(), isCaughtUp);
     const points = items.flatMap((item) => (item.kind === 'checkpoint' ? [item.point] : []));
     expect(points.some(({ prepare }) => prepare === 0)).toBe(true);
@@ -146,11 +146,11 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
     }
   });
 
-  it('hold a bounded number of events for a slow consumer, and lose none', async () => {
-    house = await openHouse();
+  it('queue a bounded number of events for a slow consumer and lose none', async () => {
+    fixture = await openFixture();
     const total = tuning.queueHigh * 2 + 500;
     for (let written = 0; written < total; written += 500) {
-      await appendAtEnd(house.store, 'svc-a', commandOf(500));
+      await appendAtEnd(fixture.store, 'svc-a', commandOf(500));
     }
     let next = 0;
     for await (const item of subscribe()) {
@@ -163,58 +163,58 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
     expect(next).toBe(total);
   });
 
-  it('refuse to go on beyond the end of a log that was restored from a backup, loudly', async () => {
-    house = await openHouse();
-    await house.store.append('svc-a', 'no_stream', commandOf(1));
+  it('refuse a position beyond the end of a log restored from a backup, and log an error', async () => {
+    fixture = await openFixture();
+    await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     const point = { commit: 4_000_000_000, prepare: 4_000_000_000 };
     await expect(takeUntil(subscribe(point), isCaughtUp)).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('restored from an older backup'),
     });
-    expect(house.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+    expect(fixture.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
   });
 
-  it('refuse a place that is none of this log, loudly: it is the place in another one', async () => {
-    house = await openHouse();
-    await house.store.append('svc-a', 'no_stream', commandOf(3));
-    const [first] = house.server.log.all;
+  it('refuse a position that is not in this log, and log an error', async () => {
+    fixture = await openFixture();
+    await fixture.store.append('svc-a', 'no_stream', commandOf(3));
+    const [first] = fixture.server.log.all;
     const point = { commit: first!.position + 1, prepare: first!.position + 1 };
     await expect(takeUntil(subscribe(point), isCaughtUp)).rejects.toMatchObject({ code: 'unavailable' });
-    expect(house.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+    expect(fixture.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
   });
 
-  it('throw when the server tells a place that no number holds, instead of stopping without a word', async () => {
-    house = await openHouse();
-    house.server.faults.wildCheckpoints = true;
+  it('throw instead of stopping silently when a position is beyond the safe integers', async () => {
+    fixture = await openFixture();
+    fixture.server.faults.wildCheckpoints = true;
     await expect(takeUntil(subscribe(), isCaughtUp)).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('2^53'),
     });
   });
 
-  it('bound their items in bytes too', async () => {
-    house = await openHouse();
+  it('bound their items in bytes', async () => {
+    fixture = await openFixture();
     const { itemBytes } = bounds;
     const text = 'x'.repeat(200_000);
     const count = Math.ceil((2 * tuning.queueBytesHigh) / text.length);
     for (let written = 0; written < count; written += 5)
-      await appendAtEnd(house.store, 'svc-a', commandOf(5, { text }));
+      await appendAtEnd(fixture.store, 'svc-a', commandOf(5, { text }));
     let events = 0;
     for await (const item of subscribe()) {
       if (item.kind !== 'events') continue;
       expect(item.events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(itemBytes);
-      // What comes meanwhile waits, and would be one item.
+      // Events that arrive meanwhile are queued, and would be one item.
       if (events === 0) await delay(3000);
       events += item.events.length;
       if (events >= count) break;
     }
   });
 
-  it('see an event before the append of it is answered', async () => {
-    house = await openHouse();
-    house.server.faults.appends = [{ kind: 'answer_late', ms: 600 }];
+  it('may deliver an event before its append is answered', async () => {
+    fixture = await openFixture();
+    fixture.server.faults.appends = [{ kind: 'answer_late', ms: 600 }];
     let answered = false;
-    const appending = house.store.append('svc-a', 'no_stream', commandOf(1)).then((outcome) => {
+    const appending = fixture.store.append('svc-a', 'no_stream', commandOf(1)).then((outcome) => {
       answered = true;
       return outcome;
     });
@@ -223,22 +223,22 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
     expect(await appending).toMatchObject({ kind: 'appended', revision: 0 });
   });
 
-  it('that are never confirmed throw in their time', async () => {
-    house = await openHouse();
-    house.server.faults.silentReads = true;
+  it('throw in time when never confirmed', async () => {
+    fixture = await openFixture();
+    fixture.server.faults.silentReads = true;
     await expect(takeUntil(subscribe(), isCaughtUp)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  it('leave nothing open at the server when they are left or the store is closed', async () => {
-    house = await openHouse();
-    await house.store.append('svc-a', 'no_stream', commandOf(1));
+  it('leave nothing open at the server when abandoned or when the store is closed', async () => {
+    fixture = await openFixture();
+    await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     for (let round = 0; round < 3; round += 1) await takeUntil(subscribe(), isCaughtUp);
-    await expect.poll(() => house.server.subscriptions()).toBe(0);
+    await expect.poll(() => fixture.server.subscriptions()).toBe(0);
     const open = subscribe()[Symbol.asyncIterator]();
     await open.next();
-    expect(house.server.subscriptions()).toBe(1);
-    await house.store.close();
-    await expect.poll(() => house.server.subscriptions()).toBe(0);
+    expect(fixture.server.subscriptions()).toBe(1);
+    await fixture.store.close();
+    await expect.poll(() => fixture.server.subscriptions()).toBe(0);
     await expect(
       (async () => {
         while ((await open.next()).done !== true);

@@ -1,4 +1,4 @@
-/** The test server answers as a real 23.10.8 did; and so does the server that SVC_TEST_EVENTSTORE_URL names. */
+/** The test server, and the server that SVC_TEST_EVENTSTORE_URL names, answer like a real 23.10.8. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { replay } from '../../servers/eventstoredb/replay.js';
@@ -28,7 +28,7 @@ if (url !== undefined && url !== '') {
   describe('the server of SVC_TEST_EVENTSTORE_URL answers as the transcripts say', () => {
     const target = /^esdb:\/\/(?:[^@/]*@)?([^,/?]+)/.exec(url)?.[1] ?? '';
     const server = process.env['SVC_TEST_EVENTSTORE_VERSION'] ?? '23.10.8';
-    // A log that held something before has other checkpoints and streams: a fresh server is needed.
+    // Needs a fresh server: an older log has other checkpoints and streams.
     for (const scenario of transcripts.scenarios) {
       it(`${scenario.id}: ${scenario.title}`, { timeout: 120_000 }, async () => {
         expect(await replay(scenario, { target, server, quietMs: 350 })).toEqual([]);

@@ -1,4 +1,4 @@
-/** The test server's own wire format is that of the client package: its classes read and write the very same bytes. */
+/** The test server's wire format is that of the client package, whose classes read and write the same bytes. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
@@ -33,19 +33,19 @@ const responses: Readonly<Record<string, readonly [Schema, string]>> = {
   'Streams/Tombstone': [messages.DeleteResp, 'TombstoneResp'],
 };
 
-/** Every label bound to a number, so that any message can be written. */
+/** Binds every label to a number, so that any message can be encoded. */
 const anyLabels: Labels = new Map(Array.from({ length: 400 }, (_, index) => [`@${index}`, BigInt(index) * 2n ** 31n]));
 
 function roundTrip(schema: Schema, name: string, plain: Plain): void {
   const bytes = encode(schema, plain);
   const again = Buffer.from(generated[name]!.deserializeBinary(bytes).serializeBinary());
   expect(again.length).toBe(bytes.length);
-  // Maps have no order on the wire; what both sides read is what counts. Large payloads are only long.
+  // Maps have no order on the wire, so decoded messages are compared. Large ones are skipped to save time.
   if (bytes.length < 50_000) expect(decode(schema, again)).toEqual(decode(schema, bytes));
 }
 
 describe('the wire of the test server', () => {
-  it('carries every request of the transcripts as the generated classes do', () => {
+  it('encodes every request of the transcripts like the generated classes', () => {
     let count = 0;
     for (const { steps } of transcripts.scenarios) {
       const methods = new Map<string, string>();
@@ -62,13 +62,13 @@ describe('the wire of the test server', () => {
     expect(count).toBeGreaterThan(1000);
   });
 
-  it('carries the answers of the transcripts as the generated classes do', () => {
+  it('encodes the answers of the transcripts like the generated classes', () => {
     let count = 0;
     for (const step of transcripts.scenarios.flatMap(({ steps }) => steps)) {
       const [schema, name] = responses[step.method ?? ''] ?? [];
       if (schema === undefined || name === undefined) continue;
       for (const message of step.answer?.recv ?? []) {
-        // One legacy value is beyond what those classes can write.
+        // The generated classes cannot encode one legacy value.
         const text = JSON.stringify(message).replaceAll('18446744073709551615', '5').replaceAll('<ticks>', '17');
         if (text.includes('9223372036854775807')) continue;
         const [plain] = requestsOf([JSON.parse(text)], anyLabels);

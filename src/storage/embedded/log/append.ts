@@ -1,6 +1,6 @@
 /**
- * Decides one append inside a group commit: expected revision, repeats, places of the new events. Not the commit.
- * Implements `event-store.ts` (append) with EventStoreDB's rules for repeats.
+ * Decides one append inside a group commit: checks the expected revision, recognises repeats and places the new events.
+ * Not the commit. Implements `event-store.ts` (append) with EventStoreDB's rules for repeats.
  */
 import { createLru } from '../../../kernel/lru.js';
 import type { AppendOutcome, ExpectedRevision } from '../../event-store.js';
@@ -20,8 +20,8 @@ import {
 import { tuning } from '../tuning.js';
 
 /**
- * Appends with expected revision `any`, by stream and first event id, so that a quick repeat is answered like the first
- * try. Bounded and forgotten at a restart, like EventStoreDB's. An entry is only a hint: the stored ids decide.
+ * Appends with expected revision `any`, by stream and first event id, so that a quick repeat gets the answer of the first
+ * try. Bounded, and lost at a restart, as in EventStoreDB. An entry is only a hint: the stored ids decide.
  */
 export interface RecentAppends {
   find(stream: string, firstId: string): number | undefined;
@@ -37,8 +37,8 @@ export function createRecentAppends(): RecentAppends {
   };
 }
 
-/** The position of the last of `events` when exactly they stand at `revision`, else undefined. */
-function standsAt(
+/** The position of the last of `events` when exactly these events are stored at `revision`, else undefined. */
+function storedAt(
   batch: LogBatch,
   record: StreamRecord,
   revision: number,
@@ -58,7 +58,7 @@ function standsAt(
 
 export interface Decision {
   readonly outcome: AppendOutcome;
-  /** False for a conflict and for a repeat: nothing was put into the batch. */
+  /** False for a conflict and for a repeat, which add nothing to the batch. */
   readonly wrote: boolean;
 }
 
@@ -71,8 +71,8 @@ export function decideAppend(
   expected: ExpectedRevision,
   events: readonly EncodedEvent[],
 ): Decision {
-  const known = readStreamRecord(batch.get, stream);
-  const head = known?.head ?? -1;
+  const existing = readStreamRecord(batch.get, stream);
+  const head = existing?.head ?? -1;
   const conflict: Decision = {
     outcome: { kind: 'conflict', actual: head < 0 ? 'no_stream' : head },
     wrote: false,
@@ -80,7 +80,7 @@ export function decideAppend(
   const firstId = events[0]?.id ?? '';
 
   const repeated = (revision: number): Decision | undefined => {
-    const position = known === undefined ? undefined : standsAt(batch, known, revision, events);
+    const position = existing === undefined ? undefined : storedAt(batch, existing, revision, events);
     if (position === undefined) return undefined;
     return { outcome: { kind: 'appended', revision: revision + events.length - 1, position }, wrote: false };
   };
@@ -88,7 +88,7 @@ export function decideAppend(
   if (expected === 'any') {
     const revision = recent.find(stream, firstId);
     const first = events.slice(0, 1);
-    if (revision !== undefined && known !== undefined && standsAt(batch, known, revision, first) !== undefined) {
+    if (revision !== undefined && existing !== undefined && storedAt(batch, existing, revision, first) !== undefined) {
       return repeated(revision) ?? conflict;
     }
   } else {

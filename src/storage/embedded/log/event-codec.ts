@@ -1,8 +1,8 @@
 /**
- * An event as bytes: one JSON array whose envelope has no keys. Not a schema: the data is kept as it is.
+ * An event as bytes: one JSON array whose envelope has no keys. Not a schema: the data is stored as it is.
  *
- * Why not MessagePack with shared structures, which decodes twice as fast: its dictionary is a second truth beside the
- * events, and it changes data (a `__proto__` key, a lone surrogate). JSON is what the other adapter stores as well.
+ * MessagePack with shared structures would decode twice as fast, but its dictionary would have to be stored beside the
+ * events, and it changes some data (a `__proto__` key, a lone surrogate). EventStoreDB stores JSON as well.
  */
 import type { Actor, EventMetadata, ProposedEvent, RecordedEvent } from '../../../kernel/event.js';
 import type { JsonObject } from '../../../kernel/json.js';
@@ -28,7 +28,7 @@ type Stored = readonly [
   data: JsonObject,
 ];
 
-/** An event that only lacks its place: made before the group commit, so that the group decides quickly. */
+/** An event without its place. Encoded before the group commit, so that the group decides quickly. */
 export interface EncodedEvent {
   readonly id: string;
   readonly tail: string;
@@ -55,12 +55,12 @@ export function encodeEvent(event: ProposedEvent): EncodedEvent {
   return { id: event.id, tail, bytes: Buffer.byteLength(tail) };
 }
 
-/** `recordedAt`: store clock, milliseconds since the epoch; what `$maxAge` counts from. */
+/** @param recordedAt milliseconds since the epoch on the store's clock, for `$maxAge` */
 export function placeEvent(event: EncodedEvent, position: number, recordedAt: number): Buffer {
   return Buffer.from(`[${position},${recordedAt},${event.tail}`);
 }
 
-/** The head of a stored event, for those who need no more of it. */
+/** The first fields of a stored event. */
 export interface EventHead {
   readonly id: string;
   readonly position: number;
@@ -72,7 +72,7 @@ export function decodeHead(text: string): EventHead {
   return { position: stored[0], recordedAt: stored[1], id: stored[2] };
 }
 
-/** Milliseconds since the epoch at which the event was appended, without decoding all of it. */
+/** When the event was appended, in milliseconds since the epoch, without decoding all of it. */
 export function recordedAtOf(text: string): number {
   const comma = text.indexOf(',');
   return Number(text.slice(comma + 1, text.indexOf(',', comma + 1)));

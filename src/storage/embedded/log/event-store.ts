@@ -1,6 +1,6 @@
 /**
  * The embedded event log: the port `EventStore` on one LMDB environment. Puts the parts of this folder together and
- * turns their failures into the port's answers. Implements `docs/architecture.md` (storage, "Embedded default").
+ * turns their failures into the port's answers. Implements `docs/architecture.md#storage`.
  */
 import { startLoop } from '../../../kernel/background.js';
 import type { Clock } from '../../../kernel/clock.js';
@@ -23,7 +23,7 @@ import { createWakeUp } from './wake-up.js';
 import { tuning } from '../tuning.js';
 
 export interface EmbeddedEventStore extends EventStore {
-  /** Removes what retention has taken out of sight, one bounded turn. Returns how many appends. */
+  /** Removes expired appends, a bounded number per stream. @returns how many */
   trim(): Promise<number>;
 }
 
@@ -40,7 +40,7 @@ async function* translated<T>(inner: AsyncGenerator<T, void, void>): AsyncGenera
   }
 }
 
-/** One event per step, without a turn of the event loop for those that are there already. */
+/** Yields one event at a time without an extra async step per event. */
 function flatten(slices: AsyncGenerator<readonly RecordedEvent[], void, void>): AsyncIterableIterator<RecordedEvent> {
   let slice: readonly RecordedEvent[] = [];
   let index = 0;
@@ -70,7 +70,7 @@ function flatten(slices: AsyncGenerator<readonly RecordedEvent[], void, void>): 
 
 /**
  * Opens the log in the folder `path`.
- * @throws Error of the library when its files cannot be opened.
+ * @throws the library's error when its files cannot be opened
  */
 export function openEventStore(path: string, clock: Clock, logger: Logger): EmbeddedEventStore {
   const environment = openEnvironment(path, logDatabases, logger);
@@ -81,7 +81,7 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
   const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
 
-  /** Writes that are not appends: only durable counts. */
+  /** Runs writes other than appends. @throws ServiceError `unavailable` unless they became durable */
   async function run<T>(operation: (batch: LogBatch) => T): Promise<T> {
     const written = await writer.run(operation);
     if (written.kind === 'durable') return written.value;
@@ -117,7 +117,7 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
       case 'not_written':
         return { kind: 'unavailable', cause: written.cause };
       case 'unknown':
-        // It may be there after all, or come late: those who follow should look.
+        // The events may be there after all, or come later: subscriptions should look.
         wakeUp.notify();
         return { kind: 'unknown', cause: written.cause };
       default: {

@@ -1,7 +1,7 @@
 /**
- * Fold checkpoints in chunks, so that a large one holds no append up: chunks first, then the manifest that names them,
- * which replaces the old one. A crash in between leaves the old one and orphans that the next save removes.
- * Implements `docs/contract/domain.md` ("Fold checkpoint").
+ * Fold checkpoints in chunks, so that a large one does not delay appends. Writes the chunks first and then the manifest,
+ * which replaces the old one. A crash in between leaves the old checkpoint, and orphans that the next save removes.
+ * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { FoldCheckpoint } from '../../event-store.js';
 import type { LogBatch, LogEnvironment } from './layout.js';
@@ -26,7 +26,7 @@ function readManifest(value: Buffer | undefined): Manifest | undefined {
   return value === undefined ? undefined : (JSON.parse(value.toString('utf8')) as Manifest);
 }
 
-/** Undefined when there is none, or when a part of it is missing. */
+/** @returns undefined when there is no checkpoint or a part of it is missing */
 export function loadCheckpoint(environment: LogEnvironment, name: string): FoldCheckpoint | undefined {
   const manifest = readManifest(environment.get('folds', manifestKey(name)));
   if (manifest === undefined) return undefined;
@@ -40,7 +40,7 @@ export function loadCheckpoint(environment: LogEnvironment, name: string): FoldC
   return { foldVersion, revision, position, sha256, bytes: Buffer.concat(chunks) };
 }
 
-/** Writes through `run`, one group commit per chunk. Not to be called twice at once for one name. */
+/** Writes through `run`, one group commit per chunk. Must not run twice at once for the same name. */
 export async function saveCheckpoint(
   environment: LogEnvironment,
   run: (operation: (batch: LogBatch) => void) => Promise<void>,

@@ -1,7 +1,7 @@
 /**
- * How the log lies in LMDB: names of the databases, keys and small values. Not how events are encoded.
+ * How LMDB holds the log: the databases, their keys and small values. Not how events are encoded (`event-codec.ts`).
  *
- * - `events`: (stream number, revision) → event. The truth; a stream read is one scan.
+ * - `events`: (stream number, revision) → event. The source of truth; reading a stream is one scan.
  * - `appends`: position of an append's first event → stream number, first revision, count. The global order.
  * - `streams`: name → number, head, retention. `names`: number → name. `meta`: counters. `folds`: checkpoints.
  */
@@ -28,7 +28,7 @@ export interface StreamRecord {
   readonly retention: Retention;
 }
 
-/** One append: where its events lie in its stream. */
+/** One append: where its events are in its stream. */
 export interface AppendRecord {
   readonly position: number;
   readonly stream: number;
@@ -48,14 +48,14 @@ export function eventKey(stream: number, revision: number): Buffer {
   return key;
 }
 
-/** The revision in a key of `events`; arithmetic, as a scan calls it for each event. */
+/** The revision in a key of `events`. Plain arithmetic, because a scan calls it for every event. */
 export function revisionOf(key: Uint8Array): number {
   let revision = 0;
   for (let index = 4; index < 10; index += 1) revision = revision * 256 + (key[index] ?? 0);
   return revision;
 }
 
-/** Positions stay below 2^48 here: appended at a million events per second, that is nine years. */
+/** Positions stay below 2^48: nine years at a million events per second. */
 export function positionKey(position: number): Buffer {
   const key = Buffer.allocUnsafe(6);
   key.writeUIntBE(Math.min(position, 2 ** 48 - 1), 0, 6);
@@ -93,7 +93,7 @@ type Get = (database: LogDatabase, key: Buffer) => Buffer | undefined;
 
 const recordBytes = 10;
 
-/** Fixed places, as every append reads and writes one; the retention follows as JSON, when there is one. */
+/** Fixed fields, because every append reads and writes a record; then the retention as JSON, if there is one. */
 function encodeRecord(record: StreamRecord): Buffer {
   const { maxAgeSeconds, maxCount } = record.retention;
   const plain = maxAgeSeconds === undefined && maxCount === undefined;
@@ -130,10 +130,10 @@ export function putCounters(batch: LogBatch, counters: Counters): void {
   batch.put('meta', countersKey, value);
 }
 
-/** The record of a stream, made when it is new. */
+/** The record of a stream, created when the stream is new. */
 export function ensureStream(batch: LogBatch, name: string): StreamRecord {
-  const found = readStreamRecord(batch.get, name);
-  if (found !== undefined) return found;
+  const existing = readStreamRecord(batch.get, name);
+  if (existing !== undefined) return existing;
   const counters = readCounters(batch.get);
   const record: StreamRecord = { number: counters.streams + 1, head: -1, retention: {} };
   putCounters(batch, { ...counters, streams: record.number });

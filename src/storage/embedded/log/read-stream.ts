@@ -1,6 +1,6 @@
 /**
- * Reads one stream forward or backward in slices, hiding what `$maxAge` and `$maxCount` have taken out of sight.
- * Holds no LMDB transaction between slices. Implements `event-store.ts` (read, Retention).
+ * Reads one stream forward or backward in slices and leaves out the events that `$maxAge` and `$maxCount` hide. Holds no
+ * LMDB transaction between slices. Implements `event-store.ts` (read, Retention).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedEvent } from '../../../kernel/event.js';
@@ -10,7 +10,7 @@ import { eventKey, readStreamRecord, revisionOf, type LogEnvironment, type Strea
 import { bounds } from '../../bounds.js';
 import { tuning } from '../tuning.js';
 
-/** Where a read begins and ends, in revisions; `to` is exclusive in either direction's lower or upper end. */
+/** The revisions that a read covers: from `from`, inclusive, to `to`, exclusive, in either direction. */
 interface Window {
   readonly from: number;
   readonly to: number;
@@ -28,7 +28,7 @@ function visibleWindow(record: StreamRecord, options: ReadOptions): Window {
   return { from: oldest, to: Math.min(from + 1, next) };
 }
 
-/** Yields decoded slices: an array costs one turn of an async iteration, an event each would cost thousands. */
+/** Yields slices of decoded events, which needs far fewer async steps than one event at a time. */
 export async function* readSlices(
   environment: LogEnvironment,
   stream: string,

@@ -1,6 +1,6 @@
 /**
- * Follows the log from a position on: scans the appends, reads the events of those whose stream has the prefix, waits
- * for more at the head. Pulled by its consumer, so it never drops a slow one. Implements `event-store.ts` (subscribe).
+ * Follows the log from a position: scans the appends, reads the events of streams with the prefix, and waits at the head
+ * for more. The consumer pulls, so a slow one is never dropped. Implements `event-store.ts` (subscribe).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -22,31 +22,31 @@ import { bounds } from '../../bounds.js';
 
 interface Slice {
   readonly events: readonly RecordedEvent[];
-  /** Everything up to this position has been looked at. */
+  /** Everything up to this position has been scanned. */
   readonly upTo: number;
   readonly atHead: boolean;
 }
 
 const pointAt = (position: number): ResumePoint => ({ commit: position, prepare: position });
 
-/** Names of streams by number. Numbers are never given twice, so what was found stays true. */
+/** Names of streams by number. Numbers are never reused, so names can be cached. */
 export type StreamNames = (stream: number) => string;
 
 export function createStreamNames(environment: LogEnvironment): StreamNames {
   const names = new Map<number, string>();
   return (stream) => {
-    const known = names.get(stream);
-    if (known !== undefined) return known;
+    const cached = names.get(stream);
+    if (cached !== undefined) return cached;
     const name = environment.get('names', numberKey(stream))?.toString('utf8') ?? '';
     names.set(stream, name);
     return name;
   };
 }
 
-/** Appends looked up at once. */
+/** Appends read at once. */
 const appendsAtOnce = 256;
 
-/** The append that holds `after` and more behind it, if there is one: a subscription may go on in its middle. */
+/** The append that contains `after` and later events, if any: a subscription may resume in the middle of an append. */
 function appendAround(environment: LogEnvironment, after: number): AppendRecord[] {
   return environment
     .entries('appends', { from: positionKey(0), to: positionKey(after + 1), reverse: true, limit: 1 })
@@ -59,7 +59,7 @@ function appendsAbove(environment: LogEnvironment, after: number): AppendRecord[
   return environment.entries('appends', range).map(({ key, value }) => decodeAppend(key, value));
 }
 
-/** Events of one stream that lie next to each other in the log as well: one scan. */
+/** Events of one stream that are adjacent in the log too, so that one scan reads them. */
 interface Run {
   readonly stream: number;
   readonly revision: number;
@@ -71,7 +71,7 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
   const runs: Run[] = [];
   for (const append of appends) {
     const last = runs.at(-1);
-    // After a trim, neighbours in the stream need not be neighbours in the log.
+    // Positions have gaps where appends were trimmed.
     const joins =
       last?.stream === append.stream &&
       last.revision + last.count === append.revision &&
@@ -82,7 +82,7 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
   return runs;
 }
 
-/** Reads on from a position, slice by slice; remembers the runs that it has looked up and not finished. */
+/** Reads from a position on, slice by slice; keeps the runs that it has found and not finished. */
 function createReader(environment: LogEnvironment, nameOf: StreamNames, prefix: string, after: number): () => Slice {
   const { itemEvents, itemBytes } = bounds;
   const { sliceEntries } = tuning;
@@ -105,13 +105,13 @@ function createReader(environment: LogEnvironment, nameOf: StreamNames, prefix: 
       const last = run.position + run.count - 1;
       const stream = nameOf(run.stream);
       if (stream.startsWith(prefix)) {
-        const found = environment.texts('events', {
+        const entries = environment.texts('events', {
           from: eventKey(run.stream, run.revision + Math.max(0, upTo - run.position + 1)),
           to: eventKey(run.stream, run.revision + run.count),
           limit: itemEvents - events.length,
           maxBytes: itemBytes - bytes,
         });
-        for (const { key, text } of found) {
+        for (const { key, text } of entries) {
           bytes += text.length;
           events.push(decodeEvent(text, stream, revisionOf(key)));
         }
@@ -133,8 +133,8 @@ export async function* subscribeLog(
   options: SubscribeOptions,
 ): AsyncGenerator<LogItem, void, void> {
   let position = options.after === 'start' ? 0 : options.after.commit;
-  /** Up to where the consumer knows that it has everything. */
-  let told = position;
+  /** The position up to which the consumer knows that it has everything. */
+  let confirmed = position;
   let behind = true;
   const readSlice = createReader(environment, nameOf, options.prefix, position);
   while (!options.signal.aborted) {
@@ -143,12 +143,12 @@ export async function* subscribeLog(
     const slice = readSlice();
     position = slice.upTo;
     if (slice.events.length > 0) {
-      told = slice.events.at(-1)?.position ?? told;
+      confirmed = slice.events.at(-1)?.position ?? confirmed;
       yield { kind: 'events', events: slice.events };
     }
-    const foreign = position - told;
+    const foreign = position - confirmed;
     if (foreign >= tuning.sliceEntries || (slice.atHead && behind && foreign > 0)) {
-      told = position;
+      confirmed = position;
       yield { kind: 'checkpoint', point: pointAt(position) };
     }
     if (!slice.atHead) {

@@ -1,7 +1,7 @@
 /**
- * Removes what retention has taken out of sight, whole appends at a time and never a stream's last one, so that the
- * disk is bounded and a subscription never meets half an append. Not what hides events: `read-stream` does that at once.
- * Implements `docs/contract/domain.md` (streams with `$maxAge`).
+ * Removes expired events, so that the disk space stays bounded. Removes whole appends, so that a subscription never meets
+ * half of one, and never a stream's last append. `read-stream.ts` hides expired events at once.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
 import { decodeHead } from './event-codec.js';
 import {
@@ -15,7 +15,7 @@ import {
 } from './layout.js';
 import { tuning } from '../tuning.js';
 
-/** Appends removed in one group commit: a short one, as live appends wait behind it. */
+/** Appends removed in one group commit; few, because live appends wait for it. */
 const appendsPerCommit = 50;
 
 function appendHolding(environment: LogEnvironment, position: number): AppendRecord | undefined {
@@ -28,7 +28,7 @@ function appendHolding(environment: LogEnvironment, position: number): AppendRec
   return entry === undefined ? undefined : decodeAppend(entry.key, entry.value);
 }
 
-/** Removes the oldest expired appends of one stream. Returns how many; fewer than a full turn means that it is clean. */
+/** Removes the oldest expired appends of one stream. @returns how many; fewer than `appendsPerCommit` when none is left */
 function trimOnce(environment: LogEnvironment, batch: LogBatch, stream: string, now: number): number {
   const record = readStreamRecord(batch.get, stream);
   if (record === undefined) return 0;
@@ -63,7 +63,7 @@ function trimOnce(environment: LogEnvironment, batch: LogBatch, stream: string, 
   return removed;
 }
 
-/** One bounded turn over every stream. Returns how many appends were removed. */
+/** Trims every stream, a bounded number of appends each. @returns how many appends were removed */
 export async function trimStreams(
   environment: LogEnvironment,
   run: (operation: (batch: LogBatch) => number) => Promise<number>,

@@ -1,7 +1,7 @@
-/** Tells waiting subscriptions that something was appended. Counts turns, so that none is missed; keeps no events. */
+/** Wakes waiting subscriptions after an append. Counts turns, so that no wake-up is missed; holds no events. */
 
 export interface WakeUp {
-  /** The number of the newest turn: take it before looking, wait for a later one. */
+  /** The number of the newest turn. Take it before reading, then wait for a later one. */
   turn(): number;
   notify(): void;
   /** Resolves when a turn after `turn` has come, the signal aborts, or this is closed. */

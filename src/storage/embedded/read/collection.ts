@@ -1,6 +1,6 @@
 /**
- * One physical collection: reads, guarded and unguarded writes with their index entries. Not its creation
- * (`collections`), not queries (`query-run`). Implements `read-store.ts` (Collection).
+ * One physical collection: reads, and guarded and unguarded writes with their index entries. Not its creation
+ * (`collections.ts`) and not queries (`query-run.ts`). Implements `read-store.ts` (Collection).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type {
@@ -36,28 +36,28 @@ import type { OpenIndex } from './query-plan.js';
 import { countMatching, load, runQuery, type QueryTarget } from './query-run.js';
 import { tuning } from '../tuning.js';
 
-/** The shared, changing truth about a physical collection. */
+/** The state of a physical collection, shared by everyone who opened it. */
 export interface CollectionState {
   readonly number: number;
   indexes: readonly OpenIndex[];
-  /** While indexes are being filled: they hold all documents below this key, and count those. */
+  /** While indexes are being filled: they contain and count the documents below this key. */
   filledUpTo: Buffer | undefined;
   dropped: boolean;
 }
 
-/** Writes of one call that share an operation: short, as other callers' operations wait behind it. */
+/** Writes of one call that share an operation; few, as operations of other callers wait for it. */
 const writesPerOperation = 100;
-/** A call with more is not waited for by anybody in a hurry. */
+/** A call with more writes is bulk work that nobody waits for. */
 const bulkWrites = 500;
 
-/** All but those whose fields stay as they are: most updates touch few of them, and keys are dear to make. */
+/** The indexes whose fields change: most updates change few fields, and index keys are expensive to compute. */
 function changedIndexes(
   state: CollectionState,
   before: Fields | undefined,
   after: Fields | undefined,
 ): readonly OpenIndex[] {
   if (before === undefined || after === undefined) return state.indexes;
-  // Lists never count as the same; they are made anew on both sides.
+  // Lists compare by identity, so they always count as changed.
   const stays = (field: string): boolean => (before[field] ?? null) === (after[field] ?? null);
   return state.indexes.filter((index) => !index.ready || !index.fields.every(stays));
 }
@@ -115,15 +115,15 @@ interface Replacement {
   readonly id: string;
   readonly key: Buffer;
   readonly position: number;
-  /** What stands, as bytes. */
+  /** The stored document, encoded. */
   readonly old: Buffer | undefined;
   /** Undefined removes the document. */
   readonly fields: Fields | undefined;
-  /** What its writer believes to stand. */
+  /** The document that the write was computed from. */
   readonly before?: StoredDocument | undefined;
 }
 
-/** A document is a function of the log up to its position: one of the same position need not be decoded. */
+/** A document is a function of the log up to its position, so `before` at the stored position saves decoding. */
 function standingFields({ id, before }: Replacement, old: Buffer): Fields {
   if (before !== undefined && before.position > 0 && before.position === documentPosition(old)) return before.fields;
   return decodeDocument(id, old).fields;
@@ -142,7 +142,7 @@ function replace(batch: ReadBatch, state: CollectionState, tally: Tally, change:
   if (difference !== 0) addTo(tally, totalKey(state.number), difference);
 }
 
-/** Without a guard, at position 0. */
+/** Writes without a guard, at position 0. */
 function setFields(
   batch: ReadBatch,
   state: CollectionState,
@@ -204,7 +204,7 @@ export function createCollection(
     );
   }
 
-  /** In order, a part at a time; all parts are queued at once, so that they share a flush where they can. */
+  /** Runs the parts in order; all are queued at once, so that they share a flush where possible. */
   async function inParts<T, R>(
     all: readonly T[],
     operation: (batch: ReadBatch, tally: Tally, part: readonly T[]) => R,
@@ -228,13 +228,13 @@ export function createCollection(
       return load(target, id);
     },
     async getMany(ids) {
-      const found: StoredDocument[] = [];
+      const documents: StoredDocument[] = [];
       for (const [index, id] of ids.entries()) {
         if (index > 0 && index % tuning.sliceEntries === 0) await yieldToEventLoop();
         const document = load(target, id);
-        if (document !== undefined) found.push(document);
+        if (document !== undefined) documents.push(document);
       }
-      return found;
+      return documents;
     },
     find: (query: Query) => runQuery(target, query),
     count: (where: readonly Filter[] = []) => countMatching(target, where),
@@ -287,8 +287,8 @@ export function createCollection(
 }
 
 /**
- * Adds the entries of indexes that are being filled, for the documents from `state.filledUpTo` on. Returns whether
- * there are more.
+ * Adds entries to the indexes that are being filled, for the next documents from `state.filledUpTo` on.
+ * @returns whether there are more documents
  */
 export function fillIndexes(environment: ReadEnvironment, batch: ReadBatch, state: CollectionState): boolean {
   const filling = state.indexes.filter(({ ready }) => !ready);

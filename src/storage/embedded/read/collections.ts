@@ -1,6 +1,6 @@
 /**
- * The collections of the read store: opened by name and version, their indexes filled when they are declared later
- * or were written in another format, dropped in slices; what a crash interrupts is finished at the next opening.
+ * The collections of the read store. Opens them by name and version, fills indexes that were declared later or written in
+ * another format, and drops collections in slices. Finishes at the next start what a crash interrupted.
  * Implements `read-store.ts` (collection, drop).
  */
 import { oneAtATime } from '../../one-at-a-time.js';
@@ -21,13 +21,13 @@ import type { IndexDefinition, OpenIndex } from './query-plan.js';
 import { tuning } from '../tuning.js';
 
 interface Definition {
-  /** Of its index entries and counts. Others are made anew when it is opened; its documents stay. */
+  /** Format of its index entries and counts. Those of another format are rebuilt from the documents when it is opened. */
   readonly format: number;
   readonly number: number;
   readonly indexes: readonly IndexDefinition[];
 }
 
-/** Raise it when index keys or counts change their shape. */
+/** Raise it when the form of index keys or counts changes. */
 const format = 2;
 
 export interface Collections {
@@ -55,19 +55,19 @@ function readDefinition(value: Buffer | undefined): Definition | undefined {
 const sameIndex = (a: IndexDefinition, { fields, grouped = false }: IndexSpec): boolean =>
   a.grouped === grouped && a.fields.length === fields.length && a.fields.every((field, at) => field === fields[at]);
 
-/** The definition with an entry for each declared index; new ones are not ready. Undeclared ones are forgotten. */
+/** Adds the declared indexes to a definition; new ones are not ready. */
 function withIndexes(current: Definition | undefined, spec: CollectionSpec, number: number): Definition {
   const old = current?.indexes ?? [];
   let next = old.reduce((highest, index) => Math.max(highest, index.number), 0);
   const indexes: IndexDefinition[] = [];
   for (const declared of spec.indexes) {
     if (indexes.some((index) => sameIndex(index, declared))) continue;
-    const known = old.find((index) => sameIndex(index, declared));
+    const existing = old.find((index) => sameIndex(index, declared));
     const { fields, grouped = false } = declared;
-    if (known !== undefined) indexes.push(known);
+    if (existing !== undefined) indexes.push(existing);
     else indexes.push({ number: (next += 1), fields: [...fields], grouped, ready: current === undefined });
   }
-  // One that is no longer declared is still kept up: an older release may use it at the same time.
+  // Indexes that are no longer declared are kept: an older release may use them at the same time.
   return { format, number, indexes: [...indexes, ...old.filter((index) => !indexes.includes(index))] };
 }
 
@@ -105,7 +105,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     }
   }
 
-  /** What another release wrote in another format goes, all but the documents; the indexes are then filled anew. */
+  /** Removes everything that another release wrote in another format, except the documents; the indexes are then refilled. */
   async function convert(key: Buffer): Promise<void> {
     const current = readDefinition(environment.get('collections', key));
     if (current === undefined || current.format === format) return;
@@ -117,7 +117,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     });
   }
 
-  /** Fills the indexes that are not ready, and counts what is in them. From the start, whatever a crash left. */
+  /** Fills the indexes that are not ready, and their counts. Starts over after a crash. */
   async function fill(key: Buffer, state: CollectionState): Promise<void> {
     await run(() => {
       state.filledUpTo = undefined;
@@ -125,7 +125,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     for (const { ready, number } of state.indexes) {
       if (!ready) await removeAll('counts', indexPrefix(state.number, number));
     }
-    // In a group of its own: documents that are not committed yet would neither be found here nor be counted.
+    // As the first of its group: the scan does not see documents that the group has not committed yet.
     while (await run((batch) => fillIndexes(environment, batch, state), { first: true }));
     await run((batch) => {
       state.indexes = state.indexes.map((index) => ({ ...index, ready: true }));
@@ -139,17 +139,17 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     const key = definitionKey(spec.name, spec.version);
     const name = key.toString('utf8');
     await convert(key);
-    // The state changes inside the operation: writes that follow it in the same group keep the new indexes up.
+    // The state changes inside the operation, so that later writes of the same group update the new indexes.
     const state = await run((batch) => {
       const definition = define(batch, spec);
-      const known = states.get(name);
-      const found: CollectionState =
-        known === undefined || known.dropped || known.number !== definition.number
+      const open = states.get(name);
+      const current: CollectionState =
+        open === undefined || open.dropped || open.number !== definition.number
           ? { number: definition.number, indexes: [], filledUpTo: undefined, dropped: false }
-          : known;
-      found.indexes = openIndexes(definition);
-      states.set(name, found);
-      return found;
+          : open;
+      current.indexes = openIndexes(definition);
+      states.set(name, current);
+      return current;
     });
     if (state.indexes.some(({ ready }) => !ready)) await fill(key, state);
     return createCollection(environment, run, spec, state);
@@ -165,7 +165,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   return {
     async open(spec) {
       assertSpec(spec);
-      // One after the other per collection: two that fill the same index would only do it twice.
+      // Two openings at once would fill the same index twice.
       return opening(`${spec.name}@${spec.version}`, () => open(spec));
     },
     async drop(name, version) {

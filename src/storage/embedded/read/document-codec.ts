@@ -1,6 +1,6 @@
 /**
- * A document as bytes: JSON, followed by the raw bytes of its binary fields when it has any (kept snapshots, wrapped
- * keys). A tombstone is kept elsewhere and is only a position.
+ * A document as bytes: JSON, followed by the raw bytes of its binary fields, such as a last-good snapshot. A tombstone is
+ * stored in another database and is only a position.
  */
 import type { FieldValue, Fields, StoredDocument } from '../../read-store.js';
 
@@ -48,7 +48,7 @@ export function decodeDocument(id: string, value: Buffer): StoredDocument {
   return { id, position, fields: all };
 }
 
-/** The position of a stored document, for those who need no more of it. */
+/** The position of a stored document, without decoding the rest. */
 export function documentPosition(value: Buffer): number {
   const start = value[0] === binaryMark ? 6 : 1;
   return Number(value.toString('latin1', start, value.indexOf(',', start)));

@@ -1,10 +1,10 @@
 /**
- * Keys of the declared indexes, whose byte order is the order of their values: collection, index, the fields' values,
- * then the id. Not the planner. Implements `read-store.ts` (IndexSpec; null, false, true, numbers, strings by code points).
+ * Keys of the declared indexes: collection, index, the values of the fields, then the id. Their byte order is the order
+ * of the values. Not the planner. Implements `read-store.ts` (IndexSpec, Query.sort).
  *
- * A field that is a list has one entry per distinct scalar in it, marked so that scans in order pass them by, and one
- * entry as "not a scalar". A string above `indexStringBytes` is cut and ends in a hash: equality stays exact, order does not, which
- * `parseKey` tells.
+ * A field that is a list has one entry for the whole list and one per distinct scalar in it; the latter are marked, so
+ * that ordered scans skip them. A string longer than `indexStringBytes` is cut and ends in a hash: equality stays exact,
+ * order does not, and `parseKey` reports the cut.
  */
 import { createHash } from 'node:crypto';
 import type { FieldValue, Fields, Scalar } from '../../read-store.js';
@@ -15,24 +15,24 @@ const typeNull = 0x10;
 export const typeNumber = 0x13;
 export const typeString = 0x14;
 const typeOther = 0x15;
-/** Set in the type of an entry that stands for one element of a list. */
+/** Set in the type byte of an entry for one element of a list. */
 const listBit = 0x80;
 const stringEnd = 0x00;
 const cutMark = 0xfe;
 const escapedZero = 0xff;
 const hashBytes = 16;
 
-/** Appended to a prefix it is above every key that goes on with a type or an id, and below what continues a string. */
+/** Appended to a prefix, it sorts after every key that continues with a type or an id, and before a continued string. */
 export const afterEqual = Buffer.from([0xf8]);
-/** Bounds of one field's scalar values in order, list elements left out. */
+/** Bounds of the scalar values of one field, without list elements. */
 export const firstScalar = Buffer.from([typeNull]);
 export const afterScalars = Buffer.from([typeOther + 1]);
 
-/** Bytes as latin-1 text, one character a byte: what keys are put together from, as text is cheaper to join and compare. */
+/** Bytes as latin-1 text, one character per byte. Keys are built from it, as text is cheaper to join and compare. */
 type ByteText = string;
 
 const stringStart = String.fromCharCode(typeString);
-/** Of these, UTF-8 and latin-1 are the same. */
+/** UTF-8 and latin-1 encode these characters alike. */
 const plainText = /^[ -~]*$/;
 
 /** The bytes of a document's id at the end of a key. */
@@ -48,7 +48,7 @@ function numberText(value: number): ByteText {
   return bytes.toString('latin1');
 }
 
-/** The escaped bytes of a string, as many as a key may hold; `whole` tells whether that is all of them. */
+/** The escaped bytes of a string, as many as fit into a key; `whole` is true when all of them fit. */
 function escapeText(text: Buffer): { readonly bytes: number[]; readonly whole: boolean } {
   const bytes: number[] = [];
   for (const byte of text) {
@@ -60,7 +60,7 @@ function escapeText(text: Buffer): { readonly bytes: number[]; readonly whole: b
 }
 
 function stringText(value: string): ByteText {
-  // Nearly every string: nothing to encode, escape or cut.
+  // Nearly all strings need no encoding, escaping or cutting.
   if (value.length <= tuning.indexStringBytes && plainText.test(value)) return `${stringStart}${value}\0`;
   const text = Buffer.from(value, 'utf8');
   const { bytes, whole } = escapeText(text);
@@ -84,7 +84,7 @@ export function elementText(value: Scalar): ByteText {
   return String.fromCharCode(text.charCodeAt(0) | listBit) + text.slice(1);
 }
 
-/** The bytes of one scalar, as a value of its own. */
+/** The bytes of one scalar. */
 export function encodeScalar(value: Scalar): Buffer {
   return Buffer.from(scalarText(value), 'latin1');
 }
@@ -97,7 +97,7 @@ export function isCut(value: string): boolean {
   return !escapeText(Buffer.from(value, 'utf8')).whole;
 }
 
-/** The entries of a field. The first of several stands for the list as a whole, the others for its elements. */
+/** The entries of a field: one for a scalar; for a list, one for the whole list and then one per distinct scalar. */
 function fieldTexts(value: FieldValue | undefined): ByteText[] {
   if (isScalar(value)) return [scalarText(value ?? null)];
   const entries: ByteText[] = [String.fromCharCode(typeOther)];
@@ -125,34 +125,34 @@ export interface KeyedIndex {
 export interface DocumentKeys {
   /** As latin-1 text. */
   readonly keys: readonly string[];
-  /** The groups of a grouped index that the document is in: prefix and the bytes of all fields but the last. */
+  /** The groups of grouped indexes that contain the document: prefix and the bytes of all fields but the last. */
   readonly groups: readonly string[];
 }
 
 /**
- * All keys of one document in some indexes. Each field is encoded once for all of them.
- * @throws RangeError when its lists make too many: a fault of the declared index.
+ * All keys of one document in the given indexes. Each field is encoded once for all of them.
+ * @throws RangeError when its lists need too many entries, which is a fault of the declared index
  */
 export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields: Fields): DocumentKeys {
   const keys: string[] = [];
   const groups: string[] = [];
-  const known = new Map<string, readonly ByteText[]>();
+  const encoded = new Map<string, readonly ByteText[]>();
   const end = idText(id);
   for (const { prefix, fields: indexed, grouped } of indexes) {
     let made: string[] = [prefix];
     for (const [place, field] of indexed.entries()) {
       const isLast = place === indexed.length - 1;
       if (grouped && isLast) for (const group of made) groups.push(group);
-      let values = known.get(field);
+      let values = encoded.get(field);
       if (values === undefined) {
         values = fieldTexts(fields[field]);
-        known.set(field, values);
+        encoded.set(field, values);
       }
       const [first] = values;
       if (values.length === 1 && first !== undefined) {
         for (let at = 0; at < made.length; at += 1) made[at] += first;
       } else {
-        // Nobody asks a grouped index for the list as a whole: its leading fields are always bound to a value.
+        // Queries on a grouped index bind the leading fields to values, so the entry for the whole list is not needed.
         const entries = grouped && !isLast ? values.slice(1) : values;
         made = made.flatMap((start) => entries.map((value) => start + value));
       }
@@ -171,7 +171,7 @@ export interface ParsedKey {
   /** The bytes of the chosen field, comparable for equality as latin-1 text. */
   readonly value: string;
   readonly id: string;
-  /** The chosen field's string was cut: the order of equal prefixes is not known. */
+  /** The string of the chosen field was cut, so its order among equal prefixes is unknown. */
   readonly cut: boolean;
 }
 
@@ -190,7 +190,7 @@ function fieldEnd(key: Buffer, start: number): { end: number; cut: boolean } {
   }
 }
 
-/** Takes a key of `fields` fields apart. `chosen`: which field's bytes to return, or -1 for none. */
+/** Parses a key of `fields` fields. `chosen` is the field whose bytes to return, or -1 for none. */
 export function parseKey(key: Buffer, fields: number, chosen: number): ParsedKey {
   let offset = 6;
   let value = '';

@@ -1,5 +1,5 @@
 /**
- * How the read store lies in LMDB: names of the databases and the keys of documents. Index keys are in `index-keys`.
+ * How LMDB holds the read store: the databases and the keys of documents. Index keys are in `index-keys.ts`.
  *
  * `documents` and `tombstones`: (collection number, id). `indexes`: see there. `collections`: name@version → definition.
  * `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
@@ -20,10 +20,10 @@ export const readDatabases = {
 export type ReadDatabase = keyof typeof readDatabases;
 export type ReadEnvironment = Environment<ReadDatabase>;
 export type ReadBatch = Batch<ReadDatabase>;
-/** Runs an operation in a group commit. @throws ServiceError `unavailable` unless it became durable. */
+/** Runs an operation in a group commit. @throws ServiceError `unavailable` unless it became durable */
 export type RunWrite = <T>(operation: (batch: ReadBatch) => T, options?: RunOptions) => Promise<T>;
 
-/** The value of entries that only have a key. */
+/** The value of entries that need only a key. */
 export const present = Buffer.from([1]);
 
 export function collectionPrefix(collection: number): Buffer {
@@ -32,7 +32,7 @@ export function collectionPrefix(collection: number): Buffer {
   return prefix;
 }
 
-/** @throws RangeError on an id that `assertDocumentId` refuses. */
+/** @throws RangeError on an empty id or one that is too long */
 export function documentKey(collection: number, id: string): Buffer {
   assertDocumentId(id);
   return Buffer.concat([collectionPrefix(collection), Buffer.from(id, 'utf8')]);
@@ -40,10 +40,10 @@ export function documentKey(collection: number, id: string): Buffer {
 
 export const idOfKey = (key: Buffer): string => key.toString('utf8', 4);
 
-/** Everything that begins with `prefix`; the next bytes are never 0xff. */
+/** All keys that start with `prefix`; the byte after it is never 0xff. */
 export function within(prefix: Buffer): { from: Buffer; to: Buffer } {
   return { from: prefix, to: Buffer.concat([prefix, Buffer.from([0xff])]) };
 }
 
-/** The smallest key above `key`. */
+/** The smallest key after `key`. */
 export const justAbove = (key: Buffer): Buffer => Buffer.concat([key, Buffer.from([0])]);

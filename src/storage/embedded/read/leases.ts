@@ -1,6 +1,5 @@
 /**
- * Claims that end by themselves, on the store's own clock. One process owns the data folder, so its wall clock is the
- * common one. Implements `read-store.ts` (Leases).
+ * Leases on the clock of this process, which alone owns the data folder. Implements `read-store.ts` (Leases).
  */
 import type { Clock } from '../../../kernel/clock.js';
 import type { Json } from '../../../kernel/json.js';
@@ -43,7 +42,7 @@ export function createLeases(environment: ReadEnvironment, run: RunWrite, clock:
     return remainingMs > 0 ? { kind, name, holder: stored.holder, remainingMs, data: stored.data } : undefined;
   }
 
-  /** Slices of all stored leases of a kind, ended ones included. */
+  /** All stored leases of a kind in slices, expired ones included. */
   function* slices(kind: string): Generator<{ key: Buffer; name: string; stored: StoredLease }[], void, void> {
     const { to, ...start } = kindRange(kind);
     let { from } = start;
@@ -87,14 +86,14 @@ export function createLeases(environment: ReadEnvironment, run: RunWrite, clock:
       return live(kind, name, decode(environment.get('leases', leaseKey(kind, name))));
     },
     async list(kind) {
-      const found: Lease[] = [];
+      const leases: Lease[] = [];
       for (const slice of slices(kind)) {
         for (const { name, stored } of slice) {
           const lease = live(kind, name, stored);
-          if (lease !== undefined) found.push(lease);
+          if (lease !== undefined) leases.push(lease);
         }
       }
-      return found;
+      return leases;
     },
     async purge(kind, olderThanMs) {
       for (const slice of slices(kind)) {

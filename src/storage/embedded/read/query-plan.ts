@@ -1,6 +1,6 @@
 /**
- * Chooses how a query is answered: which declared index, which ranges of its keys, what is left to compare in the
- * documents, and whether the keys come in the wanted order. Pure; `query-run` executes it.
+ * Plans a query: which declared index to use, which ranges of its keys, which filters remain to be checked in the
+ * documents, and whether the keys come in the order of the sort. Pure; `query-run.ts` executes the plan.
  */
 import type { Filter, Query, Scalar } from '../../read-store.js';
 import {
@@ -21,12 +21,12 @@ export interface IndexDefinition {
   readonly fields: readonly string[];
   /** See `IndexSpec`. */
   readonly grouped: boolean;
-  /** False while older documents are still being added to it. */
+  /** False while existing documents are still being added. */
   readonly ready: boolean;
 }
 
 export interface OpenIndex extends IndexDefinition {
-  /** Of its keys, as latin-1 text. */
+  /** Prefix of its keys, as latin-1 text. */
   readonly prefix: string;
 }
 
@@ -35,30 +35,30 @@ export interface KeyRange {
   readonly to: Buffer;
 }
 
-/** The keys that begin with one value for each bound field. */
+/** The keys that start with one value for each bound field. */
 export interface PlanRange extends KeyRange {
   /** Prefix of the index and the bytes of the bound values. */
   readonly prefix: Buffer;
-  /** The bytes of the bound values as latin-1 text, and whether they stand for an element of a list. */
+  /** The bound values as latin-1 text, and whether each is an element of a list. */
   readonly values: readonly { readonly text: string; readonly element: boolean }[];
 }
 
 export interface IndexPlan {
   readonly index: IndexDefinition;
-  /** More than one: their entries are merged and may name a document twice. */
+  /** Entries of several ranges are merged and may name a document twice. */
   readonly ranges: readonly PlanRange[];
-  /** The field after the bound ones has bounds. */
+  /** True when the field after the bound ones has lower or upper bounds. */
   readonly bounded: boolean;
-  /** Filters that the ranges do not settle. */
+  /** Filters that the ranges do not cover. */
   readonly residual: readonly Filter[];
-  /** How many fields the ranges bind to one value. */
+  /** How many fields the ranges bind to a value. */
   readonly bound: number;
-  /** The index field that sorts, right after the bound ones; -1 when the keys are not in the wanted order. */
+  /** Position of the index field that sorts, right after the bound ones; -1 when the keys are in another order. */
   readonly sortField: number;
   readonly descending: boolean;
 }
 
-/** At most so many ranges in one plan: scalar and list entries of each value, times the values of an `in`. */
+/** Bound of the ranges in one plan; each value of an `in` needs one for scalars and one for list elements. */
 const rangesMax = 128;
 
 type Bound = Extract<Filter, { op: 'gt' | 'gte' | 'lt' | 'lte' }>;
@@ -66,13 +66,13 @@ type Bound = Extract<Filter, { op: 'gt' | 'gte' | 'lt' | 'lte' }>;
 const isBound = (filter: Filter): filter is Bound =>
   filter.op === 'gt' || filter.op === 'gte' || filter.op === 'lt' || filter.op === 'lte';
 
-/** The values that an `eq` or a short `in` binds a field to. */
+/** The values that an `eq` or an `in` binds a field to. */
 function boundValues(filter: Filter): readonly Scalar[] | undefined {
   if (filter.op === 'eq') return [filter.value];
   return filter.op === 'in' ? [...new Set(filter.value)] : undefined;
 }
 
-/** Bounds of one field that all compare with numbers, or all with strings; the rest stays for the documents. */
+/** The bounds of a field that are all numbers or all strings; the others are checked in the documents. */
 function usableBounds(filters: readonly Filter[], field: string): Bound[] {
   const bounds = filters.filter(isBound).filter((filter) => filter.field === field);
   const type = typeof bounds[0]?.value;
@@ -148,7 +148,7 @@ function score(plan: IndexPlan): number {
   return plan.bound * 4 + (plan.sortField >= 0 ? 2 : 0) - plan.residual.length * 3;
 }
 
-/** The best index for the query, or undefined when a scan of the documents is as good. */
+/** The best index for the query, or undefined when scanning the documents is as good. */
 export function planQuery(
   collection: number,
   indexes: readonly IndexDefinition[],
@@ -159,7 +159,7 @@ export function planQuery(
   for (const index of indexes) {
     if (!index.ready) continue;
     const plan = planWith(collection, index, where, sort);
-    // It lacks the documents that have nothing in a list.
+    // A grouped index lacks documents whose list is empty, so its leading fields must be bound.
     if (index.grouped && plan.bound < index.fields.length - 1) continue;
     const useful = plan.residual.length < where.length || plan.sortField >= 0;
     if (useful && (best === undefined || score(plan) > score(best))) best = plan;
@@ -168,8 +168,8 @@ export function planQuery(
 }
 
 /**
- * True when no document has entries in two of the ranges. A field is one scalar or a list: only elements of one list
- * can be several values at once.
+ * True when no document can have entries in two of the ranges. A field is one scalar or one list; only the elements of a
+ * list can have several values at once.
  */
 export function areDisjoint(ranges: readonly PlanRange[]): boolean {
   const apart = (a: PlanRange, b: PlanRange): boolean =>

@@ -1,6 +1,6 @@
 /**
- * Executes a query in slices that let the event loop turn: index entries in order when the plan gives it, else a scan
- * and a sort. Reads may see writes that happen meanwhile, document by document, as in any store without transactions.
+ * Runs a query in slices and yields to the event loop between them: reads index entries in order when the plan allows it,
+ * else scans and sorts. Without transactions, a query may see some of the writes that happen meanwhile.
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { compareText, documentOrder, matchesAll } from '../../field-values.js';
@@ -19,10 +19,10 @@ export interface QueryTarget {
   readonly indexes: readonly OpenIndex[];
 }
 
-/** A key whose order is not exact turned up: the documents must be sorted instead. */
+/** Thrown at a key whose order is not exact: the documents must be sorted instead. */
 const inexact = Symbol('inexact order');
 
-/** @param first how many keys are read at first, as many may not be needed */
+/** @param first size of the first slice, as more keys may not be needed */
 async function* keySlices(
   environment: ReadEnvironment,
   database: 'documents' | 'indexes',
@@ -52,9 +52,9 @@ function hasKeys(environment: ReadEnvironment, range: KeyRange): boolean {
 const sortedUnique = (ids: Iterable<string>): string[] => [...new Set(ids)].sort(compareText);
 
 interface Source {
-  /** The entry that is next, undefined at the end. */
+  /** The next entry; undefined at the end. */
   head: ParsedKey | undefined;
-  /** To be awaited only when it is a promise: most entries are at hand. */
+  /** Await it only when it is a promise: most entries are in memory already. */
   next(): Promise<void> | undefined;
 }
 
@@ -83,9 +83,9 @@ function createSource(slices: AsyncGenerator<Buffer[], void, void>, parse: (key:
 }
 
 /**
- * The ids in the plan's order, some at a time, read as far as they are taken. Entries that the index holds equal form a
- * run, in which ids ascend whatever the direction; several ranges are merged, and a document that is in two of them is
- * in the same run of both.
+ * Yields ids in the plan's order, in slices, and reads only as far as they are taken. Entries with equal values form a
+ * run, in which ids ascend in either direction. Several ranges are merged; a document in two of them is in the same run
+ * of both.
  */
 async function* orderedIds(
   environment: ReadEnvironment,
@@ -101,7 +101,7 @@ async function* orderedIds(
   };
   const slicesOf = (range: KeyRange) => keySlices(environment, 'indexes', range, plan.descending, first);
   const [single] = ranges;
-  // Upward in an index that ends with the sorted field, the keys are in order as they are.
+  // Ascending in an index that ends with the sorted field, the keys are already in order.
   if (ranges.length === 1 && single !== undefined && !plan.descending && plan.sortField === fields - 1) {
     for await (const keys of slicesOf(single)) yield keys.map((key) => parse(key).id);
     return;
@@ -132,7 +132,7 @@ async function* orderedIds(
   if (ordered.length > 0) yield ordered;
 }
 
-/** The ids that a plan's ranges name, in no order. */
+/** The ids in the ranges of a plan, in no particular order. */
 async function candidates(environment: ReadEnvironment, plan: IndexPlan): Promise<Set<string>> {
   const ids = new Set<string>();
   for (const range of plan.ranges) {
@@ -143,7 +143,7 @@ async function candidates(environment: ReadEnvironment, plan: IndexPlan): Promis
   return ids;
 }
 
-/** One document, as it is committed. */
+/** Reads one committed document. */
 export function load(target: QueryTarget, id: string): StoredDocument | undefined {
   const value = target.environment.get('documents', documentKey(target.collection, id));
   return value === undefined ? undefined : decodeDocument(id, value);
@@ -153,7 +153,7 @@ function loadAll(target: QueryTarget, ids: readonly string[]): StoredDocument[] 
   return ids.map((id) => load(target, id)).filter((document) => document !== undefined);
 }
 
-/** Slices of the documents with these ids, or of all of the collection in order of id. */
+/** The documents with these ids in slices, or all documents of the collection by id. */
 async function* documentSlices(
   target: QueryTarget,
   ids: readonly string[] | undefined,
@@ -182,12 +182,12 @@ async function* documentSlices(
 interface Window {
   take(ids: readonly string[]): void;
   readonly ids: string[];
-  /** What follows cannot be on the page. */
+  /** True when what follows cannot be on the page. */
   passed(): boolean;
   total(): number;
 }
 
-/** Collects the ids of one page while everything that matches is counted. */
+/** Collects the ids of one page and counts everything that matches. */
 function createWindow(query: Query): Window {
   const skip = query.skip ?? 0;
   const end = skip + query.limit;
@@ -197,16 +197,16 @@ function createWindow(query: Query): Window {
     ids,
     passed: () => total >= end,
     total: () => total,
-    take(found) {
+    take(matching) {
       const from = Math.max(0, skip - total);
       const to = Math.max(from, end - total);
-      for (const id of found.slice(from, to)) ids.push(id);
-      total += found.length;
+      for (const id of matching.slice(from, to)) ids.push(id);
+      total += matching.length;
     },
   };
 }
 
-/** Keys that are counted before the event loop gets a turn: some milliseconds. */
+/** Keys that are counted before the event loop gets a turn; takes some milliseconds. */
 const countedAtOnce = 50_000;
 
 async function countKeys(environment: ReadEnvironment, range: KeyRange): Promise<number> {
@@ -221,7 +221,7 @@ async function countKeys(environment: ReadEnvironment, range: KeyRange): Promise
   }
 }
 
-/** How many documents a plan without residual finds, without a look at each; undefined when that cannot be told. */
+/** The total of a plan without residual filters, without reading the documents; undefined when it cannot be known. */
 async function totalOf(
   target: QueryTarget,
   plan: IndexPlan,
@@ -230,7 +230,7 @@ async function totalOf(
   const { index, bound, bounded, sortField } = plan;
   if (bound === 0 && !bounded && sortField === 0) return readTotal(target.environment, target.collection);
   const last = index.fields.length - 1;
-  // A document has one entry in a range when nothing behind the field in question can make several.
+  // A document has one entry in a range when no list after the bound fields can add more.
   const single = bound > last || (bound === last && (bounded || sortField >= 0 || index.grouped));
   if (!single || !areDisjoint(ranges)) return undefined;
   let total = 0;
@@ -247,9 +247,9 @@ async function runOrdered(target: QueryTarget, plan: IndexPlan, query: Query): P
   const { environment } = target;
   const ranges = plan.ranges.filter((range) => hasKeys(environment, range));
   const settled = plan.residual.length === 0;
-  const known = settled ? await totalOf(target, plan, ranges) : undefined;
+  const knownTotal = settled ? await totalOf(target, plan, ranges) : undefined;
   const page = createWindow(query);
-  const first = known === undefined ? tuning.sliceEntries : (query.skip ?? 0) + query.limit + 1;
+  const first = knownTotal === undefined ? tuning.sliceEntries : (query.skip ?? 0) + query.limit + 1;
   for await (const ids of orderedIds(environment, plan, ranges, first)) {
     if (settled) page.take(ids);
     else {
@@ -257,12 +257,12 @@ async function runOrdered(target: QueryTarget, plan: IndexPlan, query: Query): P
         page.take(slice.filter(({ fields }) => matchesAll(fields, plan.residual)).map(({ id }) => id));
       }
     }
-    if (known !== undefined && page.passed()) break;
+    if (knownTotal !== undefined && page.passed()) break;
   }
-  return { items: loadAll(target, page.ids), total: known ?? page.total() };
+  return { items: loadAll(target, page.ids), total: knownTotal ?? page.total() };
 }
 
-/** Sorts what matches by the values that the sort needs, not by whole documents. */
+/** Sorts the matching documents, keeping only the values that the sort needs. */
 async function runSorted(
   target: QueryTarget,
   ids: readonly string[] | undefined,
@@ -270,16 +270,16 @@ async function runSorted(
   query: Query,
 ): Promise<Page> {
   const sort = query.sort ?? [];
-  const found: { id: string; fields: Fields }[] = [];
+  const matching: { id: string; fields: Fields }[] = [];
   for await (const slice of documentSlices(target, ids)) {
     for (const { id, fields } of slice) {
       if (!matchesAll(fields, residual)) continue;
-      found.push({ id, fields: Object.fromEntries(sort.map(({ field }) => [field, fields[field] ?? null])) });
+      matching.push({ id, fields: Object.fromEntries(sort.map(({ field }) => [field, fields[field] ?? null])) });
     }
   }
-  found.sort(documentOrder(sort));
+  matching.sort(documentOrder(sort));
   const page = createWindow(query);
-  page.take(found.map(({ id }) => id));
+  page.take(matching.map(({ id }) => id));
   return { items: loadAll(target, page.ids), total: page.total() };
 }
 
@@ -292,7 +292,7 @@ async function allIds(target: QueryTarget): Promise<string[]> {
   return ids;
 }
 
-/** One page of the documents that match, with their number. @throws RangeError on a bad `limit` or `skip`. */
+/** One page of the matching documents and their total. @throws RangeError on a bad `limit` or `skip` */
 export async function runQuery(target: QueryTarget, query: Query): Promise<Page> {
   if (!Number.isInteger(query.limit) || query.limit < 1) throw new RangeError('limit is an integer of at least 1');
   if (!Number.isInteger(query.skip ?? 0) || (query.skip ?? 0) < 0)
@@ -317,7 +317,7 @@ export async function runQuery(target: QueryTarget, query: Query): Promise<Page>
   return runSorted(target, ids, residual, query);
 }
 
-/** How many documents match. */
+/** The number of matching documents. */
 export async function countMatching(target: QueryTarget, where: readonly Filter[]): Promise<number> {
   const plan = planQuery(target.collection, target.indexes, where, []);
   const residual = plan?.residual ?? where;

@@ -1,6 +1,6 @@
 /**
- * The embedded read store: the port `ReadStore` on one LMDB environment of its own, so that a flush of the log never
- * waits for one of the read models. Implements `docs/architecture.md` (storage, "Embedded default").
+ * The embedded read store: the port `ReadStore` on an LMDB environment of its own, so that a flush of the log never waits
+ * for a flush of the read models. Implements `docs/architecture.md#storage`.
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -29,7 +29,7 @@ function parse<T>(value: Buffer | undefined): T | undefined {
 
 /**
  * Opens the read store in the folder `path` and finishes what a crash interrupted.
- * @throws Error of the library when its files cannot be opened.
+ * @throws the library's error when its files cannot be opened
  */
 export async function openReadStore(path: string, clock: Clock, logger: Logger): Promise<ReadStore> {
   const environment = openEnvironment(path, readDatabases, logger);

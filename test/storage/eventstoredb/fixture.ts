@@ -1,4 +1,4 @@
-/** A test server with the adapter on it, and what tests of the adapter look at. */
+/** The adapter on a test server, with helpers for the adapter's tests. */
 import type { Logger } from '../../../src/kernel/logger.js';
 import type { EventStore, LogItem } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
@@ -10,7 +10,7 @@ export interface LogLine {
   readonly message: string;
 }
 
-export interface House {
+export interface Fixture {
   readonly server: EventStoreDbServer;
   readonly store: EventStore;
   readonly lines: LogLine[];
@@ -23,8 +23,8 @@ export function recordingLogger(lines: LogLine[]): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** `url` instead of the server's own: another form of address, or another server. */
-export async function openHouse(url?: (server: EventStoreDbServer) => string): Promise<House> {
+/** @param url another URL than the server's own */
+export async function openFixture(url?: (server: EventStoreDbServer) => string): Promise<Fixture> {
   const server = await startEventStoreDb();
   const lines: LogLine[] = [];
   const store = openEventStoreDb({
@@ -42,7 +42,7 @@ export async function openHouse(url?: (server: EventStoreDbServer) => string): P
   };
 }
 
-/** Takes items until one fits. */
+/** Takes items until one matches, inclusive. */
 export async function takeUntil(items: AsyncIterable<LogItem>, fits: (item: LogItem) => boolean): Promise<LogItem[]> {
   const taken: LogItem[] = [];
   for await (const item of items) {
@@ -52,7 +52,7 @@ export async function takeUntil(items: AsyncIterable<LogItem>, fits: (item: LogI
   return taken;
 }
 
-/** Events of no interest, put into the log without the wire. */
+/** Puts foreign events into the log without using the wire. */
 export function writeForeign(server: EventStoreDbServer, count: number, stream = 'foreign'): void {
   const events = Array.from({ length: count }, (_, index) => ({
     id: `00000000-0000-4000-8000-${index.toString(16).padStart(12, '0')}`,
