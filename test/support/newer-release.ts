@@ -36,6 +36,6 @@ export async function makeNewerRelease(): Promise<NewerRelease> {
   const version = (number: number): string => `compilerVersion = ${number};`;
   await replace('domain/compile/version.ts', version(compilerVersion), version(newer));
   const name = 'resource_name: chain.name,';
-  await replace('domain/compile/chain-rules.ts', name, `resource_name: chain.name + '${mark}',`);
+  await replace('domain/chain/rules.ts', name, `resource_name: chain.name + '${mark}',`);
   return { root, compilerVersion: newer, mark, remove: () => rm(root, { recursive: true, force: true }) };
 }
