@@ -189,7 +189,8 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'editChain':
       return chain === undefined ? undefined : edit(fleet, chain, deal, nodes, upstreams);
     case 'deployChain':
-      if (chain !== undefined && fleet.tables.l4_chain.get(chain)?.enabled !== true && deal.chance(80)) return undefined;
+      if (chain !== undefined && fleet.tables.l4_chain.get(chain)?.enabled !== true && deal.chance(80))
+        return undefined;
       return chain === undefined
         ? undefined
         : { type: 'DeployChain', id: chain, ifMatch: version(fleet.tables.l4_chain.get(chain)?.version) };

@@ -1,7 +1,8 @@
-/** Runs a script of this project (`scripts/<name>.ts`) to its end, with only the given SVC_* variables. */
+/** Runs a script of this project, or of a copy of it, (`scripts/<name>.ts`) to its end, with only the given SVC_* variables. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { projectRoot } from './project-copy.js';
 
 export interface ScriptOutcome {
   readonly code: number | null;
@@ -14,8 +15,9 @@ export async function runScript(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   input = '',
+  root = projectRoot,
 ): Promise<ScriptOutcome> {
-  const path = fileURLToPath(new URL(`../../scripts/${name}.ts`, import.meta.url));
+  const path = join(root, 'scripts', `${name}.ts`);
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
   const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { env: { ...inherited, ...env } });
   let [out, err] = ['', ''];

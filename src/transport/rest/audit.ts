@@ -1,5 +1,6 @@
 /** The audit list. Reverting an entry is not offered yet. Implements `docs/contract/rest.md#audit`. */
 import { z } from 'zod';
+import { auditedTypes } from '../../domain/audit/types.js';
 import { timestamp } from '../../kernel/clock.js';
 import type { AuditEntry } from '../../projections/port.js';
 import { callerOf } from './consistency.js';
@@ -11,19 +12,6 @@ import { pageOfQuery, paging, query, queryText } from './query.js';
 import { expected } from './validation.js';
 import { time } from './shared-schemas.js';
 
-const resourceTypes = [
-  'node',
-  'l4_chain',
-  'l4_upstream',
-  'route',
-  'credential',
-  'listener_policy',
-  'l3_network',
-  'connectivity',
-  'user',
-  'session',
-  'service',
-] as const;
 const verbs = [
   'create',
   'update',
@@ -47,12 +35,12 @@ const instant = canonical('a time such as 2030-01-31T12:00:00.000Z', (value) => 
 
 const listQuerystring = query({
   ...paging,
-  resource_type: z.enum(resourceTypes, { error: expected(`one of ${resourceTypes.join(', ')}`) }).optional(),
+  resource_type: z.enum(auditedTypes, { error: expected(`one of ${auditedTypes.join(', ')}`) }).optional(),
   resource_id: queryText.optional(),
   actor: queryText.optional().meta({ description: 'Id or user name' }),
   action: canonical(`<resource_type>.<verb>, the verb one of ${verbs.join(', ')}`, (value) => {
     const [type, verb, ...more] = value.split('.');
-    const known = resourceTypes.some((one) => one === type) && verb !== undefined && verbs.includes(verb);
+    const known = auditedTypes.includes(type ?? '') && verbs.includes(verb ?? '');
     return known && more.length === 0 ? value : undefined;
   }).optional(),
   from: instant.optional(),

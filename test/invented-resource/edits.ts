@@ -1,0 +1,32 @@
+/** The lines that a new resource puts into files that are there already. */
+
+export interface Edit {
+  /** From the root of the copy. */
+  readonly path: string;
+  /** Text of the file, which must hold it once. */
+  readonly from: string;
+  readonly to: string;
+}
+
+export const edits: readonly Edit[] = [
+  {
+    path: 'src/domain/fleet/resources.ts',
+    from: "import { l4Chain } from '../chain/declaration.js';\n",
+    to: "import { beacon } from '../beacon/declaration.js';\nimport { l4Chain } from '../chain/declaration.js';\n",
+  },
+  {
+    path: 'src/domain/fleet/resources.ts',
+    from: 'l4_chain: l4Chain }',
+    to: 'l4_chain: l4Chain, beacon }',
+  },
+  {
+    path: 'src/transport/rest/resources.ts',
+    from: "import { chainRoutes } from './chains.js';\n",
+    to: "import { beaconRoutes } from './beacons.js';\nimport { chainRoutes } from './chains.js';\n",
+  },
+  {
+    path: 'src/transport/rest/resources.ts',
+    from: '  l4_upstream: upstreamRoutes,\n',
+    to: '  l4_upstream: upstreamRoutes,\n  beacon: beaconRoutes,\n',
+  },
+];

@@ -1,0 +1,223 @@
+/**
+ * A resource that does not exist is added to a copy of the service, which is compiled and run: what it takes is counted,
+ * what is derived for it works, and what is forgotten does not compile.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RestClient } from '../../scripts/stack/rest-client.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService } from '../../scripts/stack/service.js';
+import type * as Apply from '../../src/domain/fleet/apply.js';
+import type * as Checkpoint from '../../src/domain/fleet/checkpoint.js';
+import type * as Fleet from '../../src/domain/fleet/fleet.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import { createManualClock } from '../support/manual-clock.js';
+import { wholeLog } from '../support/installations.js';
+import { runScript } from '../support/programs.js';
+import type { ProjectCopy } from '../support/project-copy.js';
+import { copyProject, projectRoot } from '../support/project-copy.js';
+import { edits } from './edits.js';
+
+const added = join(dirname(fileURLToPath(import.meta.url)), 'src');
+const newFiles = readdirSync(added, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+
+interface Beacon {
+  readonly id: string;
+  readonly name: string;
+  readonly node_id: string;
+  readonly interval_secs: number;
+  readonly colours: readonly string[];
+  readonly version: number;
+}
+
+interface AuditEntry {
+  readonly action: string;
+  readonly resource: { readonly type: string; readonly id: string; readonly name: string };
+  readonly changes: readonly { readonly path: string; readonly before: unknown; readonly after: unknown }[];
+}
+
+let copy: ProjectCopy;
+beforeAll(async () => {
+  copy = await copyProject('beacons', ['src', 'scripts']);
+  cpSync(added, join(copy.root, 'src'), { recursive: true });
+  for (const { path, from, to } of edits) await copy.replace(path, from, to);
+  // Incremental: what a change does not concern is not checked again.
+  const compilerOptions = { rootDir: '.', incremental: true, tsBuildInfoFile: './.tsbuildinfo' };
+  const config = { extends: join(projectRoot, 'tsconfig.json'), compilerOptions, include: ['src'] };
+  writeFileSync(join(copy.root, 'tsconfig.json'), JSON.stringify(config));
+});
+afterAll(() => copy.remove());
+
+/** What the type checker says of the copy; nothing when it is content. */
+function typeErrors(): string {
+  const tsc = join(projectRoot, 'node_modules', '.bin', 'tsc');
+  return spawnSync(tsc, ['-p', copy.root, '--noEmit', '--pretty', 'false'], { encoding: 'utf8' }).stdout;
+}
+
+describe('a new resource', () => {
+  it('touches at most nine files and compiles', () => {
+    const touched = new Set([...newFiles.map((path) => join('src', path)), ...edits.map(({ path }) => path)]);
+    expect([...touched].sort()).toEqual([
+      'src/domain/beacon/beacon.ts',
+      'src/domain/beacon/decide.ts',
+      'src/domain/beacon/declaration.ts',
+      'src/domain/fleet/resources.ts',
+      'src/transport/rest/beacons.ts',
+      'src/transport/rest/resources.ts',
+    ]);
+    expect(touched.size).toBeLessThanOrEqual(9);
+    expect(typeErrors()).toBe('');
+  }, 120_000);
+
+  it.each([
+    ['its routes', 'src/transport/rest/resources.ts', '  beacon: beaconRoutes,\n', ''],
+    ['its line in the list of resources', 'src/domain/fleet/resources.ts', ', beacon }', ' }'],
+    ['a field in the list of its fields', 'src/domain/beacon/beacon.ts', ", 'colours']", ']'],
+    ['a field over REST', 'src/transport/rest/beacons.ts', /  interval_secs: .*\n/, ''],
+    ['the type of a field over REST', 'src/transport/rest/beacons.ts', 'integer(1, 3600)', 'text(1, 9)'],
+    ['the declaration of an event', 'src/domain/beacon/declaration.ts', /    BeaconDeleted: .*\n/, ''],
+    ['the decision on a command', 'src/domain/beacon/decide.ts', /  DeleteBeacon\(fleet[^]*?\n  },\n/, ''],
+    ['its fold', 'src/domain/beacon/declaration.ts', /  evolve: .*\n/, ''],
+  ])(
+    'does not compile without %s',
+    (_, path, from, to) => {
+      const file = join(copy.root, path);
+      const whole = readFileSync(file, 'utf8');
+      const without = whole.replace(from, to);
+      expect(without).not.toBe(whole);
+      try {
+        writeFileSync(file, without);
+        expect(typeErrors()).toMatch(/error TS(?!6133)/);
+      } finally {
+        writeFileSync(file, whole);
+      }
+    },
+    120_000,
+  );
+});
+
+describe('the service with a new resource', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'beacons-'));
+  const dataDir = join(folder, 'data');
+  const nobody = '00000000-0000-4000-8000-000000000000';
+  let service: ServiceProcess;
+  let admin: RestClient;
+  let nodeId: string;
+  let beacon: Beacon;
+  beforeAll(async () => {
+    mkdirSync(dataDir, { mode: 0o700 });
+    service = await prepareService({ dataDir });
+    await service.start({ root: copy.root });
+    admin = await service.admin();
+    nodeId = (await admin.call<{ id: string }>('POST', '/api/nodes', { name: 'tower' })).id;
+    beacon = await admin.call<Beacon>('POST', '/api/beacons', { name: 'north', node_id: nodeId });
+  }, 60_000);
+  afterAll(async () => {
+    await service.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('creates, shows, lists, changes and deletes it over REST, with the refusals that every resource has', async () => {
+    expect(beacon).toMatchObject({ name: 'north', node_id: nodeId, interval_secs: 30, colours: [], version: 1 });
+    const path = `/api/beacons/${beacon.id}`;
+    const got = await admin.send('GET', path);
+    expect(got.headers.get('etag')).toBe('"1"');
+    expect(got.body.data).toEqual(beacon);
+    expect(await admin.call('GET', '/api/beacons?q=NOR')).toMatchObject({ items: [beacon], total: 1, page: 1 });
+    for (const change of [{ interval_secs: 5 }, { colours: ['red', 'green'] }, { name: 'south' }]) {
+      expect(await admin.call('PUT', path, change)).toMatchObject(change);
+    }
+    const refusals = [
+      ['PUT', path, { name: 'north' }, { 'if-match': '"1"' }, 412],
+      ['PUT', path, { interval_secs: 0 }, {}, 400],
+      ['PUT', path, { node_id: nobody }, {}, 400],
+      ['POST', '/api/beacons', { name: 'SOUTH', node_id: nodeId }, {}, 409],
+      ['POST', '/api/beacons', { name: 'east' }, {}, 400],
+      ['POST', '/api/beacons', { name: 'east', node_id: nodeId, height: 3 }, {}, 400],
+      ['DELETE', `/api/nodes/${nodeId}`, undefined, {}, 409],
+      ['GET', `/api/beacons/${nobody}`, undefined, {}, 404],
+    ] as const;
+    for (const [method, target, body, headers, status] of refusals) {
+      const refused = await admin.send(method, target, body, headers);
+      expect([method, target, refused.status, refused.body.data]).toEqual([method, target, status, null]);
+    }
+    const key = { 'idempotency-key': 'once' };
+    const west = await admin.call<Beacon>('POST', '/api/beacons', { name: 'west', node_id: nodeId }, key);
+    expect(await admin.call('POST', '/api/beacons', { name: 'west', node_id: nodeId }, key)).toEqual(west);
+    expect(await admin.call('DELETE', `/api/beacons/${west.id}`)).toEqual({});
+    expect(await admin.call('GET', '/api/beacons')).toMatchObject({ total: 1 });
+  });
+
+  it('names it in the sentence that refuses to delete what it refers to', async () => {
+    const { body } = await admin.send('DELETE', `/api/nodes/${nodeId}`);
+    expect(body.error).toContain(`beacon "south" (${beacon.id})`);
+  });
+
+  it('shows it in the audit, each entry with the name of its time', async () => {
+    const { items } = await admin.call<{ items: readonly AuditEntry[] }>('GET', '/api/audit?resource_type=beacon');
+    expect(items.map(({ action, resource }) => [action, resource.name])).toEqual([
+      ['beacon.delete', 'west'],
+      ['beacon.create', 'west'],
+      ['beacon.update', 'south'],
+      ['beacon.update', 'north'],
+      ['beacon.update', 'north'],
+      ['beacon.create', 'north'],
+    ]);
+    expect(items[2]?.changes).toEqual([{ path: 'name', before: 'north', after: 'south' }]);
+  });
+
+  it('describes it in the OpenAPI document', async () => {
+    const document = await (await fetch(`${service.url}/openapi.json`)).json();
+    expect(document).toMatchObject({
+      paths: { '/api/beacons': { get: {}, post: {} }, '/api/beacons/{id}': { get: {}, put: {}, delete: {} } },
+      components: { schemas: { Beacon: { properties: { interval_secs: {} } } } },
+    });
+  });
+
+  it('has it in the checkpoint of the fold, after a rebuild of the read models and after a restart', async () => {
+    const before = await admin.call('GET', '/api/beacons');
+    await service.stop();
+
+    const log = await readLog(dataDir);
+    const domain = 'src/domain/fleet';
+    const { captureFleet, encodeFleet, restoreFleet } = await fromCopy<typeof Checkpoint>(`${domain}/checkpoint.ts`);
+    const { applyCommand } = await fromCopy<typeof Apply>(`${domain}/apply.ts`);
+    const { emptyFleet } = await fromCopy<typeof Fleet>(`${domain}/fleet.ts`);
+    const fleet = emptyFleet();
+    for (const command of log) applyCommand(fleet, command);
+    const restored = restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
+    expect(restored.get({ type: 'beacon' }, beacon.id)).toMatchObject({ name: 'south', interval_secs: 5, version: 4 });
+    expect(restored.idOfName('beacon', 'South')).toBe(beacon.id);
+    expect([...restored.referrersOf('node', nodeId)]).toEqual([`beacon/${beacon.id}`]);
+
+    const rebuilt = await runScript('projections-rebuild', ['beacons'], { SVC_DATA_DIR: dataDir }, '', copy.root);
+    expect(rebuilt).toMatchObject({ code: 0, out: expect.stringMatching(/^Rebuilt beacons from \d+/) });
+    const compared = await runScript('projections-rebuild', ['--check'], { SVC_DATA_DIR: dataDir }, '', copy.root);
+    expect(compared).toMatchObject({ code: 0, out: expect.stringMatching(/: 0 different\.\n$/) });
+
+    await service.start({ root: copy.root });
+    expect(await (await service.admin()).call('GET', '/api/beacons')).toEqual(before);
+  }, 90_000);
+});
+
+/** A module of the copy. */
+function fromCopy<M>(path: string): Promise<M> {
+  return import(/* @vite-ignore */ join(copy.root, path)) as Promise<M>;
+}
+
+/** The commands of the fleet that a stopped service has left. */
+async function readLog(dataDir: string): Promise<readonly RecordedCommand[]> {
+  const stores = await openEmbedded({ dataDir, clock: createManualClock(), logger: silentLogger });
+  try {
+    return (await wholeLog(stores.eventStore)).filter(({ stream }) => stream === streams.fleet);
+  } finally {
+    await stores.close();
+  }
+}

@@ -1,0 +1,30 @@
+/** Beacons as the fleet knows them. They reach no node's configuration. */
+import { ownerOf } from '../references/references.js';
+import type { Resource } from '../resource/declaration.js';
+import { lifecycleAudit } from '../resource/lifecycle-audit.js';
+import { lifecycleFold } from '../resource/lifecycle-fold.js';
+import type { BeaconCommand, BeaconEvent, BeaconState } from './beacon.js';
+import { beaconFields } from './beacon.js';
+import { decideBeacon } from './decide.js';
+
+const audit = lifecycleAudit(beaconFields);
+
+export const beacon: Resource<'beacon', 'Beacon', 'beacon', BeaconState, BeaconEvent, BeaconCommand> = {
+  type: 'beacon',
+  noun: 'Beacon',
+  one: 'beacon',
+  many: 'beacons',
+  decide: decideBeacon,
+  evolve: lifecycleFold('Beacon', 'beacon'),
+  indexed: {
+    dependsOn: ['node_id'],
+    references: (state) => [ownerOf('node', state.node_id)],
+    claims: () => [],
+    nodes: () => [],
+  },
+  events: {
+    BeaconCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
+    BeaconUpdated: { schemaVersion: 1, audit: audit.updated, touches: () => [] },
+    BeaconDeleted: { schemaVersion: 1, audit: audit.deleted, touches: () => [] },
+  },
+};

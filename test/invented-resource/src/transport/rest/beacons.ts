@@ -1,0 +1,37 @@
+/** Beacons. Invented, to show what the routes of a resource take. */
+import { z } from 'zod';
+import type { BeaconDefinition } from '../../domain/beacon/beacon.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { distinct, integer, name, text, uuid } from './fields.js';
+import { resourceRoutes } from './resource-routes.js';
+import type { Shape } from './resource-shape.js';
+import { shownResource } from './resource-shape.js';
+
+const shape: Shape<BeaconDefinition> = {
+  name: { asked: name, shown: z.string() },
+  node_id: { asked: uuid, shown: z.string() },
+  interval_secs: { asked: integer(1, 3600), shown: z.int(), initial: 30 },
+  colours: { asked: distinct(text(1, 32)), shown: z.array(z.string()), initial: [] },
+};
+
+export function beaconRoutes(app: RestApp, deps: RestDeps): void {
+  resourceRoutes(app, {
+    path: '/api/beacons',
+    what: 'beacon',
+    tag: 'beacons',
+    summaries: {
+      list: 'List beacons',
+      create: 'Create a beacon',
+      get: 'Get a beacon',
+      update: 'Change a beacon',
+      remove: 'Delete a beacon',
+    },
+    shape,
+    shown: shownResource('Beacon', shape, {}),
+    ...deps.projections.resources.beacon,
+    ...deps.commands.resources.beacon,
+    // Shown as it is stored.
+    view: (state) => state,
+    createdView: (state) => state,
+  });
+}
