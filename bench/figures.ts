@@ -32,7 +32,7 @@ export function rounded(value: number): number {
 }
 
 /** The measurement nearest to the quantile `q` (0..1). */
-export function quantile(values: readonly number[], q: number): number {
+function quantile(values: readonly number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? Number.NaN;
 }

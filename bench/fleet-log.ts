@@ -22,7 +22,7 @@ export interface FleetShape {
 }
 
 /** The fleet for a log of `events` events: part of them create it, the rest edit it. */
-export function shapeFor(events: number): FleetShape {
+function shapeFor(events: number): FleetShape {
   const share = Math.min(1, events / 200_000);
   return {
     nodes: Math.max(10, Math.round(10_000 * share)),

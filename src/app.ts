@@ -51,7 +51,7 @@ import { buildRest } from './transport/rest/build.js';
 import type { Readiness } from './transport/rest/deps.js';
 import { answerWhileStarting } from './transport/rest/while-starting.js';
 
-export const version = '0.1.0';
+const version = '0.1.0';
 
 export interface RunningApp {
   /** Where REST listens. */

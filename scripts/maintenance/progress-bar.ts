@@ -14,7 +14,7 @@ export interface ProgressState {
 
 const number = (value: number): string => Math.round(value).toLocaleString('en-US');
 
-/** `12 s`, `3 min 05 s`, `2 h 10 min`. */
+/** `12 s`, `3 min 05 s`, `2 h 10 min`. @internal exported for tests */
 export function durationText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   const two = (value: number): string => String(value).padStart(2, '0');
@@ -23,7 +23,10 @@ export function durationText(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
 
-/** One line: share, count, rate, time left; with a bar of `barWidth` characters, 0 for none. */
+/**
+ * One line: share, count, rate, time left; with a bar of `barWidth` characters, 0 for none.
+ * @internal exported for tests
+ */
 export function progressLine(label: string, unit: string, state: ProgressState, barWidth: number): string {
   const share = Math.min(1, Math.max(0, state.share));
   const seconds = state.elapsedMs / 1000;

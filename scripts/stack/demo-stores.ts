@@ -117,7 +117,7 @@ async function dropDatabase(url: string): Promise<void> {
   }
 }
 
-/** The URL, with a new random database if it names none. */
+/** The URL, with a new random database if it names none. @internal exported for tests */
 export function withOwnDatabase(url: string): string {
   const match = /^(mongodb(?:\+srv)?:\/\/[^/?]+)\/?(?:\?(.*))?$/.exec(url);
   if (match === null) return url;
@@ -129,7 +129,7 @@ export function withOwnDatabase(url: string): string {
   return `${server}/svc_demo_${randomBytes(6).toString('hex')}${text === '' ? '' : `?${text}`}`;
 }
 
-/** Only the hosts and the database of a URL. */
+/** Only the hosts and the database of a URL. @internal exported for tests */
 export function withoutCredentials(url: string): string {
   return url.replace(/^([a-z+]+:\/\/)(?:.*@)?/, '$1').replace(/\?.*$/s, '');
 }

@@ -12,7 +12,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
 import { tuning } from './tuning.js';
 
-export const instanceKind = 'instances';
+const instanceKind = 'instances';
 
 export interface InstanceLeaseDeps {
   readonly readStore: Pick<ReadStore, 'leases'>;

@@ -13,7 +13,7 @@ import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 
-export const fleetCheckpointName = streams.fleet;
+const fleetCheckpointName = streams.fleet;
 
 /** @returns the fleet of the stored checkpoint, or undefined when there is none that verifies: replay the log */
 export async function loadFleet(

@@ -93,7 +93,7 @@ export interface SnapshotJson {
   readonly snapshot: object;
 }
 
-export type { AgentCommand, AgentCommandName } from '../domain/node/node.js';
+export type { AgentCommandName } from '../domain/node/node.js';
 
 export interface Delivery {
   state(): DeliveryState;

@@ -13,7 +13,7 @@ export type SecretOpener = (placeholder: SecretPlaceholder) => Uint8Array | Prom
 export type OpenedSecrets = ReadonlyMap<SecretPlaceholder, Uint8Array>;
 
 /** A secret that cannot be opened, and a retry will not help. The message names its place, never its value. */
-export class SecretUnreadableError extends Error {
+class SecretUnreadableError extends Error {
   constructor(placeholder: SecretPlaceholder, reason: string) {
     super(`the secret ${placeholder.field} of ${placeholder.resource_id} cannot be opened: ${reason}`);
     this.name = 'SecretUnreadableError';
@@ -21,7 +21,7 @@ export class SecretUnreadableError extends Error {
 }
 
 /** Every placeholder of a snapshot, in the snapshot's order. */
-export function placeholdersOf(snapshot: NodeSnapshot): readonly SecretPlaceholder[] {
+function placeholdersOf(snapshot: NodeSnapshot): readonly SecretPlaceholder[] {
   return snapshot.udp_rules.flatMap((rule) => (rule.noise_private_key === null ? [] : [rule.noise_private_key]));
 }
 

@@ -39,7 +39,10 @@ export function createSnapshotJson(deps: SnapshotJsonDeps): (nodeId: string) => 
   };
 }
 
-/** Scalars and lists are always present, even with their default; a message that is not set is left out. */
+/**
+ * Scalars and lists are always present, even with their default; a message that is not set is left out.
+ * @internal exported for tests
+ */
 export function snapshotToJson(snapshot: compiled.NodeSnapshot, checksum: Uint8Array): object {
   return {
     node_id: snapshot.node_id,

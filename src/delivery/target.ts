@@ -23,6 +23,7 @@ export interface ApplyHistory {
   readonly applied: Stamp | undefined;
 }
 
+/** @internal exported for tests */
 export const emptyApplyHistory: ApplyHistory = {
   lastGood: undefined,
   rejected: [],

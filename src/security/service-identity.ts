@@ -7,8 +7,6 @@ import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { exportX25519Private, generateX25519 } from '../kernel/x25519.js';
 
-export { importX25519Private as serviceIdentityFrom } from '../kernel/x25519.js';
-
 /** PKCS #8 header of an Ed25519 private key (RFC 8410); the 32 bytes of the seed follow. */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
@@ -19,7 +17,7 @@ export interface NewServiceIdentity {
   readonly publicKey: Uint8Array;
 }
 
-/** A new X25519 identity as raw bytes; `serviceIdentityFrom(privateKey)` returns its key pair. */
+/** A new X25519 identity as raw bytes; `importX25519Private` (`src/kernel/x25519.ts`) returns its key pair. */
 export function generateServiceIdentity(): NewServiceIdentity {
   const pair = generateX25519();
   return { privateKey: exportX25519Private(pair), publicKey: pair.publicKey.bytes };

@@ -29,6 +29,7 @@ export interface FirstAdminOptions {
   readonly dataDir: string;
 }
 
+/** @internal exported for tests */
 export const initialPasswordFile = 'initial-admin-password';
 const username = 'admin';
 /** A file with a shorter password was not written by this module. */

@@ -30,7 +30,10 @@ function rank(value: FieldValue | undefined): number {
   return typeof value === 'string' ? 4 : 5;
 }
 
-/** Negative, 0 or positive, for sorting. Lists and objects come last and equal each other. */
+/**
+ * Negative, 0 or positive, for sorting. Lists and objects come last and equal each other.
+ * @internal exported for tests
+ */
 export function compareValues(a: FieldValue | undefined, b: FieldValue | undefined): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b);
@@ -48,7 +51,7 @@ function inOrder(value: FieldValue | undefined, bound: string | number, holds: (
   return false;
 }
 
-export function matches(fields: Fields, filter: Filter): boolean {
+function matches(fields: Fields, filter: Filter): boolean {
   const value = fields[filter.field];
   switch (filter.op) {
     case 'eq':

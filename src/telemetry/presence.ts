@@ -14,7 +14,7 @@ import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
 import type { PresenceFacts } from './port.js';
 import { tuning } from './tuning.js';
 
-export const presenceKind = 'presence';
+const presenceKind = 'presence';
 
 export interface Presence {
   /** Durable when it returns. @throws ServiceError `unavailable` */

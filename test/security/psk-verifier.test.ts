@@ -7,7 +7,8 @@ import { agentKeysFrom } from '../../src/noise/keys.js';
 import { createKeyring } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
 import { createDummyVerifier, issueControlPsk, openVerifier, sealVerifier } from '../../src/security/psk.js';
-import { generateServiceIdentity, serviceIdentityFrom } from '../../src/security/service-identity.js';
+import { importX25519Private } from '../../src/kernel/x25519.js';
+import { generateServiceIdentity } from '../../src/security/service-identity.js';
 import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
 import { valueOf } from '../support/noise-parties.js';
 
@@ -66,7 +67,7 @@ describe('an issued control PSK', () => {
         {
           prologue,
           psk: verifier.psk,
-          localStatic: serviceIdentityFrom(identity.privateKey),
+          localStatic: importX25519Private(identity.privateKey),
           remoteStatic: importX25519Public(verifier.nodeStaticPublic),
         },
         first.message,

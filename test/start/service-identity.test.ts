@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import type { Keyring } from '../../src/security/keyring.js';
-import { serviceIdentityFrom, tokenKeysFrom } from '../../src/security/service-identity.js';
+import { importX25519Private } from '../../src/kernel/x25519.js';
+import { tokenKeysFrom } from '../../src/security/service-identity.js';
 import type { ServiceIdentity } from '../../src/start/service-identity.js';
 import { ensureServiceIdentity, WrongMasterKeyError } from '../../src/start/service-identity.js';
 import { openKeyring } from '../support/accounts-fixture.js';
@@ -28,7 +29,7 @@ const keyIds = async (): Promise<readonly string[]> => {
 
 test('the first start creates an identity, and every later start reads it', async () => {
   const identity = await start();
-  expect(serviceIdentityFrom(identity.staticPrivate).publicKey.bytes).toEqual(new Uint8Array(identity.staticPublic));
+  expect(importX25519Private(identity.staticPrivate).publicKey.bytes).toEqual(new Uint8Array(identity.staticPublic));
   expect(() => tokenKeysFrom(identity.signingSeed)).not.toThrow();
   expect(await start()).toEqual(identity);
   fixture = await fixture.reopened();

@@ -80,7 +80,7 @@ export async function createDeliveryFixture(): Promise<DeliveryFixture> {
 }
 
 /** What the read models would have of the facts. */
-export function recordedReportsOf(facts: readonly AgentEvent[], nodeId: string): RecordedApplyReports {
+function recordedReportsOf(facts: readonly AgentEvent[], nodeId: string): RecordedApplyReports {
   let applied: Stamp | null = null;
   let rejected: Stamp | null = null;
   for (const { type, data } of facts) {

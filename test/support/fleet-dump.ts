@@ -15,7 +15,7 @@ function* sorted(index: Iterable<[string, ReadonlySet<string>]>): Generator<[str
 }
 
 /** The state: what events wrote. */
-export function dumpState(fleet: Fleet): string {
+function dumpState(fleet: Fleet): string {
   return [
     `revision ${fleet.revision.value} position ${fleet.position.value} compiler ${fleet.singles.service.value}`,
     `settings ${canonicalJson(fleet.singles.connectivity.value)}`,

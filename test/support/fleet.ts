@@ -118,7 +118,7 @@ export interface Recording {
 }
 
 /** Decided events as the log would give them back: after JSON, with the next revisions and with growing positions. */
-export function recorded(fleet: Fleet, events: readonly FleetEvent[], recording: Recording = {}): RecordedCommand {
+function recorded(fleet: Fleet, events: readonly FleetEvent[], recording: Recording = {}): RecordedCommand {
   const first = fleet.revision.value + 1;
   const id = uuidFromName(`command ${first}`);
   const [head, ...rest] = events.map(({ type, data }, index): RecordedEvent => ({

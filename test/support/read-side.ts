@@ -80,7 +80,7 @@ export function configApplied(nodeId: string, generation: number): Planned {
   return agentFact({ type: 'AgentConfigApplied', data });
 }
 
-export function configRejected(nodeId: string, generation: number): Planned {
+function configRejected(nodeId: string, generation: number): Planned {
   const errors = [{ resource_type: 'l4_chain', resource_id: 'c', path: 'hops[0]', message: 'no' }];
   const data = { node_id: nodeId, generation, checksum: `c${generation}`, errors };
   return agentFact({ type: 'AgentConfigRejected', data });

@@ -15,7 +15,7 @@ export interface AppendCall {
 /** What one append does; `write` is the real one. */
 export type AppendStep = (write: () => Promise<AppendOutcome>, call: AppendCall) => Promise<AppendOutcome>;
 
-export const passes: AppendStep = (write) => write();
+const passes: AppendStep = (write) => write();
 export const unavailable: AppendStep = async () => ({ kind: 'unavailable', cause: 'scripted' });
 export const notWritten: AppendStep = async () => ({ kind: 'unknown', cause: 'scripted: not written' });
 /** Written, but the answer is lost. */

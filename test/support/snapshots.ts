@@ -9,7 +9,7 @@ import type { TcpProxyRule, UdpRule } from '../../src/gen/svc/control/v1/rules.j
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import type { Outbound } from '../../src/gen/svc/control/v1/transport.js';
 
-export const none = Buffer.alloc(0);
+const none = Buffer.alloc(0);
 const rawTcp = { payload: PayloadProtocol.TCP, outer: OuterTransport.TCP, security: SecurityLayer.RAW };
 const rawUdp = { payload: PayloadProtocol.UDP, outer: OuterTransport.UDP, security: SecurityLayer.RAW };
 

@@ -65,7 +65,7 @@ function hypothetical(fleet: Fleet, event: { readonly type: string; readonly dat
 }
 
 /** Rule ids by what happens to them. A rule is also changed when the cluster that it ends in is. */
-export function difference(
+function difference(
   before: NodeSnapshot,
   after: NodeSnapshot,
 ): { readonly added: readonly string[]; readonly changed: readonly string[]; readonly removed: readonly string[] } {

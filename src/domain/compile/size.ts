@@ -10,7 +10,7 @@ import { ruleBytes } from '../snapshot/bound.js';
 import { compileNode, contributorsOf } from './compile-node.js';
 
 /** Bytes of the snapshot, never less than what is sent. */
-export function snapshotSize(fleet: Fleet, nodeId: string): number {
+function snapshotSize(fleet: Fleet, nodeId: string): number {
   let bound = ruleBytes;
   for (const { compiled, state } of contributorsOf(fleet, nodeId)) bound += compiled.bound(fleet, state, nodeId);
   if (bound <= limits.fleet.snapshotBytes) return bound;

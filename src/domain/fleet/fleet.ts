@@ -18,7 +18,7 @@ export interface Fleet extends FleetState, FleetView {
   readonly claims: ClaimIndex;
 }
 
-/** A state with what resources may ask of it. */
+/** A state with what resources may ask of it. @internal exported for tests */
 export function fleetOn(state: FleetState): Fleet {
   return { ...viewOf(state), ...state };
 }

@@ -1,6 +1,6 @@
 /** Overlap of canonical IP literals (`docs/contract/domain.md#listeners-and-collisions`). Not a parser: the edge has canonicalised. */
 
-export function isIpv6(address: string): boolean {
+function isIpv6(address: string): boolean {
   return address.includes(':');
 }
 

@@ -65,7 +65,7 @@ export const defaultSettings: SettingsState = {
   nodes: {},
 };
 
-export const settingsKey: SingletonKey<SettingsState> = { singleton: 'connectivity' };
+const settingsKey: SingletonKey<SettingsState> = { singleton: 'connectivity' };
 
 export function settingsOf(fleet: FleetView): SettingsState {
   return fleet.single(settingsKey);

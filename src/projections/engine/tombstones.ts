@@ -21,7 +21,7 @@ export interface TombstoneDeps {
 const instances = 'instances';
 
 /** The position that every live instance and every restart has passed; undefined while it is not known. */
-export async function passedByAll(deps: Pick<TombstoneDeps, 'readStore' | 'checkpoint'>): Promise<number | undefined> {
+async function passedByAll(deps: Pick<TombstoneDeps, 'readStore' | 'checkpoint'>): Promise<number | undefined> {
   const leases = await deps.readStore.leases.list(instances);
   const positions = leases.map(({ data }) =>
     data !== null && typeof data === 'object' && 'position' in data ? data['position'] : undefined,
@@ -35,6 +35,7 @@ export async function passedByAll(deps: Pick<TombstoneDeps, 'readStore' | 'check
 /**
  * @returns a function that makes one turn of the purge. A turn removes what had been passed at the turn before: an
  * instance that has started since, and has no lease yet, has read a checkpoint at or above it.
+ * @internal exported for tests
  */
 export function createPurge(deps: TombstoneDeps): () => Promise<number> {
   let passed: number | undefined;

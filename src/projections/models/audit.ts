@@ -42,7 +42,7 @@ export const accountTypes: ReadonlySet<string> = new Set(['user', 'session']);
 const auditedStreams: ReadonlySet<string> = new Set([streams.fleet, streams.accounts, streams.signins]);
 
 /** @param at RFC 3339, UTC, milliseconds */
-export function auditOrder(at: string, position: number): string {
+function auditOrder(at: string, position: number): string {
   return `${at}/${String(position).padStart(16, '0')}`;
 }
 

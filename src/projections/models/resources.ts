@@ -47,7 +47,7 @@ export function resourceModel(type: PlainType): ReadModel<ResourceFields> {
 }
 
 /** @param open gives the collection, or throws `unavailable` while the read models cannot be shown */
-export function resourceQueries<T extends PlainType>(
+function resourceQueries<T extends PlainType>(
   type: T,
   open: () => Collection<ResourceFields>,
 ): ResourceQueries<StateOf<T>> {

@@ -49,7 +49,7 @@ export type RebuildOutcome =
   | { readonly kind: 'interrupted'; readonly events: number };
 
 /** The rebuild cannot be done; the message is one sentence for the operator. */
-export class RebuildRefusedError extends Error {}
+class RebuildRefusedError extends Error {}
 
 /** Name of the checkpoint of a place while it is being filled. */
 const fillName = 'read_models_rebuild';

@@ -56,6 +56,7 @@ function isAlive(pid: number): boolean {
 /** Process ids are reused after a reboot: an owner that started before this boot is gone. */
 const bootedAt = (): number => Date.now() - uptime() * 1000;
 
+/** @internal exported for tests */
 export async function lockByFile(path: string): Promise<FolderLock | undefined> {
   if (heldHere.has(path)) return undefined;
   for (let attempt = 0; attempt < 2; attempt += 1) {

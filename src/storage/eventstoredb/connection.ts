@@ -31,6 +31,7 @@ const forced = /^(throwOnAppendFailure|nodePreference|keepAliveInterval|keepAliv
 /**
  * Sets the options that the adapter depends on, whatever the URL says.
  * @throws TypeError for a malformed URL; the message does not repeat it, as it may contain a password
+ * @internal exported for tests
  */
 export function connectionString(url: string): string {
   if (!/^esdb(\+discover)?:\/\/[^/?]+/.test(url)) {

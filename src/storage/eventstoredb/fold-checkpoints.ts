@@ -17,6 +17,7 @@ import { tuning } from './tuning.js';
 const chunkType = 'FoldChunk';
 const manifestType = 'FoldCheckpoint';
 
+/** @internal exported for tests */
 export const foldStream = (name: string): string => `fold-${name}`;
 
 type Manifest = Omit<FoldCheckpoint, 'bytes'> & {

@@ -16,6 +16,7 @@ export interface Places {
   taken(): number;
 }
 
+/** @internal exported for tests */
 export function createPlaces(count: number, waitMs: number, what: string): Places {
   const semaphore = createSemaphore({ places: count, waitMs });
   return {

@@ -60,7 +60,7 @@ export interface ExportReport {
 }
 
 /** The export cannot begin; the message is one sentence for the person who asked for it. */
-export class ExportRefusedError extends Error {}
+class ExportRefusedError extends Error {}
 
 interface Begun {
   readonly chain: Chain;

@@ -45,7 +45,7 @@ export interface ImportReport {
 }
 
 /** The target cannot take this archive; the message is one sentence for the person who asked for it. */
-export class ImportRefusedError extends Error {}
+class ImportRefusedError extends Error {}
 
 interface StreamState {
   /** Revision that the next event gets. */

@@ -99,7 +99,7 @@ export function decodeStrictly<T>(
   }
 }
 
-/** Counts are over the whole message, wherever the field repeats. */
+/** Counts are over the whole message, wherever the field repeats. @internal exported for tests */
 export function checkShape(bytes: Uint8Array, shape: WireShape): 'fits' | ShapeError {
   const counts = new Map<string, number>();
   let tooMany: string | undefined;

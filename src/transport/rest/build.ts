@@ -25,7 +25,7 @@ import { createRouteTable } from './route-table.js';
 import { settingsRoutes } from './settings.js';
 import { validatorCompiler } from './validation.js';
 
-export type { Readiness, RestApp, RestDeps, RestOptions } from './deps.js';
+export type { RestApp, RestDeps, RestOptions } from './deps.js';
 
 /**
  * Builds the REST server; the caller listens and closes. Closing answers waiting deploys and refuses new requests.

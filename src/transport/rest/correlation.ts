@@ -15,7 +15,7 @@ export function requestId(request: Pick<IncomingMessage, 'headers'>, fresh: () =
   return typeof asked === 'string' && sane.test(asked) ? asked : fresh();
 }
 
-export function pathnameOf(url: string): string {
+function pathnameOf(url: string): string {
   const end = url.search(/[?#]/);
   return end < 0 ? url : url.slice(0, end);
 }

@@ -26,7 +26,7 @@ export function failure(code: ErrorCode, sentence: string): Failure {
 }
 
 /** The schema of a successful answer. */
-export function envelope<T extends z.ZodType>(data: T) {
+function envelope<T extends z.ZodType>(data: T) {
   return z.object({ success: z.literal(true), data, error: z.null() });
 }
 
@@ -53,11 +53,4 @@ export const nothing = z.object({});
 /** The data of a paged list. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ items: z.array(item), total: z.int(), page: z.int(), page_size: z.int() });
-}
-
-export interface Page<T> {
-  items: T[];
-  total: number;
-  page: number;
-  page_size: number;
 }

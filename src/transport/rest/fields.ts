@@ -76,7 +76,7 @@ export const namePattern = canonical(
 );
 
 /** Base64 of exactly `size` bytes, in the one spelling that it has. */
-export function base64(size: number) {
+function base64(size: number) {
   return canonical(`base64 of ${size} bytes`, (value) => {
     const bytes = Buffer.from(value, 'base64');
     return bytes.length === size && bytes.toString('base64') === value ? value : undefined;

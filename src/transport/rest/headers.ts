@@ -13,7 +13,7 @@ import { expected } from './validation.js';
 const entityTag = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
 
 /** `*`, or entity tags: of those, the versions. A weak or foreign tag is well formed and matches nothing. */
-export function readIfMatch(header: string): Exclude<IfMatch, undefined> | undefined {
+function readIfMatch(header: string): Exclude<IfMatch, undefined> | undefined {
   if (header.trim() === '*') return '*';
   const versions: number[] = [];
   for (const part of header.split(',')) {

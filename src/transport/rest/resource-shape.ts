@@ -47,7 +47,7 @@ export function shownResource<D, Extra extends z.core.$ZodLooseShape>(id: string
 }
 
 /** The fields that come first in an answer: the id and those of the definition. */
-export function shownFields<D>(shape: Shape<D>): Schemas {
+function shownFields<D>(shape: Shape<D>): Schemas {
   const shown = entriesOf(shape).map(([name, field]) => [name, field.shown]);
   return { id: z.string(), ...(Object.fromEntries(shown) as Schemas) };
 }

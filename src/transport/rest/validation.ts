@@ -20,7 +20,7 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
 };
 
 /** What is wrong with a request, in one sentence: unknown fields before wrong values. */
-export function refusalSentence(issues: readonly Issue[], part: string | undefined): string {
+function refusalSentence(issues: readonly Issue[], part: string | undefined): string {
   const issue = issues.find((one) => one.code === 'unrecognized_keys') ?? issues[0];
   return issue === undefined ? 'body: expected another value' : issueSentence(issue, [], part);
 }
