@@ -1,0 +1,97 @@
+/**
+ * The callers of a gateway, in the order in which their commands arrived. Each is answered once and in bounded time, even
+ * if the outcome of an append stays unknown for longer. Neither decides nor appends: `run-group.ts` takes the callers
+ * from the head of this queue.
+ */
+import { ServiceError } from '../kernel/errors.js';
+import type { RecordedEvent } from '../kernel/event.js';
+import type { CommandContext } from './port.js';
+import { tuning } from './tuning.js';
+
+export interface Call<State, Command> {
+  readonly command: Command;
+  readonly context: CommandContext;
+  /** Reads the result from the state right after the command's own events. */
+  readonly select: (state: State) => unknown;
+}
+
+/** What became of a command. */
+export type Answer =
+  | {
+      readonly kind: 'written';
+      readonly commandId: string;
+      readonly events: readonly RecordedEvent[];
+      /** Of the last event. */
+      readonly revision: number;
+      readonly position: number;
+      readonly result: unknown;
+    }
+  | { readonly kind: 'unchanged'; readonly position: number; readonly result: unknown }
+  /** `revision` is that of the first event of the command that used the key. */
+  | { readonly kind: 'repeated'; readonly commandId: string; readonly resourceId: string; readonly revision: number }
+  | { readonly kind: 'refused'; readonly error: ServiceError };
+
+export interface WaitingCaller<State, Command> extends Call<State, Command> {
+  readonly answer: (answer: Answer) => void;
+}
+
+export interface WaitingCallers<State, Command> {
+  readonly count: number;
+  /** Adds a call at the end. @returns its answer, within `tuning.commandAnswerMs` */
+  add(call: Call<State, Command>): Promise<Answer>;
+  /** In order of arrival. */
+  all(): readonly WaitingCaller<State, Command>[];
+  /** From now on the commands of the first `count` callers may be written. */
+  beginGroup(count: number): void;
+  /** Removes the callers of the group: their commands are settled. */
+  endGroup(): void;
+  /** Removes and refuses all callers, in a group or not. */
+  refuseAll(error: ServiceError): void;
+}
+
+export function createWaitingCallers<State, Command>(): WaitingCallers<State, Command> {
+  const queue: WaitingCaller<State, Command>[] = [];
+  /** How many callers at the head of the queue are in the group. */
+  let inGroup = 0;
+
+  /** A command in the group goes on without its caller; one that still waits is taken out. */
+  function refuseLate(caller: WaitingCaller<State, Command>): void {
+    const index = queue.indexOf(caller);
+    const mayBeWritten = index < inGroup;
+    if (!mayBeWritten) queue.splice(index, 1);
+    const message = mayBeWritten
+      ? 'the event store did not say in time whether the change was written; it may have been'
+      : 'the event store does not answer; nothing was written';
+    caller.answer({ kind: 'refused', error: new ServiceError('unavailable', message) });
+  }
+
+  return {
+    get count() {
+      return queue.length;
+    },
+    add: (call) =>
+      new Promise((resolve) => {
+        const caller: WaitingCaller<State, Command> = {
+          ...call,
+          answer(answer) {
+            clearTimeout(timer);
+            resolve(answer);
+          },
+        };
+        const timer = setTimeout(() => refuseLate(caller), tuning.commandAnswerMs);
+        queue.push(caller);
+      }),
+    all: () => queue,
+    beginGroup(count) {
+      inGroup = count;
+    },
+    endGroup() {
+      queue.splice(0, inGroup);
+      inGroup = 0;
+    },
+    refuseAll(error) {
+      inGroup = 0;
+      for (const caller of queue.splice(0)) caller.answer({ kind: 'refused', error });
+    },
+  };
+}
