@@ -218,8 +218,8 @@ describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores'
     // EventStoreDB is lost again before MongoDB is there: the start begins again.
     await log.kill();
     mongo = await startFerretDb(mongoPort);
-    await eventually('the log says that the start begins again', async () =>
-      lines('begins again') > 0 ? true : undefined,
+    await eventually('the log says that the service is starting again', async () =>
+      lines('starting again') > 0 ? true : undefined,
     );
     await log.restart();
     await starting;
