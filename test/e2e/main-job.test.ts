@@ -158,7 +158,7 @@ onStorePairs('the main job', (stores) => {
       command: 'RUN_DIAGNOSTICS',
     });
     expect(queued.state).toBe('queued');
-    const seen = (): number => agents.get('b')!.output().split('told to run diagnostics').length - 1;
+    const seen = (): number => agents.get('b')!.output().split('command RUN_DIAGNOSTICS').length - 1;
     await eventually('the agent got it', async () => (seen() > 0 ? true : undefined));
     const heartbeats = 3;
     await new Promise((resolve) => setTimeout(resolve, heartbeats * 1_000));
