@@ -5,7 +5,8 @@
  * Appends expect any revision: a repeat after an unknown outcome may write a fact twice on a store that forgets ids,
  * which every reader of facts takes as the same fact again.
  */
-import type { AgentEvent, SigninEvent } from '../domain/agents/facts.js';
+import type { SigninEvent } from '../domain/accounts/signin.js';
+import type { AgentEvent } from '../domain/agents/facts.js';
 import { schemaVersions } from '../domain/log/upcast.js';
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

@@ -2,7 +2,8 @@
  * What the transports see of the write side. Types only: the gateway and the handlers are in the files beside.
  * Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/rest.md#consistency`.
  */
-import type { AgentEvent, SigninEvent } from '../domain/agents/facts.js';
+import type { SigninEvent } from '../domain/accounts/signin.js';
+import type { AgentEvent } from '../domain/agents/facts.js';
 import type { Actor, IdempotencyMark, RecordedEvent } from '../kernel/event.js';
 
 /** Who asks, why, and under which idempotency key. */

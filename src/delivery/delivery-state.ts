@@ -38,7 +38,7 @@ export function createDeliveryState(deps: DeliveryStateDeps): DeliveryStateTrack
   function compute(): DeliveryState {
     if (unknownEvent !== undefined) return { kind: 'unknown_event', eventType: unknownEvent };
     const distance = deps.distance();
-    const logVersion = deps.fleet().singles.service.value;
+    const logVersion = deps.fleet().singletons.service.value;
     if (logVersion > ownVersion) return { kind: 'older_compiler', logVersion, ownVersion };
     if (distance === 'cut_off' && logVersion === ownVersion) return { kind: 'cut_off' };
     if (distance === 'cut_off' || distance === 'behind') return { kind: 'catching_up' };

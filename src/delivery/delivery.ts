@@ -186,7 +186,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     onStateChange: stateListeners.add,
     node: (nodeId) => fold.fleet().tables.node.get(nodeId),
     chain: (chainId) => fold.fleet().tables.l4_chain.get(chainId),
-    settings: () => fold.fleet().singles.connectivity.value,
+    settings: () => fold.fleet().singletons.connectivity.value,
     verifier: (nodeId) => fold.fleet().tables.node.get(nodeId)?.psk?.verifier,
     generation,
     onRevoked: (listener) => revokedListeners.add(({ nodeId, replaced }) => listener(nodeId, replaced)),

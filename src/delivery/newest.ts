@@ -64,7 +64,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
 
   /** Checked where the fleet is read: the log may have moved to another version since the request began. */
   const checkCompilerVersion = (): void => {
-    const logVersion = deps.fleet().singles.service.value;
+    const logVersion = deps.fleet().singletons.service.value;
     if (logVersion === ownVersion) return;
     throw new ServiceError(
       'unavailable',

@@ -116,7 +116,7 @@ function collidingIn(fleet: Fleet): readonly string[] {
     ...collidingPairs({
       nodeIds: [...fleet.tables.node.ids()],
       chains: [...fleet.tables.l4_chain.values()],
-      settings: fleet.singles.connectivity.value,
+      settings: fleet.singletons.connectivity.value,
     }),
   ];
 }

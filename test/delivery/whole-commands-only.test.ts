@@ -59,7 +59,7 @@ function hostile(store: EventStore, every: number): EventStore {
 /** The events of a step as one command. Several change the same value, so half a command gives a state nobody wrote. */
 function eventsOf(fixture: DeliveryFixture, of: Step): { type: string; data: JsonObject }[] {
   const ports = (list: readonly number[]): { type: string; data: JsonObject }[] => {
-    let from = fixture.log.fleet.singles.connectivity.value.multiplex_port;
+    let from = fixture.log.fleet.singletons.connectivity.value.multiplex_port;
     return list.map((to) => {
       const change = {
         type: 'ConnectivityUpdated',

@@ -13,7 +13,7 @@ import { play } from '../support/fleet-play.js';
 const worldOf = (fleet: Fleet): World => ({
   nodeIds: [...fleet.tables.node.ids()],
   chains: [...fleet.tables.l4_chain.values()],
-  settings: fleet.singles.connectivity.value,
+  settings: fleet.singletons.connectivity.value,
 });
 
 /** The world if the command were simply done; undefined for commands that can not bring listeners together. */

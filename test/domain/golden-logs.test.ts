@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { applyAccounts, emptyAccounts } from '../../src/domain/accounts/accounts.js';
 import { chainStatus } from '../../src/domain/chain/status.js';
-import { agentEvent, signinEvent } from '../../src/domain/agents/facts.js';
+import { signinEvent } from '../../src/domain/accounts/signin.js';
+import { agentEvent } from '../../src/domain/agents/facts.js';
 import { readCommand, readEvent, schemaVersions } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -44,9 +45,9 @@ function meaningOf(events: readonly RecordedEvent[]): unknown {
       [...fleet.tables.l4_upstream.values()].map(({ name, endpoint, enabled }) => [name, { endpoint, enabled }]),
     ),
     chains: Object.fromEntries([...fleet.tables.l4_chain.values()].map((chain) => [chain.name, chainStatus(chain)])),
-    heartbeat_interval_secs: fleet.singles.connectivity.value.heartbeat_interval_secs,
-    overrides: Object.keys(fleet.singles.connectivity.value.nodes).length,
-    compiler: fleet.singles.service.value,
+    heartbeat_interval_secs: fleet.singletons.connectivity.value.heartbeat_interval_secs,
+    overrides: Object.keys(fleet.singletons.connectivity.value.nodes).length,
+    compiler: fleet.singletons.service.value,
     users: Object.fromEntries(
       [...accounts.users.values()].map(({ username, role, token_version }) => [username, { role, token_version }]),
     ),

@@ -180,7 +180,7 @@ describe('deleting a node', () => {
         generation_offset: 0,
       },
     });
-    expect(fleet.singles.connectivity.value).toMatchObject({ nodes: {}, version: 1 });
+    expect(fleet.singletons.connectivity.value).toMatchObject({ nodes: {}, version: 1 });
   });
 
   it.each<[string, readonly Parameters<typeof f.updateChain>[1][]]>([

@@ -58,7 +58,7 @@ describe('the connectivity settings', () => {
       f.settings({ nodes: [{ node_id: a, multiplex: false }] }),
     );
     scenario.when(f.settings({ nodes: [{ node_id: b, multiplex: false }] })).thenAccepted();
-    expect(Object.keys(scenario.fleet.singles.connectivity.value.nodes).sort()).toEqual([a, b].sort());
+    expect(Object.keys(scenario.fleet.singletons.connectivity.value.nodes).sort()).toEqual([a, b].sort());
   });
 
   it('honour If-Match, * included', () => {
@@ -85,10 +85,10 @@ describe('the connectivity settings', () => {
 
   it('keep offline_after_secs at two heartbeats or more', () => {
     const { fleet, when } = f.given(f.settings({ heartbeat_interval_secs: 20 }));
-    expect(offlineAfterSeconds(fleet.singles.connectivity.value)).toBe(60);
-    when(f.settings({ offline_after_secs: 39 })).thenRefused('invalid_request', 'offline_after_secs', '40');
+    expect(offlineAfterSeconds(fleet.singletons.connectivity.value)).toBe(60);
+    when(f.settings({ offline_after_secs: 39 })).thenRefused('invalid_request', 'offline_after_secs', '40', '39');
     when(f.settings({ offline_after_secs: 40 })).thenAccepted();
-    expect(offlineAfterSeconds(fleet.singles.connectivity.value)).toBe(40);
+    expect(offlineAfterSeconds(fleet.singletons.connectivity.value)).toBe(40);
     when(f.settings({ heartbeat_interval_secs: 21 })).thenRefused('invalid_request', 'offline_after_secs', '42');
     when(f.settings({ heartbeat_interval_secs: 21, offline_after_secs: null })).thenAccepted();
   });
@@ -115,7 +115,7 @@ describe('the connectivity settings', () => {
     const { fleet, when } = f.given(f.createNode('a'));
     when(f.settings({ multiplex, multiplex_port, nodes })).thenAccepted();
     expect(compileNode(fleet, a).node).toEqual({ multiplex: effective, multiplex_port: port });
-    expect(effectiveMultiplex(fleet.singles.connectivity.value, a)).toEqual({
+    expect(effectiveMultiplex(fleet.singletons.connectivity.value, a)).toEqual({
       multiplex: effective,
       multiplex_port: port === 0 ? null : port,
     });
@@ -131,7 +131,7 @@ describe('the number of the compiler', () => {
     });
     when({ type: 'RaiseCompilerVersion', version: 2 }).thenNothing();
     when({ type: 'RaiseCompilerVersion', version: 1 }).thenNothing();
-    expect(fleet.singles.service.value).toBe(2);
+    expect(fleet.singletons.service.value).toBe(2);
   });
 
   it('is lowered by a command of its own, and raises every generation again', () => {
@@ -141,7 +141,7 @@ describe('the number of the compiler', () => {
       type: 'CompilerVersionLowered',
       data: { version: { from: 3, to: 2 } },
     });
-    expect(fleet.singles.service.value).toBe(2);
+    expect(fleet.singletons.service.value).toBe(2);
     const after = [a, b].map((id) => fleet.generationOf(id) ?? 0);
     expect(after).toEqual(before.map((generation) => generation + 1));
     when({ type: 'RaiseCompilerVersion', version: 3 }).thenAccepted();

@@ -30,7 +30,7 @@ function expectNothingDangling(fleet: Fleet): void {
       if (definition.payload === 'udp') expect(upstream?.tls).toBeNull();
     }
   }
-  for (const id of Object.keys(fleet.singles.connectivity.value.nodes)) expect(fleet.tables.node.has(id)).toBe(true);
+  for (const id of Object.keys(fleet.singletons.connectivity.value.nodes)) expect(fleet.tables.node.has(id)).toBe(true);
   for (const id of fleet.tables.node.ids()) expect(fleet.touched.has(id)).toBe(true);
   expect(fleet.touched.size).toBe(fleet.tables.node.size);
 }
@@ -94,7 +94,7 @@ describe('after every command of a random history', () => {
         for (const id of Array.from(fleet.tables.node.ids()))
           expectDone(fleet, { type: 'DeleteNode', id, ifMatch: undefined });
         expect(dumpIndexes(fleet)).toBe(dumpIndexes(emptyFleet()));
-        expect(fleet.singles.connectivity.value.nodes).toEqual({});
+        expect(fleet.singletons.connectivity.value.nodes).toEqual({});
       }),
       { numRuns: 60 },
     );

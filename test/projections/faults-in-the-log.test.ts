@@ -136,7 +136,7 @@ describe('an unknown event', () => {
 describe('a read model that cannot name the entities of an event', () => {
   it('stops projecting, because no entity can be parked', async () => {
     const models = readModels.map((model): ReadModel =>
-      model.name === resources.l4_chain.many
+      model.name === resources.l4_chain.plural
         ? {
             ...model,
             keys() {

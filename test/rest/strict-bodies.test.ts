@@ -121,7 +121,11 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ],
   ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, listen_addr: null }] }, 'hops[0].listen_addr: expected'],
   ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, node_id: 'n' }] }, 'hops[0].node_id: expected a UUID'],
-  ['POST /api/l4-chains', { ...chain, hops: [hop, hop] }, 'hops[1].node_id: expected a node once in a chain'],
+  [
+    'POST /api/l4-chains',
+    { ...chain, hops: [hop, hop] },
+    'hops[1].node_id: expected each node at most once in a chain',
+  ],
   ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, extra: 1 }] }, 'hops[0].extra: not a field of this request'],
   [
     'POST /api/l4-chains',

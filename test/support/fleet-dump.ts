@@ -17,8 +17,8 @@ function* sorted(index: Iterable<[string, ReadonlySet<string>]>): Generator<[str
 /** The state: what events wrote. */
 function dumpState(fleet: Fleet): string {
   return [
-    `revision ${fleet.revision.value} position ${fleet.position.value} compiler ${fleet.singles.service.value}`,
-    `settings ${canonicalJson(fleet.singles.connectivity.value)}`,
+    `revision ${fleet.revision.value} position ${fleet.position.value} compiler ${fleet.singletons.service.value}`,
+    `settings ${canonicalJson(fleet.singletons.connectivity.value)}`,
     ...lines('node', fleet.tables.node.entries()),
     ...lines('upstream', fleet.tables.l4_upstream.entries()),
     ...lines('chain', fleet.tables.l4_chain.entries()),

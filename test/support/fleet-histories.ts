@@ -199,7 +199,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'settings':
       return {
         type: 'UpdateConnectivity',
-        ifMatch: version(fleet.singles.connectivity.value.version),
+        ifMatch: version(fleet.singletons.connectivity.value.version),
         ...(deal.chance(60) ? { multiplex: deal.chance(50) } : {}),
         ...(deal.chance(60) ? { multiplex_port: deal.of([null, 9000, 10_000, 10_001, 10_002]) } : {}),
         ...(deal.chance(20) ? { heartbeat_interval_secs: deal.of([5, 10, 20]) } : {}),
@@ -215,9 +215,9 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       return { type: 'UpdateConnectivity', ifMatch: undefined, nodes: overrides };
     }
     case 'raiseCompiler':
-      return { type: 'RaiseCompilerVersion', version: fleet.singles.service.value + deal.upTo(2) };
+      return { type: 'RaiseCompilerVersion', version: fleet.singletons.service.value + deal.upTo(2) };
     case 'lowerCompiler':
-      return { type: 'LowerCompilerVersion', version: deal.upTo(fleet.singles.service.value) };
+      return { type: 'LowerCompilerVersion', version: deal.upTo(fleet.singletons.service.value) };
   }
 }
 

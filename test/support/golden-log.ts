@@ -1,6 +1,7 @@
 /** A log with every event type that this release writes, in all streams; what the golden log of a release is made from. */
 import type { AccountEvent } from '../../src/domain/accounts/user.js';
-import type { AgentEvent, SigninEvent } from '../../src/domain/agents/facts.js';
+import type { SigninEvent } from '../../src/domain/accounts/signin.js';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';

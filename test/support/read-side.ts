@@ -3,7 +3,8 @@
  * stream that read models use, a way to append them, and a dump of all documents.
  */
 import fc from 'fast-check';
-import type { AgentEvent, SigninEvent } from '../../src/domain/agents/facts.js';
+import type { SigninEvent } from '../../src/domain/accounts/signin.js';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { AccountEvent } from '../../src/domain/accounts/user.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

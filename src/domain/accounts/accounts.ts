@@ -1,4 +1,7 @@
-/** The accounts of one installation: the fold and the decisions of the stream `svc-accounts`. */
+/**
+ * The accounts of one installation: fold and decisions of the stream `svc-accounts`.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
+ */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { unreachable } from '../../kernel/errors.js';
@@ -37,13 +40,13 @@ export function emptyAccounts(): Accounts {
   };
 }
 
-/** The user of a name; names are stored lower-cased. */
+/** The user with a name. Names are stored lower-cased. */
 export function userByName(accounts: Accounts, username: string): UserState | undefined {
   const id = accounts.names.get(username.toLowerCase());
   return id === undefined ? undefined : accounts.users.get(id);
 }
 
-/** Folds one whole command. */
+/** Applies one command, which `log/upcast.ts` has read. */
 export function applyAccounts(accounts: Accounts, command: RecordedCommand): void {
   for (const recorded of command.events) {
     const event = accountEvent(recorded);
@@ -59,7 +62,7 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): voi
   accounts.position.set(last.position);
 }
 
-/** The events that a command is, or why it is refused. */
+/** The events of a command, or why it is refused. No events: accepted, and nothing changes. */
 export function decideAccounts(accounts: Accounts, command: AccountCommand): Decision<AccountEvent> {
   switch (command.type) {
     case 'CreateUser': {

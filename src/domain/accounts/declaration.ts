@@ -1,7 +1,10 @@
-/** The events of users as the log and the audit know them. Personal data and passwords are masked. */
+/**
+ * The events of users for the log and the audit, which shows no personal data and no passwords.
+ * Implements `docs/contract/rest.md#audit`.
+ */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
-import { audited, masked } from '../resource/audit-change.js';
+import { eventAudit, masked } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
 import type { AccountEvent } from './user.js';
 
@@ -15,7 +18,7 @@ export const accountEvents: Declarations = {
   UserCreated: {
     schemaVersion: 1,
     audit: ({ data }) =>
-      audited(
+      eventAudit(
         'create',
         [
           { path: 'username', before: null, after: data.username },
@@ -28,7 +31,7 @@ export const accountEvents: Declarations = {
   UserProfileUpdated: {
     schemaVersion: 1,
     audit: ({ data }) =>
-      audited(
+      eventAudit(
         'update',
         Object.keys(data.changes).map((path) => ({ path, before: masked, after: masked })),
       ),
@@ -36,7 +39,7 @@ export const accountEvents: Declarations = {
   UserPasswordChanged: {
     schemaVersion: 1,
     audit: () =>
-      audited(
+      eventAudit(
         'update',
         [{ path: 'password', before: masked, after: masked }],
         'a password can be replaced, not taken back',
@@ -44,7 +47,7 @@ export const accountEvents: Declarations = {
   },
 };
 
-/** A recorded event as an event of an account, after `log/upcast.ts` has vouched for its type and shape. */
+/** A recorded event as an event of an account. Its type and shape must have passed `log/upcast.ts`. */
 export function accountEvent(event: RecordedEvent): AccountEvent {
   if (event.stream !== streams.accounts) throw new Error(`${event.stream}@${event.revision} is no account event`);
   return event as unknown as AccountEvent;

@@ -1,24 +1,23 @@
 /**
- * A user account: state, events, commands of the stream `svc-accounts`. Implements `docs/contract/rest.md#authentication-and-roles`.
- * E-mail and display name are sealed under a key of the user, so that deleting the key forgets the person.
+ * A user account: state, events and commands of the stream `svc-accounts`. E-mail and display name are sealed under a key of
+ * the user, so that deleting the key deletes the personal data.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { IfMatch } from '../resource/if-match.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
-/** Each role may do what the roles after it may. */
-export const roles = ['admin', 'operator', 'viewer'] as const;
-export type Role = (typeof roles)[number];
+export type Role = 'admin' | 'operator' | 'viewer';
 
 export interface UserState extends ResourceMeta {
   readonly username: string;
   readonly role: Role;
   readonly display_name: SealedSecret | null;
   readonly email: SealedSecret | null;
-  /** Argon2id PHC string, sealed. */
+  /** A sealed Argon2id PHC string. */
   readonly password: SealedSecret;
-  /** Claim `ver` of tokens: older ones ended with the last password change. */
+  /** The claim `ver` of valid tokens; each password change raises it. */
   readonly token_version: number;
 }
 
@@ -58,7 +57,7 @@ export type AccountCommand =
       readonly display_name: SealedSecret | null;
       readonly email: SealedSecret | null;
       readonly password: SealedSecret;
-      /** Refused unless there is no user yet: the first admin, which two instances may try to make at once. */
+      /** Ignored when there is any user already: two instances may try to create the first admin at once. */
       readonly onlyIfFirst: boolean;
     }
   | {

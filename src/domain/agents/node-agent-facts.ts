@@ -1,20 +1,20 @@
 /**
- * What a node's agent did, as the node's document holds it: a fold of the events of `svc-agents-*`. Not presence and not
- * telemetry, which are no events. Implements `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
+ * What is known of a node's agent: a fold of the facts of `svc-agents-*`. Not presence and not telemetry, which are not in
+ * the log. Implements `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { AgentEvent, ApplyError } from './facts.js';
 
-/** What the streams `svc-agents-*` say of a node. Times are RFC 3339. */
+/** Times are RFC 3339. */
 export interface NodeAgentFacts {
-  /** False until the first session: status `pending`. */
+  /** False until the first session; the node's status is `pending` until then. */
   readonly connected_once: boolean;
   readonly agent_version: string | null;
   readonly detected_addresses: readonly string[];
   readonly reported_multiplex: boolean | null;
   readonly reported_multiplex_port: number | null;
   readonly applied: { readonly generation: number; readonly checksum: string; readonly at: string } | null;
-  /** The last reject, kept until an apply of its generation or a later one. */
+  /** The last reject, until an apply of its generation or of a later one. */
   readonly rejected: {
     readonly generation: number;
     readonly checksum: string;
@@ -25,7 +25,7 @@ export interface NodeAgentFacts {
   readonly version_conflict_at: string | null;
 }
 
-/** A node whose agent has never been seen. */
+/** The facts of a node whose agent has never connected. */
 export const neverConnected: NodeAgentFacts = {
   connected_once: false,
   agent_version: null,
@@ -38,7 +38,7 @@ export const neverConnected: NodeAgentFacts = {
   version_conflict_at: null,
 };
 
-/** The facts after one more. @param at when it happened, RFC 3339 */
+/** @param at when the event happened, RFC 3339 */
 export function evolveAgentFacts(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgentFacts {
   switch (event.type) {
     case 'AgentSessionOpened': {
@@ -49,7 +49,7 @@ export function evolveAgentFacts(facts: NodeAgentFacts, event: AgentEvent, at: s
         agent_version,
         detected_addresses,
         reported_multiplex: multiplex,
-        // 0 on the wire stands for none.
+        // 0 means none on the wire.
         reported_multiplex_port: multiplex_port === 0 ? null : multiplex_port,
       };
     }

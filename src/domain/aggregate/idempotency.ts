@@ -1,6 +1,6 @@
 /**
- * Idempotency keys of the last 24 hours, folded from event metadata, so that a repeat is recognised after a restart and
- * on another instance. Implements `docs/contract/rest.md#consistency`, `Idempotency-Key`.
+ * Idempotency keys of the last 24 hours, folded from event metadata, so that every instance recognises a repeat, also after
+ * a restart. Implements `docs/contract/rest.md#consistency`, `Idempotency-Key`.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
@@ -18,7 +18,7 @@ export interface AcceptedKey {
 
 export interface IdempotencyTable {
   readonly keys: Table<AcceptedKey>;
-  /** By hour, so that what is too old can be dropped in the same way by every fold, whatever its history. */
+  /** Hour → keys, so that every fold drops the same old keys. */
   readonly hours: Index;
 }
 
@@ -32,17 +32,14 @@ export function createIdempotencyTable(journal: Journal): IdempotencyTable {
 const hourOf = (at: number): number => Math.floor(at / hourMs);
 
 export function putKey(table: IdempotencyTable, keyHash: string, accepted: AcceptedKey): void {
-  // A key that is used again after its window leaves its old hour, or it would be dropped with it.
-  const before = table.keys.get(keyHash);
-  if (before !== undefined) table.hours.remove(String(hourOf(before.at)), keyHash);
-  // A key that ran out may be used again before its hour is dropped: that hour must not take the new use with it.
+  // An expired key may be used again before its old hour is dropped: it must not be dropped with that hour.
   const earlier = table.keys.get(keyHash);
   if (earlier !== undefined) table.hours.remove(String(hourOf(earlier.at)), keyHash);
   table.keys.set(keyHash, accepted);
   table.hours.add(String(hourOf(accepted.at)), keyHash);
 }
 
-/** Remembers the key of a command's event, and drops the hours that no repeat can reach any more. */
+/** Remembers the key of a command's event, and drops the hours that are out of the window. */
 export function rememberKey(table: IdempotencyTable, event: RecordedEvent, resourceId: string): void {
   const mark = event.metadata.idempotency;
   if (mark === undefined) return;

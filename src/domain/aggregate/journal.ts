@@ -1,17 +1,17 @@
 /**
- * State that can be rolled back: tables, cells and indexes write what they replaced into one journal, so taking back a
- * command costs what the command changed, not a copy of the fleet. Implements `docs/contract/domain.md`, "a journal, not a copy".
- * Values are immutable; only the containers change.
+ * State that can be rolled back. Tables, cells and indexes record in one journal how to undo each change, so rolling back a
+ * command costs as much as the command changed. Values are immutable; only the containers change.
+ * Implements `docs/contract/domain.md#commands-and-events`.
  */
 
 /** A point to roll back to. */
-export type Mark = number;
+type Mark = number;
 
 export interface Journal {
   mark(): Mark;
-  /** Takes back, newest first, everything since the mark. */
+  /** Undoes everything since the mark, newest first. */
   rollback(to: Mark): void;
-  /** Makes what has been done final and forgets how to undo it. */
+  /** Makes all changes final. */
   commit(): void;
   record(undo: () => void): void;
 }
@@ -93,7 +93,7 @@ export function createTable<V>(journal: Journal): Table<V> {
   };
 }
 
-/** Many values per key. Adding or removing one costs O(1), however many a key has. */
+/** Many values per key. Adding or removing a value takes constant time. */
 export interface Index {
   add(key: string, value: string): void;
   remove(key: string, value: string): void;
@@ -101,7 +101,7 @@ export interface Index {
   entries(): IterableIterator<[string, ReadonlySet<string>]>;
 }
 
-const none: ReadonlySet<string> = new Set();
+const noValues: ReadonlySet<string> = new Set();
 
 export function createIndex(journal: Journal): Index {
   const sets = new Map<string, Set<string>>();
@@ -126,7 +126,7 @@ export function createIndex(journal: Journal): Index {
       journal.record(() => insert(key, value));
       erase(key, value);
     },
-    get: (key) => sets.get(key) ?? none,
+    get: (key) => sets.get(key) ?? noValues,
     entries: () => sets.entries(),
   };
 }

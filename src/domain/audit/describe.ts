@@ -1,38 +1,38 @@
 /**
- * A command as an audit entry: what was done to which resource, and which fields changed, secrets masked. How one event
- * is shown is in its declaration. Pure: the audit read model holds positions only and comes here with the events.
+ * A command as an audit entry: what was done to which resource, and which fields changed. How one event is shown is in its
+ * declaration. Not the read model: that holds the position of a command and passes its events to this file.
  * Implements `docs/contract/rest.md#audit`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import { accountEvent, accountEvents, userType } from '../accounts/declaration.js';
-import { signinEvent } from '../agents/facts.js';
+import { signinEvent } from '../accounts/signin.js';
 import { fleetEvent } from '../fleet/events.js';
-import { declarationOfEvent, ownerOfEvent, resourceOf } from '../fleet/resources.js';
+import { eventDeclaration, declaringResource, resourceOf } from '../fleet/resources.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
-import { audited } from '../resource/audit-change.js';
+import { eventAudit } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
 import { nameGiven } from './names.js';
 
-export interface AuditDescription {
+interface AuditDescription {
   /** `<resource type>.<verb>`. */
   readonly action: string;
   readonly resource: {
     readonly type: string;
     readonly id: string | null;
-    /** null where the events do not tell it: the name then is the one last known. */
+    /** The name that the events give; null when they give none. */
     readonly name: string | null;
   };
   readonly changes: readonly AuditChange[];
-  /** About users and sign-ins: shown to admins only. */
+  /** True for users and sign-ins, which only admins are shown. */
   readonly accounts: boolean;
   readonly notRevertibleBecause: string | null;
 }
 
 type Subject = AuditDescription['resource'];
 
-/** The entry of a command, or null for facts that are none (`svc-agents-*`, `svc-service`). */
+/** The entry of a command, or null for streams without entries (`svc-agents-*`, `svc-service`). */
 export function describeCommand(command: RecordedCommand): AuditDescription | null {
   const [first] = command.events;
   switch (command.stream) {
@@ -51,7 +51,7 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   }
 }
 
-/** Verb and reason are those of the first event; a command's other events add their changes. */
+/** Verb and reason are those of the command's first event; the others only add their changes. */
 function entry(resource: Subject, audits: readonly EventAudit[], accounts: boolean): AuditDescription | null {
   const [first] = audits;
   if (first === undefined) return null;
@@ -66,12 +66,12 @@ function entry(resource: Subject, audits: readonly EventAudit[], accounts: boole
 
 function fleetSubject(event: RecordedEvent): Subject {
   const { type, id } = resourceOf(event);
-  return { type, id, name: ownerOfEvent(event).kind === 'singleton' ? id : nameGiven(event) };
+  return { type, id, name: declaringResource(event).kind === 'singleton' ? id : nameGiven(event) };
 }
 
 function auditOfFleetEvent(recorded: RecordedEvent): EventAudit {
   const event = fleetEvent(recorded);
-  return declarationOfEvent(event).audit(event);
+  return eventDeclaration(event).audit(event);
 }
 
 function auditOfAccountEvent(recorded: RecordedEvent): EventAudit {
@@ -83,5 +83,5 @@ function auditOfAccountEvent(recorded: RecordedEvent): EventAudit {
 function auditOfSignin(recorded: RecordedEvent): EventAudit {
   const { type, data } = signinEvent(recorded);
   const changes = [{ path: 'address', before: null, after: data.address }];
-  return audited(type === 'SignedIn' ? 'sign_in' : 'sign_in_refused', changes, 'a sign-in is a fact');
+  return eventAudit(type === 'SignedIn' ? 'sign_in' : 'sign_in_refused', changes, 'a sign-in is a fact');
 }

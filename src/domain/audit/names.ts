@@ -1,10 +1,13 @@
-/** The name that an event gives its resource: what most entries of the audit need and most events do not tell. */
+/**
+ * The name that an event gives to its resource. Few events carry one, and every audit entry shows one, so a read model
+ * keeps the names over time. Implements `docs/contract/rest.md#audit`, `resource.name`.
+ */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import { accountEvent, userType } from '../accounts/declaration.js';
 import { resourceOf } from '../fleet/resources.js';
 
-/** The name that an event carries or changes to, null when it tells none. */
+/** The name that an event sets; null when it sets none. */
 export function nameGiven({ stream, data }: RecordedEvent): string | null {
   if (stream === streams.accounts) return typeof data['username'] === 'string' ? data['username'] : null;
   const changes = data['changes'];
@@ -14,13 +17,13 @@ export function nameGiven({ stream, data }: RecordedEvent): string | null {
   return typeof name === 'string' ? name : null;
 }
 
-export interface NamedResource {
+interface NamedResource {
   readonly type: string;
   readonly id: string;
   readonly name: string;
 }
 
-/** The resource that an event names, or undefined when the event names none. */
+/** The resource that an event names; undefined when it names none. */
 export function namedBy(event: RecordedEvent): NamedResource | undefined {
   const name = nameGiven(event);
   if (name === null) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The resource types that an audit entry may be of: those of the contract, of which some come with later releases, and
- * every resource of the fleet. Implements `docs/contract/domain.md#audit-and-revert`.
+ * The resource types of audit entries: those of the contract, some of which this release does not write yet, and every
+ * resource of the fleet. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import { userType } from '../accounts/declaration.js';
 import { resourceTypes, singletonTypes } from '../fleet/resources.js';

@@ -1,6 +1,7 @@
 /**
- * An L4 chain: traffic enters at `hops[0]` and leaves the last hop for the target. State, events, commands.
- * Snapshots come from the deployed definition; edits change the current one. Implements `docs/contract/domain.md#l4-chain`.
+ * An L4 chain: traffic enters at `hops[0]` and leaves the last hop for the target. State, events, commands, and what a
+ * definition refers to. Edits change the current definition; snapshots are compiled from the deployed one.
+ * Implements `docs/contract/domain.md#l4-chain`.
  */
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
@@ -19,7 +20,7 @@ export type Security = (typeof securities)[number];
 
 export interface Hop {
   readonly node_id: string;
-  /** IP literal in canonical form. */
+  /** An IP literal in canonical form. */
   readonly listen_addr: string;
   readonly listen_port: number;
   readonly outer: Outer;
@@ -27,13 +28,13 @@ export interface Hop {
   readonly server_names?: readonly string[];
   readonly credential_id?: string;
   readonly max_streams?: number;
-  /** Host or IP that the previous hop dials instead of the node's address. */
+  /** The host or IP that the previous hop dials instead of the node's address. */
   readonly dial_addr?: string;
 }
 
 export type Target = { readonly upstream_id: string } | { readonly endpoint: string; readonly tls?: UpstreamTls };
 
-/** What deploy publishes. */
+/** The part of a chain that a deploy publishes. */
 export interface ChainDefinition {
   readonly payload: Payload;
   readonly hops: readonly Hop[];
@@ -44,7 +45,7 @@ export interface DeployedDefinition extends ChainDefinition {
   /** The chain's version before the deploy's own event. */
   readonly chain_version: number;
   readonly at: string;
-  /** Id of the deploy command. */
+  /** The id of the deploy command. */
   readonly deployment_id: string;
 }
 
@@ -71,7 +72,7 @@ export type ChainEvent =
         readonly chain_id: string;
         readonly chain_version: number;
         readonly definition: FieldChange<ChainDefinition | null>;
-        /** Nodes of the old and of the new definition, with the offset that gives each one's generation. */
+        /** The nodes of the old and of the new definition; generation = 1 + revision + offset. */
         readonly nodes: readonly { readonly node_id: string; readonly offset: number }[];
       };
     };
@@ -81,3 +82,22 @@ export type ChainCommand =
   | { readonly type: 'DeployChain'; readonly id: string; readonly ifMatch: IfMatch };
 
 export const chainKey: ResourceKey<ChainState> = { type: 'l4_chain' };
+
+export function definitionOf({ payload, hops, target }: ChainDefinition): ChainDefinition {
+  return { payload, hops, target };
+}
+
+/** The current definition, and the deployed one if there is one. */
+export function definitionsOf(chain: ChainState): readonly ChainDefinition[] {
+  return chain.deployed === null ? [chain] : [chain, chain.deployed];
+}
+
+/** Ids of the nodes of definitions, each once, in order of appearance. */
+export function nodesOf(...definitions: readonly (ChainDefinition | null)[]): readonly string[] {
+  return [...new Set(definitions.flatMap((definition) => definition?.hops.map((hop) => hop.node_id) ?? []))];
+}
+
+/** The id of the upstream that a definition ends in; undefined when it ends in a literal endpoint. */
+export function upstreamOf({ target }: ChainDefinition): string | undefined {
+  return 'upstream_id' in target ? target.upstream_id : undefined;
+}

@@ -1,9 +1,8 @@
-/** What a chain claims on the listeners of its nodes. Implements `docs/contract/domain.md#listeners-and-collisions`. */
+/** The claims of a chain on the listeners of its nodes. Implements `docs/contract/domain.md#listeners-and-collisions`. */
 import type { Claim, ClaimFamily } from '../listeners/claims.js';
 import { ownerOf } from '../references/references.js';
 import type { ChainState, Hop, Payload } from './chain.js';
-import { chainKey } from './chain.js';
-import { definitionsOf } from './status.js';
+import { chainKey, definitionsOf } from './chain.js';
 
 /** QUIC is udp, FAKE_TCP is tcp. */
 export function hopTransport(hop: Pick<Hop, 'outer'>): 'tcp' | 'udp' {
@@ -17,7 +16,7 @@ function familyOf(payload: Payload, hop: Hop): { readonly family: ClaimFamily; r
   return { family: 'raw', values: [] };
 }
 
-/** A chain claims its current and its deployed listeners while it is enabled. */
+/** The current and the deployed listeners of an enabled chain; none of a disabled one. */
 export function claimsOfChain(chain: ChainState): readonly Claim[] {
   if (!chain.enabled) return [];
   return definitionsOf(chain).flatMap((definition) =>

@@ -1,4 +1,4 @@
-/** Decides commands about chains against the fleet; pure. Implements `docs/contract/domain.md#l4-chain`, Edit and deploy. */
+/** Decides commands about chains. Implements `docs/contract/domain.md#l4-chain`, edit and deploy. */
 import { err, ok } from '../../kernel/result.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import { dialAddress, nodeKey } from '../node/node.js';
@@ -11,10 +11,9 @@ import { refuse } from '../resource/refusal.js';
 import { existing, nameTaken, unlessRefused } from '../resource/rules.js';
 import { upstreamAt } from '../upstream/upstream.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import { chainFields, chainKey } from './chain.js';
+import { chainFields, chainKey, definitionOf, nodesOf, upstreamOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { definitionProblems } from './definition.js';
-import { definitionOf, nodesOf, upstreamOf } from './status.js';
 
 export const decideChain: Decisions<ChainCommand, ChainEvent> = {
   CreateChain(fleet, { type: _, id, ...fields }) {
@@ -49,7 +48,7 @@ export const decideChain: Decisions<ChainCommand, ChainEvent> = {
   },
 };
 
-/** The event that a deploy of the chain's current definition is. Also what `plan` tries out. */
+/** The event of deploying a chain's current definition. `compile/plan.ts` tries it out. */
 export function deployEvent(fleet: FleetView, chain: ChainState): ChainEvent {
   const from = chain.deployed === null ? null : definitionOf(chain.deployed);
   const to = definitionOf(chain);
@@ -63,7 +62,7 @@ export function deployEvent(fleet: FleetView, chain: ChainState): ChainEvent {
   };
 }
 
-/** Why a chain may not be saved as it is, in the order of the contract: what is wrong with it alone, then conflicts. */
+/** Why a chain cannot be saved as it is. Checked in the order of `docs/contract/rest.md#envelope`. */
 function refusalOf(fleet: FleetView, chain: ChainState): Refusal | undefined {
   return (
     definitionRefusal(chain) ??
@@ -81,7 +80,7 @@ function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
   return undefined;
 }
 
-/** What a body refers to must exist and fit. Implements `docs/contract/rest.md#envelope`, the order of checks. */
+/** The nodes and the upstream of a definition must exist, and the upstream must fit. */
 function referenceRefusal(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
   const missing = definition.hops.findIndex((hop) => !fleet.has(nodeKey.type, hop.node_id));
   if (missing !== -1) {
@@ -124,7 +123,7 @@ function collisionRefusal(fleet: FleetView, chain: ChainState): Refusal | undefi
   return first === undefined ? undefined : { code: 'conflict', message: first };
 }
 
-/** A hop that is dialled needs an address that the hop before it can dial. */
+/** Every hop but the first needs an address that the hop before it can dial. */
 function undialable(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
   for (const [index, hop] of definition.hops.entries()) {
     const node = fleet.get(nodeKey, hop.node_id);

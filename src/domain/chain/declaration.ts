@@ -1,8 +1,8 @@
-/** L4 chains as the fleet knows them. */
+/** The declaration of L4 chains. */
 import type { Json } from '../../kernel/json.js';
 import { ownerOf } from '../references/references.js';
 import type { AuditChange } from '../resource/audit-change.js';
-import { audited, fieldChanges } from '../resource/audit-change.js';
+import { eventAudit, fieldChanges } from '../resource/audit-change.js';
 import type { Changes } from '../resource/change.js';
 import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -10,14 +10,13 @@ import { lifecycleAudit } from '../resource/lifecycle-audit.js';
 import type { UpstreamState } from '../upstream/upstream.js';
 import { upstreamKey } from '../upstream/upstream.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import { chainFields, chainKey } from './chain.js';
+import { chainFields, chainKey, definitionsOf, nodesOf, upstreamOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { decideChain } from './decide.js';
 import { evolveChain } from './evolve.js';
 import { intendedByChain } from './intent.js';
 import { chainRulesOn } from './rules.js';
 import { rulesBound } from './size.js';
-import { definitionsOf, nodesOf, upstreamOf } from './status.js';
 
 const audit = lifecycleAudit(chainFields);
 
@@ -66,7 +65,7 @@ function objectionTo(chain: ChainState, type: string, edited: { readonly id: str
   return endsThere ? 'tls: expected null while the udp chain {} ends in this upstream' : undefined;
 }
 
-/** Only `enabled` and the name, which rules carry as their origin, take effect without a deploy. */
+/** Only `enabled` and the name, which a rule's origin holds, take effect without a deploy. */
 function touchedByUpdate(fleet: FleetView, chainId: string, changes: Changes): readonly string[] {
   const chain = fleet.get(chainKey, chainId);
   if (chain === undefined) return [];
@@ -77,8 +76,8 @@ function touchedByUpdate(fleet: FleetView, chainId: string, changes: Changes): r
 export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEvent, ChainCommand> = {
   type: 'l4_chain',
   noun: 'Chain',
-  one: 'chain',
-  many: 'chains',
+  singular: 'chain',
+  plural: 'chains',
   decide: decideChain,
   evolve: evolveChain,
   indexed,
@@ -88,7 +87,7 @@ export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEv
     ChainCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
     ChainUpdated: {
       schemaVersion: 1,
-      audit: ({ data }) => audited('update', fieldChanges(data.changes).flatMap(hopByHop)),
+      audit: ({ data }) => eventAudit('update', fieldChanges(data.changes).flatMap(hopByHop)),
       touches: (fleet, { data }) => touchedByUpdate(fleet, data.chain_id, data.changes),
     },
     ChainDeleted: {
@@ -101,7 +100,7 @@ export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEv
     },
     ChainDeployed: {
       schemaVersion: 1,
-      audit: ({ data }) => audited('deploy', definitionChanges(data.definition.from, data.definition.to)),
+      audit: ({ data }) => eventAudit('deploy', definitionChanges(data.definition.from, data.definition.to)),
       touches: (_fleet, { data }) => nodesOf(data.definition.from, data.definition.to),
     },
   },
@@ -113,7 +112,7 @@ function definitionChanges(from: ChainDefinition | null, to: ChainDefinition | n
     .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after));
 }
 
-/** Hops of the same number show the fields that changed, `hops[0].listen_port`; else the list changed as a whole. */
+/** One change per field of a hop, `hops[0].listen_port`, unless the number of hops changed. */
 function hopByHop(change: AuditChange): readonly AuditChange[] {
   const { path, before, after } = change;
   if (path !== 'hops' || !Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) {

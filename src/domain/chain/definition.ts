@@ -1,7 +1,7 @@
 /**
- * What a chain's definition may be, seen alone: the allowed combinations of payload, outer and security, and which
- * fields belong to which. Not whether what it names exists. The one place of these rules: REST checks bodies with it.
- * Implements `docs/contract/domain.md#l4-chain` for the transports of this release.
+ * The rules that a chain's definition must keep by itself: the combinations of payload, outer and security that this release
+ * supports, and the fields that go with them. REST checks bodies with them, `decide.ts` whole definitions. Not whether the
+ * nodes and the upstream exist. Implements `docs/contract/domain.md#l4-chain`.
  */
 import type { Hop, Outer, Payload, Security, Target } from './chain.js';
 
@@ -23,30 +23,30 @@ const allowed = combinations
   .map((one) => `payload ${one.payload} with outer ${one.outer} and security ${one.security}`)
   .join('; ');
 
-/** A definition, or what an edit sends of one; optional fields of a hop may be there and undefined. */
+/** A definition, or the fields of one that an edit sends. Optional fields of a hop may be present and undefined. */
 export interface PartialDefinition {
   readonly payload?: Payload | undefined;
-  readonly hops?: readonly JudgedHop[] | undefined;
+  readonly hops?: readonly HopToCheck[] | undefined;
   readonly target?: Target | { readonly [K in keyof Target]?: Target[K] | undefined } | undefined;
 }
 
-type JudgedHop = Pick<Hop, 'node_id' | 'outer' | 'security'> & {
+type HopToCheck = Pick<Hop, 'node_id' | 'outer' | 'security'> & {
   readonly [K in 'server_names' | 'credential_id' | 'max_streams']?: Hop[K] | undefined;
 };
 
-export interface DefinitionProblem {
+interface DefinitionProblem {
   /** For example `['hops', 1, 'outer']`. */
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
-/** The rules that a definition breaks, at most one per hop and one more for a node that is there twice. */
+/** The problems of a definition: at most one per hop, and one more for a hop that repeats a node. */
 export function* definitionProblems({ payload, hops = [], target }: PartialDefinition): Generator<DefinitionProblem> {
   const indexes = new Map<string, number>();
   for (const [index, hop] of hops.entries()) {
     const earlier = indexes.get(hop.node_id);
     if (earlier !== undefined) {
-      const message = `expected a node once in a chain, it is hops[${earlier}] already`;
+      const message = `expected each node at most once in a chain; this one is already hops[${earlier}]`;
       yield { path: ['hops', index, 'node_id'], message };
     }
     indexes.set(hop.node_id, index);
@@ -58,7 +58,7 @@ export function* definitionProblems({ payload, hops = [], target }: PartialDefin
   }
 }
 
-function hopProblem(payload: Payload | undefined, hop: JudgedHop): DefinitionProblem | undefined {
+function hopProblem(payload: Payload | undefined, hop: HopToCheck): DefinitionProblem | undefined {
   const { outer, security } = hop;
   const combination = combinations.find(
     (one) => one.outer === outer && one.security === security && (payload === undefined || one.payload === payload),

@@ -1,16 +1,16 @@
 /**
- * The listeners that an enabled chain's current definition intends. Implements `docs/contract/domain.md#l4-chain`,
- * Listener intent.
+ * The listeners that the current definition of an enabled chain intends.
+ * Implements `docs/contract/domain.md#l4-chain`, listener intent.
  */
 import type { IntendedListener, IntendedRoute } from '../listeners/intent.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { upstreamAt } from '../upstream/upstream.js';
 import type { ChainDefinition, ChainState, Hop } from './chain.js';
+import { upstreamOf } from './chain.js';
 import { hopTransport } from './claims.js';
 import { dialEndpoint } from './rules.js';
-import { upstreamOf } from './status.js';
 
-/** What a chain intends on a node; nothing while it is disabled. */
+/** The listeners that a chain intends on a node; none while it is disabled. */
 export function intendedByChain(fleet: FleetView, chain: ChainState, nodeId: string): readonly IntendedListener[] {
   const index = chain.hops.findIndex((hop) => hop.node_id === nodeId);
   const hop = chain.hops[index];
@@ -50,12 +50,12 @@ function nextHopOf(fleet: FleetView, definition: ChainDefinition, index: number)
   return 'endpoint' in target ? target.endpoint : (upstreamAt(fleet, target.upstream_id)?.endpoint ?? '');
 }
 
-/** The registered upstream that a hop leads into. */
+/** The id of the upstream that a hop leads to; undefined for all but the last hop. */
 function upstreamBehind(definition: ChainDefinition, index: number): string | undefined {
   return index === definition.hops.length - 1 ? upstreamOf(definition) : undefined;
 }
 
-interface JudgedRoute {
+interface CurrentRoute {
   readonly hop: Hop;
   readonly matchValue: string;
   readonly nextHop: string;
@@ -66,7 +66,7 @@ interface JudgedRoute {
 function isDeployed(
   fleet: FleetView,
   chain: ChainState,
-  { hop, matchValue, nextHop, upstreamId }: JudgedRoute,
+  { hop, matchValue, nextHop, upstreamId }: CurrentRoute,
 ): boolean {
   const { deployed } = chain;
   if (deployed === null || deployed.payload !== chain.payload) return false;
@@ -80,7 +80,7 @@ function isDeployed(
     other.security === hop.security &&
     matchesOf(other).some(([, value]) => value === matchValue) &&
     nextHopOf(fleet, deployed, index) === nextHop &&
-    // Two upstreams may have one endpoint.
+    // Two upstreams may have the same endpoint.
     upstreamBehind(deployed, index) === upstreamId
   );
 }

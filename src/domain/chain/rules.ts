@@ -1,5 +1,5 @@
 /**
- * The rules and the cluster that one deployed chain puts on one of its nodes.
+ * The rule and the upstream cluster that a deployed chain adds to the snapshot of one of its nodes.
  * Implements `docs/contract/domain.md#l4-chain` and `docs/contract/wire.md#configuration`.
  */
 import { formatHostPort } from '../../kernel/host-port.js';
@@ -10,7 +10,7 @@ import { noRules } from '../snapshot/snapshot.js';
 import type { UpstreamState } from '../upstream/upstream.js';
 import { upstreamAt } from '../upstream/upstream.js';
 import type { ChainState, DeployedDefinition, Hop, Payload } from './chain.js';
-import { upstreamOf } from './status.js';
+import { upstreamOf } from './chain.js';
 
 const payloads = { tcp: 'TCP', udp: 'UDP' } as const;
 const outers = { tcp: 'TCP', udp: 'UDP', quic: 'QUIC', fake_tcp: 'FAKE_TCP' } as const;
@@ -20,14 +20,14 @@ function hopProfile(payload: Payload, hop: Hop): TransportProfile {
   return { payload: payloads[payload], outer: outers[hop.outer], security: securities[hop.security] };
 }
 
-/** `host:port` at which the hop is dialled by the one before it; `""` while no address is known. */
+/** The `host:port` that the hop before this one dials; `""` while no address is known. */
 export function dialEndpoint(fleet: FleetView, hop: Hop): string {
   const node = fleet.get(nodeKey, hop.node_id);
   const host = hop.dial_addr ?? (node === undefined ? null : dialAddress(node));
   return host === null ? '' : formatHostPort({ host, port: hop.listen_port });
 }
 
-/** What a chain contributes to a node; nothing unless it is enabled, deployed and has a hop there. */
+/** What a chain adds to a node's snapshot: nothing unless it is enabled, deployed and has a hop there. */
 export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string): NodeRules {
   const { deployed } = chain;
   if (!chain.enabled || deployed === null) return noRules;
@@ -73,7 +73,7 @@ function toHop(fleet: FleetView, payload: Payload, next: Hop): Dialled {
   return { outbound, pins: [] };
 }
 
-/** An outbound to the target has profile payload; tcp or udp; tls or raw. */
+/** The last hop's outbound: outer is the payload's own transport, security is tls when the target has it, else raw. */
 function toTarget({ target, payload }: DeployedDefinition, upstream: UpstreamState | undefined): Dialled {
   const tls = 'endpoint' in target ? target.tls : (upstream?.tls ?? undefined);
   const outbound: Outbound = {

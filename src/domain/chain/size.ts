@@ -1,12 +1,12 @@
-/** How large a chain's part of a node's snapshot can be. Implements `docs/contract/domain.md#scale-the-model-is-built-for`. */
+/** An upper bound of a chain's part of a snapshot. Implements `docs/contract/domain.md#scale-the-model-is-built-for`. */
 import type { FleetView } from '../resource/fleet-view.js';
 import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
 import type { UpstreamTls } from '../upstream/upstream.js';
 import { upstreamAt } from '../upstream/upstream.js';
 import type { ChainState } from './chain.js';
-import { upstreamOf } from './status.js';
+import { upstreamOf } from './chain.js';
 
-/** Bytes, never less than what is sent. */
+/** In bytes; never less than what is sent. */
 export function rulesBound(fleet: FleetView, chain: ChainState, nodeId: string): number {
   const { deployed } = chain;
   if (!chain.enabled || deployed === null) return 0;

@@ -1,6 +1,6 @@
 /**
- * One node's whole configuration from the fleet: pure, deterministic, with placeholders where secrets go. What a resource
- * contributes is in its declaration. The order of rules is part of the contract (`docs/contract/wire.md#configuration`).
+ * Compiles the whole configuration of one node from the fleet, with placeholders for secrets. What a resource adds is in its
+ * declaration. Implements `docs/contract/wire.md#configuration`, which also fixes the order of rules.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';
@@ -18,7 +18,7 @@ function byListener(a: TcpProxyRule | UdpRule, b: TcpProxyRule | UdpRule): numbe
   );
 }
 
-/** The resources that may have rules on a node, with what compiles them. */
+/** The resources that may have rules on a node. */
 export function* contributorsOf(
   fleet: Fleet,
   nodeId: string,

@@ -1,17 +1,19 @@
-/** What a deploy would change, tried on the fold and taken back (`docs/contract/rest.md#l4-chains`, plan). */
+/**
+ * What a deploy would change: it is applied to the fold and rolled back.
+ * Implements `docs/contract/rest.md#l4-chains`, plan.
+ */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
-import { chainKey } from '../chain/chain.js';
+import { chainKey, nodesOf } from '../chain/chain.js';
 import { chainCollisions, deployEvent } from '../chain/decide.js';
-import { nodesOf } from '../chain/status.js';
 import { applyCommand } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { compileNode } from './compile-node.js';
 import type { NodeSnapshot } from '../snapshot/snapshot.js';
 
-export interface DeployPlan {
+interface DeployPlan {
   readonly nodes: readonly {
     readonly node_id: string;
     readonly added: readonly string[];
@@ -21,7 +23,7 @@ export interface DeployPlan {
   readonly collisions: readonly string[];
 }
 
-/** The plan of deploying a chain's current definition; undefined for an unknown chain. The fleet is as before. */
+/** The plan of deploying a chain's current definition; undefined for an unknown chain. Leaves the fleet unchanged. */
 export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefined {
   const chain = fleet.get(chainKey, chainId);
   if (chain === undefined) return undefined;
@@ -64,17 +66,17 @@ function hypothetical(fleet: Fleet, event: { readonly type: string; readonly dat
   };
 }
 
-/** Rule ids by what happens to them. A rule is also changed when the cluster that it ends in is. */
+/** Ids of added, changed and removed rules. A rule counts as changed when its upstream cluster changes. */
 function difference(
   before: NodeSnapshot,
   after: NodeSnapshot,
 ): { readonly added: readonly string[]; readonly changed: readonly string[]; readonly removed: readonly string[] } {
   const old = rulesOf(before);
-  const now = rulesOf(after);
+  const next = rulesOf(after);
   return {
-    added: [...now.keys()].filter((id) => !old.has(id)),
-    changed: [...now.keys()].filter((id) => old.has(id) && !jsonEqual(old.get(id), now.get(id))),
-    removed: [...old.keys()].filter((id) => !now.has(id)),
+    added: [...next.keys()].filter((id) => !old.has(id)),
+    changed: [...next.keys()].filter((id) => old.has(id) && !jsonEqual(old.get(id), next.get(id))),
+    removed: [...old.keys()].filter((id) => !next.has(id)),
   };
 }
 

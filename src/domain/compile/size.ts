@@ -1,6 +1,6 @@
 /**
- * How large a node's snapshot is, and the refusal of a command that makes one too large. A bound that only adds up
- * lengths answers for almost every node; the snapshot itself is measured where the bound alone would refuse.
+ * The size of a node's snapshot, and the refusal of a command that makes one too large. An upper bound is enough for almost
+ * every node; the snapshot itself is measured only when the bound is over the limit.
  * Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { limits } from '../../kernel/limits.js';
@@ -9,7 +9,7 @@ import type { Refusal } from '../resource/refusal.js';
 import { ruleBytes } from '../snapshot/bound.js';
 import { compileNode, contributorsOf } from './compile-node.js';
 
-/** Bytes of the snapshot, never less than what is sent. */
+/** In bytes; never less than what is sent. */
 function snapshotSize(fleet: Fleet, nodeId: string): number {
   let bound = ruleBytes;
   for (const { compiled, state } of contributorsOf(fleet, nodeId)) bound += compiled.bound(fleet, state, nodeId);
@@ -18,7 +18,7 @@ function snapshotSize(fleet: Fleet, nodeId: string): number {
   return new TextEncoder().encode(JSON.stringify(compileNode(fleet, nodeId))).length;
 }
 
-/** The refusal of a command, already applied, that made a touched node's snapshot too large. */
+/** The refusal of an applied command that made the snapshot of a touched node too large. */
 export function oversizedSnapshot(fleet: Fleet, touched: ReadonlySet<string>): Refusal | undefined {
   for (const nodeId of touched) {
     const bytes = snapshotSize(fleet, nodeId);

@@ -1,5 +1,6 @@
 /**
- * The compiler's number. Raise it whenever the output for the same fleet changes: the golden outputs in the tests fail
- * until it is. A release with a higher number touches every node at its start (`docs/contract/domain.md#generation`).
+ * The compiler version of this release. Raise it when the output for the same fleet changes; the test of golden outputs fails
+ * otherwise. A release with a higher number touches every node when it starts.
+ * Implements `docs/contract/domain.md#generation`.
  */
 export const compilerVersion = 1;

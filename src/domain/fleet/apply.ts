@@ -1,6 +1,7 @@
 /**
- * Folds whole commands into the fleet: states, indexes, and which nodes they touched. The same for every resource: what
- * differs is in its declaration. Not deciding: that is `decide.ts`.
+ * Folds whole commands into the fleet: states, indexes, and which nodes a command touched. The code is the same for every
+ * resource; what differs is in the declarations. Not the decisions: those are in `decide.ts`.
+ * Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/domain.md#generation`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
@@ -10,15 +11,15 @@ import type { Claim } from '../listeners/claims.js';
 import { claimKey } from '../listeners/claims.js';
 import { ownerOf } from '../references/references.js';
 import type { EventContext } from '../resource/declaration.js';
-import { nameEntry } from '../resource/names.js';
+import { nameIndexKey } from '../resource/names.js';
 import { fleetEvent } from './events.js';
 import type { Fleet } from './fleet.js';
 import type { AnyResource, AnyState, ResourceType } from './resources.js';
-import { declarationOfEvent, ownerOfEvent, resourceOf, resources, singletons, singletonTypes } from './resources.js';
+import { eventDeclaration, declaringResource, resourceOf, resources, singletons, singletonTypes } from './resources.js';
 
 /**
- * Applies one command, already in today's shapes (`log/upcast.ts`).
- * @returns the nodes whose configuration it touched; deleted ones are among them, so that whoever serves them notices
+ * Applies one command, which `log/upcast.ts` has read.
+ * @returns ids of the touched nodes; deleted nodes are among them, so that their sessions can be ended
  */
 export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySet<string> {
   const touched = new Set<string>();
@@ -33,24 +34,24 @@ export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySe
   return touched;
 }
 
-/** @returns the nodes that the event touches */
+/** @returns ids of the nodes that the event touches, and of the node that it deletes */
 function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   const event = fleetEvent(recorded);
   const { occurred_at: at, command } = recorded.metadata;
   const context: EventContext = { at, commandId: command.id };
-  // Before the event is applied: what it touches is seen from the fleet as it was.
-  const touches = [...declarationOfEvent(event).touches(fleet, event, context)];
-  const owner = ownerOfEvent(event);
-  if (owner.kind === 'singleton') {
-    const cell = fleet.singles[owner.type] as Cell<unknown>;
-    cell.set(owner.declaration.evolve(cell.value, event, context));
+  // `touches` is judged on the fleet before the event.
+  const touches = [...eventDeclaration(event).touches(fleet, event, context)];
+  const declaring = declaringResource(event);
+  if (declaring.kind === 'singleton') {
+    const cell = fleet.singletons[declaring.type] as Cell<unknown>;
+    cell.set(declaring.declaration.evolve(cell.value, event, context));
     return touches;
   }
   const { id } = resourceOf(event);
-  const before = tableOf(fleet, owner.type).get(id);
-  const after = owner.declaration.evolve(before, event, context);
-  putResource(fleet, owner.type, id, after);
-  if (owner.type !== 'node' || before === undefined || after !== undefined) return touches;
+  const before = tableOf(fleet, declaring.type).get(id);
+  const after = declaring.declaration.evolve(before, event, context);
+  putResource(fleet, declaring.type, id, after);
+  if (declaring.type !== 'node' || before === undefined || after !== undefined) return touches;
   forgetNode(fleet, id);
   return [...touches, id];
 }
@@ -62,14 +63,14 @@ function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
 function forgetNode(fleet: Fleet, nodeId: string): void {
   fleet.touched.delete(nodeId);
   for (const type of singletonTypes) {
-    const cell = fleet.singles[type] as Cell<unknown>;
+    const cell = fleet.singletons[type] as Cell<unknown>;
     const withoutNode = singletons[type].withoutNode as (state: unknown, nodeId: string) => unknown;
     const next = withoutNode(cell.value, nodeId);
     if (next !== cell.value) cell.set(next);
   }
 }
 
-/** Puts a resource's new state, undefined to delete it, and moves the indexes, touching only entries that differ. */
+/** Stores a resource's new state, undefined to delete it, and updates the index entries that differ. */
 export function putResource(fleet: Fleet, type: ResourceType, id: string, after: AnyState | undefined): void {
   const table = tableOf(fleet, type);
   const before = table.get(id);
@@ -81,8 +82,8 @@ export function putResource(fleet: Fleet, type: ResourceType, id: string, after:
 
 function rename(fleet: Fleet, type: string, id: string, from: string | undefined, to: string | undefined): void {
   if (from === to) return;
-  if (from !== undefined) fleet.names.delete(nameEntry(type, from));
-  if (to !== undefined) fleet.names.set(nameEntry(type, to), id);
+  if (from !== undefined) fleet.names.delete(nameIndexKey(type, from));
+  if (to !== undefined) fleet.names.set(nameIndexKey(type, to), id);
 }
 
 function moveIndexes(
@@ -93,7 +94,7 @@ function moveIndexes(
   after: AnyState | undefined,
 ): void {
   if (indexed === undefined) return;
-  // An update keeps the values that it does not change, so identity tells.
+  // An update keeps the references of unchanged values, so identity is enough.
   const same = (field: keyof AnyState): boolean => before?.[field] === after?.[field];
   if (before !== undefined && after !== undefined && indexed.dependsOn.every(same)) return;
   const owner = ownerOf(type, id);
@@ -112,9 +113,9 @@ function moveEach(index: Index, owner: string, before: ReadonlySet<string>, afte
 function moveClaims(fleet: Fleet, before: Iterable<Claim>, after: Iterable<Claim>): void {
   const byKey = (claims: Iterable<Claim>): ReadonlyMap<string, Claim> =>
     new Map([...claims].map((claim) => [claimKey(claim), claim]));
-  const [old, now] = [byKey(before), byKey(after)];
-  const gone = [...old].filter(([key]) => !now.has(key));
-  for (const [, claim] of gone) fleet.claims.remove(claim);
-  // After the removals: a claim that stays may share a part of its entries with one that goes.
-  for (const [key, claim] of now) if (gone.length > 0 || !old.has(key)) fleet.claims.add(claim);
+  const [previous, next] = [byKey(before), byKey(after)];
+  const removed = [...previous].filter(([key]) => !next.has(key));
+  for (const [, claim] of removed) fleet.claims.remove(claim);
+  // A remaining claim may share index entries with a removed one, so remaining claims are added again.
+  for (const [key, claim] of next) if (removed.length > 0 || !previous.has(key)) fleet.claims.add(claim);
 }

@@ -1,6 +1,6 @@
 /**
- * The fleet as bytes and back, so that a start need not replay a million events. Only what events wrote is kept;
- * indexes are derived again. Implements `docs/contract/domain.md#commands-and-events`, Fold checkpoint.
+ * The fleet as bytes and back, so that a start does not replay the whole log. A checkpoint holds what events wrote;
+ * indexes are derived again. Implements `docs/contract/domain.md#commands-and-events`, fold checkpoint.
  */
 import { canonicalJson } from '../../kernel/json.js';
 import type { AcceptedKey } from '../aggregate/idempotency.js';
@@ -12,20 +12,20 @@ import { emptyFleet } from './fleet.js';
 import type { AnyState, ResourceType } from './resources.js';
 import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
-/** Raised whenever the fold's state or meaning changes: an older checkpoint is then thrown away and the log replayed. */
+/** Raise it when the fold's state or meaning changes: older checkpoints are then ignored and the log is replayed. */
 export const foldVersion = 1;
 
 interface Head {
   readonly revision: number;
   readonly position: number;
-  /** The singletons by their word. */
-  readonly [word: string]: unknown;
+  /** The singletons by their `checkpointField`. */
+  readonly [field: string]: unknown;
 }
 
-/** A row of a table. The first entry says which: a resource's `one`, `touched` or `key`. */
+/** A row of a table. The first entry names the table: a resource's `singular`, `touched` or `key`. */
 type Row = readonly [table: string, id: string, value: unknown];
 
-/** The fold's values at one moment, by reference: values are immutable, so the fold may go on meanwhile. */
+/** The fold's values at one moment, by reference. They are immutable, so the fold can continue meanwhile. */
 export interface FleetCapture {
   readonly revision: number;
   readonly position: number;
@@ -33,19 +33,19 @@ export interface FleetCapture {
   readonly rows: readonly Row[];
 }
 
-/** Takes the capture; cheap enough for the hot path. */
+/** Cheap enough for the hot path. */
 export function captureFleet(fleet: Fleet): FleetCapture {
   const revision = fleet.revision.value;
   const position = fleet.position.value;
-  const singles = singletonTypes.map((type) => [singletons[type].word, fleet.singles[type].value]);
+  const values = singletonTypes.map((type) => [singletons[type].checkpointField, fleet.singletons[type].value]);
   const rows = (table: string, entries: Iterable<[string, unknown]>): Row[] =>
     [...entries].map(([id, value]): Row => [table, id, value]).sort((a, b) => (a[1] < b[1] ? -1 : 1));
   return {
     revision,
     position,
-    head: { ...Object.fromEntries(singles), revision, position },
+    head: { ...Object.fromEntries(values), revision, position },
     rows: [
-      ...resourceTypes.flatMap((type) => rows(resources[type].one, fleet.tables[type].entries())),
+      ...resourceTypes.flatMap((type) => rows(resources[type].singular, fleet.tables[type].entries())),
       ...rows('touched', fleet.touched.entries()),
       ...rows('key', fleet.idempotency.keys.entries()),
     ],
@@ -54,7 +54,7 @@ export function captureFleet(fleet: Fleet): FleetCapture {
 
 const linesPerSlice = 500;
 
-/** The bytes of a capture in slices of some hundred rows; equal fleets give equal bytes. */
+/** The bytes of a capture in slices of a few hundred rows. Equal fleets give equal bytes. */
 export function* encodeFleet({ head, rows }: FleetCapture): Generator<Uint8Array> {
   const encoder = new TextEncoder();
   yield encoder.encode(`${canonicalJson(['head', head])}\n`);
@@ -79,7 +79,7 @@ export function restoreFleet(bytes: Uint8Array): Fleet {
   return fleet;
 }
 
-/** The fleet of a capture, without the way through bytes: a fold of its own that shares only immutable values. */
+/** A second fold from a capture, without encoding it: the two share only immutable values. */
 export function fleetOf({ head, rows }: FleetCapture): Fleet {
   const fleet = emptyFleet();
   restoreHead(fleet, head);
@@ -95,11 +95,12 @@ function isHead(line: readonly ['head', Head] | Row): line is readonly ['head', 
 function restoreHead(fleet: Fleet, head: Head): void {
   fleet.revision.set(head.revision);
   fleet.position.set(head.position);
-  for (const type of singletonTypes) (fleet.singles[type] as Cell<unknown>).set(head[singletons[type].word]);
+  for (const type of singletonTypes)
+    (fleet.singletons[type] as Cell<unknown>).set(head[singletons[type].checkpointField]);
 }
 
 const typeOfTable: ReadonlyMap<string, ResourceType> = new Map(
-  resourceTypes.map((type) => [resources[type].one, type]),
+  resourceTypes.map((type) => [resources[type].singular, type]),
 );
 
 function restoreRow(fleet: Fleet, [table, id, value]: Row): void {

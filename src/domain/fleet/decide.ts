@@ -1,4 +1,7 @@
-/** One `decide` for the whole fleet: hands a command to the declaration that takes it. */
+/**
+ * One `decide` for the whole fleet: passes a command to the declaration that decides it.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ */
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Decision } from '../resource/refusal.js';
 import type { FleetCommand, FleetEvent } from './events.js';
@@ -12,9 +15,9 @@ const decisions: ReadonlyMap<string, Decide> = new Map(
   ),
 );
 
-/** The events that a command is, or why it is refused. An empty list is an accepted no-change. */
+/** The events of a command, or why it is refused. No events: accepted, and nothing changes. */
 export function decideFleet(fleet: FleetView, command: FleetCommand): Decision<FleetEvent> {
   const decide = decisions.get(command.type);
-  if (decide === undefined) throw new Error(`no resource of the fleet takes the command ${command.type}`);
+  if (decide === undefined) throw new Error(`no resource of the fleet decides the command ${command.type}`);
   return decide(fleet, command);
 }

@@ -1,4 +1,4 @@
-/** Every event and command of `svc-fleet`, derived from the declarations (`resources.ts`). */
+/** The types of all events and commands of `svc-fleet`, derived from the declarations (`resources.ts`). */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import type { ResourceType, resources, singletons, SingletonType } from './resources.js';
@@ -13,7 +13,7 @@ type CommandsOf<D> = D extends { readonly decide: infer M }
 export type FleetEvent = EventsOf<Declared>;
 export type FleetCommand = CommandsOf<Declared>;
 
-/** A recorded event as an event of the fleet, after `log/upcast.ts` has vouched for its type and shape. */
+/** A recorded event as an event of the fleet. Its type and shape must have passed `log/upcast.ts`. */
 export function fleetEvent(event: RecordedEvent): FleetEvent {
   if (event.stream !== streams.fleet) throw new Error(`${event.stream}@${event.revision} is no fleet event`);
   return event as unknown as FleetEvent;

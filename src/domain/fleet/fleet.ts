@@ -1,6 +1,6 @@
 /**
- * The fleet: all intent of one installation as one consistency boundary, in tables that can be rolled back. Holds state
- * and indexes, decides nothing. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * The fleet: all intent of one installation, as one consistency boundary. Tables and indexes that can be rolled back, and
+ * what resources may ask of them. Decides nothing. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
 import { createIdempotencyTable } from '../aggregate/idempotency.js';
 import type { Cell } from '../aggregate/journal.js';
@@ -18,7 +18,7 @@ export interface Fleet extends FleetState, FleetView {
   readonly claims: ClaimIndex;
 }
 
-/** A state with what resources may ask of it. @internal exported for tests */
+/** The fleet on given tables and indexes. @internal exported for tests */
 export function fleetOn(state: FleetState): Fleet {
   return { ...viewOf(state), ...state };
 }
@@ -32,9 +32,9 @@ export function emptyFleet(): Fleet {
     tables: Object.fromEntries(
       resourceTypes.map((type) => [type, createTable<AnyState>(journal)]),
     ) as unknown as FleetState['tables'],
-    singles: Object.fromEntries(
+    singletons: Object.fromEntries(
       singletonTypes.map((type) => [type, createCell<unknown>(journal, singletons[type].initial)]),
-    ) as unknown as FleetState['singles'],
+    ) as unknown as FleetState['singletons'],
     touched: createTable(journal),
     idempotency: createIdempotencyTable(journal),
     names: createTable(journal),

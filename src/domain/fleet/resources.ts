@@ -1,6 +1,7 @@
 /**
- * The resources of the fleet: the one list. A new resource is a line here, and everything that is the same for all
- * resources follows from its declaration; what else needs a line for it does not compile until it has one.
+ * The list of the fleet's resources, and lookups in it. A new resource is a line here. What is the same for all resources
+ * follows from its declaration; code that needs a line of its own for each resource does not compile without it.
+ * Implements `docs/architecture.md#adding-a-resource`.
  */
 import { l4Chain } from '../chain/declaration.js';
 import { node } from '../node/declaration.js';
@@ -11,7 +12,7 @@ import { compiler } from '../service/compiler-version.js';
 import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/declaration.js';
 
-/** By type. The order is that of checkpoints and lists. */
+/** By type. The order is that of the lines of a checkpoint. */
 export const resources = { node, l4_upstream: l4Upstream, l4_chain: l4Chain } as const;
 export const singletons = { connectivity, service: compiler } as const;
 
@@ -22,12 +23,12 @@ export type StateOf<T extends ResourceType> = Exclude<ReturnType<(typeof resourc
 export type NounOf<T extends ResourceType> = (typeof resources)[T]['noun'];
 export type SingletonState<T extends SingletonType> = ReturnType<(typeof singletons)[T]['evolve']>;
 
-/** A declaration whose types are forgotten, for code that treats all resources alike. */
+// Declarations without their own types, for code that treats all resources alike.
 export type AnyState = ResourceMeta & { readonly name: string };
 export type AnyResource = Resource<string, string, string, AnyState, AnyEvent, AnyCommand>;
-export type AnySingleton = Singleton<string, string, unknown, AnyEvent, AnyCommand>;
+type AnySingleton = Singleton<string, string, unknown, AnyEvent, AnyCommand>;
 
-// A key stands beside its own declaration, so the two cannot be mistaken for one another.
+// A resource under another key than its own type does not compile.
 type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };
 resources satisfies KeyedByType<typeof resources>;
 singletons satisfies KeyedByType<typeof singletons>;
@@ -39,12 +40,12 @@ export function resourceOfType(type: string): AnyResource | undefined {
   return Object.hasOwn(resources, type) ? (resources[type as ResourceType] as unknown as AnyResource) : undefined;
 }
 
-/** Which declaration an event belongs to. */
-export type EventOwner =
+/** A declaration, found by one of its events. */
+type DeclaringResource =
   | { readonly kind: 'resource'; readonly type: ResourceType; readonly declaration: AnyResource }
   | { readonly kind: 'singleton'; readonly type: SingletonType; readonly declaration: AnySingleton };
 
-const owners: readonly EventOwner[] = [
+const declaringResources: readonly DeclaringResource[] = [
   ...resourceTypes.map((type) => ({
     kind: 'resource' as const,
     type,
@@ -56,35 +57,36 @@ const owners: readonly EventOwner[] = [
     declaration: singletons[type] as unknown as AnySingleton,
   })),
 ];
-const eventOwners: ReadonlyMap<string, EventOwner> = new Map(
-  owners.flatMap((owner) => Object.keys(owner.declaration.events).map((event) => [event, owner] as const)),
+const byEventType: ReadonlyMap<string, DeclaringResource> = new Map(
+  declaringResources.flatMap((declaring) =>
+    Object.keys(declaring.declaration.events).map((type) => [type, declaring] as const),
+  ),
 );
 
-/** Whose event it is. @throws Error for a type that no declaration has: the log is read through `log/upcast.ts` first */
-export function ownerOfEvent(event: AnyEvent): EventOwner {
-  const owner = eventOwners.get(event.type);
-  if (owner === undefined) throw new Error(`no resource of the fleet declares the event ${event.type}`);
-  return owner;
-}
-
-export function declarationOfEvent(event: AnyEvent): FleetEventDeclaration<AnyEvent> {
-  const declared = (ownerOfEvent(event).declaration.events as EventTable)[event.type];
-  if (declared === undefined) throw new Error(`no declaration of the event ${event.type}`);
-  return declared;
+/** The resource that declares an event. @throws Error for an unknown type, which `log/upcast.ts` does not let through */
+export function declaringResource(event: AnyEvent): DeclaringResource {
+  const declaring = byEventType.get(event.type);
+  if (declaring === undefined) throw new Error(`no resource of the fleet declares the event ${event.type}`);
+  return declaring;
 }
 
 type EventTable = { readonly [type: string]: FleetEventDeclaration<AnyEvent> };
 
-/** All events of the fleet with their declarations. */
+export function eventDeclaration(event: AnyEvent): FleetEventDeclaration<AnyEvent> {
+  const events = declaringResource(event).declaration.events as EventTable;
+  return events[event.type] as FleetEventDeclaration<AnyEvent>;
+}
+
+/** The declarations of all events of the fleet, by type. */
 export const fleetEvents: EventTable = Object.assign(
   {},
   ...Object.values(resources).map(({ events }) => events),
   ...Object.values(singletons).map(({ events }) => events),
 ) as EventTable;
 
-/** Which resource an event is about. */
+/** The resource that an event is about. */
 export function resourceOf(event: AnyEvent): { readonly type: ResourceType | SingletonType; readonly id: string } {
-  const owner = ownerOfEvent(event);
-  if (owner.kind === 'singleton') return { type: owner.type, id: owner.declaration.id };
-  return { type: owner.type, id: String(Reflect.get(event.data, `${owner.declaration.one}_id`)) };
+  const { kind, type, declaration } = declaringResource(event);
+  if (kind === 'singleton') return { type, id: declaration.id };
+  return { type, id: String(Reflect.get(event.data, `${declaration.singular}_id`)) };
 }

@@ -1,4 +1,4 @@
-/** The tables, values and indexes that the fleet is made of. Not what may be asked of them: that is `view.ts`. */
+/** The tables, singletons and indexes of the fleet. Not the questions that resources may ask: those are in `view.ts`. */
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import type { Cell, Index, Journal, Table } from '../aggregate/journal.js';
 import type { ClaimIndex } from '../listeners/claims.js';
@@ -6,19 +6,19 @@ import type { ResourceType, SingletonState, SingletonType, StateOf } from './res
 
 export interface FleetState {
   readonly journal: Journal;
-  /** Revision of `svc-fleet` that this fold has reached; -1 when it is empty. */
+  /** The revision of `svc-fleet` that the fold has reached; -1 when the fleet is empty. */
   readonly revision: Cell<number>;
-  /** Log position of the revision. */
+  /** The log position of that revision. */
   readonly position: Cell<number>;
 
   readonly tables: { readonly [T in ResourceType]: Table<StateOf<T>> };
-  readonly singles: { readonly [T in SingletonType]: Cell<SingletonState<T>> };
-  /** Per node: revision of the last event of the last command that touched its configuration. */
+  readonly singletons: { readonly [T in SingletonType]: Cell<SingletonState<T>> };
+  /** Node id → the revision of the last event of the last command that touched the node. */
   readonly touched: Table<number>;
   readonly idempotency: IdempotencyTable;
 
-  // Indexes: derived from the above, rebuilt when a checkpoint is restored.
-  /** `<resource type>/<name key>` → id. */
+  // Indexes. A checkpoint does not hold them; they are derived again.
+  /** `nameIndexKey` → id. */
   readonly names: Table<string>;
   /** Owner → owners whose current or deployed definition refers to it. */
   readonly references: Index;

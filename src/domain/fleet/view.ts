@@ -1,13 +1,13 @@
 /**
- * What resources may ask of the fleet (`resource/fleet-view.ts`), answered from its tables and indexes and, where it
- * depends on the resource, from the declarations. Implements `docs/contract/domain.md#generation`.
+ * Answers what resources may ask of the fleet (`resource/fleet-view.ts`), from its tables, its indexes and the
+ * declarations. Implements `docs/contract/domain.md#generation`.
  */
 import type { Table } from '../aggregate/journal.js';
 import type { Owner } from '../references/references.js';
 import { describeOwners, ownerOf, splitOwner } from '../references/references.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
-import { nameEntry } from '../resource/names.js';
+import { nameIndexKey } from '../resource/names.js';
 import type { Refusal } from '../resource/refusal.js';
 import { effectiveMultiplex } from '../settings/settings.js';
 import type { AnyResource, AnyState, ResourceType, SingletonType } from './resources.js';
@@ -20,19 +20,20 @@ interface Resolved {
 }
 
 export function viewOf(state: FleetState): FleetView {
-  const { tables, singles, touched, names, references, contributors, claims, revision } = state;
+  const { tables, singletons, touched, names, references, contributors, claims, revision } = state;
 
   const tableOf = (type: string): Table<AnyState> | undefined =>
     Object.hasOwn(tables, type) ? (tables[type as ResourceType] as unknown as Table<AnyState>) : undefined;
 
-  /** The resource behind an owner, with its declaration. */
+  /** The state and the declaration of an owner. */
   function resolve(owner: Owner): Resolved | undefined {
     const { type, id } = splitOwner(owner);
-    const [declaration, found] = [resourceOfType(type), tableOf(type)?.get(id)];
-    return declaration === undefined || found === undefined ? undefined : { declaration, state: found };
+    const declaration = resourceOfType(type);
+    const resource = tableOf(type)?.get(id);
+    return declaration === undefined || resource === undefined ? undefined : { declaration, state: resource };
   }
 
-  /** Who objects to an edit of what they refer to, by what they say. */
+  /** The referrers that object to an edit, by their sentence. */
   function objections(type: string, edited: ResourceMeta): ReadonlyMap<string, readonly Owner[]> {
     const bySentence = new Map<string, Owner[]>();
     for (const owner of references.get(ownerOf(type, edited.id))) {
@@ -49,13 +50,13 @@ export function viewOf(state: FleetState): FleetView {
     revision,
     claims,
     get: <S>(key: { readonly type: string }, id: string) => tableOf(key.type)?.get(id) as S | undefined,
-    single: <S>(key: { readonly singleton: string }) => singles[key.singleton as SingletonType].value as S,
+    singleton: <S>(key: { readonly singleton: string }) => singletons[key.singleton as SingletonType].value as S,
     has: (type, id) => tableOf(type)?.has(id) ?? false,
     ids: (type) => tableOf(type)?.ids() ?? [],
     nameOf,
-    idOfName: (type, name) => names.get(nameEntry(type, name)),
+    idOfName: (type, name) => names.get(nameIndexKey(type, name)),
     referrersOf: (type, id) => references.get(ownerOf(type, id)),
-    multiplexPortOf: (nodeId) => effectiveMultiplex(singles.connectivity.value, nodeId).multiplex_port,
+    multiplexPortOf: (nodeId) => effectiveMultiplex(singletons.connectivity.value, nodeId).multiplex_port,
     objectionTo(type, edited): Refusal | undefined {
       const [first] = objections(type, edited);
       if (first === undefined) return undefined;

@@ -1,4 +1,7 @@
-/** Overlap of canonical IP literals (`docs/contract/domain.md#listeners-and-collisions`). Not a parser: the edge has canonicalised. */
+/**
+ * Overlap of canonical IP literals. Not a parser: the REST edge brings addresses into canonical form.
+ * Implements `docs/contract/domain.md#listeners-and-collisions`.
+ */
 
 function isIpv6(address: string): boolean {
   return address.includes(':');

@@ -1,6 +1,6 @@
 /**
- * What a resource claims on a node's listeners, and the index of all claims, so that a collision is found in O(1) however
- * many routes share a port. Not who claims what: each declaration says that of its own resource.
+ * Claims on the listeners of nodes, and the index of all claims, which finds a collision in constant time however many
+ * routes share a port. Not which resource claims what: that is in each declaration.
  * Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
 import type { Index, Journal } from '../aggregate/journal.js';
@@ -8,8 +8,8 @@ import { createIndex } from '../aggregate/journal.js';
 import type { Owner } from '../references/references.js';
 
 /**
- * Routes of one family may share a key under one rule: `names` and `local_key` when their values are distinct, `raw` with
- * no other raw route, `exclusive` with nothing at all.
+ * What may share a listener key: claims of `names` and of `local_key` with each other when their values are distinct, `raw`
+ * with anything but another `raw`, `exclusive` with nothing.
  */
 export type ClaimFamily = 'raw' | 'names' | 'local_key' | 'exclusive';
 export const claimFamilies: readonly ClaimFamily[] = ['raw', 'names', 'local_key', 'exclusive'];
@@ -29,11 +29,11 @@ type PortOfNode = Pick<Claim, 'nodeId' | 'transport' | 'port'>;
 export interface ClaimIndex {
   add(claim: Claim): void;
   remove(claim: Claim): void;
-  /** The addresses that are claimed on (node, transport, port). */
+  /** The addresses with a claim on the node, transport and port. */
   addresses(nodeId: string, transport: string, port: number): ReadonlySet<string>;
   owners(port: PortOfNode, addr: string, family: ClaimFamily): ReadonlySet<Owner>;
   ownersOfValue(claim: Claim, value: string): ReadonlySet<Owner>;
-  /** Every entry under a key of its own, to compare two indexes. */
+  /** Every entry under a unique key, to compare two indexes. */
   entries(): IterableIterator<[string, ReadonlySet<string>]>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Whether a claim may live beside the claims of others. Not who claims what.
- * Implements `docs/contract/domain.md#listeners-and-collisions`, "On one key may live together".
+ * Whether a claim collides with the claims of other resources or with a multiplex port.
+ * Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
 import type { NameView, Owner } from '../references/references.js';
 import { describeOwner, multiplexOwner } from '../references/references.js';
@@ -8,14 +8,14 @@ import { overlaps } from './address.js';
 import type { Claim, ClaimIndex } from './claims.js';
 import { claimFamilies } from './claims.js';
 
-/** What a collision is judged on. */
+/** What decides about a collision. */
 export interface ListenerView extends NameView {
   readonly claims: ClaimIndex;
-  /** The TCP port that a node's multiplexing holds on `::`, null for none. */
+  /** The TCP port that multiplexing holds on `::` of a node; null for none. */
   multiplexPortOf(nodeId: string): number | null;
 }
 
-export interface Collision {
+interface Collision {
   readonly claim: Claim;
   readonly other: Owner;
   readonly otherAddr: string;
@@ -40,7 +40,7 @@ function onSameKey({ claims }: ListenerView, claim: Claim): Owner | undefined {
   return undefined;
 }
 
-/** The first resource that a claim collides with, apart from its own owner. */
+/** The first collision of a claim with another owner. */
 export function collisionOf(view: ListenerView, claim: Claim): Collision | undefined {
   if (claim.transport === 'tcp' && view.multiplexPortOf(claim.nodeId) === claim.port) {
     return { claim, other: multiplexOwner(claim.nodeId), otherAddr: '::' };
@@ -59,7 +59,7 @@ export function collisionOf(view: ListenerView, claim: Claim): Collision | undef
   return undefined;
 }
 
-/** The first owner of any TCP listener on a port of a node: what a multiplex port there collides with. */
+/** The first owner of a TCP listener on a port of a node, which a multiplex port there would collide with. */
 export function tcpListenerOn(
   { claims }: ListenerView,
   nodeId: string,
@@ -73,7 +73,7 @@ export function tcpListenerOn(
   return undefined;
 }
 
-/** One sentence that names the other resource. @param path JSON path of the field that claims the listener */
+/** A sentence that names the other resource. @param path the JSON path of the field that claims the listener */
 export function collisionSentence(view: ListenerView, { claim, other, otherAddr }: Collision, path: string): string {
   const node = view.nameOf('node', claim.nodeId) ?? claim.nodeId;
   return (

@@ -1,4 +1,7 @@
-/** What the control plane wants to listen on a node, as a resource says it. Implements `docs/contract/rest.md#port-management`. */
+/**
+ * The listeners and routes that a resource intends on a node, as types. The port table is made of them.
+ * Implements `docs/contract/rest.md#port-management`.
+ */
 
 export interface IntendedRoute {
   readonly source: 'l4_chain' | 'l4_upstream' | 'l3_network';
@@ -8,7 +11,7 @@ export interface IntendedRoute {
   /** `""` while no address is known. */
   readonly nextHop: string;
   readonly resourceId: string;
-  /** False for a route that does not stand so in a deployed definition. */
+  /** Whether a deployed definition has the same route. */
   readonly deployed: boolean;
 }
 

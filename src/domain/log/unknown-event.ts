@@ -1,4 +1,7 @@
-/** An event of a type or shape that this release does not know: never skipped, makes the instance read-only. */
+/**
+ * An event of a type or shape that this release does not know. It is never skipped; it makes the instance read-only.
+ * Implements `docs/contract/domain.md#commands-and-events`.
+ */
 export class UnknownEventError extends Error {
   readonly eventType: string;
 

@@ -1,4 +1,4 @@
-/** Decides commands about nodes against the fleet; pure. */
+/** Decides commands about nodes. Implements `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`. */
 import { limits } from '../../kernel/limits.js';
 import { err, ok } from '../../kernel/result.js';
 import { describeOwners } from '../references/references.js';
@@ -15,12 +15,12 @@ import { labelChanges } from './labels.js';
 import type { NodeCommand, NodeEvent, NodeState } from './node.js';
 import { dialAddress, nodeFields, nodeKey, unexpired } from './node.js';
 
-/** Commands of one node that wait for its agent. */
+/** Commands per node that can wait for its agent. */
 const queuedCommandsMax = 64;
 
 type Of<T extends NodeCommand['type']> = Extract<NodeCommand, { readonly type: T }>;
 
-/** Decides on the node that the command addresses, at the version that it expects. */
+/** Decides on the node that a command addresses, at the version that the command expects. */
 const onNode =
   <C extends Exclude<NodeCommand, Of<'CreateNode'>>>(
     decide: (fleet: FleetView, node: NodeState, command: C) => Decision<NodeEvent>,
@@ -79,9 +79,9 @@ function reportAddress(fleet: FleetView, node: NodeState, command: Of<'ReportNod
   return unlessRefused(refusal, { type: 'NodeReportedAddressChanged', data });
 }
 
-/** The offset that puts the node's next generation above what its agent runs. It never falls. */
+/** Raises the offset so that the node's next generation is above the one that its agent runs. */
 function raise(fleet: FleetView, node: NodeState, { reported }: Of<'RaiseNodeGeneration'>): Decision<NodeEvent> {
-  // Another instance may have raised it meanwhile.
+  // Another instance may have raised it already.
   if (reported < (fleet.generationOf(node.id) ?? 0)) return ok([]);
   const revision = fleet.touchedAt(node.id) ?? fleet.revision.value;
   const to = Math.max(node.generation_offset, reported - revision);
@@ -98,7 +98,7 @@ function queue(_fleet: FleetView, node: NodeState, command: Of<'QueueNodeCommand
   if (unexpired(node.commands, queued_at).length >= queuedCommandsMax) {
     return refuse(
       'conflict',
-      `the node "${node.name}" has ${queuedCommandsMax} commands that its agent may still get; expected fewer`,
+      `the node "${node.name}" has ${queuedCommandsMax} commands waiting for its agent; expected fewer`,
     );
   }
   return ok([{ type: 'NodeCommandQueued', data: { node_id: node.id, command: name, queued_at, expires_at } }]);

@@ -1,5 +1,5 @@
-/** Nodes as the fleet knows them. */
-import { audited, fieldChanges, masked } from '../resource/audit-change.js';
+/** The declaration of nodes. */
+import { eventAudit, fieldChanges, masked } from '../resource/audit-change.js';
 import type { EventContext, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
@@ -11,13 +11,13 @@ import { dialAddress, nodeFields, nodeKey } from './node.js';
 const audit = lifecycleAudit(nodeFields);
 const reportedByAgent = 'it is a fact reported by the agent';
 
-/** The nodes that dial this one, if the event moves the address that they dial. */
+/** The nodes that dial this one, if the event changes the address that they dial. */
 function diallersIfMoved(
   fleet: FleetView,
   event: Extract<NodeEvent, { readonly type: 'NodeUpdated' | 'NodeReportedAddressChanged' }>,
   context: EventContext,
 ): readonly string[] {
-  // Most edits are of names and labels, which nobody dials.
+  // Most edits change only names and labels.
   if (event.type === 'NodeUpdated' && event.data.changes['address'] === undefined) return [];
   const before = fleet.get(nodeKey, event.data.node_id);
   const after = evolveNode(before, event, context);
@@ -30,8 +30,8 @@ const itself = (_fleet: FleetView, event: NodeEvent): readonly string[] => [even
 export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCommand> = {
   type: 'node',
   noun: 'Node',
-  one: 'node',
-  many: 'nodes',
+  singular: 'node',
+  plural: 'nodes',
   decide: decideNode,
   evolve: evolveNode,
   events: {
@@ -41,7 +41,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
     NodePskIssued: {
       schemaVersion: 1,
       audit: ({ data }) =>
-        audited(
+        eventAudit(
           'psk',
           [
             { path: 'control_psk', before: null, after: masked },
@@ -53,26 +53,26 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
     },
     NodeConfigRefreshed: {
       schemaVersion: 1,
-      audit: () => audited('refresh', [], 'a refresh changes nothing that could be undone'),
+      audit: () => eventAudit('refresh', [], 'a refresh changes nothing that could be undone'),
       touches: itself,
     },
     NodeReportedAddressChanged: {
       schemaVersion: 1,
       audit({ data: { public_ipv4, public_ipv6 } }) {
         const changes = fieldChanges({ public_ipv4, public_ipv6 }).filter(({ before, after }) => before !== after);
-        return audited('update', changes, reportedByAgent);
+        return eventAudit('update', changes, reportedByAgent);
       },
       touches: diallersIfMoved,
     },
     NodeGenerationRaised: {
       schemaVersion: 1,
-      audit: ({ data }) => audited('refresh', fieldChanges({ generation_offset: data.offset }), reportedByAgent),
+      audit: ({ data }) => eventAudit('refresh', fieldChanges({ generation_offset: data.offset }), reportedByAgent),
       touches: itself,
     },
     NodeCommandQueued: {
       schemaVersion: 1,
       audit: ({ data }) =>
-        audited(
+        eventAudit(
           'command',
           [{ path: 'command', before: null, after: data.command }],
           'a command to an agent cannot be called back',

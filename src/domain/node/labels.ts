@@ -1,4 +1,4 @@
-/** Labels change one key at a time: the field `labels.<key>`, null for none. Pure. */
+/** Changes of labels. Each label is a field of its own in an event, `labels.<key>`, with null for a missing label. */
 import type { Changes } from '../resource/change.js';
 import type { Labels } from './node.js';
 
@@ -8,7 +8,7 @@ export function isLabelField(field: string): boolean {
   return field.startsWith(labelPrefix);
 }
 
-/** The labels after changes, sorted by key; other fields are passed over. */
+/** The labels after changes, sorted by key. Other fields are ignored. */
 export function evolveLabels(labels: Labels, changes: Changes): Labels {
   const next = new Map(Object.entries(labels));
   for (const [field, { to }] of Object.entries(changes)) {
@@ -20,9 +20,9 @@ export function evolveLabels(labels: Labels, changes: Changes): Labels {
   return Object.fromEntries([...next].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Changes that turn one set of labels into another, one per key. */
+/** The changes from one set of labels to another. */
 export function labelChanges(from: Labels, to: Labels): Changes {
-  // Maps, for a label may be called `constructor`.
+  // Maps, because a label may be called `constructor`.
   const [before, after] = [new Map(Object.entries(from)), new Map(Object.entries(to))];
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
   return Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * A gateway node as operators describe it: state, events, commands. Not its telemetry and not what its agent did
- * (streams `svc-agents-*`). Implements `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
+ * A gateway node as operators describe it: state, events, commands. Not its telemetry, and not what its agent did: that is
+ * in `agents/`. Implements `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
  */
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
@@ -15,7 +15,7 @@ export type Labels = { readonly [key: string]: string };
 export interface NodeDefinition {
   readonly name: string;
   readonly description: string | null;
-  /** Host or IP that other nodes dial; falls back to what the agent reported. */
+  /** Host or IP that other nodes dial; null for the addresses that the agent reported. */
   readonly address: string | null;
   readonly labels: Labels;
 }
@@ -24,17 +24,16 @@ export const nodeFields = fieldsOf<NodeDefinition>()(['name', 'description', 'ad
 
 export interface NodeState extends ResourceMeta, NodeDefinition {
   readonly psk: NodePsk | null;
-  /** As the agent's hello last reported them. */
+  /** As the agent's last hello reported them. */
   readonly public_ipv4: string | null;
   readonly public_ipv6: string | null;
-  /** Added to the node's revision to give its generation; above 0 only after a store was restored. */
+  /** Part of the node's generation; above 0 only after a restore of an older log. */
   readonly generation_offset: number;
-  /** For the agent, oldest first, claimed or not. Expired ones go when the next is queued. */
+  /** For the agent, oldest first, delivered or not. Expired ones are removed when the next one is queued. */
   readonly commands: readonly AgentCommand[];
 }
 
-export const agentCommandNames = ['RELOAD_CONFIG', 'RESTART_PINGORA', 'RUN_DIAGNOSTICS'] as const;
-export type AgentCommandName = (typeof agentCommandNames)[number];
+export type AgentCommandName = 'RELOAD_CONFIG' | 'RESTART_PINGORA' | 'RUN_DIAGNOSTICS';
 
 interface QueuedCommand {
   readonly command: AgentCommandName;
@@ -43,9 +42,9 @@ interface QueuedCommand {
   readonly expires_at: string;
 }
 
-/** One command to the agent. Delivered at most once: a claim in the read store settles which instance sends it. */
+/** A command to the agent. It is sent at most once: a claim in the read store decides which instance sends it. */
 export interface AgentCommand extends QueuedCommand {
-  /** The id of the command that queued it, and so of its audit entry. */
+  /** The id of the command that queued it, which is also the id of its audit entry. */
   readonly id: string;
 }
 
@@ -55,14 +54,14 @@ interface IssuedPsk {
   readonly verifier: SealedSecret;
 }
 
-export interface NodePsk extends IssuedPsk {
+interface NodePsk extends IssuedPsk {
   readonly issued_at: string;
 }
 
-/** What a delete takes along and an undo brings back. */
-interface TakenWithNode {
+/** What a delete removes besides the definition, and an undo restores. */
+interface DeletedWithNode {
   readonly override: MultiplexOverride | null;
-  /** Without it a node that comes back could take a generation that its agent has seen before. */
+  /** Without it, a restored node could get a generation that its agent has already seen. */
   readonly generation_offset: number;
 }
 
@@ -76,7 +75,7 @@ interface OfNode {
 }
 
 export type NodeEvent =
-  | LifecycleEvent<'Node', 'node_id', NodeDefinition, TakenWithNode>
+  | LifecycleEvent<'Node', 'node_id', NodeDefinition, DeletedWithNode>
   | { readonly type: 'NodePskIssued'; readonly data: OfNode & IssuedPsk }
   | { readonly type: 'NodeConfigRefreshed'; readonly data: OfNode }
   | {
@@ -97,19 +96,19 @@ export type NodeCommand =
   | {
       readonly type: 'RaiseNodeGeneration';
       readonly id: string;
-      /** The version that the agent says it runs; the node's next generation will be above it. */
+      /** The generation that the agent says it runs. The node's next generation is above it. */
       readonly reported: number;
     }
   | ({ readonly type: 'QueueNodeCommand'; readonly id: string } & QueuedCommand);
 
 export const nodeKey: ResourceKey<NodeState> = { type: 'node' };
 
-/** Where other nodes dial this one: its address, else the public IPv4, then IPv6, that it reported. */
+/** The address that other nodes dial: the node's own, else the public IPv4 or IPv6 that its agent reported. */
 export function dialAddress(node: Pick<NodeState, 'address' | 'public_ipv4' | 'public_ipv6'>): string | null {
   return node.address ?? node.public_ipv4 ?? node.public_ipv6;
 }
 
-/** The commands that an agent may still be sent at a time (RFC 3339), oldest first. */
+/** The commands that have not expired, oldest first. @param at the time, RFC 3339 */
 export function unexpired(commands: readonly AgentCommand[], at: string): readonly AgentCommand[] {
   return commands.filter((command) => command.expires_at > at);
 }

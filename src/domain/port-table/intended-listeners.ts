@@ -1,7 +1,6 @@
 /**
- * What the control plane wants to listen on each node: the listeners that the current definitions of enabled resources
- * intend, those on one address and port together. Not what agents report.
- * Implements `docs/contract/domain.md#l4-chain`, Listener intent.
+ * The listeners that the current definitions of enabled resources intend on a node; routes on one listener are merged. Not
+ * the listeners that agents report. Implements `docs/contract/domain.md#l4-chain`, listener intent.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';

@@ -1,9 +1,9 @@
 /**
- * How one resource names another: the owner key `<resource type>/<id>`, and owners as sentences show them. Not which
- * resource refers to which: each declaration says that of its own.
+ * Owner keys, which name any resource in indexes, and the way that sentences name it. Not which resource refers to which:
+ * each declaration says that of its own.
  */
 
-/** `<resource type>/<id>`. */
+/** `<resource type>/<id>`: the resource that a reference, a claim or a rule belongs to. */
 export type Owner = string;
 
 export function ownerOf(type: string, id: string): Owner {
@@ -15,18 +15,18 @@ export function splitOwner(owner: Owner): { readonly type: string; readonly id: 
   return { type: owner.slice(0, at), id: owner.slice(at + 1) };
 }
 
-/** Where names are looked up for a sentence. */
+/** Looks up names for sentences. */
 export interface NameView {
-  /** The name of a resource, or undefined when there is no such resource. */
+  /** The name of a resource; undefined when it does not exist. */
   nameOf(type: string, id: string): string | undefined;
 }
 
-/** The owner of a node's multiplex port, which belongs to the connectivity settings. */
+/** The owner of a node's multiplex port: the connectivity settings, as far as they concern that node. */
 export function multiplexOwner(nodeId: string): Owner {
   return ownerOf('connectivity', nodeId);
 }
 
-/** A resource as a sentence shows it: type, name and id. */
+/** Type, name and id of an owner, for a sentence. */
 export function describeOwner(view: NameView, owner: Owner): string {
   const { type, id } = splitOwner(owner);
   if (type === 'connectivity') {
@@ -35,11 +35,11 @@ export function describeOwner(view: NameView, owner: Owner): string {
   return `${type} "${view.nameOf(type, id) ?? id}" (${id})`;
 }
 
-const mostNamed = 10;
+const ownersListed = 10;
 
-/** Several owners, sorted; the first ten are spelled out. */
+/** Owners for a sentence, sorted; after the first ten only their number. */
 export function describeOwners(view: NameView, owners: Iterable<Owner>): string {
   const sentences = [...owners].map((owner) => describeOwner(view, owner)).sort();
-  const named = sentences.slice(0, mostNamed).join(', ');
-  return sentences.length > mostNamed ? `${named} and ${sentences.length - mostNamed} more` : named;
+  const named = sentences.slice(0, ownersListed).join(', ');
+  return sentences.length > ownersListed ? `${named} and ${sentences.length - ownersListed} more` : named;
 }

@@ -1,6 +1,7 @@
 /**
- * What an event looks like in the audit: its verb, its changes, and why it cannot be reverted. Secrets are masked here.
- * Not the entry: `audit/describe.ts` makes that of a whole command. Implements `docs/contract/rest.md#audit`.
+ * What a declaration tells the audit about one event: its verb, its changes, and why it cannot be reverted. Declarations
+ * mask secrets with `masked`. Not the entry: `audit/describe.ts` makes that from a whole command.
+ * Implements `docs/contract/rest.md#audit`.
  */
 import type { Json } from '../../kernel/json.js';
 import type { Changes } from './change.js';
@@ -11,24 +12,10 @@ export interface AuditChange {
   readonly after: Json;
 }
 
-export const auditVerbs = [
-  'create',
-  'update',
-  'delete',
-  'deploy',
-  'psk',
-  'refresh',
-  'command',
-  'sign_in',
-  'sign_in_refused',
-  'revert',
-] as const;
-export type AuditVerb = (typeof auditVerbs)[number];
-
 /** One event as the audit shows it. */
 export interface EventAudit {
-  /** `<resource type>.<verb>` is the action. */
-  readonly verb: AuditVerb;
+  /** The action is `<resource type>.<verb>`. */
+  readonly verb: string;
   readonly changes: readonly AuditChange[];
   /** A sentence, or null for an event that a revert can undo. */
   readonly notRevertibleBecause: string | null;
@@ -37,8 +24,8 @@ export interface EventAudit {
 /** Stands for a secret. */
 export const masked = '***';
 
-export function audited(
-  verb: AuditVerb,
+export function eventAudit(
+  verb: string,
   changes: readonly AuditChange[],
   notRevertibleBecause: string | null = null,
 ): EventAudit {
@@ -49,17 +36,17 @@ export function fieldChanges(changes: Changes): readonly AuditChange[] {
   return Object.entries(changes).map(([path, { from, to }]) => ({ path, before: from, after: to }));
 }
 
-/** The fields of something new. */
-export function appeared(fields: object): readonly AuditChange[] {
+/** The fields of a created resource. */
+export function addedFields(fields: object): readonly AuditChange[] {
   return flat(fields).map(([path, after]) => ({ path, before: null, after }));
 }
 
-/** The fields of something that is gone. */
-export function vanished(fields: object): readonly AuditChange[] {
+/** The fields of a deleted resource. */
+export function removedFields(fields: object): readonly AuditChange[] {
   return flat(fields).map(([path, before]) => ({ path, before, after: null }));
 }
 
-/** One entry per field; labels one per key. */
+/** One entry per field, and one per key of `labels`. */
 function flat(fields: object): readonly [string, Json][] {
   return Object.entries(fields).flatMap(([field, value]): [string, Json][] =>
     field === 'labels'

@@ -10,12 +10,12 @@ export interface FieldChange<T = Json> {
   readonly to: T;
 }
 
-/** Changes by field name; a label is the field `labels.<key>`, a settings override `nodes.<id>`. */
+/** By field name. A label is the field `labels.<key>`, a node's override in the settings `nodes.<id>`. */
 export type Changes = { readonly [field: string]: FieldChange };
 
 /**
- * What a partial update changes: absent fields stay, equal values are no change.
- * @param fields those that may change, in the order in which the event lists them
+ * What a partial update changes. Absent fields stay; equal values are no change.
+ * @param fields those that may change, in the order that the event lists them in
  */
 export function changesOf<S extends object>(
   state: S,
@@ -32,7 +32,7 @@ export function changesOf<S extends object>(
   return changes;
 }
 
-/** The state with the new values of top-level fields in it. */
+/** The state with the new values of its changed fields; top-level fields only. */
 export function withChanges<S extends object>(state: S, changes: Changes): S {
   return Object.assign({ ...state }, Object.fromEntries(Object.entries(changes).map(([field, { to }]) => [field, to])));
 }

@@ -1,10 +1,10 @@
-/** `If-Match` against a version. Implements `docs/contract/rest.md#consistency`. */
+/** Compares `If-Match` with the version of a resource. Implements `docs/contract/rest.md#consistency`. */
 import type { Refusal } from './refusal.js';
 
-/** `If-Match`: undefined when it was not sent, `*` for any existing version, else the versions that match. */
+/** Undefined when the header was not sent, `*` for any existing version, else the versions that match. */
 export type IfMatch = undefined | '*' | readonly number[];
 
-/** The refusal when the version does not match; version 0 is a resource that was never saved. */
+/** The refusal when the version does not match. Version 0 is a resource that was never saved. */
 export function versionMismatch(version: number, ifMatch: IfMatch): Refusal | undefined {
   if (ifMatch === undefined) return undefined;
   if (ifMatch === '*') {

@@ -1,27 +1,27 @@
-/** How the audit shows the life of a resource: what it was created with, what changed, what went with it. */
+/** How the audit shows the lifecycle of a resource: each field of a create, each change, each field that a delete removes. */
 import type { EventAudit } from './audit-change.js';
-import { appeared, audited, fieldChanges, vanished } from './audit-change.js';
+import { addedFields, eventAudit, fieldChanges, removedFields } from './audit-change.js';
 import type { Changes } from './change.js';
 
-interface Carrying {
+interface CarriesDefinition {
   readonly data: object;
 }
 
 /**
- * @param fields those of the definition: what else an event carries is not shown
- * @returns how each of the three events is shown, fields in the order of the event
+ * @param fields those of the definition: nothing else of an event is shown
+ * @returns one function per event; fields are in the order of the event
  */
 export function lifecycleAudit(fields: readonly string[]): {
-  created(event: Carrying): EventAudit;
+  created(event: CarriesDefinition): EventAudit;
   updated(event: { readonly data: { readonly changes: Changes } }): EventAudit;
-  deleted(event: Carrying): EventAudit;
+  deleted(event: CarriesDefinition): EventAudit;
 } {
-  const known = new Set(fields);
+  const ofDefinition = new Set(fields);
   const definition = (data: object): object =>
-    Object.fromEntries(Object.entries(data).filter(([field]) => known.has(field)));
+    Object.fromEntries(Object.entries(data).filter(([field]) => ofDefinition.has(field)));
   return {
-    created: ({ data }) => audited('create', appeared(definition(data))),
-    updated: ({ data }) => audited('update', fieldChanges(data.changes)),
-    deleted: ({ data }) => audited('delete', vanished(definition(data))),
+    created: ({ data }) => eventAudit('create', addedFields(definition(data))),
+    updated: ({ data }) => eventAudit('update', fieldChanges(data.changes)),
+    deleted: ({ data }) => eventAudit('delete', removedFields(definition(data))),
   };
 }

@@ -1,18 +1,18 @@
 /**
- * The types that every resource shares: the events and commands of its life (create, update, delete), made from its
- * definition, and lists of its fields that the compiler holds complete. Not what is decided: that is in `rules.ts` and in
- * the resources.
+ * The lifecycle that every resource has: the types of its create, update and delete events and commands, made from its
+ * definition, and the complete list of a definition's fields. Not the decisions: those are in `rules.ts` and in each
+ * resource's `decide.ts`.
  */
 import type { Changes } from './change.js';
 import type { IfMatch } from './if-match.js';
 
-/** An event of any type, before a declaration says which. */
+/** An event of any type. */
 export interface AnyEvent {
   readonly type: string;
   readonly data: object;
 }
 
-/** A command of any type, before a declaration says which. */
+/** A command of any type. */
 export interface AnyCommand {
   readonly type: string;
 }
@@ -21,14 +21,14 @@ export interface AnyCommand {
  * `UpstreamCreated`, `UpstreamUpdated` and `UpstreamDeleted` for the noun `Upstream`.
  * @typeParam Id the field of the data that holds the resource's id
  * @typeParam Definition what operators describe; a delete carries it too, so that it can be undone
- * @typeParam Taken what a delete takes along beside the definition
+ * @typeParam AlsoDeleted what a delete removes besides the definition
  */
-export type LifecycleEvent<Noun extends string, Id extends string, Definition, Taken = unknown> =
+export type LifecycleEvent<Noun extends string, Id extends string, Definition, AlsoDeleted = unknown> =
   | { readonly type: `${Noun}Created`; readonly data: { readonly [K in Id]: string } & Definition }
   | { readonly type: `${Noun}Updated`; readonly data: { readonly [K in Id]: string } & { readonly changes: Changes } }
-  | { readonly type: `${Noun}Deleted`; readonly data: { readonly [K in Id]: string } & Definition & Taken };
+  | { readonly type: `${Noun}Deleted`; readonly data: { readonly [K in Id]: string } & Definition & AlsoDeleted };
 
-/** What a partial update may hold: absent fields stay. @typeParam Fixed fields that a create alone sets */
+/** A partial update: absent fields stay. @typeParam Fixed fields that only a create sets */
 export type PartialUpdate<Definition, Fixed extends keyof Definition = never> = {
   readonly [K in Exclude<keyof Definition, Fixed>]?: Definition[K] | undefined;
 };
@@ -43,7 +43,7 @@ export type LifecycleCommand<Noun extends string, Definition, Fixed extends keyo
   | { readonly type: `Delete${Noun}`; readonly id: string; readonly ifMatch: IfMatch };
 
 /**
- * Every field of a definition, in the order in which events list them. One that is left out does not compile.
+ * Every field of a definition, in the order that events list them in. A list without one of them does not compile.
  * Usage: `fieldsOf<UpstreamDefinition>()(['name', 'endpoint', …])`.
  */
 export const fieldsOf =
@@ -55,7 +55,7 @@ export const fieldsOf =
   ): readonly (keyof Definition)[] =>
     fields;
 
-/** The named fields of a value; those that it does not have are left out. */
+/** The named fields of a value; those that are undefined are left out. */
 export function pick<T extends object, K extends keyof T>(value: T, fields: readonly K[]): Pick<T, K> {
   return Object.fromEntries(
     fields.filter((field) => value[field] !== undefined).map((field) => [field, value[field]]),

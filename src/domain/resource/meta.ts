@@ -1,4 +1,4 @@
-/** What every resource has beside its fields (`docs/contract/rest.md#consistency`). */
+/** The fields that every resource has besides its definition. Implements `docs/contract/rest.md#consistency`. */
 export interface ResourceMeta {
   readonly id: string;
   /** Grows by one with each event of the resource. */
@@ -9,11 +9,11 @@ export interface ResourceMeta {
 }
 
 /** The meta of a resource after its first event. */
-export function born(id: string, at: string): ResourceMeta {
+export function firstVersion(id: string, at: string): ResourceMeta {
   return { id, version: 1, created_at: at, updated_at: at };
 }
 
 /** The resource after one more event. */
-export function touched<S extends ResourceMeta>(state: S, at: string): S {
+export function nextVersion<S extends ResourceMeta>(state: S, at: string): S {
   return { ...state, version: state.version + 1, updated_at: at };
 }

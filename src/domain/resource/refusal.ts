@@ -1,4 +1,7 @@
-/** Why a command is refused: one code of the catalogue and one sentence that names the field or the other resource. */
+/**
+ * Why a command is refused: a code, and a sentence that names the field or the other resource.
+ * Implements `docs/contract/rest.md#errors`.
+ */
 import type { Result } from '../../kernel/result.js';
 import { err } from '../../kernel/result.js';
 

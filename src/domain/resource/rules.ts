@@ -1,4 +1,4 @@
-/** The rules that are the same for every resource: existence, `If-Match`, unique names, no delete while referred to. */
+/** The rules that all resources share: existence, `If-Match`, unique names, no delete while something refers to it. */
 import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 import { describeOwners } from '../references/references.js';
@@ -25,13 +25,13 @@ export function existing<S extends ResourceMeta>(
   return mismatch === undefined ? ok(state) : err(mismatch);
 }
 
-/** The refusal when another resource of the type has the name. @param ownId of the resource that is renamed, if it is */
+/** The refusal when another resource of the type has the name. @param ownId of the resource that is renamed, if any */
 export function nameTaken(fleet: FleetView, type: string, name: string, ownId?: string): Refusal | undefined {
   const holder = fleet.idOfName(type, name);
   if (holder === undefined || holder === ownId) return undefined;
   return {
     code: 'conflict',
-    message: `name: "${name}" is the name of ${type} ${holder} already; expected a unique name`,
+    message: `name: "${name}" is already the name of ${type} ${holder}; expected a unique name`,
   };
 }
 
@@ -46,7 +46,7 @@ export function stillUsed(
   return { code: 'conflict', message: `the ${type} "${name}" is still used by ${describeOwners(fleet, referrers)}` };
 }
 
-/** One event, unless something refuses it. */
+/** One event, unless the command is refused. */
 export function unlessRefused<E>(refusal: Refusal | undefined, event: E): Decision<E> {
   return refusal === undefined ? ok([event]) : err(refusal);
 }

@@ -1,4 +1,7 @@
-/** A secret as it lies in an event: sealed under a data key (`docs/contract/domain.md`, "Secrets in events are sealed"). */
+/**
+ * A secret as events hold it: sealed under a data key. Not the sealing itself: that is in `src/security/`.
+ * Implements `docs/contract/domain.md#commands-and-events`.
+ */
 export interface SealedSecret {
   readonly alg: 'xc20p';
   readonly key_id: string;

@@ -1,10 +1,10 @@
 /**
- * The compiler version that the log is at: raised at the start of a release with a higher number, lowered by an operator
- * who goes back to an older one. Not the number of this release: that is `compile/version.ts`.
+ * The compiler version of the log: raised when a release with a higher number starts, lowered by an operator who goes back
+ * to an older release. Not the number of this release: that is in `compile/version.ts`.
  * Implements `docs/contract/domain.md#generation`.
  */
 import { err, ok } from '../../kernel/result.js';
-import { audited, fieldChanges } from '../resource/audit-change.js';
+import { eventAudit, fieldChanges } from '../resource/audit-change.js';
 import type { FleetEventDeclaration, Singleton } from '../resource/declaration.js';
 import type { FleetView, SingletonKey } from '../resource/fleet-view.js';
 import type { Decision } from '../resource/refusal.js';
@@ -24,13 +24,13 @@ type CompilerCommand =
 const compilerKey: SingletonKey<number> = { singleton: 'service' };
 
 function raise(fleet: FleetView, to: number): Decision<CompilerEvent> {
-  const from = fleet.single(compilerKey);
+  const from = fleet.singleton(compilerKey);
   return ok(to <= from ? [] : [{ type: 'CompilerVersionRaised', data: { version: { from, to } } }]);
 }
 
-/** Never to 0, which stands for a log that no release has compiled yet, and never to the current version or above. */
+/** 0 is refused: it stands for a log that no release has compiled yet. */
 function lower(fleet: FleetView, to: number): Decision<CompilerEvent> {
-  const from = fleet.single(compilerKey);
+  const from = fleet.singleton(compilerKey);
   if (!Number.isSafeInteger(to) || to < 1) {
     return err({ code: 'invalid_request', message: `version: expected a whole number from 1, got ${to}` });
   }
@@ -40,11 +40,11 @@ function lower(fleet: FleetView, to: number): Decision<CompilerEvent> {
   return ok([{ type: 'CompilerVersionLowered', data: { version: { from, to } } }]);
 }
 
-/** Touches every node: each gets a new generation. */
+/** Touches every node, so each gets a new generation. */
 const changed: FleetEventDeclaration<CompilerEvent> = {
   schemaVersion: 1,
   audit: ({ data }) =>
-    audited(
+    eventAudit(
       'update',
       fieldChanges({ compiler_version: data.version }),
       'the compiler version follows the release that runs',
@@ -55,7 +55,7 @@ const changed: FleetEventDeclaration<CompilerEvent> = {
 export const compiler: Singleton<'service', 'compiler', number, CompilerEvent, CompilerCommand> = {
   type: 'service',
   id: 'compiler',
-  word: 'compiler',
+  checkpointField: 'compiler',
   initial: 0,
   decide: {
     RaiseCompilerVersion: (fleet, { version }) => raise(fleet, version),

@@ -1,4 +1,9 @@
-/** Events of `svc-service`: made once, at the first start; the first append expects no stream. */
+/**
+ * The identity of an installation: the one event of `svc-service`. It is written at the first start, by an append that
+ * expects no stream, so that of several instances only one creates it.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ */
+import type { EventSchemas } from '../resource/declaration.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
 export type ServiceEvent = {
@@ -14,7 +19,6 @@ export type ServiceEvent = {
   };
 };
 
-/** Today's shapes. */
-export const serviceEvents: { readonly [T in ServiceEvent['type']]: { readonly schemaVersion: number } } = {
+export const serviceEvents: EventSchemas<ServiceEvent> = {
   ServiceIdentityCreated: { schemaVersion: 1 },
 };

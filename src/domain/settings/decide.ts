@@ -1,4 +1,4 @@
-/** Decides changes of the connectivity settings against the fleet; pure. */
+/** Decides changes of the connectivity settings. Implements `docs/contract/rest.md#connectivity-settings`. */
 import type { Json } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
@@ -10,7 +10,6 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { versionMismatch } from '../resource/if-match.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { unlessRefused } from '../resource/rules.js';
-import { settingsProblems } from './definition.js';
 import { evolveSettings, nodesInReach, overrideField } from './evolve.js';
 import type { MultiplexOverride, SettingsEvent, SettingsState, UpdateConnectivity } from './settings.js';
 import { effectiveMultiplex, globalFields, settingsOf } from './settings.js';
@@ -52,8 +51,15 @@ function overrideChanges(settings: SettingsState, command: UpdateConnectivity): 
 const asJson = (override: MultiplexOverride | undefined): Json => (override === undefined ? null : { ...override });
 
 function valueRefusal(next: SettingsState): Refusal | undefined {
-  for (const { field, message } of settingsProblems(next)) {
-    return { code: 'invalid_request', message: `${field}: ${message}` };
+  const least = 2 * next.heartbeat_interval_secs;
+  if (next.offline_after_secs !== null && next.offline_after_secs < least) {
+    return {
+      code: 'invalid_request',
+      message: `offline_after_secs: expected at least twice heartbeat_interval_secs (${least}), got ${next.offline_after_secs}`,
+    };
+  }
+  if (next.multiplex && next.multiplex_port === null) {
+    return { code: 'invalid_request', message: 'multiplex_port: expected a port, since multiplex is true' };
   }
   for (const [nodeId, override] of Object.entries(next.nodes)) {
     if (override.multiplex && override.multiplex_port === null && next.multiplex_port === null) {
@@ -66,7 +72,7 @@ function valueRefusal(next: SettingsState): Refusal | undefined {
   return undefined;
 }
 
-/** A multiplex port is held on `::` and shares with nothing. */
+/** A multiplex port is held on `::` and collides with every TCP listener on it. */
 function portCollision(
   fleet: FleetView,
   before: SettingsState,

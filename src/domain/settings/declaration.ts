@@ -1,5 +1,5 @@
-/** The connectivity settings as the fleet knows them. */
-import { audited, fieldChanges } from '../resource/audit-change.js';
+/** The declaration of the connectivity settings. */
+import { eventAudit, fieldChanges } from '../resource/audit-change.js';
 import type { Singleton } from '../resource/declaration.js';
 import { updateConnectivity } from './decide.js';
 import { evolveSettings, nodesInReach, withoutNode } from './evolve.js';
@@ -9,7 +9,7 @@ import { defaultSettings, effectiveMultiplex, settingsOf } from './settings.js';
 export const connectivity: Singleton<'connectivity', 'settings', SettingsState, SettingsEvent, UpdateConnectivity> = {
   type: 'connectivity',
   id: 'connectivity',
-  word: 'settings',
+  checkpointField: 'settings',
   initial: defaultSettings,
   decide: { UpdateConnectivity: updateConnectivity },
   evolve: evolveSettings,
@@ -17,7 +17,7 @@ export const connectivity: Singleton<'connectivity', 'settings', SettingsState, 
   events: {
     ConnectivityUpdated: {
       schemaVersion: 1,
-      audit: ({ data }) => audited('update', fieldChanges(data.changes)),
+      audit: ({ data }) => eventAudit('update', fieldChanges(data.changes)),
       touches(fleet, event, context) {
         const before = settingsOf(fleet);
         const after = evolveSettings(before, event, context);

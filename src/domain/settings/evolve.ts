@@ -1,4 +1,4 @@
-/** Folds settings events; pure. A change of an override is the field `nodes.<id>`, null for none. */
+/** The fold of the settings' events. A node's override is the field `nodes.<id>`, with null for a missing override. */
 import type { Changes } from '../resource/change.js';
 import { withChanges } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
@@ -10,12 +10,12 @@ export function overrideField(nodeId: string): string {
   return overridePrefix + nodeId;
 }
 
-/** The node that a settings field overrides, or undefined for a global field. */
+/** The id of the node whose override a field is; undefined for a global field. */
 function overriddenNode(field: string): string | undefined {
   return field.startsWith(overridePrefix) ? field.slice(overridePrefix.length) : undefined;
 }
 
-/** The nodes whose effective multiplex the changes may move: all for a global field, else those that are overridden. */
+/** Ids of the nodes whose effective multiplex the changes may affect: all for a global field, else the overridden ones. */
 export function nodesInReach(changes: Changes, all: Iterable<string>): Iterable<string> {
   if (changes['multiplex'] !== undefined || changes['multiplex_port'] !== undefined) return all;
   return Object.keys(changes)
@@ -46,7 +46,7 @@ export function evolveSettings(
   };
 }
 
-/** The settings without a deleted node's override. Not an event of the settings: their version stays. */
+/** The settings without a deleted node's override; their version stays. */
 export function withoutNode(state: SettingsState, nodeId: string): SettingsState {
   if (state.nodes[nodeId] === undefined) return state;
   return { ...state, nodes: Object.fromEntries(Object.entries(state.nodes).filter(([id]) => id !== nodeId)) };

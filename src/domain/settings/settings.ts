@@ -1,26 +1,26 @@
 /**
- * Connectivity settings: multiplexing of nodes and the intervals told to agents. One value per installation: state,
- * event, command. Implements `docs/contract/rest.md#connectivity-settings`.
+ * The connectivity settings, one value per installation: multiplexing of nodes, and the intervals for agents. State, event,
+ * command. Implements `docs/contract/rest.md#connectivity-settings`.
  */
 import type { Changes } from '../resource/change.js';
 import type { FleetView, SingletonKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/if-match.js';
 import { fieldsOf } from '../resource/lifecycle.js';
 
-/** A per-node override, deleted and restored with its node. */
+/** A node's own multiplexing, deleted and restored with the node. */
 export interface MultiplexOverride {
   readonly multiplex: boolean;
   /** null inherits the global port. */
   readonly multiplex_port: number | null;
 }
 
-/** The fields that hold for every node. */
-export interface GlobalSettings {
+/** The fields that apply to every node. */
+interface GlobalSettings {
   readonly multiplex: boolean;
   readonly multiplex_port: number | null;
   readonly heartbeat_interval_secs: number;
   readonly metrics_interval_secs: number;
-  /** null: three heartbeats. */
+  /** null stands for three heartbeats. */
   readonly offline_after_secs: number | null;
 }
 
@@ -33,7 +33,7 @@ export const globalFields = fieldsOf<GlobalSettings>()([
 ]);
 
 export interface SettingsState extends GlobalSettings {
-  /** 0 before anything was saved. */
+  /** 0 until something is saved. */
   readonly version: number;
   readonly updated_at: string | null;
   readonly nodes: { readonly [nodeId: string]: MultiplexOverride };
@@ -44,7 +44,7 @@ export type SettingsEvent = { readonly type: 'ConnectivityUpdated'; readonly dat
 export type UpdateConnectivity = {
   readonly type: 'UpdateConnectivity';
   readonly ifMatch: IfMatch;
-  /** `multiplex: null` removes the override of that node; an absent port inherits the global one. */
+  /** Overrides. `multiplex: null` removes the one of that node; an absent port inherits the global one. */
   readonly nodes?:
     | readonly {
         readonly node_id: string;
@@ -68,7 +68,7 @@ export const defaultSettings: SettingsState = {
 const settingsKey: SingletonKey<SettingsState> = { singleton: 'connectivity' };
 
 export function settingsOf(fleet: FleetView): SettingsState {
-  return fleet.single(settingsKey);
+  return fleet.singleton(settingsKey);
 }
 
 /** Seconds of silence after which a node counts as offline. */

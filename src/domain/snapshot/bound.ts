@@ -1,11 +1,11 @@
-/** Bounds of encoded sizes that only add up lengths: cheap enough to run for every rule of a touched node. */
+/** Upper bounds of encoded sizes, from lengths alone: cheap enough for every rule of a touched node. */
 
-/** Ids, addresses, ports, profiles and field tags of one rule and its cluster, names and lists aside. */
+/** For one rule and its cluster without their names and lists: ids, addresses, ports, profiles and field tags. */
 export const ruleBytes = 2048;
 
-/** UTF-8 needs at most three bytes for each unit of a string's length. */
+/** UTF-8 needs at most three bytes per unit of a string's length. */
 const bytesPerUnit = 3;
-/** A tag and a length. */
+/** The tag and the length of a list entry. */
 const entryBytes = 8;
 
 export function textBound(text = ''): number {

@@ -1,19 +1,19 @@
 /**
- * The output of the compiler: one node's whole configuration as plain data, with a placeholder wherever a secret goes.
- * Not the wire: delivery opens the placeholders and encodes. Field meanings are those of `docs/contract/wire.md#configuration`.
+ * The compiler's output: the whole configuration of one node as plain data, with a placeholder for each secret. Not the
+ * wire: delivery opens the placeholders and encodes. The fields mean what `docs/contract/wire.md#configuration` says.
  */
 import type { SealedSecret } from '../secret/sealed.js';
 
-/** Stands for a secret; delivery replaces it by the opened bytes. */
+/** Stands for a secret, which delivery opens. */
 export interface SecretPlaceholder {
   readonly secret: SealedSecret;
-  /** Associated data that the secret was sealed with. */
+  // The associated data that the secret was sealed with.
   readonly stream: string;
   readonly resource_id: string;
   readonly field: string;
 }
 
-export type ProfileOuter = 'TCP' | 'UDP' | 'QUIC' | 'FAKE_TCP';
+type ProfileOuter = 'TCP' | 'UDP' | 'QUIC' | 'FAKE_TCP';
 
 export interface TransportProfile {
   readonly payload: 'TCP' | 'UDP' | 'IP';
@@ -28,7 +28,7 @@ export interface RuleOrigin {
   readonly hop_index: number;
 }
 
-export type OutboundNext =
+type OutboundNext =
   | { readonly kind: 'upstream_cluster'; readonly name: string }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
 
@@ -56,7 +56,7 @@ export interface TcpProxyRule extends RuleBase {
 
 export interface UdpRule extends RuleBase {
   readonly mode: 'RAW' | 'ENC';
-  /** null for RAW. */
+  /** null with mode RAW. */
   readonly noise_private_key: SecretPlaceholder | null;
 }
 
@@ -77,7 +77,7 @@ export interface NodeSnapshot {
   readonly node: { readonly multiplex: boolean; readonly multiplex_port: number };
 }
 
-/** What one resource contributes to a node's snapshot. */
+/** What one resource adds to the snapshot of a node. */
 export interface NodeRules {
   readonly tcp: readonly TcpProxyRule[];
   readonly udp: readonly UdpRule[];

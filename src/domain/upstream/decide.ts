@@ -1,4 +1,4 @@
-/** Decides commands about upstreams against the fleet; pure. */
+/** Decides commands about upstreams. Implements `docs/contract/rest.md#l4-upstreams`. */
 import { err, ok } from '../../kernel/result.js';
 import { changesOf, withChanges } from '../resource/change.js';
 import type { Decisions } from '../resource/declaration.js';

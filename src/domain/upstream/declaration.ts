@@ -1,4 +1,4 @@
-/** L4 upstreams as the fleet knows them. What an upstream means in a snapshot is compiled by the chains that end in it. */
+/** The declaration of L4 upstreams. They add nothing to snapshots themselves: the chains that end in one compile it. */
 import type { Resource } from '../resource/declaration.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
 import { lifecycleFold } from '../resource/lifecycle-fold.js';
@@ -18,8 +18,8 @@ export const l4Upstream: Resource<
 > = {
   type: 'l4_upstream',
   noun: 'Upstream',
-  one: 'upstream',
-  many: 'upstreams',
+  singular: 'upstream',
+  plural: 'upstreams',
   decide: decideUpstream,
   evolve: lifecycleFold('Upstream', 'upstream'),
   events: {

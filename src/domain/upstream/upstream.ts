@@ -1,5 +1,6 @@
 /**
- * An L4 upstream: where chains end. State, events, commands. Implements `docs/contract/rest.md#l4-upstreams`.
+ * An L4 upstream: an endpoint outside the fleet that chains can end in. State, events, commands.
+ * Implements `docs/contract/rest.md#l4-upstreams`.
  */
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';

@@ -4,7 +4,7 @@
  * ("Audit read model holds positions and what is filtered on, not the documents").
  */
 import { describeCommand } from '../../domain/audit/describe.js';
-import { signinEvent } from '../../domain/agents/facts.js';
+import { signinEvent } from '../../domain/accounts/signin.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import type { AuditEntry } from '../port.js';

@@ -4,7 +4,7 @@
  */
 import { fleetEvent } from '../../domain/fleet/events.js';
 import type { AnyResource, AnyState, ResourceType, StateOf } from '../../domain/fleet/resources.js';
-import { ownerOfEvent, resourceOf, resources, resourceTypes } from '../../domain/fleet/resources.js';
+import { declaringResource, resourceOf, resources, resourceTypes } from '../../domain/fleet/resources.js';
 import { streams } from '../../kernel/event.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
@@ -30,18 +30,18 @@ export function idOfResource(event: RecordedEvent, type: ResourceType): readonly
 }
 
 export function resourceModel(type: PlainType): ReadModel<ResourceFields> {
-  const { one, many, evolve } = resources[type] as unknown as AnyResource;
+  const { singular, plural, evolve } = resources[type] as unknown as AnyResource;
   return {
-    name: many,
+    name: plural,
     indexes: sortIndexes,
     keys: (event) => idOfResource(event, type),
     evolve(fields, recorded) {
       const event = fleetEvent(recorded);
-      if (ownerOfEvent(event).type !== type) return fields;
+      if (declaringResource(event).type !== type) return fields;
       const { occurred_at: at, command } = recorded.metadata;
-      const before = fields === undefined ? undefined : fromJson<AnyState>(fields[one] ?? null);
+      const before = fields === undefined ? undefined : fromJson<AnyState>(fields[singular] ?? null);
       const state = evolve(before, event, { at, commandId: command.id });
-      return state === undefined ? undefined : { ...sortFields(state), [one]: asJson(state) };
+      return state === undefined ? undefined : { ...sortFields(state), [singular]: asJson(state) };
     },
   };
 }
@@ -51,8 +51,8 @@ function resourceQueries<T extends PlainType>(
   type: T,
   open: () => Collection<ResourceFields>,
 ): ResourceQueries<StateOf<T>> {
-  const { one } = resources[type];
-  const stateOf = (fields: ResourceFields): StateOf<T> => fromJson<StateOf<T>>(fields[one] ?? null);
+  const { singular } = resources[type];
+  const stateOf = (fields: ResourceFields): StateOf<T> => fromJson<StateOf<T>>(fields[singular] ?? null);
   return {
     async get(id) {
       const document = await open().get(id);

@@ -1,4 +1,4 @@
-/** Beacons as the fleet knows them. They reach no node's configuration. */
+/** The declaration of beacons. They add nothing to snapshots. */
 import { ownerOf } from '../references/references.js';
 import type { Resource } from '../resource/declaration.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
@@ -12,8 +12,8 @@ const audit = lifecycleAudit(beaconFields);
 export const beacon: Resource<'beacon', 'Beacon', 'beacon', BeaconState, BeaconEvent, BeaconCommand> = {
   type: 'beacon',
   noun: 'Beacon',
-  one: 'beacon',
-  many: 'beacons',
+  singular: 'beacon',
+  plural: 'beacons',
   decide: decideBeacon,
   evolve: lifecycleFold('Beacon', 'beacon'),
   indexed: {

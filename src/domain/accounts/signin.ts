@@ -1,0 +1,29 @@
+/**
+ * Sign-ins and refused sign-ins: the facts of the stream `svc-signins`. Facts are recorded, not decided.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` and `docs/contract/rest.md#audit`.
+ */
+import type { RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import type { EventSchemas } from '../resource/declaration.js';
+
+export type SigninEvent =
+  | {
+      readonly type: 'SignedIn';
+      readonly data: { readonly user_id: string; readonly username: string; readonly address: string };
+    }
+  /** Id and name are null when there is no such account: what was typed is never stored. */
+  | {
+      readonly type: 'SignInRefused';
+      readonly data: { readonly user_id: string | null; readonly username: string | null; readonly address: string };
+    };
+
+export const signinEvents: EventSchemas<SigninEvent> = {
+  SignedIn: { schemaVersion: 1 },
+  SignInRefused: { schemaVersion: 1 },
+};
+
+/** A recorded event as a sign-in. Its type and shape must have passed `log/upcast.ts`. */
+export function signinEvent(event: RecordedEvent): SigninEvent {
+  if (event.stream !== streams.signins) throw new Error(`${event.stream}@${event.revision} is no sign-in event`);
+  return event as unknown as SigninEvent;
+}
