@@ -1,6 +1,6 @@
 /**
- * Data keys: one or more per resource, each wrapped by the master key and bound to its id and its resource. Declares the
- * port to the store of wrapped keys, not an adapter. Implements `docs/contract/domain.md#commands-and-events`.
+ * Data keys: one or more per resource, each wrapped by the master key and bound to its id and its resource. Declares
+ * the port to the store of wrapped keys, not an adapter. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { randomBytes } from 'node:crypto';
 import { err, ok } from '../kernel/result.js';
@@ -61,8 +61,8 @@ export function unwrapDataKey(masterKey: MasterKey, keyId: string, wrapped: Wrap
 }
 
 /**
- * Wraps every stored data key under another master key. Leaves keys that are already wrapped by `to`, so running it again
- * finishes an interrupted rotation. Stops at the first key that neither master key unwraps.
+ * Wraps every stored data key under another master key. Leaves keys that are already wrapped by `to`, so running it
+ * again finishes an interrupted rotation. Stops at the first key that neither master key unwraps.
  */
 export async function rewrapDataKeys(
   store: DataKeyStore,

@@ -1,7 +1,7 @@
 /**
- * Seals and opens values with the data keys of resources: creates and unwraps keys, keeps a bounded number in memory, and
- * shreds them. Not a store: wrapped keys go through the `DataKeyStore` port. Deleting a data key shreds everything that
- * was sealed with it. Implements `docs/contract/domain.md#commands-and-events`.
+ * Seals and opens values with the data keys of resources: creates and unwraps keys, keeps a bounded number in memory,
+ * and shreds them. Not a store: wrapped keys go through the `DataKeyStore` port. Deleting a data key shreds everything
+ * that was sealed with it. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { createLru } from '../kernel/lru.js';
 import { newDataKey, newKeyId, unwrapDataKey, wrapDataKey } from './data-keys.js';

@@ -29,7 +29,10 @@ export type LoginOutcome = 'failed' | 'succeeded' | 'abandoned';
 export type LoginAdmission =
   | {
       readonly kind: 'admitted';
-      /** Milliseconds the caller must wait before it checks the password; above 0 when the name fails from many addresses. */
+      /**
+       * Milliseconds the caller must wait before it checks the password; above 0 when the name fails from many
+       * addresses.
+       */
       readonly delayMs: number;
       /** The caller must call it when the outcome is known, also after an error; later calls do nothing. */
       settle(outcome: LoginOutcome): void;

@@ -68,8 +68,8 @@ async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<L
 }
 
 /**
- * Writes the file whole or not at all, even if the machine stops in between. Keeps a key that another process has written
- * meanwhile. @returns whether this call wrote it
+ * Writes the file whole or not at all, even if the machine stops in between. Keeps a key that another process has
+ * written meanwhile. @returns whether this call wrote it
  */
 async function writeNewKey(path: string): Promise<boolean> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;

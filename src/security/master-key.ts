@@ -1,6 +1,7 @@
 /**
- * The master key as a capability: it wraps and unwraps data keys. Its bytes stay inside, so no log, error or object dump can
- * show them. Where it comes from is `master-key-source.ts`. Implements `docs/contract/domain.md#commands-and-events`.
+ * The master key as a capability: it wraps and unwraps data keys. Its bytes stay inside, so no log, error or object
+ * dump can show them. Where it comes from is `master-key-source.ts`. Implements
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';

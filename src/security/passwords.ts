@@ -1,7 +1,7 @@
 /**
- * Password hashes: Argon2id in PHC strings. Only a few run at a time, because hashing shares the thread pool with fsync.
- * Not the rules for passwords (REST's schema) and not the count of failures (`login-limiter.ts`).
- * Implements `docs/contract/rest.md#authentication-and-roles`.
+ * Password hashes: Argon2id in PHC strings. Only a few run at a time, because hashing shares the thread pool with
+ * fsync. Not the rules for passwords (REST's schema) and not the count of failures (`login-limiter.ts`). Implements
+ * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { randomBytes } from 'node:crypto';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
@@ -17,7 +17,9 @@ export type HashResult = { readonly kind: 'hashed'; readonly phc: string } | { r
 export interface PasswordHasher {
   /** Hashes a new password. Answers `busy` when the queue is full; the caller then answers 429. */
   hash(password: string): Promise<HashResult>;
-  /** Compares a password with a stored hash. Without a hash (no such user) it does the same work and answers `mismatch`. */
+  /**
+   * Compares a password with a stored hash. Without a hash (no such user) it does the same work and answers `mismatch`.
+   */
   verify(phc: string | undefined, password: string): Promise<'match' | 'mismatch' | 'busy'>;
   /** True when a stored hash is weaker than today's parameters; the next sign-in then replaces it. */
   needsRehash(phc: string): boolean;

@@ -1,7 +1,7 @@
 /**
- * Control PSKs on the service's side: how one is issued, and the verifier, which is all that the service keeps of it. The
- * text form and the derivations are in `src/kernel/control-psk.ts`; the handshake that uses the verifier is in `src/noise/`.
- * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
+ * Control PSKs on the service's side: how one is issued, and the verifier, which is all that the service keeps of it.
+ * The text form and the derivations are in `src/kernel/control-psk.ts`; the handshake that uses the verifier is in
+ * `src/noise/`. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../kernel/control-psk.js';

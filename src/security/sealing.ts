@@ -1,6 +1,7 @@
 /**
  * The form of a sealed value, and sealing and opening it with a given data key. Which key to use, and whether it still
- * exists, is up to `keyring.ts`. Pure except for the random nonce. Implements `docs/contract/domain.md#commands-and-events`.
+ * exists, is up to `keyring.ts`. Pure except for the random nonce. Implements
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import { randomBytes } from 'node:crypto';
 import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';
@@ -12,7 +13,9 @@ export interface SealContext {
   readonly field: string;
 }
 
-/** As stored in an event: base64url without padding. A type, not an interface, so that it is assignable to JsonObject. */
+/**
+ * As stored in an event: base64url without padding. A type, not an interface, so that it is assignable to JsonObject.
+ */
 export type SealedValue = {
   readonly alg: 'xc20p';
   readonly key_id: string;

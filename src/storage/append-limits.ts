@@ -1,6 +1,7 @@
 /**
- * Checks the bounds of one append. They are the same for every adapter, so that EventStoreDB takes what the embedded log
- * takes. Not the smaller bounds of a group of commands, which the gateway keeps. Implements `event-store.ts` (append).
+ * Checks the bounds of one append. They are the same for every adapter, so that EventStoreDB takes what the embedded
+ * log takes. Not the smaller bounds of a group of commands, which the gateway keeps. Implements `event-store.ts`
+ * (append).
  */
 import { eventBytesMax } from '../kernel/event.js';
 import { bounds } from './bounds.js';

@@ -1,13 +1,13 @@
 /**
  * Port: the log. Promises no more than EventStoreDB keeps, so that every adapter (embedded LMDB, EventStoreDB) and the
- * hostile wrapper of the tests pass one contract suite. Knows nothing about what events mean.
- * Implements `docs/architecture.md#storage` and `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * hostile wrapper of the tests pass one contract suite. Knows nothing about what events mean. Implements
+ * `docs/architecture.md#storage` and `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  *
  * Promised:
  * - an append is atomic, durable before it is answered, and its events are adjacent in the log;
  * - the revisions of a stream count from 0 without gaps, and positions grow strictly over all streams;
- * - a retry with the same ids and the same expected revision gets the answer of the first try and writes nothing.
- * Not promised: a position in every answer, a known outcome of every append, a subscription that never drops, repeats or
+ * - a retry with the same ids and the same expected revision gets the answer of the first try and writes nothing. Not
+ * promised: a position in every answer, a known outcome of every append, a subscription that never drops, repeats or
  * splits a command, and a single `caught_up`.
  */
 import type { ProposedEvent, RecordedEvent } from '../kernel/event.js';

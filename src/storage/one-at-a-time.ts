@@ -1,4 +1,6 @@
-/** Runs calls with the same key one after the other, even after a failure. Calls with other keys run at the same time. */
+/**
+ * Runs calls with the same key one after the other, even after a failure. Calls with other keys run at the same time.
+ */
 export function oneAtATime<K>(): <T>(key: K, work: () => Promise<T>) => Promise<T> {
   const newest = new Map<K, Promise<unknown>>();
   return async (key, work) => {

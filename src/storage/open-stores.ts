@@ -47,7 +47,8 @@ export class StoreSettingError extends Error {
 }
 
 /**
- * @throws DataFolderError when the data folder cannot be used; StoreSettingError on a bad URL; ServiceError `unavailable`
+ * @throws DataFolderError when the data folder cannot be used; StoreSettingError on a bad URL; ServiceError
+ * `unavailable`
  *   when a store was not reached within `giveUpMs` or the signal aborted
  */
 export async function openStores(settings: StoreSettings): Promise<OpenStores> {

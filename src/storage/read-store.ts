@@ -62,8 +62,8 @@ export interface Page<F extends Fields = Fields> {
 }
 
 /**
- * `before` is the document that the write was computed from, if there was one. A store may use it instead of decoding the
- * stored document, provided that both have the same position.
+ * `before` is the document that the write was computed from, if there was one. A store may use it instead of decoding
+ * the stored document, provided that both have the same position.
  */
 export type GuardedWrite<F extends Fields = Fields> =
   | {
@@ -84,8 +84,8 @@ export interface Collection<F extends Fields = Fields> {
   find(query: Query): Promise<Page<F>>;
   count(where?: readonly Filter[]): Promise<number>;
   /**
-   * Applies, in order, each write whose position is above that of the stored document or tombstone, and skips the others
-   * as repeated or late. Durable when it resolves. @returns how many were applied
+   * Applies, in order, each write whose position is above that of the stored document or tombstone, and skips the
+   * others as repeated or late. Durable when it resolves. @returns how many were applied
    */
   write(writes: readonly GuardedWrite<F>[]): Promise<number>;
   /** Unguarded puts at position 0; the last one wins. For telemetry and the like, never for a projected collection. */

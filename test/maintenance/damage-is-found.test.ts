@@ -145,7 +145,7 @@ describe('a log', () => {
   });
 
   it('is reported when an event comes twice or positions do not grow', () => {
-    expect(problems(fleet.toSpliced(4, 0, fleet[3]!)).join('\n')).toMatch(/svc-fleet@3 comes again/);
+    expect(problems(fleet.toSpliced(4, 0, fleet[3]!)).join('\n')).toMatch(/svc-fleet@3 is repeated/);
     const back = fleet.map((event, index) => (index === 5 ? { ...event, position: 1 } : event));
     expect(problems(back)).toEqual(['the position 1 of svc-fleet@5 is not above 500']);
   });
@@ -155,7 +155,7 @@ describe('a log', () => {
     const { count } = fleet[large]!.metadata.command;
     expect(problems(fleet.slice(0, large + 1))).toEqual([expect.stringMatching(/has 1 of \d+ events.*the log ends/)]);
     const without = fleet.toSpliced(large + count - 1, 1);
-    expect(problems(without).join('\n')).toMatch(/has \d+ of \d+ events, up to revision \d+, and then comes/);
+    expect(problems(without).join('\n')).toMatch(/has \d+ of \d+ events, up to revision \d+, followed by/);
     expect(problems(fleet.toSpliced(large, 1)).join('\n')).toMatch(/begins at .* with its event 2 of/);
   });
 

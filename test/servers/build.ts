@@ -1,6 +1,6 @@
 /**
- * `npm run test:servers`: builds the servers that tests need and that are not JavaScript, unless they are up to date.
- * Without Go, or without its modules at hand, the suites that need them are skipped: said here, and again by each suite.
+ * `npm run test:servers`: builds the servers for tests that are not written in JavaScript, unless they are up to date.
+ * Without Go or its modules, the suites that need these servers are skipped, with a notice here and in each suite.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -23,7 +23,7 @@ function isFresh(): boolean {
 }
 
 function skipped(reason: string): void {
-  // An old one would run the suites after all, with another server than the sources say.
+  // With an old binary the suites would run against another server than the sources describe.
   rmSync(ferretDbBinary, { force: true });
   process.stderr.write(`\n!!!! ${reason}: the suites that run against a real MongoDB protocol server are SKIPPED.\n\n`);
 }

@@ -1,6 +1,6 @@
 /**
- * The EventStoreDB test server as a process of a test's own: on 127.0.0.1, with its log in a temporary folder, that can be
- * killed, stopped for a while and started again on the same port, and told to do wrong.
+ * The EventStoreDB test server as a separate process on 127.0.0.1, with its log in a temporary folder. A test can kill,
+ * freeze and restart it on the same port, and inject faults.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,14 +14,14 @@ export interface EventStoreDbProcess {
   /** For `SVC_EVENTSTORE_URL`. */
   readonly url: string;
   readonly port: number;
-  /** At once, as by a crash. */
+  /** Kills the process, like a crash. */
   kill(): Promise<void>;
-  /** With the same log, on the same port. */
+  /** Starts again with the same log on the same port. */
   restart(): Promise<void>;
-  /** Holds the process still: connections stay open, nothing is answered. */
+  /** Freezes the process: connections stay open, and nothing is answered. */
   freeze(): void;
   thaw(): void;
-  /** What becomes of the next appends, one each; forgotten by a kill. */
+  /** Faults of the next appends, one each; a kill discards them. */
   failAppends(faults: readonly AppendFault[]): void;
   close(): Promise<void>;
 }
@@ -33,13 +33,13 @@ async function launch(folder: string, port: number): Promise<{ child: ChildProce
   const child = spawn(process.execPath, ['--import', 'tsx', main, folder, String(port)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  // Told to one that was just killed.
+  // Ignores writes to a process that was just killed.
   child.stdin.on('error', () => undefined);
   const lines = createInterface({ input: child.stdout });
   const [line] = (await Promise.race([
     once(lines, 'line', { signal: AbortSignal.timeout(startWithinMs) }),
     once(child, 'exit').then(([code]) => {
-      throw new Error(`the event store ended with ${code} at its start`);
+      throw new Error(`the event store exited with ${code} at its start`);
     }),
   ])) as [string];
   const found = /^listening (\d+)$/.exec(line)?.[1];

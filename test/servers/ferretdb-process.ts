@@ -1,6 +1,6 @@
 /**
- * FerretDB as a process of a test's own: on a free port of 127.0.0.1, with its data in a temporary folder, that can be
- * killed, stopped for a while and started again on the same port. Built by `npm run test:servers`.
+ * FerretDB as a separate process on a free port of 127.0.0.1, with its data in a temporary folder. A test can kill,
+ * freeze and restart it on the same port. Built by `npm run test:servers`.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -15,11 +15,11 @@ export const ferretDbBinary = fileURLToPath(new URL('../../dist/test-servers/fer
 export interface FerretDb {
   /** `mongodb://127.0.0.1:port`, without a database. */
   readonly url: string;
-  /** At once, as by a crash. */
+  /** Kills the process, like a crash. */
   kill(): Promise<void>;
-  /** With the same data, on the same port. */
+  /** Starts again with the same data on the same port. */
   restart(): Promise<void>;
-  /** Holds the process still: connections stay open, nothing is answered. */
+  /** Freezes the process: connections stay open, and nothing is answered. */
   freeze(): void;
   thaw(): void;
   close(): Promise<void>;
@@ -35,7 +35,7 @@ async function launch(data: string, port: string): Promise<{ child: ChildProcess
   const [line] = (await Promise.race([
     once(lines, 'line', { signal: AbortSignal.timeout(startWithinMs) }),
     once(child, 'exit').then(([code]) => {
-      throw new Error(`FerretDB ended with ${code} at its start`);
+      throw new Error(`FerretDB exited with ${code} at its start`);
     }),
   ])) as [string];
   const found = /^mongodb:\/\/127\.0\.0\.1:(\d+)\/$/.exec(line)?.[1];
@@ -71,7 +71,7 @@ export async function startFerretDb(port?: number): Promise<FerretDb> {
   };
 }
 
-/** Whether the suite can run; says so on standard error when it cannot. */
+/** Whether the suite can run; prints a notice to standard error when it cannot. */
 export function ferretDbBuilt(suite: string): boolean {
   if (existsSync(ferretDbBinary)) return true;
   process.stderr.write(`\n!!!! SKIPPED: ${suite} needs FerretDB. Run: npm run test:servers\n\n`);

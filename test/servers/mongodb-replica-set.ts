@@ -1,7 +1,7 @@
 /**
- * A replica set of two for tests: two addresses before one FerretDB, of which one says that it is the primary. As the
- * members of a real one they refuse what the primary alone may do, change roles, lose answers, and know a write that is
- * repeated under its number. Not replication: both have the same documents at once.
+ * A replica set of two for tests: two addresses in front of one FerretDB, one of which claims to be the primary. Like
+ * members of a real set, they refuse what only the primary may do, change roles, lose answers, and recognise a write
+ * that is repeated under its number. Not replication: both always have the same documents.
  */
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { BSON, ObjectId, type Document } from 'mongodb';
@@ -10,19 +10,19 @@ import { startFerretDb } from './ferretdb-process.js';
 export interface MongoReplicaSet {
   /** `mongodb://a,b/database?replicaSet=…` */
   url(database: string, options?: string): string;
-  /** The other member is the primary from now on; connections are kept, as since MongoDB 4.2. */
+  /** Makes the other member the primary; connections stay open, as since MongoDB 4.2. */
   failOver(): void;
   faults: {
-    /** So many writes are done, and their connection is cut instead of an answer. */
+    /** The next so many writes are done, but their connection is cut instead of an answer. */
     loseAnswers: number;
-    /** So many writes are done and not taken by a majority in time. */
+    /** The next so many writes are done, but no majority confirms them in time. */
     noMajority: number;
-    /** Without sessions the driver repeats nothing by itself: a server without retryable writes. */
+    /** False for a server without retryable writes: without sessions the driver repeats nothing. */
     sessions: boolean;
-    /** How much later it is there than here. */
+    /** How far the clock of the set is ahead of the client's. */
     clockAheadMs: number;
   };
-  /** Commands that the members were sent, but for greetings. */
+  /** Commands that the members received, except greetings. */
   readonly seen: Document[];
   close(): Promise<void>;
 }
@@ -33,17 +33,17 @@ const headerBytes = 16;
 const opReply = 1;
 const opMsg = 2013;
 
-/** The document of a message begins here. */
+/** Offset of the document in a message. */
 const documentAt = (message: Buffer): number => (message.readInt32LE(12) === opReply ? 36 : headerBytes + 5);
 
-/** As it is, with the kinds of its numbers; `promoted` turns them into those of JavaScript. */
+/** Keeps the types of numbers; `promoted` converts them to JavaScript numbers. */
 function documentOf(message: Buffer, promoted = false): Document {
   const at = documentAt(message);
   const bytes = message.subarray(at, at + message.readInt32LE(at));
   return BSON.deserialize(bytes, { promoteValues: promoted, promoteLongs: promoted, promoteBuffers: false });
 }
 
-/** The same message with another document; what follows the document is kept. */
+/** The message with another document; what follows the document stays. */
 function withDocument(message: Buffer, document: Document): Buffer {
   const at = documentAt(message);
   const next = Buffer.concat([
@@ -64,7 +64,7 @@ function answerTo(request: Buffer, document: Document): Buffer {
   return answer;
 }
 
-/** Calls with each whole message, one after the other. */
+/** Calls back with each complete message, one after the other. */
 function onMessages(socket: Socket, handle: (message: Buffer) => Promise<void>): void {
   let buffered = Buffer.alloc(0);
   let work = Promise.resolve();
@@ -79,7 +79,7 @@ function onMessages(socket: Socket, handle: (message: Buffer) => Promise<void>):
   });
 }
 
-/** Needs FerretDB to be built. @throws Error when it does not start */
+/** Requires a built FerretDB. @throws Error when it does not start */
 export async function startMongoReplicaSet(): Promise<MongoReplicaSet> {
   const server = await startFerretDb();
   const inner = Number(/:(\d+)$/.exec(server.url)?.[1]);
@@ -88,7 +88,7 @@ export async function startMongoReplicaSet(): Promise<MongoReplicaSet> {
   const members: Server[] = [];
   const ports: number[] = [];
   const sockets = new Set<Socket>();
-  /** What was answered to writes that have a number. */
+  /** Answers to writes that have a number. */
   const numbered = new Map<string, Buffer>();
   let primary = 0;
   let election = 1;
@@ -123,7 +123,7 @@ export async function startMongoReplicaSet(): Promise<MongoReplicaSet> {
       });
 
     onMessages(client, async (request) => {
-      // The first greeting may come in the old form; FerretDB's answer has the form that it asks for.
+      // The first greeting may have the old form; FerretDB answers in the same form.
       const command = request.readInt32LE(12) === opMsg ? documentOf(request) : { hello: 1 };
       const [name = ''] = Object.keys(command);
       if (greetings.has(name)) {
@@ -185,7 +185,7 @@ export async function startMongoReplicaSet(): Promise<MongoReplicaSet> {
   };
 }
 
-/** A command without what FerretDB does not know. */
+/** A command without the fields that FerretDB does not know. */
 function plain(command: Document): Document {
   const { lsid: _session, txnNumber: _number, $clusterTime: _time, ...rest } = command;
   return rest;

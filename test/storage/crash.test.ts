@@ -1,4 +1,4 @@
-/** A process killed while it appends has lost nothing that it acknowledged, and nothing is half there. */
+/** A process killed during appends loses no acknowledged append and leaves no half append. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -8,7 +8,7 @@ import { readAll } from './contract/appending.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
 import { startChild } from './children/start-child.js';
 
-it('keeps every acknowledged append whole over ten kills under load', async () => {
+it('keeps every acknowledged append whole through ten kills under load', async () => {
   const folder = await temporaryFolder();
   const acknowledged = new Map<string, { stream: string; revision: number; position: number }>();
   let newestDocument = 0;
@@ -21,7 +21,7 @@ it('keeps every acknowledged append whole over ten kills under load', async () =
       for (const line of child.lines) {
         const [stream = '', revision, position, id] = line.split(' ');
         if (stream === 'document') newestDocument = Math.max(newestDocument, Number(revision));
-        // The last line may have been cut by the kill.
+        // The kill may have cut the last line.
         else if (id?.length === 36) {
           acknowledged.set(id, { stream, revision: Number(revision), position: Number(position) });
         }

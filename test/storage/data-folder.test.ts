@@ -1,4 +1,6 @@
-/** The data folder is private, belongs to one process, frees itself when that dies, and is refused when it is newer. */
+/**
+ * The data folder is private, belongs to one process, is freed when that dies, and is refused when its format is newer.
+ */
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -19,13 +21,13 @@ describe('the data folder', () => {
   });
   afterEach(() => folder.remove());
 
-  it('is created for its owner only', async () => {
+  it('is created readable for its owner only', async () => {
     const stores = await open();
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
     await stores.close();
   });
 
-  it('is refused in one sentence while another opening has it, and free after it is closed', async () => {
+  it('is refused in one sentence while it is open, and free after it is closed', async () => {
     const first = await open();
     await expect(open()).rejects.toThrow(DataFolderError);
     await expect(open()).rejects.toThrow(/^The data folder \S+ is in use by another process: [^.]*\.$/);
@@ -33,7 +35,7 @@ describe('the data folder', () => {
     await (await open()).close();
   });
 
-  it('is refused while another process has it, and free as soon as that is killed', async () => {
+  it('is refused while another process uses it, and free as soon as that process is killed', async () => {
     const child = startChild('./appender.ts', [dataDir]);
     await child.line((line) => line === 'open');
     await expect(open()).rejects.toThrow(/in use by another process/);
@@ -59,13 +61,13 @@ describe('the data folder', () => {
     await expect(open()).rejects.toThrow(DataFolderError);
   });
 
-  it('is locked by a file where there are no abstract sockets, and a dead owner does not keep it', async () => {
+  it('is locked by a file where there are no abstract sockets, and not held by a dead owner', async () => {
     const path = join(folder.path, 'lock.pid');
     const first = await lockByFile(path);
     expect(first).toBeDefined();
     expect(await lockByFile(path)).toBeUndefined();
     await first!.release();
-    // A process that lives, and began after this machine did.
+    // A live process that started after this machine did.
     await writeFile(path, JSON.stringify({ pid: process.ppid, since: Date.now() }));
     expect(await lockByFile(path)).toBeUndefined();
     const gone = startChild('./exits.ts', []);

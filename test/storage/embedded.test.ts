@@ -1,4 +1,4 @@
-/** What the embedded stores keep beyond the ports: bounded disk, known outcomes, a clean end. */
+/** What the embedded stores promise beyond the ports: bounded disk use, known outcomes, a clean shutdown. */
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 describe('retention', () => {
-  it('removes expired appends whole, leaves the last, and subscriptions go on over the gap', async () => {
+  it('removes expired appends whole but keeps the last one, and subscriptions continue across the gap', async () => {
     const { eventStore } = stores;
     await eventStore.setRetention('svc-a', { maxAgeSeconds: 3600 });
     for (let index = 0; index < 130; index += 1) {
@@ -58,7 +58,7 @@ describe('retention', () => {
     }
   });
 
-  it('removes more than one turn may, over several turns, by count', async () => {
+  it('removes more appends than one run may, over several runs, by count', async () => {
     const { eventStore } = stores;
     await Promise.all(Array.from({ length: 1300 }, () => eventStore.append('svc-a', 'any', commandOf(1))));
     await eventStore.setRetention('svc-a', { maxCount: 10 });
@@ -72,7 +72,7 @@ describe('retention', () => {
 });
 
 describe('the embedded log', () => {
-  it('recognises a repeat with expected revision any while it remembers it', async () => {
+  it('recognises a repeat with expected revision `any` while it remembers the append', async () => {
     const { eventStore } = stores;
     const events = commandOf(2);
     const first = await eventStore.append('svc-a', 'any', events);
@@ -80,11 +80,11 @@ describe('the embedded log', () => {
     expect(await eventStore.append('svc-a', 'any', events)).toEqual(first);
     const [known, unknown] = [events[0]!, commandOf(1)[0]!];
     expect(await eventStore.append('svc-a', 'any', [known, unknown])).toEqual({ kind: 'conflict', actual: 2 });
-    // The same ids on another stream are another append.
+    // The same ids in another stream are another append.
     expect(await eventStore.append('svc-b', 'any', events)).toMatchObject({ kind: 'appended', revision: 1 });
   });
 
-  it('numbers positions one by one and tells each', async () => {
+  it('numbers positions one by one and returns each', async () => {
     const { eventStore } = stores;
     const outcomes = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
@@ -98,7 +98,7 @@ describe('the embedded log', () => {
     expect(await eventStore.headPosition()).toBe(events.length);
   });
 
-  it('tells those who follow one prefix how far it has looked, now and then', async () => {
+  it('reports its progress to a subscription of one prefix from time to time', async () => {
     const { eventStore } = stores;
     await eventStore.append('svc-a', 'any', commandOf(1));
     for (let index = 0; index < 30; index += 1) await eventStore.append('other', 'any', commandOf(50));
@@ -111,7 +111,7 @@ describe('the embedded log', () => {
     expect(items[1]).toEqual({ kind: 'checkpoint', point: { commit: 1501, prepare: 1501 } });
   });
 
-  it('never drops a subscriber that is slow', async () => {
+  it('never drops a slow subscriber', async () => {
     const { eventStore } = stores;
     const stop = new AbortController();
     let seen = 0;
@@ -127,7 +127,7 @@ describe('the embedded log', () => {
 });
 
 describe('closing', () => {
-  it('writes what waits, refuses what comes after, and ends subscriptions with an error', async () => {
+  it('writes what is queued, refuses new calls, and ends subscriptions with an error', async () => {
     const { eventStore, readStore } = stores;
     const nodes = await readStore.collection({ name: 'nodes', version: 1, indexes: [] });
     const stop = new AbortController();
@@ -153,7 +153,7 @@ describe('closing', () => {
 });
 
 describe('a group of writes', () => {
-  it('is not spoilt by one that is a fault of its caller', async () => {
+  it("succeeds although one of them is its caller's fault", async () => {
     const nodes = await stores.readStore.collection({ name: 'nodes', version: 1, indexes: [{ fields: ['n'] }] });
     const results = await Promise.allSettled(
       Array.from({ length: 20 }, (_, n) =>
@@ -167,7 +167,7 @@ describe('a group of writes', () => {
 });
 
 describe('the reserve of space', () => {
-  it('only ever writes behind the end of the file, and as much as a commit needs', async () => {
+  it('only writes behind the end of the file, and as much as a commit needs', async () => {
     const path = await mkdtemp(join(tmpdir(), 'reserve-'));
     const file = join(path, 'file');
     await writeFile(file, Buffer.alloc(10_000, 'x'));

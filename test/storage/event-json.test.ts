@@ -1,4 +1,4 @@
-/** How often the JSON of an event is made on its way from a decision into a store, and that its size stays the same. */
+/** The size of an event is exact, and its JSON is made as rarely as possible on the way into a store. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import * as fc from 'fast-check';
 import { propose } from '../../src/commands/proposal.js';
@@ -23,11 +23,11 @@ const proposed = (data: JsonObject): readonly ProposedEvent[] =>
   propose([{ type: 'ThingHappened', data }], context, systemClock, randomIds).events;
 
 describe('the size of an event', () => {
-  it.each(['kept with its JSON', 'kept alone'])('is that of its JSON, %s', (how) => {
+  it.each(['with cached JSON', 'alone'])('is that of its JSON, computed %s', (how) => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string({ unit: 'binary' }), (data, type) => {
         const [event] = commandOf(1, data as JsonObject).map((one) => ({ ...one, type }));
-        if (how === 'kept with its JSON') serialise(event!);
+        if (how === 'with cached JSON') serialise(event!);
         const parts = [event!.data, event!.metadata].map((part) => Buffer.byteLength(JSON.stringify(part)));
         for (let repeat = 0; repeat < 2; repeat += 1) {
           expect(eventBytes(event!)).toBe(parts[0]! + parts[1]!);
@@ -47,9 +47,9 @@ describe('the JSON of an event', () => {
     close = [];
   });
 
-  /** How often the data and the metadata of one event become text while it is decided and appended. */
+  /** Counts how often the data and the metadata of one event become text while it is decided and appended. */
   async function counted(store: EventStore): Promise<{ data: number; metadata: number }> {
-    // A client asks what the server can before its first append.
+    // The client requests the server's features before its first append.
     await store.append('svc-a', 'no_stream', proposed({}));
     const stringify = vi.spyOn(JSON, 'stringify');
     const events = proposed({ text });
@@ -63,7 +63,7 @@ describe('the JSON of an event', () => {
     };
   }
 
-  it('is made once for its size and all that this service writes; the client of EventStoreDB makes the data again', async () => {
+  it('is made once for EventStoreDB, except that the client package makes that of the data again', async () => {
     const server = await startEventStoreDb();
     close.push(() => server.close());
     const store = openEventStoreDb({ url: server.url, logger: silentLogger });
@@ -71,7 +71,7 @@ describe('the JSON of an event', () => {
     expect(await counted(store)).toEqual({ data: 2, metadata: 1 });
   });
 
-  it('is made once for the embedded log, but for the metadata, which it writes in its own form', async () => {
+  it('is made once for the embedded log, except that the metadata is stored in another form', async () => {
     const folder = await temporaryFolder();
     close.push(() => folder.remove());
     const { eventStore, close: end } = await openEmbedded({

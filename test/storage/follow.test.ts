@@ -1,4 +1,4 @@
-/** The follower gives whole commands, each once and in order, over a store that drops, repeats and splits. */
+/** The follower delivers whole commands, each once and in order, from a store that drops, repeats and splits. */
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -39,7 +39,7 @@ function expectWhole(commands: readonly RecordedCommand[]): void {
   }
 }
 
-/** A store whose subscriptions play a script, one list of items per subscription, and then wait. */
+/** A store whose subscriptions play one list of items each and then wait. */
 function scripted(...scripts: readonly (readonly (LogItem | Error)[])[]): { store: EventStore; asked: unknown[] } {
   const asked: unknown[] = [];
   let next = 0;
@@ -113,7 +113,7 @@ describe('followLog over a hostile store', () => {
 });
 
 describe('followLog', () => {
-  it('says caught_up after the command that it came inside of, not before and not never', async () => {
+  it('reports a caught_up that came inside a command after that command', async () => {
     const command = recorded(3, 0);
     const { store } = scripted([
       { kind: 'events', events: command.slice(0, 2) },
@@ -125,7 +125,7 @@ describe('followLog', () => {
     expect(items.map(({ kind }) => kind)).toEqual(['commands', 'caught_up']);
   });
 
-  it('forgets a held-back caught_up when the subscription drops, as the next one says it again', async () => {
+  it('discards a held-back caught_up when the subscription drops, as the next one repeats it', async () => {
     const command = recorded(2, 0);
     const { store, asked } = scripted(
       [{ kind: 'events', events: command.slice(0, 1) }, { kind: 'caught_up' }, new Error('dropped')],
@@ -137,7 +137,7 @@ describe('followLog', () => {
     expect(asked).toEqual(['start', 'start']);
   });
 
-  it('throws when events of a command are missing, instead of asking for ever', async () => {
+  it('throws when events of a command are missing instead of retrying forever', async () => {
     const first = recorded(3, 0);
     const second = recorded(1, 3);
     for (const events of [
@@ -168,7 +168,7 @@ describe('followLog', () => {
     expect(asked).toEqual(['start', { commit: 4, prepare: 0 }]);
   });
 
-  it('goes on when a subscription just ends, and stops when it is told to', async () => {
+  it('continues when a subscription just ends, and stops when aborted', async () => {
     const { store, asked } = scripted([], [{ kind: 'caught_up' }]);
     const { items } = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
     expect(items.map(({ kind }) => kind)).toEqual(['dropped', 'caught_up']);
@@ -177,7 +177,7 @@ describe('followLog', () => {
 });
 
 describe('createCommandAssembler', () => {
-  it('holds the head of a command back until its last event', () => {
+  it('holds back the events of a command until its last one', () => {
     const assembler = createCommandAssembler();
     const events = [...recorded(2, 0), ...recorded(3, 2)];
     expect(assembler.add(events.slice(0, 4))).toHaveLength(1);

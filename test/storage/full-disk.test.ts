@@ -1,6 +1,6 @@
 /**
- * Writes that fail for real: the size that the files of a running process may have is lowered and raised again from
- * outside, which makes the kernel refuse its writes as a full disk does.
+ * Writes that really fail: the maximum file size of a running process is lowered and raised again from outside, so that
+ * the kernel refuses its writes as with a full disk.
  */
 import { execFileSync } from 'node:child_process';
 import { stat } from 'node:fs/promises';
@@ -27,7 +27,7 @@ const limitFiles = (pid: number, size: number | 'unlimited'): void => {
 };
 
 it.skipIf(!canLimit())(
-  'refuses writes while the disk is full, goes on reading, recovers by itself, and loses nothing',
+  'refuses writes while the disk is full, keeps reading, recovers by itself, and loses nothing',
   async () => {
     const folder = await temporaryFolder();
     try {
@@ -54,7 +54,7 @@ it.skipIf(!canLimit())(
       }
       await child.stop('SIGKILL');
       expect(child.lines.filter((line) => line.startsWith('unhandled'))).toEqual([]);
-      // The library never met the full disk: its own handling of it is what ends a process.
+      // The library must never see the full disk, because its own handling crashes the process.
       expect(child.errors()).not.toMatch(/write error|mdb_|input\/output/i);
 
       const stores = await openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });

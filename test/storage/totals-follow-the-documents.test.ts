@@ -1,6 +1,6 @@
 /**
- * The embedded read store keeps counts beside its documents: whatever is written, in whatever order, over restarts and
- * while an index is being filled, pages and totals are those of a plain filter and sort.
+ * The embedded read store stores counts with its documents. Whatever is written in whatever order, through restarts and
+ * while an index is being filled, pages and totals equal those of a plain filter and sort.
  */
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -50,13 +50,13 @@ const step = fc.record({
   id: fc.constantFrom(...ids),
   kind: fc.constantFrom('put', 'put', 'put', 'delete'),
   fields: fieldsOf,
-  /** Which of the documents that its writer may have seen it says it was made from. */
+  /** Which version of the document the write claims to be computed from. */
   before: fc.constantFrom('none', 'standing', 'outdated'),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const parts = fc.array(fc.array(step, { maxLength: 6 }), { maxLength: 5 });
 
-/** Every combination of filters that lists ask for, sorted both ways, page by page. */
+/** Every combination of filters that REST lists use, sorted both ways, page by page. */
 function queries(): readonly Query[] {
   const wheres: NonNullable<Query['where']>[] = [[]];
   for (const flags of [[true], [false], [false, true]]) {
@@ -88,7 +88,7 @@ async function expectAgreement(collection: Collection, documents: ReadonlyMap<st
   }
 }
 
-/** Writes as projections make them, and what they leave. */
+/** Writes like those of projections, and the documents that they leave. */
 function history(): { write(steps: readonly Step[]): GuardedWrite[]; documents: Map<string, Fields> } {
   const documents = new Map<string, Fields>();
   const seen = new Map<string, { position: number; fields: Fields }[]>();
@@ -111,7 +111,7 @@ function history(): { write(steps: readonly Step[]): GuardedWrite[]; documents: 
   };
 }
 
-it('after any history of guarded writes, repeats and restarts', async () => {
+it('totals are right after any history of guarded writes, repeats and restarts', async () => {
   let version = 0;
   await fc.assert(
     fc.asyncProperty(parts, fc.boolean(), async (all, restart) => {
@@ -134,7 +134,7 @@ it('after any history of guarded writes, repeats and restarts', async () => {
   );
 }, 120_000);
 
-it('after any history of writes without a guard', async () => {
+it('totals are right after any history of unguarded writes', async () => {
   let version = 0;
   const change = fc.record({
     id: fc.constantFrom(...ids),
@@ -167,7 +167,7 @@ it('after any history of writes without a guard', async () => {
   );
 }, 120_000);
 
-it('when indexes are declared later, whatever is written while they are being filled', async () => {
+it('totals are right when indexes are declared later, whatever is written while they are filled', async () => {
   let version = 0;
   const fields = (index: number): Fields => ({
     flag: index % 3 === 0,
@@ -194,7 +194,7 @@ it('when indexes are declared later, whatever is written while they are being fi
         plain.write(Array.from({ length: 10 }, (_, index) => put(index * 83 + round * seed * 17, round))),
         plain.write([{ kind: 'delete', id: idOf(round * seed), position: round }]),
       ]);
-      // One by one they come between the steps of the filling; otherwise they share commits with them.
+      // Awaited, the writes run between the steps of the filling; otherwise they share commits with them.
       if (seed % 2 === 0) await written;
       else {
         writing.push(written);
@@ -209,13 +209,13 @@ it('when indexes are declared later, whatever is written while they are being fi
   }
 }, 120_000);
 
-it('when index entries and counts were written in another format: they are made anew, the documents stay', async () => {
+it('totals are right after index entries and counts of another format are rebuilt; the documents stay', async () => {
   const spec = { name: 'older', version: 1, indexes: grouped };
   const { write, documents } = history();
   const made = fc.sample(fc.array(step, { minLength: 40, maxLength: 40 }), { numRuns: 1, seed: 9 }).flat();
   await (await stores.readStore.collection(spec)).write(write(made));
   await stores.close();
-  // What the first format has: no mark of a format, no counts, entries that this one does not have.
+  // The first format has no format mark, no counts, and entries that this format does not have.
   const root = openLmdb<Buffer, Buffer>({
     path: join(folder.path, 'read'),
     noSubdir: false,

@@ -1,4 +1,4 @@
-/** Looks for secrets, in every form that someone might have written them in, in whatever is going to be kept or shown. */
+/** Looks for secrets, in every likely encoding, in anything that will be stored or shown. */
 import { inspect } from 'node:util';
 
 const formsOf = (secret: Uint8Array | string): readonly string[] => {
@@ -12,7 +12,7 @@ const formsOf = (secret: Uint8Array | string): readonly string[] => {
   ];
 };
 
-/** The forms of the secrets that stand in the things, as JSON or as a debugger would show them. */
+/** The encodings of the secrets that appear in the things, as JSON or in a debugger's output. */
 export function clearTextIn(things: readonly unknown[], secrets: readonly (Uint8Array | string)[]): readonly string[] {
   const text = things
     .map(

@@ -1,7 +1,7 @@
 /**
- * Hostile wrappers of both ports: everything that the ports do not promise against, done on purpose and often. What
- * works over these works over a real cluster on a bad day. Deterministic by seed, for a given order of calls.
- * Implements `docs/architecture.md` ("a hostile wrapper of the embedded ones").
+ * Hostile wrappers of both ports, which often do everything that the ports allow. What works with them works with a
+ * real cluster on a bad day. Deterministic by seed, for a given order of calls. Implements
+ * `docs/architecture.md#storage`.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../src/kernel/errors.js';
@@ -16,7 +16,7 @@ export interface Hostility {
   readonly writtenButUnknown: number;
   readonly unknownNotWritten: number;
   readonly unavailable: number;
-  /** Written after the call answered `unknown`. */
+  /** Written after the call has answered `unknown`. */
   readonly writtenLate: number;
   readonly positionMissing: number;
   readonly late: number;
@@ -66,7 +66,7 @@ export function createDice(seed: number): Dice {
 }
 
 export interface HostileEventStore extends EventStore {
-  /** Resolves when nothing that was begun late is still on its way. */
+  /** Resolves when no late write is in flight. */
   settled(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
   };
 
   async function append(...call: Parameters<EventStore['append']>): Promise<AppendOutcome> {
-    // A fault of the caller is one on any day.
+    // A caller's fault is always refused.
     assertAppendable(call[0], call[2].map(eventBytes));
     if (dice.chance(how.unavailable)) return { kind: 'unavailable', cause: 'hostile: refused' };
     if (dice.chance(how.unknownNotWritten)) return { kind: 'unknown', cause: 'hostile: not written' };
@@ -126,7 +126,7 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
       for (const events of pieces(item.events)) {
         yield { kind: 'events', events };
         if (dice.chance(how.duplicated)) yield { kind: 'events', events };
-        // Still true of the log as it was when the subscription began, even in the middle of a command.
+        // Still true for the log at the start of the subscription, even in the middle of a command.
         if (caughtUp && dice.chance(how.caughtUpRepeated)) yield { kind: 'caught_up' };
         drop();
         await maybeLate();
@@ -152,8 +152,8 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
 }
 
 /**
- * Wraps a read store: guarded writes, sets, removes, checkpoints and pointers are slow, and guarded writes are repeated later,
- * out of order with what follows. `insert` is never repeated: its answer is part of the port.
+ * Wraps a read store: guarded writes, sets and checkpoints are sometimes slow, and guarded writes and checkpoints are
+ * sometimes repeated later, out of order. `insert` is never repeated, because its answer is part of the port.
  */
 export function hostileReadStore(inner: ReadStore, seed: number, how: Hostility = hostile): ReadStore {
   const dice = createDice(seed);

@@ -1,4 +1,4 @@
-/** A `DataKeyStore` in memory: what a real one keeps, without the disk. */
+/** A `DataKeyStore` in memory. */
 import type { DataKeyStore, WrappedKey } from '../../src/security/data-keys.js';
 
 export interface MemoryDataKeyStore extends DataKeyStore {

@@ -1,6 +1,6 @@
 /**
- * A real store whose appends go as a test says, one step per call, then as they really go; and which counts them. For
- * chance instead of a script see `hostile.ts`.
+ * Wraps a real store. Appends follow a script of the test, one step per call, and then the real store; all are
+ * recorded. For random faults instead of a script, see `hostile.ts`.
  */
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { ProposedEvent } from '../../src/kernel/event.js';
@@ -12,7 +12,7 @@ export interface AppendCall {
   readonly events: readonly ProposedEvent[];
 }
 
-/** What one append does; `write` is the real one. */
+/** What one append does; `write` is the real append. */
 export type AppendStep = (write: () => Promise<AppendOutcome>, call: AppendCall) => Promise<AppendOutcome>;
 
 const passes: AppendStep = (write) => write();
@@ -27,7 +27,7 @@ export const positionLost: AppendStep = async (write) => {
   const outcome = await write();
   return outcome.kind === 'appended' ? { ...outcome, position: undefined } : outcome;
 };
-/** Something happens just before the real append. */
+/** Runs something just before the real append. */
 export const after =
   (first: () => Promise<unknown>, step: AppendStep = passes): AppendStep =>
   async (write, call) => {
@@ -36,13 +36,13 @@ export const after =
   };
 
 export interface ScriptedEventStore extends EventStore {
-  /** Every append that was asked for, whatever became of it. */
+  /** Every append call, whatever its outcome. */
   readonly appends: AppendCall[];
-  /** The next appends go like this. */
+  /** Sets the steps of the next appends. */
   script(...steps: readonly AppendStep[]): void;
-  /** Every append goes like this from now on; undefined: as it really goes. */
+  /** Sets the step of every append without a script; undefined for the real append. */
   always(step: AppendStep | undefined): void;
-  /** So many reads fail, at their first event. */
+  /** Lets the next `count` reads fail at their first event. */
   failReads(count: number): void;
 }
 

@@ -1,11 +1,11 @@
-/** A read store whose writes can be refused, or held for a while: an outage on command. */
+/** A read store with outages on command. */
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
 
 export interface SwitchedReadStore extends ReadStore {
   /**
-   * What the next calls do. `half`: documents are written, and the answer is lost; `no_documents`: none is, and
-   * checkpoints are.
+   * What the next calls do. `out`: all fail. `half`: documents are written, but the answer is lost. `no_documents`:
+   * checkpoints are written, documents are not.
    */
   mode: 'works' | 'out' | 'half' | 'no_documents';
   /** How many calls were refused. */

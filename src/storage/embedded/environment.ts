@@ -4,8 +4,8 @@
  * `group-writer.ts` does. Implements `docs/architecture.md#storage`.
  *
  * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so a
- * resolved commit is on disk and readers never see data that is not. With overlapping sync a commit is visible before it
- * is flushed, and a failed flush cannot be undone.
+ * resolved commit is on disk and readers never see data that is not. With overlapping sync a commit is visible before
+ * it is flushed, and a failed flush cannot be undone.
  */
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
@@ -58,7 +58,9 @@ export interface Environment<Name extends string> {
   count(database: Name, range: { readonly from: Buffer; readonly to: Buffer }): number;
   /** The key at `offset` in the range, undefined beyond its end. Much cheaper than reading the keys before it. */
   keyAt(database: Name, range: Omit<Range, 'limit'>, offset: number): Buffer | undefined;
-  /** Values of a text database. Stops once about `maxBytes` have been read, but after the first entry at the earliest. */
+  /**
+   * Values of a text database. Stops once about `maxBytes` have been read, but after the first entry at the earliest.
+   */
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
   /** Writes all changes as one transaction. The caller must wait for the outcome before the next commit. */
   commit(changes: readonly Change<Name>[]): Promise<CommitOutcome>;
@@ -81,8 +83,8 @@ function openHandles<Name extends string>(path: string, kinds: Readonly<Record<N
     encoding: 'binary',
     keyEncoding: 'binary',
     overlappingSync: false,
-    // One `batch` is one transaction. With event-turn batching, a failed commit also rejects a promise inside the library
-    // that no caller can catch.
+    // One `batch` is one transaction. With event-turn batching, a failed commit also rejects a promise inside the
+    // library that no caller can catch.
     eventTurnBatching: false,
   });
   const databases = new Map<Name, Database<unknown, Buffer>>();

@@ -1,9 +1,9 @@
 /**
- * Allows one process per folder. On Linux the lock is an abstract unix socket named by the folder's device and inode: the
- * kernel frees it whenever the process ends, so it is never stale. Elsewhere it is a file with the owner's process id and
- * start time, which another process takes over when the owner is gone.
- * Containers that share a volume but no network namespace do not see each other's lock; there, LMDB's own lock still
- * keeps two writers from overwriting each other.
+ * Allows one process per folder. On Linux the lock is an abstract unix socket named by the folder's device and inode:
+ * the kernel frees it whenever the process ends, so it is never stale. Elsewhere it is a file with the owner's process
+ * id and start time, which another process takes over when the owner is gone. Containers that share a volume but no
+ * network namespace do not see each other's lock; there, LMDB's own lock still keeps two writers from overwriting each
+ * other.
  */
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';

@@ -1,10 +1,10 @@
 /**
  * Reserves space behind LMDB's last page, so that a full disk fails here, before a commit begins, and not inside it.
  *
- * Why: when a page write fails, the library overruns a buffer (lmdb 3.5, `mdb_page_flush`), which sooner or later crashes
- * the process. The space is written as zeros rather than left as a hole, so that the file system allocates its blocks.
- * LMDB uses it because it goes by its own page count, not by the size of the file. On file systems that never overwrite
- * in place (btrfs, zfs) the reserve is only an estimate.
+ * Why: when a page write fails, the library overruns a buffer (lmdb 3.5, `mdb_page_flush`), which sooner or later
+ * crashes the process. The space is written as zeros rather than left as a hole, so that the file system allocates its
+ * blocks. LMDB uses it because it goes by its own page count, not by the size of the file. On file systems that never
+ * overwrite in place (btrfs, zfs) the reserve is only an estimate.
  */
 import { open, type FileHandle } from 'node:fs/promises';
 
@@ -35,7 +35,9 @@ export function commitBytes(changes: readonly { readonly value: Buffer | undefin
 export function createSpaceReserve(path: string): SpaceReserve {
   let file: FileHandle | undefined;
   let size = 0;
-  /** The size that was refused last. Until it fits, smaller commits are refused too, so that the store does not flap. */
+  /**
+   * The size that was refused last. Until it fits, smaller commits are refused too, so that the store does not flap.
+   */
   let refused = 0;
   return {
     async ensure(used, wanted) {

@@ -1,7 +1,8 @@
 /**
  * Appends that always get an answer in time. Every try has its own timeout, because the client has none. What was
  * certainly not written is tried again; every other outcome is returned. A try ends, or its client is discarded, before
- * the next one begins: two concurrent tries of the same events confuse the server. Implements `event-store.ts` (append).
+ * the next one begins: two concurrent tries of the same events confuse the server. Implements `event-store.ts`
+ * (append).
  */
 import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';

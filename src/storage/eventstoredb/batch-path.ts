@@ -1,6 +1,6 @@
 /**
- * Lets one adapter of the process at a time use the batch path of appends. The client package keeps the batch appends of
- * all its clients in one table, where the failure of one rejects the others, and later answers throw outside of any
+ * Lets one adapter of the process at a time use the batch path of appends. The client package keeps the batch appends
+ * of all its clients in one table, where the failure of one rejects the others, and later answers throw outside of any
  * promise. Other adapters use the classic call, which shares nothing and is slower.
  */
 let owner: symbol | undefined;

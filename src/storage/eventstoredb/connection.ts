@@ -1,7 +1,8 @@
 /**
- * The client objects of one adapter: one for appends, one for reads and subscriptions. A broken client is fully disposed
- * of before the next one replaces it: the client package keeps the appends in flight of all clients in one table, so an
- * old client that fails late would reject appends of the new one. Not the calls themselves; each has its own file.
+ * The client objects of one adapter: one for appends, one for reads and subscriptions. A broken client is fully
+ * disposed of before the next one replaces it: the client package keeps the appends in flight of all clients in one
+ * table, so an old client that fails late would reject appends of the new one. Not the calls themselves; each has its
+ * own file.
  */
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';

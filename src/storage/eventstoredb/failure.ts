@@ -1,7 +1,7 @@
 /**
  * What an error of the client means: whether an append may have been written, and whether the client is still usable.
- * Decides by `type` and `code`, and by the text only where the client gives nothing else. Pure. A raw error with code 14
- * comes from the capability probe before the append; "not ready" is an unknown error with a text; after a failed
+ * Decides by `type` and `code`, and by the text only where the client gives nothing else. Pure. A raw error with code
+ * 14 comes from the capability probe before the append; "not ready" is an unknown error with a text; after a failed
  * discovery a client never works again.
  */
 import { ErrorType, NO_STREAM, type CommandError, type WrongExpectedVersionError } from '@eventstore/db-client';
@@ -36,7 +36,9 @@ export const isFailedDiscovery = (error: unknown): boolean => messageOf(error).s
 export const isNotLeader = (error: unknown): boolean => field(error, 'type') === ErrorType.NOT_LEADER;
 export const isMissingStream = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_NOT_FOUND;
 export const isTombstoned = (error: unknown): boolean => field(error, 'type') === ErrorType.STREAM_DELETED;
-/** How servers up to 23.10 drop a live subscription, for instance after one large append. Happens in normal operation. */
+/**
+ * How servers up to 23.10 drop a live subscription, for instance after one large append. Happens in normal operation.
+ */
 export const isTooSlow = (error: unknown): boolean =>
   field(error, 'type') === ErrorType.TIMEOUT && /too slow/i.test(messageOf(error));
 /** How servers refuse a start position that no record begins at: first the text of 23.10, then of later ones. */
@@ -57,8 +59,8 @@ function conflict(error: WrongExpectedVersionError): AppendFailure {
 }
 
 /**
- * @param alone no other append was in flight on the client. The client rejects all of them with the error of one, so only
- * then does "never sent" or "not the leader" apply to this append
+ * @param alone no other append was in flight on the client. The client rejects all of them with the error of one, so
+ * only then does "never sent" or "not the leader" apply to this append
  */
 export function appendFailure(error: unknown, alone: boolean): AppendFailure {
   const cause = failureText(error);

@@ -1,6 +1,6 @@
 /**
- * Estimates how long a value is as JSON: counts characters instead of bytes, and neither escapes nor digits. Bounds what
- * is held in memory, where serialising each event again would cost too much. Pure.
+ * Estimates how long a value is as JSON: counts characters instead of bytes, and neither escapes nor digits. Bounds
+ * what is held in memory, where serialising each event again would cost too much. Pure.
  */
 const numberChars = 8;
 const wordChars = 5;

@@ -1,8 +1,8 @@
 /**
- * Subscribes with the client package, but decodes events itself (`read-event.ts`). The connection, the flow of the stream,
- * its errors and all other messages stay with the package. Depends on three internals of the package, so its version is
- * pinned: unknown options of a call reach `callArguments`, the result of that goes to the call, and a subscription
- * converts events with its `convertGrpcEvent`.
+ * Subscribes with the client package, but decodes events itself (`read-event.ts`). The connection, the flow of the
+ * stream, its errors and all other messages stay with the package. Depends on three internals of the package, so its
+ * version is pinned: unknown options of a call reach `callArguments`, the result of that goes to the call, and a
+ * subscription converts events with its `convertGrpcEvent`.
  */
 import type {
   AllStreamSubscription,
@@ -13,7 +13,9 @@ import type {
 import type { RecordedEvent } from '../../kernel/event.js';
 import { readEventOf } from './read-event.js';
 
-/** An event of a lean subscription: `ours` is the decoded event, if this service may have written it, of `bytes` bytes. */
+/**
+ * An event of a lean subscription: `ours` is the decoded event, if this service may have written it, of `bytes` bytes.
+ */
 export type LeanEvent = ResolvedEvent & { readonly ours?: RecordedEvent; readonly bytes?: number };
 
 interface LeanMessage {

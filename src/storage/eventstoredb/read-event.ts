@@ -1,8 +1,8 @@
 /**
- * Decodes the bytes of a subscription message directly into a recorded event. The client package creates several objects
- * per field, which is most of the cost of following a long log. Handles only events as this service writes them; the
- * client decodes the rest, and `events.ts` judges it. Pure; the field numbers are those of the server's protocol
- * (`ReadResp`). Implements `event-store.ts` (subscribe).
+ * Decodes the bytes of a subscription message directly into a recorded event. The client package creates several
+ * objects per field, which is most of the cost of following a long log. Handles only events as this service writes
+ * them; the client decodes the rest, and `events.ts` judges it. Pure; the field numbers are those of the server's
+ * protocol (`ReadResp`). Implements `event-store.ts` (subscribe).
  */
 import type { EventMetadata, RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';

@@ -1,7 +1,7 @@
 /**
- * Reads in pages. Each page has an exact size, is read whole within a timeout, and is always cancelled, so that a slow or
- * absent consumer never keeps a stream of the connection open. Reads from the leader, so that acknowledged writes are
- * visible. Implements `event-store.ts` (read, headPosition).
+ * Reads in pages. Each page has an exact size, is read whole within a timeout, and is always cancelled, so that a slow
+ * or absent consumer never keeps a stream of the connection open. Reads from the leader, so that acknowledged writes
+ * are visible. Implements `event-store.ts` (read, headPosition).
  */
 import { BACKWARDS, END, FORWARDS, START, type ResolvedEvent, type StreamingRead } from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';

@@ -21,7 +21,9 @@ type Queued =
   | Exclude<LogItem, { kind: 'events' }>;
 
 export interface Flow {
-  /** Waits for items. @returns at most about one batch of them, none when aborted @throws the error that ended the flow */
+  /**
+   * Waits for items. @returns at most about one batch of them, none when aborted @throws the error that ended the flow
+   */
   next(): Promise<readonly LogItem[]>;
   close(): Promise<void>;
 }
@@ -121,7 +123,9 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     else gathering ??= setTimeout(announce, catchUpGatherMs);
   }
 
-  /** Wraps the client's callbacks: an error thrown into the client would be an unhandled rejection and stop all events. */
+  /**
+   * Wraps the client's callbacks: an error thrown into the client would be an unhandled rejection and stop all events.
+   */
   const guarded =
     <A extends readonly unknown[]>(work: (...args: A) => void) =>
     (...args: A): void => {
@@ -132,7 +136,10 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       }
     };
 
-  /** Queues a checkpoint and `caughtUp` only after the events before them, some of which may still be in the stream's buffer. */
+  /**
+   * Queues a checkpoint and `caughtUp` only after the events before them, some of which may still be in the stream's
+   * buffer.
+   */
   function settleMarks(subscription: AllStreamSubscription): void {
     if (subscription.readableLength > 0) return;
     const point = checkpoint === undefined ? undefined : toResumePoint(checkpoint);

@@ -1,7 +1,7 @@
 /**
- * Subscriptions to the whole log by prefix of the stream name. Servers up to 23.10 often drop a subscription as too slow:
- * it then resumes at once after the last event, and the consumer does not notice. Any other unrequested end is thrown,
- * and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
+ * Subscriptions to the whole log by prefix of the stream name. Servers up to 23.10 often drop a subscription as too
+ * slow: it then resumes at once after the last event, and the consumer does not notice. Any other unrequested end is
+ * thrown, and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
  */
 import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';

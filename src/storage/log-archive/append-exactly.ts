@@ -1,6 +1,6 @@
 /**
- * Appends events right behind a revision and stays until they are known to stand there: the one append of an import.
- * The same append is repeated, with the same ids and the same expected revision, which a store answers like the first try.
+ * Appends events of an import directly after a revision and retries until they are known to be there. Every try has the
+ * same ids and the same expected revision, so a store gives a repeat the answer of the first try.
  */
 import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
@@ -10,9 +10,9 @@ import type { EventStore } from '../event-store.js';
 import { tuning } from './tuning.js';
 
 /**
- * @param after the revision that they follow, -1 for a stream that is not there yet
- * @throws ServiceError `conflict` when something else stands there; `unavailable` when the store stays away for
- *   `tuning.giveUpMs` or the signal aborts before it is known
+ * @param after the revision that they follow; -1 for a stream that does not exist
+ * @throws ServiceError `conflict` when other events are there; `unavailable` when the store stays away for
+ *   `tuning.giveUpMs` or the signal aborts first
  */
 export async function appendExactly(
   eventStore: EventStore,
@@ -29,12 +29,12 @@ export async function appendExactly(
     if (outcome.kind === 'conflict') {
       throw new ServiceError(
         'conflict',
-        `${stream} stands at ${outcome.actual === 'no_stream' ? 'no event' : `revision ${outcome.actual}`} where the ` +
-          `archive goes on behind revision ${after}: something else writes into this log`,
+        `${stream} ends at ${outcome.actual === 'no_stream' ? 'no event' : `revision ${outcome.actual}`} where the ` +
+          `archive continues after revision ${after}: something else is writing to this log`,
       );
     }
     if (signal.aborted || performance.now() - began > tuning.giveUpMs) {
-      throw new ServiceError('unavailable', `the event store does not take events: ${outcome.cause}`);
+      throw new ServiceError('unavailable', `the event store does not accept events: ${outcome.cause}`);
     }
     await sleep(backoff(storeRetry, tries), signal);
   }

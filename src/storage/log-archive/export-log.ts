@@ -1,7 +1,7 @@
 /**
- * Writes an archive of a whole installation: its log in order, and the documents that no fold makes again. Into
- * `<path>.part`, renamed when it is complete; one that was cut off is continued from its last whole block. Reads only, so
- * a service may run meanwhile where the store lets two in. Nothing is opened: secrets leave sealed, data keys wrapped.
+ * Writes an archive of a whole installation: its log in order, and the documents that cannot be computed from the log.
+ * Writes to `<path>.part` and renames it when complete; an interrupted export continues after its last complete block.
+ * Only reads the stores, so the service may keep running if they allow it. Secrets stay sealed and data keys wrapped.
  */
 import { open, rename, rm, stat, truncate } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -27,12 +27,12 @@ import { readArchive } from './read-archive.js';
 import { readWholeLog } from './whole-log.js';
 import { tuning } from './tuning.js';
 
-/** What of an installation an archive holds beside the events. */
+/** What belongs into an archive. */
 export interface ArchiveScope {
-  /** Streams whose name starts so. */
+  /** Prefix of the names of the streams. */
   readonly prefix: string;
   readonly retentions: readonly { readonly stream: string; readonly retention: Retention }[];
-  /** Collections that no projection writes and that are to be carried over: wrapped data keys and the like. */
+  /** Collections to carry over that no projection writes, such as wrapped data keys. */
   readonly collections: readonly CollectionSpec[];
 }
 
@@ -46,20 +46,20 @@ export interface ExportOptions extends ArchiveScope {
   readonly exportedAt: string;
   readonly check: LogCheckOptions;
   readonly signal: AbortSignal;
-  /** Events written so far, and the position of the last one in the log that is exported. */
+  /** @param position of the last exported event in its log */
   onProgress(events: number, position: number): void;
 }
 
 export interface ExportReport {
   readonly totals: ArchiveTotals;
   readonly log: LogSummary;
-  /** What is wrong with the log that was exported; the archive has it as it is. */
+  /** What is wrong with the exported log. The archive contains it unchanged. */
   readonly problems: readonly string[];
-  /** Events that an earlier, interrupted export had written. */
+  /** Events written by an earlier, interrupted export. */
   readonly continued: number;
 }
 
-/** The export cannot begin; the message is one sentence for the person who asked for it. */
+/** The export cannot begin; the message is one sentence for the operator. */
 class ExportRefusedError extends Error {}
 
 interface Begun {
@@ -69,7 +69,7 @@ interface Begun {
 }
 
 /**
- * @returns the totals, or undefined when the signal ended it: run it again to go on
+ * @returns undefined when the signal ended it; running it again continues
  * @throws ExportRefusedError, BrokenLogError, ServiceError `unavailable`, the file system's errors
  */
 export async function exportLog(options: ExportOptions): Promise<ExportReport | undefined> {
@@ -105,7 +105,7 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
     log.end();
     await blocks.close();
     if (options.signal.aborted) return undefined;
-    // After the events: a key is stored before the event that needs it is appended.
+    // After the events: a data key is stored before the event that needs it, so none is missed.
     const documents = await writeDocuments(options, blocks);
     const summary = log.summary();
     const totals: ArchiveTotals = {
@@ -136,7 +136,7 @@ const headerOf = ({ archiveId, installationId, exportedAt }: ExportOptions): Arc
 
 interface Blocks {
   add(item: ArchiveItem): Promise<void>;
-  /** Ends the block if it is large enough: between two commands only. */
+  /** Ends the block if it is large enough. Call it only between two commands. */
   closeIfFull(): Promise<void>;
   close(): Promise<void>;
   chain(): Chain;
@@ -184,7 +184,7 @@ async function writeDocuments({ readStore, collections, signal }: ExportOptions,
   return documents;
 }
 
-/** Where an export of this installation that was cut off stands, after cutting off what is not a whole block. */
+/** The state of an interrupted export of this installation, after removing an incomplete block. */
 async function continued(part: string, options: ExportOptions): Promise<Begun> {
   const fresh = (): Begun => ({ chain: chainStart, log: createLogCheck(options.check), point: 'start' });
   if (!(await exists(part))) return fresh();
@@ -194,12 +194,12 @@ async function continued(part: string, options: ExportOptions): Promise<Begun> {
   let last: RecordedEvent | undefined;
   try {
     for await (const block of readArchive(part)) {
-      // Documents may have changed since, and the log may have grown: they are written anew.
+      // Documents may have changed and the log may have grown since, so documents are written again.
       if (block.kind === 'end' || block.items.some(({ kind }) => kind === 'document')) break;
       for (const item of block.items) {
         if (item.kind === 'header' && item.installation_id !== options.installationId) {
           throw new ExportRefusedError(
-            `${part} is the unfinished export of another installation: delete it or name another file`,
+            `${part} is an unfinished export of another installation: delete it or name another file`,
           );
         }
         if (item.kind !== 'event') continue;
@@ -209,7 +209,7 @@ async function continued(part: string, options: ExportOptions): Promise<Begun> {
       [chain, whole] = [block.chain, block.bytes];
     }
   } catch (error) {
-    // Where it was cut off, or damaged: from there on it is written anew.
+    // The file ends or is damaged here and is written again from here on.
     if (!(error instanceof ArchiveDamagedError)) throw error;
   }
   if (last === undefined) {

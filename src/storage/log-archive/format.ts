@@ -1,7 +1,7 @@
 /**
- * The lines of a log archive: what a whole installation is moved in, as text that can be read and checked without this
- * program. JSON lines in blocks; after each block a line with the running SHA-256 over everything up to there, at the end
- * a line with the totals, which the same chain covers. Not reading or writing files (`read-archive.ts`, `export-log.ts`).
+ * The lines of a log archive, the text file that moves a whole installation and can be checked without this program.
+ * JSON lines in blocks: each block ends with the running SHA-256 over everything before it, and the last line has the
+ * totals, which the same chain covers. Does not read or write files (`read-archive.ts`, `export-log.ts`).
  */
 import { createHash } from 'node:crypto';
 import type { EventMetadata, RecordedEvent } from '../../kernel/event.js';
@@ -10,16 +10,16 @@ import type { Retention } from '../event-store.js';
 import type { Fields, FieldValue } from '../read-store.js';
 
 export const archiveFormat = 'gateway-control-log';
-/** Raised when older code cannot read what is written. */
+/** Raise it when older releases cannot read the new form. */
 export const archiveVersion = 1;
 
 export interface ArchiveHeader {
   readonly kind: 'header';
   readonly format: typeof archiveFormat;
   readonly version: number;
-  /** Random: tells whether an import that was cut off was one of this archive. */
+  /** Random, so that an interrupted import can be matched to its archive. */
   readonly archive_id: string;
-  /** Null for a log that no service has started on. */
+  /** Null for a log that no service has started with. */
   readonly installation_id: string | null;
   /** RFC 3339. */
   readonly exported_at: string;
@@ -29,9 +29,9 @@ export interface ArchiveTotals {
   readonly events: number;
   readonly commands: number;
   readonly documents: number;
-  /** Position, in the store that was exported, of the last event; 0 for none. */
+  /** Position of the last event in the exported store; 0 without events. */
   readonly last_position: number;
-  /** Over what the events say, whatever store they lie in: see `log-check.ts`. */
+  /** Digest of the events without their positions; see `log-check.ts`. */
   readonly content_sha256: string;
 }
 
@@ -39,7 +39,7 @@ export type ArchiveItem =
   | ArchiveHeader
   | { readonly kind: 'retention'; readonly stream: string; readonly retention: Retention }
   | { readonly kind: 'event'; readonly event: RecordedEvent }
-  /** Of a collection that no projection writes: wrapped data keys and the like. */
+  /** From a collection that no projection writes, such as wrapped data keys. */
   | {
       readonly kind: 'document';
       readonly collection: string;
@@ -48,7 +48,7 @@ export type ArchiveItem =
       readonly fields: Fields;
     };
 
-/** The file is not an archive, not a whole one, or was altered. The message is one sentence that names the line. */
+/** The file is not an archive, is incomplete, or was altered. The message is one sentence that names the line. */
 export class ArchiveDamagedError extends Error {
   constructor(line: number, reason: string) {
     super(`line ${line}: ${reason}`);
@@ -56,7 +56,7 @@ export class ArchiveDamagedError extends Error {
   }
 }
 
-/** The line of an item, with its line break. */
+/** The line of an item, including its line break. */
 export function encodeItem(item: ArchiveItem): string {
   switch (item.kind) {
     case 'header':
@@ -95,7 +95,7 @@ const isObject = (value: unknown): value is { readonly [key: string]: unknown } 
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** The item of a line's object; undefined when it is none. Only its shape is checked: the checksums vouch for the rest. */
+/** @returns undefined when the line is not an item. Checks only its shape; the checksums cover the rest. */
 export function decodeItem(line: unknown): ArchiveItem | undefined {
   if (!isObject(line)) return undefined;
   switch (line['kind']) {
@@ -137,7 +137,7 @@ function isMetadata(value: unknown): value is EventMetadata {
   return typeof id === 'string' && isCount(index) && isCount(count) && isCount(value['schema_version']);
 }
 
-/** The running checksum: each link covers everything before it. */
+/** The running checksum, which covers everything before it. */
 export interface Chain {
   readonly blocks: number;
   readonly sha256: string;
@@ -145,7 +145,7 @@ export interface Chain {
 
 export const chainStart: Chain = { blocks: 0, sha256: '0'.repeat(64) };
 
-/** The chain after one more block: the bytes of its lines, line breaks included. */
+/** The chain after one more block. @param lines including their line breaks */
 export function nextLink(chain: Chain, lines: readonly (string | Uint8Array)[]): Chain {
   const hash = createHash('sha256').update(chain.sha256);
   for (const line of lines) hash.update(line);
@@ -164,7 +164,7 @@ export function endLine(chain: Chain, totals: ArchiveTotals): string {
   return `${JSON.stringify({ ...end, sha256 })}\n`;
 }
 
-/** The totals of the last line's object. */
+/** @returns undefined when the line has no totals */
 export function decodeTotals(line: { readonly [key: string]: unknown }): ArchiveTotals | undefined {
   const { events, commands, documents, last_position, content_sha256 } = line;
   return isCount(events) &&

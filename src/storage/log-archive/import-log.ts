@@ -1,10 +1,10 @@
 /**
- * Writes an archive into an empty installation: each event where it was in its stream, with its id, in the order of the
- * log, whole commands in one append. Cut off, it goes on where it stood: what is there already is recognised by revision
- * and id, and an append that is repeated is answered like its first try. Decides nothing and opens nothing.
+ * Writes an archive into an empty installation: in log order, with the same ids and revisions, and whole commands in
+ * one append. An interrupted import continues where it ended: it recognises existing events by revision and id, and a
+ * repeated append gets the answer of the first try. Runs no domain logic and opens no secrets.
  *
- * Where old events of a stream have expired, revisions that nobody has any more cannot be written: those of such a stream
- * count from 0 again. They are facts (sign-ins, what agents did), whose revisions nothing refers to.
+ * When old events of a stream have expired, its revisions start at 0 again, because no store can begin at a later one.
+ * Such streams hold facts (sign-ins, what agents did), and nothing refers to their revisions.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
@@ -22,42 +22,42 @@ export interface ImportOptions {
   readonly path: string;
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
-  /** Streams of an installation: there must be none. */
+  /** Prefix of the streams of an installation; the target must have none. */
   readonly prefix: string;
-  /** Collections that an archive may carry. */
+  /** Collections that an archive may contain. */
   readonly collections: readonly CollectionSpec[];
-  /** Projections that must not have begun: their positions would be those of another log. */
+  /** Projections that must not have started: their positions would belong to another log. */
   readonly projections: readonly { readonly name: string; readonly version: number }[];
   readonly signal: AbortSignal;
-  /** Bytes of the archive handled, events written, events that an earlier run had written. */
+  /** @param skipped events that an earlier run had written */
   onProgress(bytes: number, events: number, skipped: number): void;
 }
 
 export interface ImportReport {
   readonly events: number;
-  /** Of them, how many an earlier, interrupted run had written. */
+  /** How many of them an earlier, interrupted run had written. */
   readonly skipped: number;
   readonly documents: number;
-  /** Streams that count from 0 again, with the revision that their first event had. */
+  /** Streams whose revisions start at 0 again, with the original revision of their first event. */
   readonly renumbered: readonly { readonly stream: string; readonly first: number }[];
-  /** False when this archive had been imported completely before: nothing was done. */
+  /** False when this archive had been imported completely before and nothing was done. */
   readonly written: boolean;
 }
 
-/** The target cannot take this archive; the message is one sentence for the person who asked for it. */
+/** The target cannot take this archive; the message is one sentence for the operator. */
 class ImportRefusedError extends Error {}
 
 interface StreamState {
-  /** Revision that the next event gets. */
+  /** The revision of the next event. */
   next: number;
-  /** The last revision that stood when this run came to the stream, -1 for none. */
+  /** The last revision when this run reached the stream; -1 for a new stream. */
   readonly head: number;
   readonly first: number;
 }
 
 /**
- * Verify the archive first (`verifyArchive`): this trusts that it is whole.
- * @returns undefined when the signal ended it: run it again to go on
+ * Verify the archive first (`verifyArchive`); this function relies on it.
+ * @returns undefined when the signal ended it; running it again continues
  * @throws ImportRefusedError, ArchiveDamagedError, ServiceError `unavailable`
  */
 export async function importLog(options: ImportOptions): Promise<ImportReport | undefined> {
@@ -68,25 +68,25 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
   let archiveId: string | undefined;
 
   async function stateOf(event: RecordedEvent): Promise<StreamState> {
-    const known = streams.get(event.stream);
-    if (known !== undefined) return known;
+    const existing = streams.get(event.stream);
+    if (existing !== undefined) return existing;
     const state = { next: 0, head: (await lastRevision(eventStore, event.stream)) ?? -1, first: event.revision };
     streams.set(event.stream, state);
     return state;
   }
 
-  /** Appends what is not there yet; whole commands of one stream. */
+  /** Appends the missing events of whole commands of one stream. */
   async function write(group: readonly RecordedEvent[]): Promise<void> {
     const [first] = group;
     if (first === undefined) return;
     const state = await stateOf(first);
-    // What an earlier run wrote in one append may have been grouped otherwise; events end where an append ended.
-    const there = Math.max(0, Math.min(group.length, state.head + 1 - state.next));
-    const last = group[there - 1];
-    if (last !== undefined && state.next + there - 1 === state.head) await assertSame(last, state.head);
-    state.next += there;
-    skipped += there;
-    const missing = group.slice(there);
+    // An earlier run may have grouped its appends differently, so some events of this group may exist already.
+    const existing = Math.max(0, Math.min(group.length, state.head + 1 - state.next));
+    const last = group[existing - 1];
+    if (last !== undefined && state.next + existing - 1 === state.head) await assertSame(last, state.head);
+    state.next += existing;
+    skipped += existing;
+    const missing = group.slice(existing);
     if (missing.length > 0) {
       await appendExactly(eventStore, first.stream, state.next - 1, missing, signal);
       state.next += missing.length;
@@ -98,7 +98,7 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
     const stored = await firstFrom(eventStore, event.stream, revision);
     if (stored?.revision === revision && stored.id === event.id) return;
     throw new ImportRefusedError(
-      `${event.stream} holds another event at revision ${revision} than the archive: something else wrote into this ` +
+      `${event.stream} has another event at revision ${revision} than the archive: something else has written to this ` +
         'log since the import began; empty the stores and import again',
     );
   }
@@ -125,8 +125,8 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
     const head = (await lastRevision(eventStore, stream)) ?? -1;
     if (head !== next - 1) {
       throw new ImportRefusedError(
-        `${stream} ends at revision ${head}, the archive at ${next - 1}: something else wrote into this log since the ` +
-          'import began; empty the stores and import again',
+        `${stream} ends at revision ${head}, the archive at ${next - 1}: something else has written to this log since ` +
+          'the import began; empty the stores and import again',
       );
     }
   }
@@ -138,24 +138,24 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
   return { events, skipped, documents, renumbered, written: true };
 }
 
-/** Leaves the marker in an empty target. @returns true when it holds this archive already @throws ImportRefusedError */
+/** Marks an empty target. @returns true when it already contains this archive @throws ImportRefusedError */
 async function alreadyDone(options: ImportOptions, archiveId: string): Promise<boolean> {
   const { readStore } = options;
   const marker = await readImportMarker(readStore);
   if (marker?.archiveId === archiveId) return marker.state === 'done';
   if (marker?.state === 'running') {
     throw new ImportRefusedError(
-      'the target holds an unfinished import of another archive: finish that one or empty it',
+      'the target holds an unfinished import of another archive: finish that import or empty the target',
     );
   }
-  const found = await whatIsThere(options);
-  if (found !== undefined) throw new ImportRefusedError(`the target is not empty: ${found}`);
+  const content = await whatIsThere(options);
+  if (content !== undefined) throw new ImportRefusedError(`the target is not empty: ${content}`);
   await writeImportMarker(readStore, { archiveId, state: 'running' });
   return false;
 }
 
 /**
- * Something that an empty installation does not have, as the end of a sentence; undefined when it is empty.
+ * Why an installation is not empty, as the end of a sentence; undefined when it is empty.
  * @throws ServiceError `unavailable`
  */
 export async function whatIsThere(
@@ -165,19 +165,19 @@ export async function whatIsThere(
   const enough = new AbortController();
   const deadline = AbortSignal.timeout(tuning.giveUpMs);
   const subscription = { prefix, after: 'start', signal: AbortSignal.any([signal, enough.signal, deadline]) } as const;
-  let looked = false;
+  let caughtUp = false;
   try {
     for await (const item of eventStore.subscribe(subscription)) {
       const stream = item.kind === 'events' ? item.events[0]?.stream : undefined;
       if (stream !== undefined) return `its log has events in ${stream}`;
       if (item.kind !== 'caught_up') continue;
-      looked = true;
+      caughtUp = true;
       break;
     }
   } finally {
     enough.abort();
   }
-  if (!looked) return `whether its log is empty could not be found out within ${tuning.giveUpMs / 1000} s`;
+  if (!caughtUp) return `its log could not be checked within ${tuning.giveUpMs / 1000} s`;
   for (const spec of collections) {
     if ((await (await readStore.collection(spec)).find({ limit: 1 })).items.length > 0) {
       return `its read store has documents in ${spec.name}`;
@@ -192,7 +192,7 @@ export async function whatIsThere(
   return undefined;
 }
 
-/** Neighbouring commands of one stream, together as large as an append of the service; a larger command alone. */
+/** Groups adjacent commands of one stream up to the size of one append of the service; a larger command is alone. */
 function* groupsOf(items: readonly ArchiveItem[]): Generator<readonly RecordedEvent[], void, void> {
   let group: RecordedEvent[] = [];
   let command: RecordedEvent[] = [];
@@ -224,14 +224,15 @@ async function writeDocuments(
 ): Promise<number> {
   const documents = items.filter((item) => item.kind === 'document');
   for (const name of new Set(documents.map(({ collection }) => collection))) {
-    const own = documents.filter(({ collection }) => collection === name);
-    const spec = collections.find((known) => known.name === name && known.version === own[0]?.version);
+    const ofCollection = documents.filter(({ collection }) => collection === name);
+    const version = ofCollection[0]?.version;
+    const spec = collections.find((candidate) => candidate.name === name && candidate.version === version);
     if (spec === undefined) {
-      throw new ImportRefusedError(`the archive carries the collection ${name}, which this release does not know`);
+      throw new ImportRefusedError(`the archive contains the collection ${name}, which this release does not know`);
     }
     const collection = await readStore.collection(spec);
-    for (let from = 0; from < own.length; from += tuning.documentsAtOnce) {
-      await collection.set(own.slice(from, from + tuning.documentsAtOnce));
+    for (let from = 0; from < ofCollection.length; from += tuning.documentsAtOnce) {
+      await collection.set(ofCollection.slice(from, from + tuning.documentsAtOnce));
     }
   }
   return documents.length;

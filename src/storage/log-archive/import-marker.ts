@@ -1,6 +1,6 @@
 /**
- * The note that an import leaves in the read store before it writes anything: whether what a store holds is half of an
- * import, and of which archive. A service must not start on half a log: it would write into it.
+ * The marker that an import leaves in the read store before it writes anything: of which archive, and whether the
+ * import is complete. A service must not start on half a log, because it would write to it.
  */
 import type { ReadStore } from '../read-store.js';
 
@@ -14,11 +14,11 @@ type MarkerFields = { readonly archive_id: string; readonly state: 'running' | '
 const spec = { name: 'log_imports', version: 1, indexes: [] } as const;
 const id = 'import';
 
-/** Of the last import into this store, undefined when there was none. @throws ServiceError `unavailable` */
+/** The marker of the last import, undefined when there was none. @throws ServiceError `unavailable` */
 export async function readImportMarker(readStore: ReadStore): Promise<ImportMarker | undefined> {
   const collection = await readStore.collection<MarkerFields>(spec);
-  const found = await collection.get(id);
-  return found === undefined ? undefined : { archiveId: found.fields.archive_id, state: found.fields.state };
+  const marker = await collection.get(id);
+  return marker === undefined ? undefined : { archiveId: marker.fields.archive_id, state: marker.fields.state };
 }
 
 export async function writeImportMarker(readStore: ReadStore, { archiveId, state }: ImportMarker): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * Looks at a log event by event, wherever it comes from (an archive, a store), and says what is wrong with it: revisions
- * that are missing, positions that do not grow, commands that are not whole, events that this release does not know. Adds
- * up a digest of what the events say, the same whatever store they lie in, so that two copies are compared by one number.
+ * Checks a log event by event, from an archive or a store, and reports missing revisions, positions that do not grow,
+ * incomplete commands and events that this release does not know. Computes a digest of the events that does not depend
+ * on the store, so that two copies can be compared.
  */
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../kernel/event.js';
@@ -10,9 +10,9 @@ import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
 
 export interface LogCheckOptions {
-  /** Streams whose old events expire: only there may revisions be missing. */
+  /** True for streams whose old events expire; only there may revisions be missing. */
   readonly expires: (stream: string) => boolean;
-  /** Why this release cannot read the event, undefined when it can. */
+  /** Why this release cannot read the event; undefined when it can. */
   readonly unreadable: (event: RecordedEvent) => string | undefined;
 }
 
@@ -33,11 +33,11 @@ export interface LogSummary {
 }
 
 export interface LogCheck {
-  /** The next event, in log order. Returns its place among the events of its stream that are there, from 0. */
+  /** Takes the next event in log order. @returns its place among the existing events of its stream, from 0 */
   add(event: RecordedEvent): number;
-  /** The log ended: what is incomplete now stays so. */
+  /** Ends the log: a command that is still incomplete is a problem. */
   end(): void;
-  /** The first of them. */
+  /** The first problems; `problemCount` counts all. */
   readonly problems: readonly string[];
   readonly problemCount: number;
   summary(): LogSummary;
@@ -57,7 +57,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
   let events = 0;
   let commands = 0;
   let lastPosition = 0;
-  /** The command whose events have not all come. */
+  /** The last event of a command that is still incomplete. */
   let open: RecordedEvent | undefined;
 
   const report = (problem: string): void => {
@@ -80,7 +80,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
         if (open === undefined) commands += 1;
         return;
       }
-      report(`${incomplete(open)}, and then comes ${place}`);
+      report(`${incomplete(open)}, followed by ${place}`);
       open = undefined;
     }
     if (index !== 0 || count < 1 || count > bounds.commandEvents) {
@@ -92,7 +92,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
   function checkRevision(event: RecordedEvent, tally: Tally | undefined, place: string): void {
     const expected = tally === undefined ? 0 : tally.last + 1;
     if (event.revision === expected) return;
-    if (event.revision < expected) report(`${place} comes again or too late: revision ${expected} was next`);
+    if (event.revision < expected) report(`${place} is repeated or too late: revision ${expected} was expected`);
     else if (!options.expires(event.stream)) {
       report(`${event.stream} lacks its revisions ${expected} to ${event.revision - 1}`);
     }
@@ -124,7 +124,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
       return ordinal;
     },
     end() {
-      if (open !== undefined) report(`${incomplete(open)}, and there the log ends`);
+      if (open !== undefined) report(`${incomplete(open)}, where the log ends`);
       open = undefined;
     },
     summary: () => ({

@@ -1,6 +1,6 @@
 /**
- * Reads an archive block by block. A block is handed out only after its checksum has been verified, so nothing that was
- * altered is ever acted on; one block is in memory at a time. Not what the events mean (`log-check.ts`).
+ * Reads an archive block by block. Yields a block only after verifying its checksum, so altered content is never acted
+ * on. Holds one block in memory at a time. Does not check the events themselves (`log-check.ts`).
  */
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -22,14 +22,14 @@ export type ArchivePart =
       readonly kind: 'block';
       readonly items: readonly ArchiveItem[];
       readonly chain: Chain;
-      /** Bytes of the file up to here. */
+      /** Bytes of the file up to and including this block. */
       readonly bytes: number;
     }
   | { readonly kind: 'end'; readonly totals: ArchiveTotals; readonly bytes: number };
 
 const readBytes = 256 * 1024;
 
-/** Lines with their line breaks, as bytes; the last one may lack it. */
+/** Lines as bytes, including their line breaks; the last line may lack one. */
 async function* linesOf(file: FileHandle): AsyncGenerator<Buffer, void, void> {
   let rest: Buffer[] = [];
   let restBytes = 0;
@@ -39,14 +39,14 @@ async function* linesOf(file: FileHandle): AsyncGenerator<Buffer, void, void> {
     if (bytesRead === 0) break;
     let from = 0;
     for (;;) {
-      const found = chunk.subarray(0, bytesRead).indexOf(0x0a, from);
-      const end = found === -1 ? bytesRead : found + 1;
+      const lineBreak = chunk.subarray(0, bytesRead).indexOf(0x0a, from);
+      const end = lineBreak === -1 ? bytesRead : lineBreak + 1;
       rest.push(chunk.subarray(from, end));
       restBytes += end - from;
       if (restBytes > tuning.lineBytes) {
-        throw new ArchiveDamagedError(number, `longer than ${tuning.lineBytes} bytes`);
+        throw new ArchiveDamagedError(number, `the line is longer than ${tuning.lineBytes} bytes`);
       }
-      if (found === -1) break;
+      if (lineBreak === -1) break;
       yield rest.length === 1 && rest[0] !== undefined ? rest[0] : Buffer.concat(rest);
       number += 1;
       rest = [];
@@ -62,7 +62,7 @@ function parse(line: Buffer, number: number): { readonly [key: string]: unknown 
     const value: unknown = JSON.parse(line.toString('utf8'));
     if (typeof value === 'object' && value !== null) return value as { readonly [key: string]: unknown };
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new ArchiveDamagedError(number, 'not a JSON object');
 }
@@ -78,7 +78,7 @@ function assertReadable(item: ArchiveItem | undefined, number: number): asserts 
 }
 
 /**
- * Every block, then the end.
+ * Yields every block, then the end.
  * @throws ArchiveDamagedError, or the file system's error when the file cannot be read
  */
 export async function* readArchive(path: string): AsyncGenerator<ArchivePart, void, void> {
@@ -120,7 +120,7 @@ export async function* readArchive(path: string): AsyncGenerator<ArchivePart, vo
       lines.push(line);
       items.push(item);
       blockBytes += line.length;
-      // A block is closed at the end of a command, which may have as many bytes as an append.
+      // A block ends after a command, which may be as large as an append.
       if (blockBytes > tuning.blockBytes + 4 * tuning.lineBytes) {
         throw new ArchiveDamagedError(number, 'the block is too large: its checksum line is missing');
       }

@@ -1,4 +1,4 @@
-/** The numbers of log archives that no contract states. */
+/** Tuning numbers of log archives. */
 export const tuning = {
   /** A block of lines is closed, with its checksum, at either bound. One block is held in memory at a time. */
   blockLines: 1000,

@@ -1,5 +1,5 @@
 /**
- * Verifies an archive, or the log of a store: reads all of it and says what is wrong. Changes nothing.
+ * Verifies an archive or the log of a store: reads all of it and reports what is wrong. Changes nothing.
  */
 import { stat } from 'node:fs/promises';
 import { errorText } from '../../kernel/errors.js';
@@ -14,12 +14,12 @@ import { readWholeLog } from './whole-log.js';
 
 export interface VerifyReport {
   readonly log: LogSummary;
-  /** The first of them; none for a log or archive that is whole. */
+  /** The first problems; `problemCount` counts all. */
   readonly problems: readonly string[];
   readonly problemCount: number;
-  /** Of an archive. */
+  /** Only for an archive. */
   readonly header?: ArchiveHeader | undefined;
-  /** How many documents of each collection an archive holds. */
+  /** Documents per collection of an archive. */
   readonly documents: ReadonlyMap<string, number>;
 }
 
@@ -28,11 +28,11 @@ export interface VerifyOptions {
   readonly signal: AbortSignal;
 }
 
-/** @throws the file system's error when the file cannot be read; what is wrong with its content is in the report */
+/** @throws the file system's error when the file cannot be read; the report has the problems of its content */
 export async function verifyArchive(
   path: string,
   options: VerifyOptions & {
-    /** Bytes read, of how many. */
+    /** @param bytes read so far, of `total` */
     onProgress(bytes: number, total: number, events: number): void;
   },
 ): Promise<VerifyReport> {
@@ -66,7 +66,7 @@ export async function verifyArchive(
   const summary = log.summary();
   const documentCount = [...documents.values()].reduce((sum, count) => sum + count, 0);
   if (totals !== undefined && !adds(totals, summary, documentCount)) {
-    problems.push('the totals in the last line are not those of the lines before it');
+    problems.push('the totals in the last line do not match the lines before it');
   }
   return { ...reportOf(log, problems), header, documents };
 }
@@ -85,7 +85,7 @@ const adds = (totals: ArchiveTotals, log: LogSummary, documents: number): boolea
   totals.last_position === log.lastPosition &&
   totals.content_sha256 === log.contentSha256;
 
-/** The same for the log of a store, as far as a subscription shows it. @throws ServiceError `unavailable` */
+/** Verifies the log of a store as far as a subscription delivers it. @throws ServiceError `unavailable` */
 export async function verifyLog(
   eventStore: EventStore,
   options: VerifyOptions & {
@@ -106,7 +106,7 @@ export async function verifyLog(
     log.end();
   } catch (error) {
     if (!(error instanceof BrokenLogError)) throw error;
-    problems.push(`${errorText(error)}; what follows was not looked at`);
+    problems.push(`${errorText(error)}; the log after it was not checked`);
   }
   return { ...reportOf(log, problems), documents: new Map() };
 }

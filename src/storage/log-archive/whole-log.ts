@@ -1,6 +1,6 @@
 /**
- * The log from a point to where it ended when it was asked, as whole commands, with an end: what an export and a check
- * read. `follow.ts` goes on for ever; this does not, and gives up on a store that stays away.
+ * Reads the log as whole commands from a point to its end at the time of the call, for an export or a check. Unlike
+ * `follow.ts`, it ends, and it gives up on a store that stays away.
  */
 import { ServiceError } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';
@@ -9,14 +9,14 @@ import { followLog } from '../follow.js';
 import { tuning } from './tuning.js';
 
 export interface WholeLogOptions {
-  /** Streams whose name starts so. */
+  /** Prefix of the names of the streams. */
   readonly prefix: string;
   readonly after: ResumePoint | 'start';
   readonly signal: AbortSignal;
 }
 
 /**
- * Batches of commands until the log's end has been reached. Ends early, without an error, when the signal aborts.
+ * Yields batches of commands until the end of the log. Ends early, without an error, when the signal aborts.
  * @throws BrokenLogError, ServiceError `unavailable` when the store stays away
  */
 export async function* readWholeLog(

@@ -1,6 +1,6 @@
 /**
- * One collection of the read store on MongoDB. Guarded writes are in guarded-writes.ts, what a query means to the
- * server in query.ts. Implements `read-store.ts` (Collection).
+ * One collection of the read store on MongoDB. Guarded writes are in `guarded-writes.ts`, the translation of queries in
+ * `query.ts`. Implements `read-store.ts` (Collection).
  */
 import type { Collection as MongoCollection } from 'mongodb';
 import type { Collection, CollectionSpec, Filter, Query, StoredDocument } from '../read-store.js';
@@ -20,40 +20,40 @@ export function createCollection(spec: CollectionSpec, documents: MongoCollectio
     documents.countDocuments(filterOf(where, spec.indexes));
 
   async function find({ where = [], sort = [], skip = 0, limit }: Query): Promise<readonly StoredDocument[]> {
-    const found = await documents
+    const page = await documents
       .find(filterOf(where, spec.indexes), { projection: withoutShadow, sort: sortOf(sort), skip, limit })
       .toArray();
-    return decodeAll(found);
+    return decodeAll(page);
   }
 
   return {
     spec,
     async get(id) {
       assertDocumentId(id);
-      const found = await documents.findOne({ _id: id }, { projection: withoutShadow });
-      return found === null ? undefined : decodeDocument(found);
+      const document = await documents.findOne({ _id: id }, { projection: withoutShadow });
+      return document === null ? undefined : decodeDocument(document);
     },
     async getMany(ids) {
-      const found = new Map<string, StoredDocument>();
+      const byId = new Map<string, StoredDocument>();
       for (const part of batches([...new Set(ids)])) {
         for (const document of decodeAll(await documents.find(byIds(part), { projection: withoutShadow }).toArray())) {
-          found.set(document.id, document);
+          byId.set(document.id, document);
         }
       }
-      return ids.flatMap((id) => found.get(id) ?? []);
+      return ids.flatMap((id) => byId.get(id) ?? []);
     },
     async find(query) {
       const { limit, skip = 0 } = query;
       if (!(limit >= 1)) throw new RangeError('a page has a limit of at least 1');
       const items = await find(query);
-      // A page that is not full ends the list, unless it lies beyond the end.
+      // A page that is not full is the last one, unless it lies beyond the end.
       const isLast = items.length < limit && (items.length > 0 || skip === 0);
       return { items, total: isLast ? skip + items.length : await count(query.where) };
     },
     count,
     write: (writes) => applyGuarded(documents, writes),
     async set(all) {
-      // The last one of an id wins, and one command has it once.
+      // The last document of an id wins, and a command must not contain an id twice.
       const newest = new Map(all.map(({ id, fields }) => [id, encodeDocument(id, 0, fields)]));
       for (const part of batches([...newest.values()])) {
         const operations = part.map((replacement) => ({

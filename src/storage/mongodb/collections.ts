@@ -1,6 +1,6 @@
 /**
- * The collections of the read store on MongoDB: opened by name and version with their indexes, and dropped. An index
- * that is no longer declared stays: an older release may use it at the same time.
+ * The collections of the read store on MongoDB: opens them by name and version with their indexes, and drops them. An
+ * index that is no longer declared stays, as an older release may use it at the same time.
  * Implements `read-store.ts` (collection, drop).
  */
 import type { Db } from 'mongodb';
@@ -21,7 +21,7 @@ import { tuning } from './tuning.js';
 
 const physicalName = (name: string, version: number): string => `${name}__v${version}`;
 
-/** A collection is of no use after it was dropped: a late write would make it again, without its indexes. */
+/** Writes to a dropped collection are refused, because they would create it again without its indexes. */
 interface Opened {
   dropped: boolean;
 }
@@ -50,8 +50,8 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
     const name = physicalName(spec.name, spec.version);
     const documents = db.collection<MongoDocument>(name);
     await ensureIndexes(documents, indexKeys(spec.indexes));
-    const known = opened.get(name);
-    const state = known === undefined || known.dropped ? { dropped: false } : known;
+    const existing = opened.get(name);
+    const state = existing === undefined || existing.dropped ? { dropped: false } : existing;
     opened.set(name, state);
     return untilDropped(createCollection(spec, documents), state);
   }

@@ -1,8 +1,8 @@
 /**
- * How a document lies in MongoDB. Its fields are one JSON text: exact for every key and every nesting, which BSON and
- * the servers are not (`$`, `.`, lists in lists, minus zero), readable, and quick to parse; bytes stand beside it.
- * Queries run on `order` and `equal` (sort-keys.ts). A tombstone is a document of the same id that is not `live` and
- * has a position only, so one filter guards puts and deletes alike.
+ * The form of a document in MongoDB. Its fields are one JSON text, which is readable, quick to parse, and exact for
+ * every key and nesting, unlike BSON and the servers (`$`, `.`, lists in lists, minus zero). Binary fields are stored
+ * beside it. Queries run on `order` and `equal` (`sort-keys.ts`). A tombstone is a document of the same id that is not
+ * `live` and has only a position, so one filter guards puts and deletes alike.
  */
 import { Binary, ObjectId } from 'mongodb';
 import type { FieldValue, Fields, StoredDocument } from '../read-store.js';
@@ -19,16 +19,16 @@ export interface MongoDocument extends Partial<Shadow> {
   readonly _id: string;
   readonly position: number;
   readonly live: boolean;
-  /** Another one with each write, so that a change can be made only to what was read. */
+  /** Different for each write. Not read by this release; part of the stored form. */
   readonly write: ObjectId;
   readonly json?: string;
   readonly bytes?: readonly Bytes[];
 }
 
-/** What a read of whole documents leaves at the server. */
+/** Fields that a read of whole documents does not need. */
 export const withoutShadow = { order: 0, equal: 0 } as const;
 
-/** @throws RangeError on a bad id, or when the document is larger than the server takes. */
+/** @throws RangeError on a bad id, or when the document is larger than a server accepts */
 export function encodeDocument(id: string, position: number, fields: Fields): MongoDocument {
   assertDocumentId(id);
   const entries = Object.entries(fields);
@@ -36,7 +36,7 @@ export function encodeDocument(id: string, position: number, fields: Fields): Mo
   const plain =
     binary.length === 0 ? fields : Object.fromEntries(entries.filter((entry) => !(entry[1] instanceof Uint8Array)));
   const json = JSON.stringify(plain);
-  // Strings are there a second time, as order keys.
+  // Strings are stored a second time, as order keys.
   const size = 2 * Buffer.byteLength(json) + binary.reduce((sum, [, bytes]) => sum + bytes.length, 0);
   if (size > tuning.documentBytes) {
     throw new RangeError(`document ${id} has ${size} bytes, more than ${tuning.documentBytes}`);
@@ -46,13 +46,13 @@ export function encodeDocument(id: string, position: number, fields: Fields): Mo
   return { ...document, bytes: binary.map(([field, bytes]) => ({ field, value: new Binary(bytes) })) };
 }
 
-/** @throws RangeError on a bad id. */
+/** @throws RangeError on a bad id */
 export function encodeTombstone(id: string, position: number): MongoDocument {
   assertDocumentId(id);
   return { _id: id, position, live: false, write: new ObjectId() };
 }
 
-/** Undefined for a tombstone. */
+/** @returns undefined for a tombstone */
 export function decodeDocument(document: MongoDocument): StoredDocument | undefined {
   const { _id: id, position, live, json, bytes } = document;
   if (!live || json === undefined) return undefined;

@@ -1,13 +1,13 @@
 /**
- * Guarded puts and deletes of one collection, in batches, by any number of instances at once. Not a transaction: each
- * write stands for itself, and because the highest position wins they may land in any order.
- * Implements `read-store.ts` (Collection.write); `docs/architecture.md`, "Read models need no transactions".
+ * Guarded puts and deletes in one collection, in batches, by any number of instances at once. Not a transaction: each
+ * write is independent, and because the highest position wins, the order does not matter.
+ * Implements `read-store.ts` (Collection.write) and `docs/architecture.md#read-models`.
  *
- * One round: see which positions stand; drop the writes that they are past; insert the documents that are missing;
- * replace those that are lower. Both are atomic for themselves: an insert fails on a document that came in between
- * (E11000), a replacement does not match one that has grown past it or was purged. Who lost such a race goes round
- * again. An upsert with the guard in its filter would be one command, but E11000 then does not mean "already applied":
- * the document that came in between may be lower.
+ * One round: read the stored positions, drop the writes that are not above them, insert the missing documents, replace
+ * the lower ones. Each change is atomic: an insert fails on a document that was inserted meanwhile (E11000), and a
+ * replacement does not match a document that has become higher or was purged. Writes that lose such a race go another
+ * round. An upsert with the guard in its filter would be one command, but there E11000 does not mean "already applied":
+ * the document that was inserted meanwhile may be lower.
  */
 import type { Collection } from 'mongodb';
 import { unreachable } from '../../kernel/errors.js';
@@ -29,28 +29,28 @@ function encode(write: GuardedWrite): MongoDocument {
   }
 }
 
-/** Without those that an earlier one of the same call is past: they are never applied, whatever stands. */
+/** The writes above all earlier writes of the same id in this call; the others would never be applied. */
 function rising(writes: readonly GuardedWrite[]): readonly MongoDocument[] {
   const highest = new Map<string, number>();
-  const kept: MongoDocument[] = [];
+  const risingWrites: MongoDocument[] = [];
   for (const write of writes) {
     const document = encode(write);
     if (write.position <= (highest.get(write.id) ?? -1)) continue;
     highest.set(write.id, write.position);
-    kept.push(document);
+    risingWrites.push(document);
   }
-  return kept;
+  return risingWrites;
 }
 
-async function standingPositions(
+async function storedPositions(
   collection: Collection<MongoDocument>,
   documents: readonly MongoDocument[],
 ): Promise<Map<string, number>> {
   const ids = [...new Set(documents.map(({ _id }) => _id))];
-  const found = await collection
+  const documentsFound = await collection
     .find(byIds(ids), { projection: { position: 1 }, batchSize: tuning.batchDocuments + 1 })
     .toArray();
-  return new Map(found.map(({ _id, position }) => [_id, position]));
+  return new Map(documentsFound.map(({ _id, position }) => [_id, position]));
 }
 
 async function insertMissing(
@@ -78,22 +78,22 @@ async function replaceLower(
 
 async function applyBatch(collection: Collection<MongoDocument>, batch: readonly MongoDocument[]): Promise<number> {
   let applied = 0;
-  return untilSettled('these documents', async () => {
-    const standing = await standingPositions(collection, batch);
-    const pending = batch.filter(({ _id, position }) => position > (standing.get(_id) ?? -1));
+  return untilSettled(async () => {
+    const stored = await storedPositions(collection, batch);
+    const pending = batch.filter(({ _id, position }) => position > (stored.get(_id) ?? -1));
     const missing = new Map<string, MongoDocument>();
     for (const document of pending) {
-      if (!standing.has(document._id) && !missing.has(document._id)) missing.set(document._id, document);
+      if (!stored.has(document._id) && !missing.has(document._id)) missing.set(document._id, document);
     }
     const lower = pending.filter((document) => missing.get(document._id) !== document);
-    // The inserts first: what replaces one of them in the same batch must find it.
+    // Inserts go first: a replacement in the same batch must find the document.
     const done = (await insertMissing(collection, [...missing.values()])) + (await replaceLower(collection, lower));
     applied += done;
     return done === pending.length ? applied : undefined;
   });
 }
 
-/** Returns how many were applied. @throws RangeError when one cannot be stored; then none of this call is written. */
+/** @returns how many were applied @throws RangeError when one cannot be stored; then this call writes nothing */
 export async function applyGuarded(
   collection: Collection<MongoDocument>,
   writes: readonly GuardedWrite[],

@@ -1,4 +1,4 @@
-/** Makes the indexes of a collection that are not there yet, and with them the collection. Which ones: query.ts. */
+/** Creates the missing indexes of a collection, and with them the collection. `query.ts` says which indexes. */
 import type { Collection } from 'mongodb';
 import { isMissing } from './failures.js';
 
@@ -15,7 +15,7 @@ async function existing<T extends object>(collection: Collection<T>): Promise<Re
   }
 }
 
-/** Idempotent, also for several instances at once. */
+/** Idempotent, even for several instances at once. */
 export async function ensureIndexes<T extends object>(
   collection: Collection<T>,
   keys: readonly IndexKey[],
@@ -24,13 +24,13 @@ export async function ensureIndexes<T extends object>(
     const names = await existing(collection);
     return keys.map((key) => ({ key: new Map(key), name: nameOf(key) })).filter(({ name }) => !names.has(name));
   };
-  // Asked for first: FerretDB ends the connection when nothing of what it is to make is missing.
+  // FerretDB drops the connection if there is nothing to create, so list first.
   const wanted = await missing();
   if (wanted.length === 0) return;
   try {
     await collection.createIndexes(wanted);
   } catch (error) {
-    // Another instance may have made them meanwhile.
+    // Another instance may have created them meanwhile.
     if ((await missing()).length > 0) throw error;
   }
 }

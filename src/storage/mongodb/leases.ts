@@ -1,11 +1,11 @@
 /**
- * Claims that end by themselves, on the server's clock. Implements `read-store.ts` (Leases).
+ * Leases on the server's clock. Implements `read-store.ts` (Leases).
  *
- * An update that computes with the server's time needs a pipeline, which not every server has. So the time is asked for
- * first (`hello` answers with the primary's clock) and then compared and written like any value. It is a little old
- * when it is used, which errs on the side of the holder who lives: a lease counts as ended only when it had ended at
- * the moment of asking, and one that is given ends its time to live after that moment, no sooner than its holder thinks,
- * who began to count before. Taking, renewing and ending are one atomic change of one document each.
+ * An update that computes with the server's time needs a pipeline, which not every server has. So the time is read
+ * first (`hello` returns the primary's clock) and then compared and written like any value. It is slightly old when it
+ * is used, which favours a live holder: a lease counts as expired only if it was expired when the time was read, and a
+ * new lease does not expire before its holder, who began to count earlier, believes it does. Taking, renewing and
+ * releasing are one atomic change of one document each.
  */
 import type { Collection, Db } from 'mongodb';
 import type { Json } from '../../kernel/json.js';
@@ -20,9 +20,9 @@ export interface MongoLease {
   readonly kind: string;
   readonly name: string;
   readonly holder: string;
-  /** `_id` and holder: one value to find what somebody holds, for many at a time. */
+  /** Kind, name and holder in one value, to find many leases with their holders at once. */
   readonly held: string;
-  /** Milliseconds since the epoch, by the server's clock. */
+  /** Milliseconds since the epoch on the server's clock. */
   readonly endsAt: number;
   readonly data: string;
 }
@@ -60,10 +60,10 @@ function live({ kind, name, holder, endsAt, data }: MongoLease, now: number): Le
 }
 
 export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
-  /** Milliseconds since the epoch, by the primary's clock. */
+  /** Milliseconds since the epoch on the primary's clock. */
   async function serverTime(): Promise<number> {
     const { localTime } = await db.command({ hello: 1 });
-    if (!(localTime instanceof Date)) throw new Error('the server does not tell its time');
+    if (!(localTime instanceof Date)) throw new Error('the server does not report its time');
     return localTime.getTime();
   }
 
@@ -78,23 +78,23 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
   }
 
   async function stillHeld(keys: readonly string[]): Promise<ReadonlyMap<string, MongoLease>> {
-    // What the primary has now, as the updates meet it: who has lost a lease must not be told that it holds it.
-    const found = await leases.find({ held: { $in: [...keys] } }, { readConcern: { level: 'local' } }).toArray();
-    return new Map(found.map((lease) => [lease.held, lease]));
+    // Reads what the primary has now, like the updates: a holder that has lost a lease must not be told that it has it.
+    const held = await leases.find({ held: { $in: [...keys] } }, { readConcern: { level: 'local' } }).toArray();
+    return new Map(held.map((lease) => [lease.held, lease]));
   }
 
-  /** Those of the wanted ones that were prolonged. */
-  async function prolong(wanted: readonly MongoLease[]): Promise<number> {
-    const standing = await stillHeld(wanted.map(({ held }) => held));
+  /** Extends the leases that are still held. @returns how many */
+  async function extend(wanted: readonly MongoLease[]): Promise<number> {
+    const current = await stillHeld(wanted.map(({ held }) => held));
     const ends = new Map<number, string[]>();
     const changed: MongoLease[] = [];
     for (const lease of wanted) {
-      const known = standing.get(lease.held);
-      if (known === undefined) continue;
-      if (known.data !== lease.data) changed.push(lease);
+      const existing = current.get(lease.held);
+      if (existing === undefined) continue;
+      if (existing.data !== lease.data) changed.push(lease);
       else ends.set(lease.endsAt, [...(ends.get(lease.endsAt) ?? []), lease.held]);
     }
-    // Most renewals only prolong, by the same time: one command for all of them.
+    // Most renewals only extend by the same time, which takes one update for all of them.
     const operations = [
       ...[...ends].map(([endsAt, held]) => ({
         updateMany: { filter: { held: { $in: held } }, update: { $set: { endsAt } } },
@@ -114,7 +114,7 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
       try {
         await replace();
       } catch (error) {
-        // Two upserts of a missing document meet: the one that lost replaces the other's.
+        // Two upserts of a missing document raced: the loser replaces the winner's document.
         if (!isDuplicate(error)) throw error;
         await replace();
       }
@@ -131,9 +131,9 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
       for (const batch of batches(claims)) {
         const now = await serverTime();
         const wanted = batch.map((claim) => encode(kind, claim, now));
-        if ((await prolong(wanted)) === wanted.length) continue;
-        const standing = await stillHeld(wanted.map(({ held }) => held));
-        lost.push(...wanted.filter(({ held }) => !standing.has(held)).map(({ name }) => name));
+        if ((await extend(wanted)) === wanted.length) continue;
+        const current = await stillHeld(wanted.map(({ held }) => held));
+        lost.push(...wanted.filter(({ held }) => !current.has(held)).map(({ name }) => name));
       }
       return lost;
     },
@@ -141,14 +141,14 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
       await leases.deleteOne({ _id: leaseId(kind, name), holder });
     },
     async get(kind, name) {
-      const found = await leases.findOne({ _id: leaseId(kind, name) });
-      return found === null ? undefined : live(found, await serverTime());
+      const lease = await leases.findOne({ _id: leaseId(kind, name) });
+      return lease === null ? undefined : live(lease, await serverTime());
     },
     async list(kind) {
-      const found = await leases.find({ kind }).toArray();
-      // Asked for afterwards: what is listed was live when the list was read.
+      const all = await leases.find({ kind }).toArray();
+      // Read afterwards, so that every listed lease was live when the list was read.
       const now = await serverTime();
-      return found.flatMap((lease) => live(lease, now) ?? []);
+      return all.flatMap((lease) => live(lease, now) ?? []);
     },
     async purge(kind, olderThanMs) {
       await leases.deleteMany({ kind, endsAt: { $lt: (await serverTime()) - olderThanMs } });

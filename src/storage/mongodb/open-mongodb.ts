@@ -1,10 +1,10 @@
 /**
- * The read store on MongoDB: a replica set, a standalone server or one that speaks its protocol. The only door into this
- * folder. Implements `docs/architecture.md` ("No home-made engine", "Read models need no transactions").
+ * Opens the read store on MongoDB: a replica set, a standalone server, or a server that speaks its protocol. Code
+ * outside this folder imports only this file. Implements `docs/architecture.md#storage`.
  *
- * Every write is acknowledged by a majority, with its journal, and every read is of what a majority has, from the
- * primary: what was answered survives an election. Used of the server: documents changed one at a time, unique ids,
- * indexes. Not used: transactions, change streams, TTL or partial indexes, updates by pipeline, renaming.
+ * Every write is acknowledged by a majority with its journal, and every read returns what a majority has, from the
+ * primary, so acknowledged writes survive an election. Uses only changes of single documents, unique ids and indexes.
+ * Does not use transactions, change streams, TTL or partial indexes, pipelines in updates, or renaming.
  */
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
 import { ServiceError } from '../../kernel/errors.js';
@@ -19,12 +19,12 @@ import { reviveSilentClient } from './silent-driver.js';
 import { tuning } from './tuning.js';
 
 export interface MongoDbOptions {
-  /** `mongodb://…/database`; may hold a password, and is never logged. */
+  /** `mongodb://…/database`. It may contain a password, so it is never logged. */
   readonly url: string;
   readonly logger: Logger;
 }
 
-/** Given to the database too: there, unlike at the client, they hold whatever the URL says. */
+/** Also set on the database, where they hold whatever the URL says, unlike on the client. */
 const concerns = {
   writeConcern: { w: 'majority', journal: true, wtimeoutMS: tuning.majorityMs },
   readConcern: new ReadConcern('majority'),
@@ -44,33 +44,34 @@ const clientOptions: MongoClientOptions = {
   maxPoolSize: tuning.connections,
 };
 
-/** Read models have no dot in their names. */
+/** Names with a dot, which names of read models cannot have. */
 const ownCollections = { leases: 'svc.leases', checkpoints: 'svc.checkpoints', pointers: 'svc.pointers' } as const;
 
-/** @throws RangeError, without the password, when the URL does not name a database. */
+/** @throws RangeError, without the URL, when the URL does not name a database */
 function assertNamesDatabase(url: string): void {
   if (!/^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+/.test(url)) {
-    throw new RangeError('the MongoDB URL is mongodb://host:port/database');
+    throw new RangeError('the MongoDB URL must look like mongodb://host:port/database');
   }
 }
 
-/** Says once that the server is away, and once that it is back. */
-function tellOutages(client: MongoClient, logger: Logger): void {
+/** Logs once when no server accepts writes any more, and once when one does again. */
+function logOutages(client: MongoClient, logger: Logger): void {
   let usable = true;
   client.on('topologyDescriptionChanged', ({ newDescription }) => {
     const now = [...newDescription.servers.values()].some(({ isWritable }) => isWritable);
     if (now === usable) return;
     usable = now;
     if (now) logger.info({}, 'MongoDB can be used again');
-    else logger.warn({}, 'MongoDB cannot be used: no server that takes writes is reached');
+    else logger.warn({}, 'MongoDB cannot be used: no server that accepts writes can be reached');
   });
 }
 
 /**
- * Connects, makes the indexes of the adapter's own collections and returns the store. It outlives outages and elections:
- * calls are `unavailable` meanwhile.
- * @throws RangeError when the URL is not one of a database.
- * @throws ServiceError `unavailable` when the server cannot be reached or used now: try again.
+ * Connects, creates the indexes of the adapter's own collections and returns the store. The store survives outages and
+ * elections; calls are `unavailable` meanwhile.
+ * @throws RangeError when the URL does not name a database; ServiceError `unavailable` when the server cannot be
+ * reached
+ *   or used now
  */
 export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<ReadStore> {
   assertNamesDatabase(url);
@@ -87,7 +88,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
     await client.close();
     throw error;
   }
-  tellOutages(client, logger);
+  logOutages(client, logger);
   const revival = reviveSilentClient(client, logger);
   const ping = answeredWithin(tuning.pingMs, () => db.command({ ping: 1 }));
   let closing: Promise<void> | undefined;

@@ -1,5 +1,5 @@
 /**
- * How far projections have come, and which version of each is read: one document per (projection, version), one
+ * The checkpoints of projections, one document per projection and version, and the version that queries read, one
  * pointer per projection. Implements `read-store.ts` (checkpoints, activeVersion).
  */
 import type { Collection } from 'mongodb';
@@ -24,7 +24,7 @@ type Progress = Pick<
 const checkpointId = (projection: string, version: number): string => `${projection}@${version}`;
 
 export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointers: Collection<MongoPointer>): Progress {
-  /** Moves it forward if it is there and lower. */
+  /** Moves an existing lower checkpoint forward. @returns whether it did */
   async function advance(_id: string, { commit, prepare }: ResumePoint): Promise<boolean> {
     const lower = { _id, $or: [{ commit: { $lt: commit } }, { commit, prepare: { $lt: prepare } }] };
     return (await checkpoints.updateOne(lower, { $set: { commit, prepare } })).matchedCount === 1;
@@ -32,8 +32,8 @@ export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointer
 
   return {
     async loadCheckpoint(projection, version) {
-      const found = await checkpoints.findOne({ _id: checkpointId(projection, version) });
-      return found === null ? undefined : { commit: found.commit, prepare: found.prepare };
+      const checkpoint = await checkpoints.findOne({ _id: checkpointId(projection, version) });
+      return checkpoint === null ? undefined : { commit: checkpoint.commit, prepare: checkpoint.prepare };
     },
     async saveCheckpoint(projection, version, { commit, prepare }) {
       const _id = checkpointId(projection, version);
@@ -42,7 +42,7 @@ export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointer
         await checkpoints.insertOne({ _id, commit, prepare });
       } catch (error) {
         if (!isDuplicate(error)) throw error;
-        // The one that is there is as far, or came in between: then it may be lower.
+        // The stored checkpoint is not lower, or it was inserted meanwhile and may be lower.
         await advance(_id, { commit, prepare });
       }
     },

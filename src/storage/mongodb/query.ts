@@ -1,6 +1,6 @@
 /**
- * A query of the port as a filter and a sort of MongoDB, on the shadow keys. Exact: nothing is filtered or sorted again
- * afterwards. Pure. Implements `read-store.ts` (Filter, Query, IndexSpec).
+ * Translates a query of the port into a filter and a sort of MongoDB on the shadow keys. The result is exact: nothing
+ * is filtered or sorted afterwards. Pure. Implements `read-store.ts` (Filter, Query, IndexSpec).
  */
 import type { Document, Sort } from 'mongodb';
 import { unreachable } from '../../kernel/errors.js';
@@ -14,7 +14,7 @@ const equalPath = (field: string): string => `equal.${pathStep(field)}`;
 const numbers = { $gt: '3', $lt: stringType } as const;
 const strings = { $gte: stringType, $lt: afterStrings } as const;
 
-/** Characters that mean something in a regular expression, and the one that its text cannot hold. */
+/** Escapes the special characters of a regular expression, and NUL, which its text cannot contain. */
 function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`).replaceAll('\0', String.raw`\x00`);
 }
@@ -22,12 +22,12 @@ function escaped(text: string): string {
 function equalTo(field: string, values: readonly Scalar[], ordered: ReadonlySet<string>): readonly Document[] {
   const exact = { [equalPath(field)]: { $in: values.map(equalityKey) } };
   if (!ordered.has(field)) return [exact];
-  // Says nothing new, but an index has this field by its order key.
+  // Redundant, but the index contains this field by its order key.
   return [exact, { [orderPath(field)]: { $in: [...values.map(orderKey), otherKey] } }];
 }
 
 function inRange({ field, op, value }: Extract<Filter, { readonly op: 'gt' | 'gte' | 'lt' | 'lte' }>): Document {
-  // Nothing is above, below or equal to it.
+  // No value is above, below or equal to NaN.
   if (Number.isNaN(value)) return { [orderPath(field)]: { $in: [] } };
   const all = typeof value === 'number' ? numbers : strings;
   return { [orderPath(field)]: { ...all, [`$${op}`]: orderKey(value) } };
@@ -55,20 +55,20 @@ function conditions(filter: Filter, ordered: ReadonlySet<string>): readonly Docu
   }
 }
 
-/** The filter of documents by their ids. One is asked for by itself: FerretDB finds it without a scan only so. */
+/** Filters by ids. A single id is compared directly, because FerretDB scans for `$in`. */
 export function byIds(ids: readonly string[]): { readonly _id: string | { readonly $in: string[] } } {
   const [first] = ids;
   return { _id: first !== undefined && ids.length === 1 ? first : { $in: [...ids] } };
 }
 
-/** The filter of all live documents that match. */
+/** Filters the live documents that match. */
 export function filterOf(where: readonly Filter[], indexes: readonly IndexSpec[]): Document {
   const ordered = new Set(indexes.flatMap(orderedFields));
   const all = where.flatMap((filter) => conditions(filter, ordered));
   return all.length === 0 ? { live: true } : { live: true, $and: all };
 }
 
-/** Ties are broken by id, ascending. A field that is sorted by twice counts once. */
+/** Ties are broken by id, ascending. Only the first of several sorts by the same field counts. */
 export function sortOf(sort: NonNullable<Query['sort']>): Sort {
   const keys = new Map<string, 1 | -1>();
   for (const { field, direction } of sort) {
@@ -78,14 +78,14 @@ export function sortOf(sort: NonNullable<Query['sort']>): Sort {
   return keys.set('_id', 1);
 }
 
-/** The fields that an index has by their order keys. */
+/** The fields that an index contains by their order keys. */
 function orderedFields({ fields }: IndexSpec): readonly string[] {
   return fields.length === 1 ? fields : fields.slice(1);
 }
 
 /**
- * The keys of the server's indexes for the declared ones. The first of several fields is there by its equality keys,
- * which may be many: a server takes one list per index. Two for each, as ids ascend in both directions.
+ * The keys of the server's indexes for the declared ones. The first of several fields is indexed by its equality keys,
+ * which may be a list: servers allow one list per index. Two indexes for each, because ids ascend in both directions.
  */
 export function indexKeys(indexes: readonly IndexSpec[]): readonly IndexKey[] {
   const keys: Map<string, 1 | -1>[] = [

@@ -1,8 +1,8 @@
 /**
- * Notices that the driver has stopped asking after a server, and opens its client anew. Seen once after a server was
- * killed under load: its last error stayed for good, the server came back and was never asked again. The driver asks
- * every `heartbeatMs` and gives each question up after `connectMs`, so a long silence is never an outage. What runs
- * meanwhile fails as `unavailable`.
+ * Notices that the driver has stopped monitoring a server, and opens its client again. Seen once after a server was
+ * killed under load: the driver kept the last error and never checked the server again, although it came back. The
+ * driver checks every `heartbeatMs` and gives up each check after `connectMs`, so a long silence is never an outage.
+ * Calls fail as `unavailable` meanwhile.
  */
 import type { MongoClient } from 'mongodb';
 import { startLoop } from '../../kernel/background.js';
@@ -10,9 +10,11 @@ import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { tuning } from './tuning.js';
 
-/** Watches a connected client until closed; close it before the client. */
+/** Watches a connected client. Close it before the client. */
 export function reviveSilentClient(client: MongoClient, logger: Logger): { close(): Promise<void> } {
-  /** Turns since something was heard of a server, by its address: a process that was held still counts one turn only. */
+  /**
+   * Turns since the last report about a server, by address. Counts turns, as the process itself may have been frozen.
+   */
   const silence = new Map<string, number>();
   const heard = ({ connectionId }: { readonly connectionId: string }): void => void silence.set(connectionId, 0);
   client.on('serverHeartbeatStarted', heard);
@@ -30,14 +32,14 @@ export function reviveSilentClient(client: MongoClient, logger: Logger): { close
       if (silent.length === 0) return;
       logger.error(
         { servers: silent.length },
-        'the MongoDB driver asks no more after a server; its client is opened anew',
+        'the MongoDB driver has stopped monitoring a server; its client is opened again',
       );
       silence.clear();
       await client.close();
       await client.connect();
     },
-    // Calls open the client again too, so there is nothing to repeat here.
+    // No retry: calls open the client again too.
     (error) =>
-      logger.warn({ error: errorText(error) }, 'the MongoDB client was opened anew, but no server is reached yet'),
+      logger.warn({ error: errorText(error) }, 'the MongoDB client was opened again, but no server can be reached yet'),
   );
 }

@@ -1,13 +1,13 @@
 /**
- * The shadow of a document that queries run on: strings whose order is the port's order of values, so that any server
- * answers exactly, with its plain comparison of strings. Not the documents themselves (document-codec.ts).
- * Implements `read-store.ts` (Filter, Query.sort); agrees with `field-values.ts`.
+ * The shadow keys of a document, which queries run on: strings whose order is the port's order of values, so that any
+ * server answers exactly with its plain comparison of strings. Not the documents themselves (`document-codec.ts`).
+ * Implements `read-store.ts` (Filter, Query.sort) and agrees with `field-values.ts`.
  *
- * MongoDB's own order of values is another one (lists sort by an element, booleans come last), a range also matches
- * elements of lists, and neither an index nor a sort takes two lists of one document. So each field has
- * - an order key, never a list: the field's value, or that it is a list, an object or bytes;
- * - equality keys: those of the value, or of each scalar in the list.
- * A field that is null has neither, like one that is missing: the server holds both for the same.
+ * MongoDB's own order differs: lists sort by an element, booleans come last, a range also matches elements of lists,
+ * and neither an index nor a sort allows two lists in one document. So each field has
+ * - an order key, which is never a list: the value, or a mark for a list, an object or bytes;
+ * - equality keys: that of the value, or one for each scalar in the list. A null field has neither, like a missing one;
+ * servers treat both alike.
  */
 import { createHash } from 'node:crypto';
 import type { FieldValue, Fields, Scalar } from '../read-store.js';
@@ -15,16 +15,16 @@ import type { FieldValue, Fields, Scalar } from '../read-store.js';
 const falseKey = '1';
 const trueKey = '2';
 const numberType = '3';
-/** Order keys of strings begin so; nothing else lies between this and `afterStrings`. */
+/** Prefix of the order keys of strings; nothing else lies between it and `afterStrings`. */
 export const stringType = '4';
 export const afterStrings = '5';
-/** The order key of what is no scalar. */
+/** The order key of anything but a scalar. */
 export const otherKey = '5';
 const hashedType = '6';
-/** Longer keys are hashed where only equality counts. */
+/** Longer equality keys are hashed. */
 const equalityKeyChars = 100;
 
-/** 16 hexadecimal digits, ordered like the numbers. */
+/** 16 hexadecimal digits that sort like the numbers. */
 function numberDigits(value: number): string {
   const view = new DataView(new ArrayBuffer(8));
   // Minus zero equals zero.
@@ -61,8 +61,8 @@ function equalityKeys(value: FieldValue | undefined): EqualityKeys | null {
 }
 
 /**
- * A name as one step of a path. Dots and dollars mean something there; an underscore at the start may mean something to
- * the driver.
+ * Encodes a field name as one step of a path. Dots and dollars are special there, and a leading underscore may be
+ * special to the driver.
  */
 export function pathStep(field: string): string {
   if (field === '') return '%';
@@ -74,7 +74,7 @@ export interface Shadow {
   readonly equal: { readonly [step: string]: EqualityKeys };
 }
 
-/** The keys of all fields. */
+/** The shadow keys of all fields. */
 export function shadowOf(fields: Fields): Shadow {
   const order: [string, string][] = [];
   const equal: [string, EqualityKeys][] = [];

@@ -1,4 +1,4 @@
-/** The numbers of the MongoDB adapter that no contract states. What both adapters keep is in `../bounds.ts`. */
+/** Tuning numbers of the MongoDB adapter. The bounds that every adapter keeps are in `../bounds.ts`. */
 export const tuning = {
   /** How long a call waits for a primary. An election takes longer; callers try again. */
   selectionMs: 3_000,
@@ -11,14 +11,14 @@ export const tuning = {
   majorityMs: 10_000,
   pingMs: 3_000,
   heartbeatMs: 2_000,
-  /** Heartbeats during which the driver reports nothing about a server before its client is opened anew. */
+  /** Heartbeats without any report about a server after which the driver's client is opened again. */
   silentHeartbeats: 6,
   connections: 32,
   /** Documents that one command reads or writes. */
   batchDocuments: 1000,
-  /** MongoDB takes documents of 16 MiB in all; the rest is for what this adapter adds. */
+  /** MongoDB accepts 16 MiB per document; the rest is for what this adapter adds. */
   documentBytes: 15 * 1024 * 1024,
-  /** A change that others keep overtaking is given up as unavailable after this many tries. */
+  /** Tries of a change that others keep overtaking, before it is unavailable. */
   attempts: 100,
   overtakenRetry: { firstMs: 1, maxMs: 50 },
 } as const;

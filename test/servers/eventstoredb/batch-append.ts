@@ -1,6 +1,6 @@
 /**
- * `Streams/BatchAppend`: requests in fragments, by correlation id, decided in order. Bad requests are answered and, as on
- * the real server, may be answered a second time when their deadline passes.
+ * `Streams/BatchAppend`: requests in fragments by correlation id, decided in order. Bad requests are answered and, as
+ * on the real server, may be answered a second time when their deadline passes.
  */
 import { status } from '@grpc/grpc-js';
 import {
@@ -59,7 +59,7 @@ function errorStatus(name: string, fields: Plain): Plain {
   };
 }
 
-/** What the store answers before it is ready: no detail that the client knows. */
+/** What the store answers before it is ready, without any detail that the client knows. */
 const notReadyStatus: Plain = {
   code: status.UNAVAILABLE,
   message: 'Server Is Not Ready',
@@ -110,7 +110,7 @@ function outcome(decision: Decision, stream: string, expected: Expected): Plain 
 
 export interface BatchCall {
   frame(message: Plain): void;
-  /** The client has sent all. True when the call has to be ended once everything is answered. */
+  /** Call it when the client has sent everything. @returns true when the call must end once everything is answered */
   close(): void;
 }
 

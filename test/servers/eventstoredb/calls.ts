@@ -1,11 +1,11 @@
-/** What the handlers of the test server share: a call as they see it, its status, a refusal with the right trailers. */
+/** What the handlers of the test server share: a call, its status, and refusals with the right trailers. */
 import { Metadata, status } from '@grpc/grpc-js';
 import type { Faults } from './faults.js';
 import type { Expected, LogEvent } from './log.js';
 import { tombstoneRevision } from './log.js';
 import type { Plain } from './wire.js';
 
-/** A call to end with something else than OK. */
+/** Ends a call with a status other than OK. */
 export class Refusal extends Error {
   readonly code: number;
   readonly trailers: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ export const streamDeleted = (stream: string): Refusal =>
     'stream-name': stream,
   });
 
-/** The status object that grpc-js takes. */
+/** The status object that grpc-js expects. */
 export function statusOf(error: unknown): { code: number; details: string; metadata: Metadata } {
   const refusal =
     error instanceof Refusal ? error : new Refusal(status.UNKNOWN, `Exception was thrown: ${String(error)}`);
@@ -35,7 +35,7 @@ export function statusOf(error: unknown): { code: number; details: string; metad
   return { code: refusal.code, details: refusal.message, metadata };
 }
 
-/** @throws Refusal when the call wants the leader and this node is none. */
+/** @throws Refusal when the call requires the leader and this node is a follower */
 export function requireLeader(metadata: Metadata, faults: Faults): void {
   if (faults.leader === undefined || metadata.get('requires-leader')[0] !== 'true') return;
   throw notLeader(faults.leader.host, faults.leader.port);
@@ -48,7 +48,7 @@ export const notLeader = (host: string, port: number): Refusal =>
     'leader-endpoint-port': String(port),
   });
 
-/** What a client makes of a call that ends without a status. */
+/** How a client sees a call that ends without a status. */
 export const callReset = (): Refusal =>
   new Refusal(status.INTERNAL, 'Received RST_STREAM with code 0 (Call ended without gRPC status)');
 
@@ -61,7 +61,7 @@ export function streamName(options: Plain | undefined): string | undefined {
   return identifier === undefined ? undefined : String(identifier['streamName'] ?? '');
 }
 
-/** Undefined when none is set. `exact` is the name of the member that holds a revision. */
+/** @returns undefined when none is set @param exact name of the member that holds a revision */
 export function expectedOf(options: Plain, exact: 'revision' | 'streamPosition'): Expected | undefined {
   if (options[exact] !== undefined) return { kind: 'exact', revision: Number(options[exact]) };
   if (options['noStream'] !== undefined) return { kind: 'no_stream' };
@@ -71,7 +71,7 @@ export function expectedOf(options: Plain, exact: 'revision' | 'streamPosition')
 
 export const positionMessage = (position: number): Plain => ({ commitPosition: position, preparePosition: position });
 
-/** A UUID in its two forms. @throws RangeError when the text is none. */
+/** A UUID in its two forms. @throws RangeError when the text is not a UUID */
 export function uuidText(message: Plain): string {
   const structured = asPlain(message['structured']);
   if (structured !== undefined) {
@@ -95,7 +95,7 @@ export function structuredUuid(text: string): Plain {
   };
 }
 
-/** An event as the wire carries it. */
+/** An event in the form of the wire. */
 export function recordedMessage(event: LogEvent, structured: boolean): Plain {
   return {
     id: structured ? structuredUuid(event.id) : { string: event.id },

@@ -1,14 +1,14 @@
 /**
- * Nodes of one cluster, in this process: test servers with one log between them, of which one leads. Not replication:
- * every node has every event at once.
+ * The nodes of a cluster in this process: test servers that share one log, one of which leads. Not replication: every
+ * node has every event at once.
  */
 import { startEventStoreDb, type EventStoreDbServer } from './server.js';
 
 export interface EventStoreDbCluster {
   readonly nodes: readonly EventStoreDbServer[];
-  /** Names the nodes in their order, with options that make discovery short. */
+  /** Names the nodes in order, with options for quick discovery. */
   readonly url: string;
-  /** Another node leads from now on; all know it. */
+  /** Makes another node the leader; all nodes know it. */
   lead(index: number): void;
   close(): Promise<void>;
 }

@@ -1,55 +1,57 @@
-/** What the test server can be told to do wrong, all of it seen on real servers. Data only, so that it fits on a line. */
+/**
+ * Faults of the test server, all of them seen on real servers. Plain data, so that it can be sent as a line of JSON.
+ */
 
 export type AppendFault =
-  /** Neither written nor ever answered. */
+  /** Neither written nor answered. */
   | { readonly kind: 'silent' }
   /** Written, never answered. */
   | { readonly kind: 'answer_lost' }
   /** Not written, answered with Timeout. */
   | { readonly kind: 'deadline' }
-  /** Answered with Timeout, and written so much later. */
+  /** Answered with Timeout and written later. */
   | { readonly kind: 'commit_timeout'; readonly laterMs: number }
   | { readonly kind: 'not_ready' }
-  /** The whole call is ended; nothing is written. */
+  /** Ends the whole call; nothing is written. */
   | { readonly kind: 'not_leader'; readonly host: string; readonly port: number }
   /** Written, answered without a position. */
   | { readonly kind: 'no_position' }
-  /** The connection is cut, after the events were written or before. */
+  /** Cuts the connection, before or after the events are written. */
   | { readonly kind: 'cut'; readonly written: boolean }
-  /** Written and answered so much later. */
+  /** Written and answered later. */
   | { readonly kind: 'late'; readonly ms: number }
-  /** Written at once, answered so much later. */
+  /** Written at once, answered later. */
   | { readonly kind: 'answer_late'; readonly ms: number }
-  /** The whole call is ended as if all were well; nothing is written and nothing answered. */
+  /** Ends the whole call with OK; nothing is written or answered. */
   | { readonly kind: 'end_call' }
-  /** The whole call is reset without a status, after the events were written or before. */
+  /** Resets the whole call without a status, before or after the events are written. */
   | { readonly kind: 'reset_call'; readonly written: boolean };
 
 export interface Faults {
-  /** For the next appends of any stream, one each, in turn. */
+  /** Faults of the next appends to any stream, one each. */
   appends: AppendFault[];
-  /** Asked when that list is empty. */
+  /** Chooses a fault when that list is empty. */
   choose: (() => AppendFault | undefined) | undefined;
-  /** This node follows: calls that require the leader are sent there. */
+  /** Makes this node a follower: calls that require the leader are referred to it. */
   leader: { readonly host: string; readonly port: number } | undefined;
-  /** A subscription is dropped as too slow after so many live events; 0 for never. */
+  /** Drops a subscription as too slow after so many live events; 0 for never. */
   dropAfter: number;
-  /** A subscription is ended without an error after so many live events; 0 for never. */
+  /** Ends a subscription without an error after so many live events; 0 for never. */
   endAfter: number;
-  /** As 24.2 does: caughtUp again after live events. */
+  /** Repeats caughtUp after live events, like 24.2. */
   caughtUpRepeats: boolean;
-  /** Subscriptions and reads get no answer at all. */
+  /** Leaves subscriptions and reads without any answer. */
   silentReads: boolean;
   silentFeatures: boolean;
-  /** What is answered to the question for the server's features. */
+  /** The answer to a feature request. */
   featuresFail: { readonly code: number; readonly details: string } | undefined;
-  /** Nobody is told who leads: a node that hangs. */
+  /** Never answers who leads, like a node that hangs. */
   silentGossip: boolean;
-  /** How much later it is on this server than on the client. */
+  /** How far the server's clock is ahead of the client's. */
   clockAheadMs: number;
-  /** Checkpoints are told at a position beyond 2^53. */
+  /** Reports checkpoints at a position beyond 2^53. */
   wildCheckpoints: boolean;
-  /** Gossip knows no node that lives. */
+  /** Gossip knows no live node. */
   noNodes: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** `ServerFeatures` and `Gossip`: what 23.10.8 says about itself. */
+/** `ServerFeatures` and `Gossip`: what 23.10.8 reports about itself. */
 import { structuredUuid } from './calls.js';
 import type { Faults } from './faults.js';
 import type { Plain } from './wire.js';
@@ -6,7 +6,7 @@ import type { Plain } from './wire.js';
 const client = 'event_store.client.';
 const subscriptionFeatures = ['stream', 'all'];
 
-/** Service, its methods, and the features that are told beside some. */
+/** Services, their methods, and the features reported for some of them. */
 const services: readonly (readonly [string, readonly (readonly [string, (readonly string[])?])[]])[] = [
   ['redaction.redaction', [['geteventpositions'], ['switchchunks']]],
   [

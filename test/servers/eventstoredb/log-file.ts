@@ -1,6 +1,7 @@
 /**
- * The log in a file: one JSON line per append, written before the answer, read at the start. Survives kill -9 of the
- * process, not a loss of power: no flush. A line that is cut short at the end was never answered and is dropped.
+ * The log in a file: one JSON line per append, written before the answer and read at the start. Survives kill -9 of the
+ * process but not a power failure, because it is not flushed. An incomplete last line was never answered and is
+ * dropped.
  */
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The log of the test server: streams, their metadata, and the decision about every append, delete and tombstone, as
- * 23.10.8 decides. Knows nothing of the wire. What is decided is handed to `persist` before anybody is told.
+ * The log of the test server: streams, their metadata, and the decision about every append, delete and tombstone, like
+ * 23.10.8. Does not know the wire. Decisions are handed to `persist` before they are answered.
  */
 import { randomUUID } from 'node:crypto';
 
@@ -21,7 +21,7 @@ export interface LogEvent extends NewEvent {
   readonly created: number;
 }
 
-/** Of a tombstone; its exact value, 2^63-1, is no number of JavaScript. */
+/** Revision of a tombstone; its exact value, 2^63-1, is not a safe integer. */
 export const tombstoneRevision = Number.MAX_VALUE;
 const deletedFrom = 2 ** 63;
 
@@ -32,7 +32,7 @@ export type Expected =
   | { readonly kind: 'stream_exists' };
 
 export type Decision =
-  /** No revision: the stream is still missing. No position: the events are there and hidden. */
+  /** Without a revision, the stream is still missing; without a position, the events exist but are hidden. */
   | { readonly kind: 'success'; readonly revision: number | undefined; readonly position: number | undefined }
   | { readonly kind: 'wrong'; readonly actual: number | undefined }
   | { readonly kind: 'deleted' };
@@ -49,7 +49,7 @@ export interface Limits {
   readonly softDeleted: boolean;
 }
 
-/** One line of the file: events of one append, or a position that nothing was written at. */
+/** One line of the file: the events of one append, or a position without events. */
 export type LogRecord =
   | { readonly kind: 'events'; readonly events: readonly LogEvent[] }
   | { readonly kind: 'empty'; readonly position: number };
@@ -58,18 +58,18 @@ export interface EventLog {
   append(stream: string, expected: Expected, events: readonly NewEvent[]): Decision;
   softDelete(stream: string, expected: Expected): Decision;
   tombstone(stream: string, expected: Expected): Decision;
-  /** Undefined for a stream that never was. */
+  /** @returns undefined for a stream that never existed */
   stream(name: string): { readonly events: readonly LogEvent[]; readonly limits: Limits } | undefined;
   isTombstoned(name: string): boolean;
   isVisible(event: LogEvent, limits: Limits): boolean;
-  /** All events, in order; those hidden in their stream too. */
+  /** All events in order, including those hidden in their stream. */
   readonly all: readonly LogEvent[];
   head(): number;
-  /** Where a record begins, one without events too. */
+  /** True when a record begins at the position, even one without events. */
   isRecord(position: number): boolean;
-  /** Calls with the events of every append, after it was decided. Returns how to stop that. */
+  /** Calls back with the events of every decided append. @returns a function that stops it */
   listen(listener: (events: readonly LogEvent[]) => void): () => void;
-  /** Takes a record of the file in, at the start. */
+  /** Takes in a record of the file at the start. */
   restore(record: LogRecord): void;
 }
 
@@ -91,7 +91,7 @@ export function createLog(persist: (record: LogRecord) => void, now: () => numbe
   const all: LogEvent[] = [];
   const positions = new Set<number>();
   const listeners = new Set<(events: readonly LogEvent[]) => void>();
-  /** Where each id was written first, since this start: what `any` knows repeats by. */
+  /** Where each id was first written since this start, to recognise repeats with `any`. */
   const recent = new Map<string, number>();
   let next = 1000;
 
@@ -165,7 +165,7 @@ export function createLog(persist: (record: LogRecord) => void, now: () => numbe
     return placed[0]?.position ?? 0;
   }
 
-  /** The answer for events that stand there already, all of them from `revision` on. */
+  /** The answer for events that are all stored already from `revision` on. */
   function repeated(name: string, revision: number, events: readonly NewEvent[]): Decision | undefined {
     const stored = streams.get(name)?.events ?? [];
     if (events.length === 0 || !events.every(({ id }, index) => stored[revision + index]?.id === id)) return undefined;
@@ -178,7 +178,7 @@ export function createLog(persist: (record: LogRecord) => void, now: () => numbe
     };
   }
 
-  /** What stands against writing; undefined when nothing does. `actual` is undefined for a missing stream. */
+  /** Why the events cannot be written; undefined when they can. `actual` is undefined for a missing stream. */
   function refuse(name: string, expected: Expected, events: readonly NewEvent[]): Decision | undefined {
     const head = headOf(name);
     const wrong: Decision = { kind: 'wrong', actual: head < 0 ? undefined : head };
@@ -216,7 +216,7 @@ export function createLog(persist: (record: LogRecord) => void, now: () => numbe
       return stream === undefined ? undefined : { events: stream.events, limits: limitsOf(name) };
     },
     append(name, expected, events) {
-      // Metadata of a tombstoned stream is taken when there was some before.
+      // Metadata of a tombstoned stream is accepted when there was some before.
       if (isTombstoned(name) && !(isMeta(name) && headOf(name) >= 0 && streams.get(name)?.tombstone !== true)) {
         return { kind: 'deleted' };
       }
@@ -278,7 +278,7 @@ export function createLog(persist: (record: LogRecord) => void, now: () => numbe
         next = event.position + 64 + event.data.length + event.metadata.length;
       }
       keep(record.events);
-      // The cache that `any` looks into does not survive a restart.
+      // The cache for `any` does not survive a restart.
       recent.clear();
     },
   };

@@ -1,5 +1,5 @@
 /**
- * The test server as a process of its own. Arguments: data folder, port (0 for a free one). First line: `listening
+ * The test server as a separate process. Arguments: data folder, port (0 for a free one). First line: `listening
  * <port>`. Each line of its standard input is a JSON object of faults to set; it is answered with `ok`.
  */
 import { writeSync } from 'node:fs';

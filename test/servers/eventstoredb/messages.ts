@@ -1,6 +1,6 @@
 /**
- * The messages of the `event_store.client` services, as tables for `wire.ts`. Numbers are those of the published
- * contract; `wire.test.ts` holds them to the classes that the client package ships.
+ * The messages of the `event_store.client` services as tables for `wire.ts`. The numbers are those of the published
+ * contract; `wire.test.ts` compares them with the classes of the client package.
  */
 import type { Field, Schema } from './wire.js';
 
@@ -147,7 +147,7 @@ export const BatchAppendResp = message('BatchAppendResp', {
   streamIdentifier: [4, streamIdentifier],
 });
 
-/** What `google.rpc.Status.details` may hold, by the end of its type URL. */
+/** What `google.rpc.Status.details` may contain, by the end of its type URL. */
 export const details: Readonly<Record<string, Schema>> = {
   WrongExpectedVersion: message('WrongExpectedVersion', {
     currentStreamRevision: [1, 'uint64', 'oneof'],

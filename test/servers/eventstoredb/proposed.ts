@@ -1,11 +1,11 @@
-/** An event as a client proposes it, checked as the server checks it. */
+/** An event as proposed by a client, with the checks of the real server. */
 import { asPlain, uuidText } from './calls.js';
 import type { NewEvent } from './log.js';
 import type { Plain } from './wire.js';
 
 const none = new Uint8Array();
 
-/** @throws Error with the text that 23.10.8 puts into its answer */
+/** @throws Error with the text that 23.10.8 answers */
 export function proposedEvent(message: Plain): NewEvent {
   const id = asPlain(message['id']);
   if (id === undefined) throw new Error("Value cannot be null. (Parameter 'dto')");

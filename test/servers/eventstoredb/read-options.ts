@@ -1,4 +1,4 @@
-/** The options of `Streams/Read`, checked as 23.10.8 checks them. */
+/** The options of `Streams/Read`, with the checks of 23.10.8. */
 import { status } from '@grpc/grpc-js';
 import { asPlain, handlerThrew, notValid, Refusal, streamName } from './calls.js';
 import type { LogEvent } from './log.js';
@@ -24,7 +24,7 @@ export interface ReadOptions {
   /** Undefined for a subscription. */
   readonly count: number | undefined;
   readonly resolveLinks: boolean;
-  /** Undefined when the request says neither. */
+  /** Undefined when the request has neither. */
   readonly structuredIds: boolean | undefined;
   readonly tellLast: boolean;
 }

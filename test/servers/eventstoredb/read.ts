@@ -7,7 +7,7 @@ import type { Plain } from './wire.js';
 
 const unexpected = (kind: string): Refusal => new Refusal(status.UNKNOWN, `Unexpected ${kind}Result: Error`);
 
-/** An event as an answer to a read; a link is followed when asked for. */
+/** An event as an answer to a read; links are followed on request. */
 export function eventMessage(log: EventLog, event: LogEvent, options: ReadOptions): Plain {
   const structured = options.structuredIds === true;
   const commitPosition = event.position;
@@ -56,7 +56,7 @@ function* readStream(log: EventLog, name: string, options: ReadOptions): Generat
   if (count === 0 || (from === 'end' && !options.backwards)) throw unexpected('ReadStream');
   if (log.isTombstoned(name)) throw streamDeleted(name);
   const found = log.stream(name);
-  // A stream that an empty append brought back has no visible events and is there nevertheless.
+  // A deleted stream that an empty append brought back exists but has no visible events.
   if (found === undefined || found.events.length === 0 || found.limits.softDeleted) {
     yield { streamNotFound: { streamIdentifier: { streamName: name } } };
     return;
@@ -80,7 +80,7 @@ function* allEvents(log: EventLog, from: number, backwards: boolean): Generator<
   }
 }
 
-/** Undefined for a position that nothing begins at. */
+/** @returns undefined for a position that no record begins at */
 export function startPosition(log: EventLog, from: { readonly commit: number } | 'start' | 'end'): number | undefined {
   if (from === 'start') return 0;
   if (from === 'end') return Infinity;
@@ -88,7 +88,7 @@ export function startPosition(log: EventLog, from: { readonly commit: number } |
   return commit === 0 || commit > log.head() || log.isRecord(commit) ? commit : undefined;
 }
 
-/** The answers to a read that is no subscription; undefined when it never ends. @throws Refusal while iterated */
+/** The answers to a read that is not a subscription; undefined when it never ends. @throws Refusal while iterated */
 export function readMessages(log: EventLog, options: ReadOptions): Iterable<Plain> | undefined {
   const { target } = options;
   if (options.structuredIds === undefined) return undefined;

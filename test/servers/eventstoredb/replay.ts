@@ -1,4 +1,4 @@
-/** Plays a scenario of the transcripts against a server and says what is not as it was on the real one. */
+/** Plays a scenario of the transcripts against a server and reports differences from the real one. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, credentials, Metadata, type StatusObject } from '@grpc/grpc-js';
 import * as messages from './messages.js';
@@ -16,9 +16,9 @@ import { decode, encode, type Plain, type Schema } from './wire.js';
 export interface ReplayOptions {
   /** `host:port`, without TLS. */
   readonly target: string;
-  /** Whose answers are expected where versions differ. */
+  /** The version whose answers are expected where versions differ. */
   readonly server: string;
-  /** Silence after the answer, in milliseconds, where a step names none. */
+  /** Silence to wait for after an answer, in milliseconds, when a step has none. */
   readonly quietMs: number;
 }
 
@@ -88,7 +88,7 @@ const byMethod = (message: Json | Plain): string => {
   return `${String(serviceName)}/${String(methodName)}`;
 };
 
-/** Lists of methods are sets: brings both into one order. */
+/** Sorts lists of methods, which are sets. */
 function ordered<T extends Json | Plain>(list: readonly T[], anyOrder: boolean): T[] {
   const by = (key: (one: T) => string) => (a: T, b: T) => (key(a) < key(b) ? -1 : 1);
   const inside = list.map((one) => {
@@ -119,7 +119,7 @@ function statusDifferences(expected: Answer['status'], status: StatusObject | un
   return out;
 }
 
-/** Plays one scenario. Returns what differs, a line each. */
+/** Plays one scenario. @returns one line per difference */
 export async function replay(scenario: Scenario, options: ReplayOptions): Promise<string[]> {
   const client = new Client(options.target, credentials.createInsecure());
   const labels: Labels = new Map();

@@ -1,7 +1,7 @@
 /**
- * An EventStoreDB for tests: the gRPC services of `event_store.client` that the client package calls, over real sockets,
- * answering as 23.10.8 does (`transcripts.test.ts` holds it to that), with faults on demand. In memory, or on a folder
- * that survives kill -9. Not in it: TLS, access rights, persistent subscriptions, scavenge.
+ * An EventStoreDB for tests: the gRPC services of `event_store.client` that the client package calls, over real
+ * sockets, answering like 23.10.8 (`transcripts.test.ts` checks that), with faults on demand. In memory, or in a folder
+ * whose log survives kill -9. Without TLS, access rights, persistent subscriptions and scavenging.
  */
 import { createServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
 import {
@@ -33,14 +33,14 @@ export interface EventStoreDbServer {
   readonly port: number;
   readonly faults: Faults;
   readonly log: EventLog;
-  /** Appends that have been decided or were refused by a fault, since the start. */
+  /** Appends since the start that were decided or refused by a fault. */
   appends(): number;
   subscriptions(): number;
-  /** Ends every subscription: as too slow for a live event, or as a clean end. Returns how many. */
+  /** Ends every subscription, as too slow or cleanly. @returns how many */
   dropSubscriptions(how: 'too_slow' | 'end'): number;
-  /** The most calls that were open at once. */
+  /** The highest number of calls that were open at once. */
   mostCalls(): number;
-  /** Takes no new connection and no new call; those that are open go on: a server that was told to stop. */
+  /** Refuses new connections and calls while open ones continue, like a server that is shutting down. */
   drain(): Promise<void>;
   /** Cuts every connection and refuses new ones until `listen`. */
   refuse(): Promise<void>;
@@ -50,14 +50,14 @@ export interface EventStoreDbServer {
 }
 
 export interface ServerOptions {
-  /** Without one the log is in memory only. */
+  /** Without a folder the log is in memory only. */
   readonly folder?: string;
   readonly port?: number;
-  /** Of another server: then these two are nodes of one cluster. */
+  /** The log of another server, which makes both nodes of one cluster. */
   readonly log?: EventLog;
 }
 
-/** How long calls that are open go on when the server was told to stop. */
+/** How long open calls continue when the server shuts down. */
 const drainMs = 5000;
 
 /** @throws Error when the port is taken or the folder cannot be used */
@@ -73,7 +73,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
   let appends = 0;
   let calls = 0;
   let mostCalls = 0;
-  // Not of those for outgoing connections: it may go away, and has to come back on the same one.
+  // Not an ephemeral port: the server may go away and must come back on the same port.
   const [free = 0] = await freePorts(1);
   let port = options.port ?? free;
 
@@ -152,7 +152,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
         end(error instanceof Refusal ? error : handlerThrew());
       }
     });
-    // Half-closing ends the call only when an answer was still on its way.
+    // Half-closing ends the call only when an answer was still pending.
     call.on('end', () => {
       if (Date.now() - answeredAt < 25) end();
     });
@@ -168,7 +168,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     const received: Plain[] = [];
     call.on('data', (message: Plain) => received.push(message));
     const decide = (): void => {
-      // A connection that is cut ends the stream of events too, in their middle: nothing of them may be written.
+      // A cut connection ends the stream in the middle of the events: none of them may be written.
       if (call.cancelled) return;
       try {
         requireLeader(call.metadata, faults);

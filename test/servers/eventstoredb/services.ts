@@ -1,6 +1,6 @@
 /**
- * The services as the client package defines them: its own compiled definitions, so paths and kinds of calls are right by
- * construction; only the messages are plain objects instead of generated classes.
+ * The services as the client package defines them. Uses its compiled definitions, so paths and kinds of calls are
+ * correct; only the messages are plain objects instead of generated classes.
  */
 import { createRequire } from 'node:module';
 import type { ServiceDefinition } from '@grpc/grpc-js';
@@ -18,7 +18,7 @@ const { GossipService } = packaged('@eventstore/db-client/generated/gossip_grpc_
   GossipService: ServiceDefinition;
 };
 
-/** The shipped definition of a method, with plain objects instead of generated classes. */
+/** The package's definition of a method, with plain objects instead of generated classes. */
 function plainMethods(service: ServiceDefinition, schemas: Readonly<Record<string, readonly [Schema, Schema]>>) {
   return Object.fromEntries(
     Object.entries(schemas).map(([name, [request, response]]) => {

@@ -1,4 +1,4 @@
-/** A call that is answered with many messages, as a subscription or a read sees it: what may be written, and its end. */
+/** A streaming call as a subscription or a read sees it: flow control, and its end. */
 import type { ServerWritableStream } from '@grpc/grpc-js';
 import { statusOf } from './calls.js';
 import type { Subscriber } from './subscriptions.js';

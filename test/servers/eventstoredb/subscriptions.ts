@@ -1,6 +1,6 @@
 /**
- * Subscriptions of the test server: catch-up in pages with the checkpoints of 23.10.8, caughtUp, then live events; to
- * the whole log with a filter, and to one stream. Drops, ends and repeated caughtUp are made on demand.
+ * Subscriptions of the test server to the whole log with a filter, or to one stream: catch-up in pages with the
+ * checkpoints of 23.10.8, caughtUp, then live events. Drops, ends and repeats caughtUp on demand.
  */
 import { status } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
@@ -29,12 +29,12 @@ export interface Subscriber {
 export interface Subscriptions {
   /** @throws Refusal before anything was written */
   start(subscriber: Subscriber, options: ReadOptions): void;
-  /** Drops all, with an error or as a clean end. Returns how many. */
+  /** Ends all, with an error or cleanly. @returns how many */
   drop(error?: Refusal): number;
   open(): number;
 }
 
-/** Counts scanned events and says when a checkpoint is due. */
+/** Counts scanned events and decides when a checkpoint is due. */
 function createCadence(every: number): { scanned(count: number): boolean } {
   let since = 0;
   return {
@@ -48,12 +48,12 @@ function createCadence(every: number): { scanned(count: number): boolean } {
 }
 
 interface Feed {
-  /** What has to be sent for events that are there already, then for live ones. */
+  /** What to send for existing events, then for live ones. */
   catchUp(): Iterable<Plain>;
   live(event: LogEvent): readonly Plain[];
-  /** True when caughtUp has to wait for the first event: a missing stream on 23.10. */
+  /** True when caughtUp must wait for the first event, as for a missing stream on 23.10. */
   readonly waits: boolean;
-  /** After this event the subscription ends so. */
+  /** How the subscription ends after this event. */
   last(event: LogEvent): Refusal | undefined;
 }
 
@@ -175,7 +175,7 @@ export function createSubscriptions(log: EventLog, faults: Faults): Subscription
           if (backlog.length > 0 || subscriber.closed()) resolve();
           else wakeUp = resolve;
         });
-      // Catching up reads the log as it grows, so live events are those after what it has read.
+      // Catching up reads the growing log, so live events are those after the last one read.
       let upTo = -1;
       const stop = log.listen((events) => {
         const fresh = events.filter(({ position }) => position > upTo);

@@ -1,4 +1,4 @@
-/** The transcripts as data: what a file holds, how a request of it becomes a message, and how an answer is compared. */
+/** The transcripts as data: the form of the file, how a request becomes a message, and how an answer is compared. */
 import { details } from './messages.js';
 import { decode, type Plain, type PlainValue } from './wire.js';
 
@@ -75,7 +75,7 @@ function requestMessage(message: JsonMessage, labels: Labels): Plain {
   return Object.fromEntries(Object.entries(message).map(([key, value]) => [key, requestValue(key, value, labels)]));
 }
 
-/** The messages of one step, with copies made and labels replaced. */
+/** The messages of one step, with repetitions expanded and labels replaced. */
 export function requestsOf(send: readonly JsonMessage[], labels: Labels): Plain[] {
   return send.flatMap((message) => {
     const { expand, first, message: pattern } = message;
@@ -117,7 +117,7 @@ function compareLabel(label: string, actual: PlainValue, labels: Labels, path: s
   return wrong === undefined ? [] : [`${path}: ${label} and ${wrong[0]} are in the wrong order`];
 }
 
-/** What differs; nothing when all is as expected. Binds the labels that appear for the first time. */
+/** @returns the differences, none when all is as expected. Binds labels that appear for the first time. */
 export function differences(expected: Json, actual: PlainValue, labels: Labels, path: string): string[] {
   const differs = [`${path}: expected ${JSON.stringify(expected)}, got ${shown(actual)}`];
   if (typeof expected === 'string') {

@@ -1,7 +1,7 @@
 /**
- * Protocol buffers to plain objects and back, by a table of fields. Plain objects look like proto3 JSON with lower-camel
- * names: a oneof is the member that is there, 64-bit integers are decimal strings (numbers are taken too), bytes are
- * Buffers. Used on both sides of the test server, so that the wire can also carry what the client's own classes cannot.
+ * Converts protocol buffers to plain objects and back by a table of fields. Plain objects look like proto3 JSON with
+ * lower-camel names: a oneof is the present member, 64-bit integers are decimal strings (numbers are accepted), bytes
+ * are Buffers. Both sides of the test server use it, so that the wire can carry what the client's own classes cannot.
  */
 
 export interface Plain {
@@ -9,10 +9,10 @@ export interface Plain {
 }
 export type PlainValue = string | number | boolean | Uint8Array | Plain | readonly PlainValue[] | undefined;
 
-/** `text` is bytes that hold UTF-8. */
+/** `text` is UTF-8 bytes. */
 export type Scalar = 'string' | 'text' | 'bytes' | 'bool' | 'uint32' | 'uint64' | 'int64' | 'map';
 export type FieldType = Scalar | { readonly enum: Readonly<Record<number, string>> } | Schema;
-/** Members of a oneof are written at their default too. */
+/** Members of a oneof are encoded even at their default. */
 export type Field = readonly [number: number, type: FieldType, how?: 'oneof' | 'repeated'];
 export interface Schema {
   readonly name: string;

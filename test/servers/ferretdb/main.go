@@ -1,9 +1,9 @@
 // A MongoDB-compatible server for the tests: FerretDB, embedded, with its data in SQLite files. It is not part of the
 // product and holds nothing secret; it listens on 127.0.0.1 only.
 //
-// Clients reach it through a small relay of ours. FerretDB looks a document up and then writes it, in two steps, while
-// MongoDB changes one document atomically, and the read store relies on that. So the relay lets one command that
-// writes pass at a time; everything else passes freely.
+// Clients reach it through a small relay. FerretDB looks a document up and then writes it, in two steps, while MongoDB
+// changes a document atomically, and the read store relies on that. So the relay lets only one writing command pass at a
+// time; everything else passes freely.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// run serves until the context ends.
+// run serves until the context is done.
 func run(ctx context.Context, listen, data string) error {
 	if !strings.HasPrefix(listen, "127.0.0.1:") {
 		return errors.New("-listen must be an address of 127.0.0.1")
@@ -80,7 +80,7 @@ func run(ctx context.Context, listen, data string) error {
 	return err
 }
 
-// dataFolder makes the folder and returns its path as FerretDB wants it: absolute, with a slash at the end.
+// dataFolder creates the folder and returns its path as FerretDB expects it: absolute, with a slash at the end.
 func dataFolder(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("-data is missing")

@@ -25,7 +25,7 @@ var writing = map[string]bool{
 
 var oneWrite sync.Mutex
 
-// serve relays each connection to a connection of its own to the address, until the listener is closed.
+// serve relays each connection over its own connection to the address, until the listener is closed.
 func serve(front net.Listener, address string) {
 	for {
 		client, err := front.Accept()
@@ -59,7 +59,7 @@ func relayOne(client, server net.Conn) error {
 	return err
 }
 
-// exchange returns no answer for a request that wants none.
+// exchange returns no answer for a request that expects none.
 func exchange(server net.Conn, request []byte) ([]byte, error) {
 	if writing[commandName(request)] {
 		oneWrite.Lock()

@@ -1,6 +1,7 @@
 /**
  * A process that appends as fast as it can and prints each acknowledged append as one line, until it is killed.
- * Arguments: data folder. First line: `open`. Then `<stream> <revision> <position> <command id>` per acknowledged append.
+ * Arguments: data folder. First line: `open`. Then `<stream> <revision> <position> <command id>` per acknowledged
+ * append.
  */
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../../src/kernel/clock.js';

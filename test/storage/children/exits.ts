@@ -1,4 +1,4 @@
-/** A process that says a word and ends. */
+/** A process that prints a word and exits. */
 import { writeSync } from 'node:fs';
 
 writeSync(1, 'bye\n');

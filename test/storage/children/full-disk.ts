@@ -1,6 +1,6 @@
 /**
- * A process that appends, writes documents, reads and pings in turn and prints how each went, while somebody else
- * limits the size of its files. Arguments: data folder. Lines: `open`, `<outcome> <command id>`, `document <outcome> <n>`,
+ * A process that appends, writes documents, reads and pings in turn and prints each outcome, while the test limits the
+ * size of its files. Arguments: data folder. Lines: `open`, `<outcome> <command id>`, `document <outcome> <n>`,
  * `read <events>`, `ping <outcome>`.
  */
 import { writeSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { lastRevision } from '../../../src/storage/event-store.js';
 import { commandOf, readAll } from '../contract/appending.js';
 
 const say = (line: string): number => writeSync(1, `${line}\n`);
-// A broken promise that nobody awaits would end the service: here it must be seen.
+// An unhandled rejection would end the service, so it must be visible here.
 process.on('unhandledRejection', (error) => {
   say(`unhandled ${String(error)}`);
   process.exit(3);

@@ -1,4 +1,4 @@
-/** Starts one of the scripts of this folder as a process of its own and reads its lines. */
+/** Starts a script of this folder as a process and reads its lines. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -7,14 +7,14 @@ import { fileURLToPath } from 'node:url';
 export interface Child {
   readonly process: ChildProcess;
   readonly lines: string[];
-  /** The end of what it wrote to its standard error. */
+  /** The end of its standard error. */
   errors(): string;
-  /** Resolves with the first line that fits, which may have come already. */
+  /** Resolves with the first matching line, even if it was printed before the call. */
   line(fits: (line: string) => boolean, timeoutMs?: number): Promise<string>;
   stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
-/** `before` is put in front of the command line, for example to set limits. */
+/** `before` precedes the command line, for example to set limits. */
 export function startChild(script: string, args: readonly string[], before: readonly string[] = []): Child {
   const path = fileURLToPath(new URL(script, import.meta.url));
   const command = [...before, process.execPath, '--import', 'tsx', path, ...args];

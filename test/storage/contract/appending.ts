@@ -1,4 +1,4 @@
-/** How a client must append: an answer that says too little is settled by looking for the event ids. Not a test. */
+/** How a client must append: after an unknown outcome it looks for the event ids. Not a test. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../../src/kernel/errors.js';
@@ -37,7 +37,7 @@ export type Settled =
   | { readonly kind: 'appended'; readonly revision: number }
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' };
 
-/** The revision of the last of `events`, if all of them stand in the stream one after the other. */
+/** The revision of the last of `events`, if all of them are in the stream one after the other. */
 export async function findEvents(
   store: EventStore,
   stream: string,
@@ -86,7 +86,7 @@ export async function appendSurely(
   throw new Error(`the outcome of an append to ${stream} did not settle`);
 }
 
-/** Appends at the end of a stream, whatever others do meanwhile. */
+/** Appends at the end of a stream, even while others append. */
 export async function appendAtEnd(
   store: EventStore,
   stream: string,
@@ -103,8 +103,8 @@ export async function appendAtEnd(
 export const isDrop = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable';
 
 /**
- * Follows a prefix, asking again after drops and leaving repeats out, until `done` says so. Returns the events in
- * order of delivery, and every point that a client could have stored.
+ * Follows a prefix until `done` returns true; subscribes again after drops and leaves out repeats. @returns the events
+ * in order of delivery, and every point that a client could have stored.
  */
 export async function collectLog(
   store: EventStore,

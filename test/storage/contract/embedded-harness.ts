@@ -22,7 +22,7 @@ async function stateOf(folder: string): Promise<string> {
   return names.map((name, at) => `${name} ${stats[at]?.size} ${stats[at]?.mtimeNs}`).join('\n');
 }
 
-/** The files as a process that is killed now leaves them: copied again when one was written meanwhile. */
+/** Copies the files as a kill would leave them now; copies again when one was written meanwhile. */
 async function copyAsKilled(from: string, to: string): Promise<void> {
   for (let attempt = 0; attempt < 100; attempt += 1) {
     const before = await stateOf(from);
@@ -32,7 +32,7 @@ async function copyAsKilled(from: string, to: string): Promise<void> {
   throw new Error(`${from} was written all the time`);
 }
 
-/** `pick` may wrap the store that it takes; the wrapper must close what it wraps. */
+/** `pick` may return a wrapper, which must close the store that it wraps. */
 export async function embeddedHarness<T extends EventStore | ReadStore>(
   pick: (stores: EmbeddedStores) => T,
 ): Promise<EmbeddedHarness<T>> {
@@ -55,7 +55,7 @@ export async function embeddedHarness<T extends EventStore | ReadStore>(
     async kill() {
       const left = await temporaryFolder();
       await copyAsKilled(folder.path, left.path);
-      // Closed only now: nothing that closing writes or flushes is in the copy.
+      // Closed only now, so that the copy has nothing that closing writes.
       await closeAll();
       await folder.remove();
       folder = left;

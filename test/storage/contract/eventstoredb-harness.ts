@@ -8,7 +8,7 @@ import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 import type { EventStoreHarness } from './event-store.contract.js';
 import { temporaryFolder } from './temporary-folder.js';
 
-/** A harness on a store at a URL. `end` closes what stands behind it. */
+/** A harness on the store at a URL. `end` closes the server. */
 async function harnessAt(
   url: () => string,
   end: () => Promise<void>,
@@ -31,7 +31,7 @@ async function harnessAt(
   };
 }
 
-/** The test server on a folder. Killed: every connection is cut and the server starts anew on what was written. */
+/** The test server on a folder. A kill cuts every connection and starts the server again on the written log. */
 export async function testServerHarness(
   misbehave: (faults: Faults) => void = () => undefined,
 ): Promise<EventStoreHarness> {
@@ -59,7 +59,7 @@ export const realServerHarness = (url: string): Promise<EventStoreHarness> =>
     async () => undefined,
   );
 
-/** Everything that real servers were seen to do on a bad day, often. Silence is left to tests of its own: it is slow. */
+/** Frequent faults, all of them seen on real servers. Silence is left to other tests, because it is slow. */
 export function hostileServer(seed: number, often = 0.25): (faults: Faults) => void {
   const dice = createDice(seed);
   const kinds: readonly AppendFault[] = [

@@ -17,9 +17,9 @@ export function withDatabase(url: string, database: string): string {
 const freshDatabase = (): string => `svc_test_${randomUUID().replaceAll('-', '')}`;
 
 /**
- * Runs the tests on FerretDB, skipped with a word on standard error when it was not built, and on the server that
- * SVC_TEST_MONGODB_URL names, if it does. `server` answers with a URL, whatever its database; `kill` ends that
- * server as a crash does and starts it again, where it is ours.
+ * Runs the tests on FerretDB, or skips them with a notice when it was not built, and on the server that
+ * SVC_TEST_MONGODB_URL names, if any. `server` returns a URL with any database; `kill` crashes that server and starts
+ * it again, where the tests started it.
  */
 export function onMongoServers(
   suite: string,
@@ -42,9 +42,9 @@ export function onMongoServers(
 }
 
 export interface MongoDatabase {
-  /** Another instance of the service, as it were: a client of its own. */
+  /** Opens a store with a client of its own, like another instance of the service. */
   open(): Promise<ReadStore>;
-  /** Closes what was opened and drops the database. */
+  /** Closes all stores and drops the database. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Queries answered the slow and obvious way, without anything of `src/storage`: what stores are compared with. */
+/** Answers queries in the slow and obvious way, without code of `src/storage`, for comparison with stores. */
 import type { FieldValue, Fields, Filter, Query } from '../../../src/storage/read-store.js';
 
 export interface PlainDocument {

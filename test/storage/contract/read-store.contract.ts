@@ -1,6 +1,6 @@
 /**
- * What every read store must keep, and no more than `src/storage/read-store.ts` promises: the same file runs against
- * each adapter and its hostile wrapper. Names are fresh per test, so a shared server will do.
+ * What every read store must do, and no more than `src/storage/read-store.ts` promises. Runs against each adapter and
+ * against the hostile wrapper. Names are new in each test, so a shared server works.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -106,7 +106,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
     const del = (id: string, position: number): GuardedWrite => ({ kind: 'delete', id, position });
 
     describe('guarded writes', () => {
-      it('are read back as they were written, with their position', async () => {
+      it('are read back unchanged, with their position', async () => {
         const nodes = await store().collection(spec([['name']]));
         const fields = { name: 'n', list: [1, 'a', null], nested: { deep: [true] }, none: null, number: -1.5 };
         await nodes.write([put('a', 7, fields)]);
@@ -116,7 +116,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await nodes.get('a')).toEqual({ id: 'a', position: 8, fields: { name: 'm' } });
       });
 
-      it('keep bytes, large ones too', async () => {
+      it('keep bytes, even large ones', async () => {
         const kept = await store().collection(spec());
         const large = new Uint8Array(Buffer.alloc(3_000_000, 'abc'));
         const small = new Uint8Array([0, 255, 1, 2]);
@@ -128,7 +128,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(found!.fields['text']).toBe('x');
       });
 
-      it('ignore what is late or repeated, and count what was applied', async () => {
+      it('are ignored when late or repeated, and the applied ones are counted', async () => {
         const nodes = await store().collection(spec([['n']]));
         expect(await nodes.write([put('a', 5, { n: 5 }), put('a', 3, { n: 3 }), put('b', 1, { n: 1 })])).toBe(2);
         expect(await nodes.write([put('a', 4, { n: 4 }), put('a', 5, { n: 50 })])).toBe(0);
@@ -136,7 +136,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await nodes.count([{ field: 'n', op: 'eq', value: 3 }])).toBe(0);
       });
 
-      it('leave a tombstone that a late put does not get past, until it is purged', async () => {
+      it('leave a tombstone that ignores late puts until it is purged', async () => {
         const nodes = await store().collection(spec([['n']]));
         await nodes.write([put('a', 1, { n: 1 }), del('a', 5)]);
         await nodes.write([put('a', 4, { n: 4 })]);
@@ -148,7 +148,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         await nodes.write([put('a', 6, { n: 6 })]);
         expect((await nodes.get('a'))?.fields).toEqual({ n: 6 });
         await nodes.write([del('a', 20)]);
-        // A repeat of a write may still be under way in a hostile store.
+        // A hostile store may still be repeating a write.
         await delay(20);
         expect(await nodes.purgeTombstones(10)).toBe(1);
         await nodes.write([put('a', 15, { n: 15 })]);
@@ -158,7 +158,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await nodes.purgeTombstones(20)).toBe(0);
       });
 
-      it('give the same documents and the same index in whatever order and however often they come', async () => {
+      it('give the same documents and index entries in any order and with any repeats', async () => {
         const step = fc.record({
           id: fc.constantFrom('a', 'b', 'c'),
           delete: fc.boolean(),
@@ -192,7 +192,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         );
       });
 
-      it('take thousands in one call', async () => {
+      it('allow thousands in one call', async () => {
         const nodes = await store().collection(spec([['n']]));
         const writes = Array.from({ length: 2500 }, (_, n) => put(`id-${n}`, n + 1, { n }));
         expect(await nodes.write(writes)).toBe(2500);
@@ -261,7 +261,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         });
       }
 
-      it('tell long strings apart that begin alike, and sort them', async () => {
+      it('distinguish and sort long strings with a common prefix', async () => {
         const collection = await store().collection(spec([['a'], ['b', 'a']]));
         const long = 'x'.repeat(600);
         const texts = [
@@ -291,7 +291,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         }
       });
 
-      it('page through everything once, in order', async () => {
+      it('return everything once and in order, page by page', async () => {
         const collection = await store().collection(spec([['group', 'rank']]));
         await collection.write(
           Array.from({ length: 57 }, (_, index) => put(`id${index}`, index + 1, { group: index % 2, rank: index % 5 })),
@@ -312,7 +312,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(new Set(seen).size).toBe(29);
       });
 
-      it('refuse a page without a size', async () => {
+      it('refuse a page without a limit', async () => {
         const collection = await store().collection(spec());
         await expect(collection.find({ limit: 0 })).rejects.toThrow(RangeError);
       });
@@ -330,7 +330,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
     });
 
     describe('unguarded documents', () => {
-      it('are set, last one wins, found by their fields, and removed without a trace', async () => {
+      it('are set with the last one winning, found by their fields, and removed without a trace', async () => {
         const leases = await store().collection(spec([['kind']]));
         await leases.set([
           { id: 'a', fields: { kind: 'x' } },
@@ -347,7 +347,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect((await leases.get('a'))?.fields).toEqual({ kind: 'z' });
       });
 
-      it('are inserted by exactly one of many', async () => {
+      it('are inserted by exactly one of many callers', async () => {
         const keys = await store().collection(spec());
         for (let round = 0; round < 5; round += 1) {
           const won = await Promise.all(Array.from({ length: 8 }, (_, n) => keys.insert(`k${round}`, { n })));
@@ -377,7 +377,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await leases.acquire(kind, claim('n1', 'b'))).toBe(true);
       });
 
-      it('are taken from their holder, who learns it when renewing', async () => {
+      it('can be taken from their holder, who learns it at the next renewal', async () => {
         const { leases } = store();
         const kind = `${unique}-k`;
         await leases.take(kind, claim('n1', 'a'));
@@ -391,7 +391,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await leases.list(`${kind}x`)).toEqual([]);
       });
 
-      it('end by themselves, can be prolonged by their holder even then, and are purged', async () => {
+      it('expire by themselves, can still be extended by their holder, and are purged', async () => {
         const { leases } = store();
         const kind = `${unique}-e`;
         await leases.take(kind, claim('n1', 'a', 30));
@@ -410,7 +410,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect((await leases.get(kind, 'n2'))?.holder).toBe('a');
       });
 
-      it('are acquired by exactly one of many', async () => {
+      it('are acquired by exactly one of many callers', async () => {
         const { leases } = store();
         const won = await Promise.all(
           Array.from({ length: 8 }, (_, n) => leases.acquire(`${unique}-r`, claim('one', `h${n}`))),
@@ -421,7 +421,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
     });
 
     describe('checkpoints and versions', () => {
-      it('only move forward, until they are deleted', async () => {
+      it('only move forward until they are deleted', async () => {
         const projection = `p-${unique}`;
         const at = (commit: number, prepare: number) => ({ commit, prepare });
         expect(await store().loadCheckpoint(projection, 1)).toBeUndefined();
@@ -436,13 +436,13 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await store().loadCheckpoint(projection, 1)).toEqual(at(10, 10));
         await store().saveCheckpoint(projection, 1, at(2 ** 52, 2 ** 52));
         expect(await store().loadCheckpoint(projection, 1)).toEqual(at(2 ** 52, 2 ** 52));
-        // A repeat of a save may still be under way in a hostile store.
+        // A hostile store may still be repeating a save.
         await delay(20);
         await store().deleteCheckpoint(projection, 1);
         expect(await store().loadCheckpoint(projection, 1)).toBeUndefined();
       });
 
-      it('point to the version that is read', async () => {
+      it('keep the active version', async () => {
         const projection = `p-${unique}`;
         expect(await store().activeVersion(projection)).toBeUndefined();
         await store().activate(projection, 3);
@@ -454,7 +454,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
     });
 
     describe('collections', () => {
-      it('of two versions are strangers, and dropping one leaves the other', async () => {
+      it('of two versions are independent, and dropping one leaves the other', async () => {
         const [one, two] = [await store().collection(spec([['n']], 1)), await store().collection(spec([['n']], 2))];
         await one.write(Array.from({ length: 250 }, (_, n) => put(`id${n}`, n + 1, { n: 1 })));
         await one.write([del('gone', 1000)]);
@@ -470,7 +470,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await again.count()).toBe(1);
       });
 
-      it('are there after a reopening, with documents, tombstones and indexes', async () => {
+      it('keep documents, tombstones and indexes after a reopening', async () => {
         const first = await store().collection(spec([['n']]));
         await first.write([put('a', 1, { n: 1 }), put('b', 2, { n: 2 }), del('c', 3)]);
         await harness.reopen();
@@ -484,7 +484,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         await store().ping();
       });
 
-      it('have all that was acknowledged when the store is killed', async (context) => {
+      it('keep every acknowledged write when the store is killed', async (context) => {
         if (harness.kill === undefined) return context.skip();
         const nodes = await store().collection(spec([['n']]));
         await nodes.write([put('a', 1, { n: 1 }), put('b', 2, { n: 2 }), del('c', 3)]);
@@ -506,7 +506,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await store().leases.acquire('k', { ...claim, holder: 'other' })).toBe(false);
       });
 
-      it('keep the order and leave out the missing in getMany', async () => {
+      it('return documents of getMany in order, without missing ones', async () => {
         const nodes = await store().collection(spec());
         await nodes.write([put('a', 1, {}), put('b', 2, {})]);
         expect((await nodes.getMany(['b', 'x', 'a', 'b'])).map(({ id }) => id)).toEqual(['b', 'a', 'b']);

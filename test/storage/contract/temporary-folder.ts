@@ -1,4 +1,4 @@
-/** A folder that is there for one test. */
+/** A temporary folder for one test. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Every answer of an append, and every missing answer, means what the port says: over the wire, with faults of real servers. */
+/**
+ * Every answer of an append, and every missing answer, means what the port says: over the wire, with faults of real
+ * servers.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';

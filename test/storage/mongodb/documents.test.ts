@@ -21,7 +21,7 @@ const awkwardNames = [
   'length',
 ];
 
-onMongoServers('what documents on MongoDB may hold', (server) => {
+onMongoServers('documents on MongoDB', (server) => {
   let database: MongoDatabase;
   let collection: Collection;
   beforeEach(async () => {
@@ -30,7 +30,7 @@ onMongoServers('what documents on MongoDB may hold', (server) => {
   });
   afterEach(() => database.close());
 
-  it('keeps fields of any name, lists in lists, and text that is not well formed', async () => {
+  it('keep fields of any name, lists in lists, and ill-formed text', async () => {
     const nested = { $inc: { 'a.b': 1 }, ...JSON.parse('{"__proto__": {"polluted": true}}'), list: [[1, [2]], []] };
     const fields = Object.fromEntries<Fields[string]>([
       ...awkwardNames.map((name): [string, string] => [name, `value of ${name}`]),
@@ -49,7 +49,7 @@ onMongoServers('what documents on MongoDB may hold', (server) => {
     expect(Object.getPrototypeOf(found!.fields)).toBe(Object.prototype);
   });
 
-  it('finds and sorts by fields of any name', async () => {
+  it('are found and sorted by fields of any name', async () => {
     for (const name of awkwardNames) {
       const both = await (
         await database.open()
@@ -78,7 +78,7 @@ onMongoServers('what documents on MongoDB may hold', (server) => {
     }
   });
 
-  it('finds text that would mean something in a pattern, and long text', async () => {
+  it('are found by text with pattern characters, and by long text', async () => {
     const parts = ['.*', '\\', '^4', '$', '(', '[a-z]', 'a|b', '{2}', '+', '?', '\n', '\0', '/', '-', '\u{1f600}', '4'];
     const long = 'y'.repeat(20_000);
     await collection.set([
@@ -99,7 +99,7 @@ onMongoServers('what documents on MongoDB may hold', (server) => {
     expect(await collection.count([{ field: 'text', op: 'eq', value: `${long}enD` }])).toBe(0);
   });
 
-  it('refuses a document that no server would take, as the caller’s fault, and writes nothing of that call', async () => {
+  it("are refused as the caller's fault when no server would accept one, and the call writes nothing", async () => {
     const large = new Uint8Array(16 * 2 ** 20);
     await expect(
       collection.write([
@@ -111,7 +111,7 @@ onMongoServers('what documents on MongoDB may hold', (server) => {
     await expect(collection.insert('', {})).rejects.toThrow(RangeError);
   });
 
-  it('says that a server cannot be reached without telling the password', async () => {
+  it('are unavailable without a server, and the error is without the password', async () => {
     const failed = await openMongoDb({ url: 'mongodb://user:hunter2@127.0.0.1:1/some', logger: silentLogger }).catch(
       (error: unknown) => error,
     );

@@ -9,7 +9,7 @@ import { withDatabase } from '../contract/mongodb-harness.js';
 
 const codeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.code : error);
 
-/** Repeats a call until it is not `unavailable`: every other failure fails the test. */
+/** Repeats a call while it is `unavailable`; any other failure fails the test. */
 async function persist<T>(call: () => Promise<T>): Promise<T> {
   for (const until = performance.now() + 20_000; ;) {
     try {
@@ -44,7 +44,7 @@ describe.skipIf(!ferretDbBuilt('outages of MongoDB'))('an outage of MongoDB', ()
     await server?.close();
   });
 
-  it('is answered as unavailable by every call, and ends without a new client', async () => {
+  it('makes every call unavailable, and ends without a new client', async () => {
     await collection.write([{ kind: 'put', id: 'a', position: 1, fields: { n: 1 } }]);
     said.length = 0;
     await server.kill();
@@ -71,7 +71,7 @@ describe.skipIf(!ferretDbBuilt('outages of MongoDB'))('an outage of MongoDB', ()
     expect((await collection.get('a'))?.fields).toEqual({ n: 1 });
     expect(await collection.write([{ kind: 'put', id: 'a', position: 2, fields: { n: 2 } }])).toBe(1);
     expect(said).toEqual([
-      'MongoDB cannot be used: no server that takes writes is reached',
+      'MongoDB cannot be used: no server that accepts writes can be reached',
       'MongoDB can be used again',
     ]);
   });
@@ -79,7 +79,7 @@ describe.skipIf(!ferretDbBuilt('outages of MongoDB'))('an outage of MongoDB', ()
   it('is noticed by a ping when the server hangs', async () => {
     server.freeze();
     try {
-      // The process stops a moment after it was told to.
+      // The process stops a moment after the signal.
       const ping = (): Promise<unknown> => store.ping().then(() => 'answered', codeOf);
       await expect.poll(ping, { timeout: 20_000 }).toBe('unavailable');
     } finally {
@@ -88,7 +88,7 @@ describe.skipIf(!ferretDbBuilt('outages of MongoDB'))('an outage of MongoDB', ()
     await persist(() => store.ping());
   });
 
-  it('loses nothing that was acknowledged when the server is killed under load, again and again', async () => {
+  it('loses no acknowledged write when the server is killed under load several times', async () => {
     const acknowledged = new Map<string, number>();
     const inserted: string[] = [];
     let checkpoint = 0;

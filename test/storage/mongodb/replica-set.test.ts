@@ -1,4 +1,6 @@
-/** The read store on a replica set: what it asks of the servers, and what an election or a lost answer is to callers. */
+/**
+ * The read store on a replica set: what it requires of servers, and what elections and lost answers mean for callers.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../../src/kernel/errors.js';
@@ -27,7 +29,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     await store?.close();
     await set.close();
   });
-  /** Repeats a call until it is not `unavailable`: every other failure fails the test. */
+  /** Repeats a call while it is `unavailable`; any other failure fails the test. */
   async function persist<T>(call: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -40,7 +42,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     }
   }
 
-  it('is written to a majority and its journal and read of what a majority has, whatever the URL says', async () => {
+  it('is written to a majority with its journal, and read from a majority, whatever the URL says', async () => {
     await open('&w=1&journal=false&wtimeoutMS=1&readConcernLevel=local&readPreference=secondaryPreferred');
     await collection.write([{ kind: 'put', id: 'a', position: 1, fields: { n: 1 } }]);
     await collection.insert('b', { n: 2 });
@@ -58,7 +60,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     for (const { readConcern } of reading) expect(readConcern).toEqual({ level: 'majority' });
   });
 
-  it('is asked for nothing that a server without transactions and pipelines would not do', async () => {
+  it('uses nothing that a server without transactions and pipelines lacks', async () => {
     await open();
     set.seen.length = 0;
     await store.collection({ ...spec, version: 2 });
@@ -80,12 +82,12 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
         expect(Array.isArray(u)).toBe(false);
         expect(arrayFilters).toBeUndefined();
       }
-      // What counting needs.
+      // Counting needs these stages.
       for (const stage of command['pipeline'] ?? []) expect(['$match', '$group']).toContain(Object.keys(stage)[0]);
     }
   });
 
-  it('tells the time of leases: not the clock of whoever asks', async () => {
+  it('decides the time of leases, not the clock of the caller', async () => {
     await open();
     const claim = { name: 'n', holder: 'h', ttlMs: 60_000, data: null };
     expect(await store.leases.acquire('k', claim)).toBe(true);
@@ -95,7 +97,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     expect(await store.leases.acquire('k', { ...claim, holder: 'other' })).toBe(true);
   });
 
-  it('that elects another primary is used at once: writes that were refused are sent there, once', async () => {
+  it('is used at once after it elects another primary: refused writes are sent there, once', async () => {
     await open();
     for (let round = 1; round <= 6; round += 1) {
       set.failOver();
@@ -108,7 +110,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     expect(await collection.count()).toBe(7);
   }, 60_000);
 
-  it('loses nothing that was acknowledged over elections under load', async () => {
+  it('loses no acknowledged write through elections under load', async () => {
     await open();
     const acknowledged: string[] = [];
     let over = false;
@@ -135,7 +137,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     expect((await collection.getMany(acknowledged)).map(({ id }) => id)).toEqual(acknowledged);
   }, 60_000);
 
-  it('that loses the answer to a write answers the repeat under the same number like the first try', async () => {
+  it('gives a repeated write the answer of the first try when that answer is lost', async () => {
     await open();
     for (let round = 0; round < 5; round += 1) {
       set.faults.loseAnswers = 1;
@@ -145,7 +147,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     }
   });
 
-  it('without retryable writes is unavailable when an answer is lost or the primary is another, and then works', async () => {
+  it('is unavailable without retryable writes when an answer is lost or the primary changed, and then works', async () => {
     set.faults.sessions = false;
     await open();
     set.faults.loseAnswers = 1;
@@ -156,7 +158,7 @@ describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica se
     expect(await persist(() => collection.insert('b', {}))).toBe(true);
   });
 
-  it('of which no majority takes a write in time is unavailable: what one member has may be rolled back', async () => {
+  it('is unavailable when no majority confirms a write in time, as it may be rolled back', async () => {
     await open();
     const calls: readonly (() => Promise<unknown>)[] = [
       () => collection.write([{ kind: 'put', id: 'a', position: 1, fields: {} }]),

@@ -19,7 +19,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
   });
   afterEach(() => database.close());
 
-  it('write the same new documents at once, and the highest position stands', async () => {
+  it('write the same new documents at once, and the highest position wins', async () => {
     for (let round = 0; round < 40; round += 1) {
       const ids = ['a', 'b', 'c'].map((name) => `${name}${round}`);
       const [low, high] = round % 2 === 0 ? [first, second] : [second, first];
@@ -63,7 +63,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
     );
   });
 
-  it('lose no write to a purge of the tombstone that it follows', async () => {
+  it('lose no write that follows a tombstone to a purge of the tombstone', async () => {
     for (let round = 0; round < 20; round += 1) {
       const id = `t${round}`;
       await first.write([{ kind: 'delete', id, position: 5 }]);
@@ -72,7 +72,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
     }
   });
 
-  it('give a lease and a new document to exactly one', async () => {
+  it('give a lease and a new document to exactly one of them', async () => {
     const claim = (name: string, holder: string) => ({ name, holder, ttlMs: 60_000, data: { holder } });
     for (let round = 0; round < 20; round += 1) {
       const name = `n${round}`;
@@ -89,7 +89,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
     }
   });
 
-  it('take a lease from each other while it is renewed: one holds it, and the other learns it', async () => {
+  it('take a lease from each other during a renewal: one holds it, and the other learns that it does not', async () => {
     const claim = (holder: string, at: number) => ({ name: 'node', holder, ttlMs: 60_000, data: { at } });
     for (let round = 0; round < 20; round += 1) {
       await one.leases.take('k', claim('one', 0));
@@ -100,9 +100,9 @@ onMongoServers('several instances on one MongoDB', (server) => {
     }
   });
 
-  it('renew thousands of leases of many holders, told apart exactly', async () => {
+  it('renew thousands of leases of many holders without confusing them', async () => {
     const claims = Array.from({ length: 1500 }, (_, n) => ({ name: `n${n}`, holder: `h${n}`, ttlMs: 60_000, data: 1 }));
-    // Pairs of a name and another's holder, which nobody has.
+    // A name with another lease's holder, which does not exist.
     const strangers = claims.slice(0, 10).map((claim, n) => ({ ...claim, holder: `h${n + 1}` }));
     for (const claim of claims.slice(0, 200)) await one.leases.take('k', claim);
     const lost = await two.leases.renew('k', [...claims, ...strangers]);
@@ -111,7 +111,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
     expect(await one.leases.list('k')).toHaveLength(200);
   }, 60_000);
 
-  it('save checkpoints at once, and the furthest stands', async () => {
+  it('save checkpoints at once, and the highest wins', async () => {
     for (let round = 0; round < 20; round += 1) {
       const at = (commit: number, prepare: number) => ({ commit, prepare });
       await Promise.all([

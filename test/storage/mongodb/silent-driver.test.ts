@@ -1,4 +1,4 @@
-/** A driver that asks no more after its server is brought back without a restart. */
+/** A driver that has stopped monitoring its server recovers without a restart. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ describe.skipIf(!ferretDbBuilt('a MongoDB driver that went silent'))('a MongoDB 
       const insert = () => client.db().collection('c').insertOne({});
       await insert();
       stopAsking(client);
-      // Cut off while it waits for its answer: only then does the driver take the server for gone.
+      // Cut while the driver waits for an answer: only then does it consider the server gone.
       server.freeze();
       await delay(1_000);
       const cut = insert().then(
@@ -43,7 +43,7 @@ describe.skipIf(!ferretDbBuilt('a MongoDB driver that went silent'))('a MongoDB 
   }, 90_000);
 });
 
-/** What could be seen from outside, done on purpose: the monitor of the server never runs again. */
+/** Reproduces what was observed from outside: the monitor of the server never runs again. */
 function stopAsking(client: MongoClient): void {
   const { topology } = client as unknown as {
     topology: { s: { servers: Map<string, { monitor: { monitorId: { stop(): void; wake(): void } } }> } };

@@ -28,14 +28,14 @@ const scalar: fc.Arbitrary<Scalar> = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 300 }),
 );
 
-/** As servers compare: null first, strings by their bytes. */
+/** Compares like servers: null first, strings by their bytes. */
 const byBytes = (a: string | null, b: string | null): number => {
   if (a === null || b === null) return Number(a !== null) - Number(b !== null);
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 };
 
-describe('keys that queries on MongoDB run on', () => {
-  it('are ordered like the values', () => {
+describe('the shadow keys of documents on MongoDB', () => {
+  it('sort like the values', () => {
     fc.assert(
       fc.property(scalar, scalar, (a, b) => {
         expect(Math.sign(byBytes(orderKey(a), orderKey(b)))).toBe(Math.sign(compareValues(a, b)) + 0);
@@ -46,7 +46,7 @@ describe('keys that queries on MongoDB run on', () => {
     expect(orderKey(['a'])).toBe(orderKey({ b: 1 }));
   });
 
-  it('are equal when the values are', () => {
+  it('are equal when the values are equal', () => {
     fc.assert(
       fc.property(scalar, scalar, (a, b) => {
         expect(equalityKey(a) === equalityKey(b)).toBe(a === b);
@@ -56,7 +56,7 @@ describe('keys that queries on MongoDB run on', () => {
     );
     const long = 'x'.repeat(500);
     expect(equalityKey(long)).not.toBe(equalityKey(`${long}y`));
-    // What stands for a long string is no string that anybody can store.
+    // The hash of a long string never equals the key of another string.
     expect(equalityKey(equalityKey(long))).not.toBe(equalityKey(long));
   });
 

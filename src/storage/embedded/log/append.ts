@@ -20,8 +20,8 @@ import {
 import { tuning } from '../tuning.js';
 
 /**
- * Appends with expected revision `any`, by stream and first event id, so that a quick repeat gets the answer of the first
- * try. Bounded, and lost at a restart, as in EventStoreDB. An entry is only a hint: the stored ids decide.
+ * Appends with expected revision `any`, by stream and first event id, so that a quick repeat gets the answer of the
+ * first try. Bounded, and lost at a restart, as in EventStoreDB. An entry is only a hint: the stored ids decide.
  */
 export interface RecentAppends {
   find(stream: string, firstId: string): number | undefined;

@@ -1,7 +1,7 @@
 /**
- * Fold checkpoints in chunks, so that a large one does not delay appends. Writes the chunks first and then the manifest,
- * which replaces the old one. A crash in between leaves the old checkpoint, and orphans that the next save removes.
- * Implements `docs/contract/domain.md#commands-and-events`.
+ * Fold checkpoints in chunks, so that a large one does not delay appends. Writes the chunks first and then the
+ * manifest, which replaces the old one. A crash in between leaves the old checkpoint, and orphans that the next save
+ * removes. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { FoldCheckpoint } from '../../event-store.js';
 import type { LogBatch, LogEnvironment } from './layout.js';

@@ -1,6 +1,6 @@
 /**
- * Reads one stream forward or backward in slices and leaves out the events that `$maxAge` and `$maxCount` hide. Holds no
- * LMDB transaction between slices. Implements `event-store.ts` (read, Retention).
+ * Reads one stream forward or backward in slices and leaves out the events that `$maxAge` and `$maxCount` hide. Holds
+ * no LMDB transaction between slices. Implements `event-store.ts` (read, Retention).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedEvent } from '../../../kernel/event.js';

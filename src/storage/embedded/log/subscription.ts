@@ -1,6 +1,6 @@
 /**
- * Follows the log from a position: scans the appends, reads the events of streams with the prefix, and waits at the head
- * for more. The consumer pulls, so a slow one is never dropped. Implements `event-store.ts` (subscribe).
+ * Follows the log from a position: scans the appends, reads the events of streams with the prefix, and waits at the
+ * head for more. The consumer pulls, so a slow one is never dropped. Implements `event-store.ts` (subscribe).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';

@@ -1,7 +1,7 @@
 /**
- * Removes expired events, so that the disk space stays bounded. Removes whole appends, so that a subscription never meets
- * half of one, and never a stream's last append. `read-stream.ts` hides expired events at once.
- * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
+ * Removes expired events, so that the disk space stays bounded. Removes whole appends, so that a subscription never
+ * meets half of one, and never a stream's last append. `read-stream.ts` hides expired events at once. Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
 import { decodeHead } from './event-codec.js';
 import {
@@ -28,7 +28,9 @@ function appendHolding(environment: LogEnvironment, position: number): AppendRec
   return entry === undefined ? undefined : decodeAppend(entry.key, entry.value);
 }
 
-/** Removes the oldest expired appends of one stream. @returns how many; fewer than `appendsPerCommit` when none is left */
+/**
+ * Removes the oldest expired appends of one stream. @returns how many; fewer than `appendsPerCommit` when none is left
+ */
 function trimOnce(environment: LogEnvironment, batch: LogBatch, stream: string, now: number): number {
   const record = readStreamRecord(batch.get, stream);
   if (record === undefined) return 0;

@@ -1,7 +1,7 @@
 /**
- * The collections of the read store. Opens them by name and version, fills indexes that were declared later or written in
- * another format, and drops collections in slices. Finishes at the next start what a crash interrupted.
- * Implements `read-store.ts` (collection, drop).
+ * The collections of the read store. Opens them by name and version, fills indexes that were declared later or written
+ * in another format, and drops collections in slices. Finishes at the next start what a crash interrupted. Implements
+ * `read-store.ts` (collection, drop).
  */
 import { oneAtATime } from '../../one-at-a-time.js';
 import { assertSpec } from '../../read-store-limits.js';
@@ -21,7 +21,9 @@ import type { IndexDefinition, OpenIndex } from './query-plan.js';
 import { tuning } from '../tuning.js';
 
 interface Definition {
-  /** Format of its index entries and counts. Those of another format are rebuilt from the documents when it is opened. */
+  /**
+   * Format of its index entries and counts. Those of another format are rebuilt from the documents when it is opened.
+   */
   readonly format: number;
   readonly number: number;
   readonly indexes: readonly IndexDefinition[];
@@ -105,7 +107,10 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     }
   }
 
-  /** Removes everything that another release wrote in another format, except the documents; the indexes are then refilled. */
+  /**
+   * Removes everything that another release wrote in another format, except the documents; the indexes are then
+   * refilled.
+   */
   async function convert(key: Buffer): Promise<void> {
     const current = readDefinition(environment.get('collections', key));
     if (current === undefined || current.format === format) return;

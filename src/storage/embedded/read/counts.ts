@@ -3,7 +3,8 @@
  * documents, so that the total of a list needs no scan. Other filters are counted by `query-run.ts`. Implements
  * `read-store.ts` (Page.total, IndexSpec.grouped).
  *
- * Keys of `counts`: the prefix of an index and the bytes of all its fields but the last. Index 0 is the whole collection.
+ * Keys of `counts`: the prefix of an index and the bytes of all its fields but the last. Index 0 is the whole
+ * collection.
  */
 import { indexPrefix } from './index-keys.js';
 import type { ReadBatch, ReadEnvironment } from './layout.js';

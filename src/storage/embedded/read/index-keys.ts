@@ -3,8 +3,8 @@
  * of the values. Not the planner. Implements `read-store.ts` (IndexSpec, Query.sort).
  *
  * A field that is a list has one entry for the whole list and one per distinct scalar in it; the latter are marked, so
- * that ordered scans skip them. A string longer than `indexStringBytes` is cut and ends in a hash: equality stays exact,
- * order does not, and `parseKey` reports the cut.
+ * that ordered scans skip them. A string longer than `indexStringBytes` is cut and ends in a hash: equality stays
+ * exact, order does not, and `parseKey` reports the cut.
  */
 import { createHash } from 'node:crypto';
 import type { FieldValue, Fields, Scalar } from '../../read-store.js';
@@ -22,7 +22,9 @@ const cutMark = 0xfe;
 const escapedZero = 0xff;
 const hashBytes = 16;
 
-/** Appended to a prefix, it sorts after every key that continues with a type or an id, and before a continued string. */
+/**
+ * Appended to a prefix, it sorts after every key that continues with a type or an id, and before a continued string.
+ */
 export const afterEqual = Buffer.from([0xf8]);
 /** Bounds of the scalar values of one field, without list elements. */
 export const firstScalar = Buffer.from([typeNull]);

@@ -1,8 +1,8 @@
 /**
  * How LMDB holds the read store: the databases and the keys of documents. Index keys are in `index-keys.ts`.
  *
- * `documents` and `tombstones`: (collection number, id). `indexes`: see there. `collections`: name@version → definition.
- * `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
+ * `documents` and `tombstones`: (collection number, id). `indexes`: see there. `collections`: name@version →
+ * definition. `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
  */
 import { assertDocumentId } from '../../read-store-limits.js';
 import type { Environment } from '../environment.js';

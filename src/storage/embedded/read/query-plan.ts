@@ -168,8 +168,8 @@ export function planQuery(
 }
 
 /**
- * True when no document can have entries in two of the ranges. A field is one scalar or one list; only the elements of a
- * list can have several values at once.
+ * True when no document can have entries in two of the ranges. A field is one scalar or one list; only the elements of
+ * a list can have several values at once.
  */
 export function areDisjoint(ranges: readonly PlanRange[]): boolean {
   const apart = (a: PlanRange, b: PlanRange): boolean =>

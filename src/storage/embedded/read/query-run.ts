@@ -1,6 +1,6 @@
 /**
- * Runs a query in slices and yields to the event loop between them: reads index entries in order when the plan allows it,
- * else scans and sorts. Without transactions, a query may see some of the writes that happen meanwhile.
+ * Runs a query in slices and yields to the event loop between them: reads index entries in order when the plan allows
+ * it, else scans and sorts. Without transactions, a query may see some of the writes that happen meanwhile.
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { compareText, documentOrder, matchesAll } from '../../field-values.js';

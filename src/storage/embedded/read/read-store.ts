@@ -1,6 +1,6 @@
 /**
- * The embedded read store: the port `ReadStore` on an LMDB environment of its own, so that a flush of the log never waits
- * for a flush of the read models. Implements `docs/architecture.md#storage`.
+ * The embedded read store: the port `ReadStore` on an LMDB environment of its own, so that a flush of the log never
+ * waits for a flush of the read models. Implements `docs/architecture.md#storage`.
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
