@@ -6,9 +6,10 @@
  * Promised:
  * - an append is atomic, durable before it is answered, and its events are adjacent in the log;
  * - the revisions of a stream count from 0 without gaps, and positions grow strictly over all streams;
- * - a retry with the same ids and the same expected revision gets the answer of the first try and writes nothing. Not
- * promised: a position in every answer, a known outcome of every append, a subscription that never drops, repeats or
- * splits a command, and a single `caught_up`.
+ * - a retry with the same ids and the same expected revision gets the answer of the first try and writes nothing.
+ *
+ * Not promised: a position in every answer, a known outcome of every append, a subscription that never drops, repeats
+ * or splits a command, and a single `caught_up`.
  */
 import type { ProposedEvent, RecordedEvent } from '../kernel/event.js';
 

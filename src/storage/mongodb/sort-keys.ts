@@ -6,8 +6,9 @@
  * MongoDB's own order differs: lists sort by an element, booleans come last, a range also matches elements of lists,
  * and neither an index nor a sort allows two lists in one document. So each field has
  * - an order key, which is never a list: the value, or a mark for a list, an object or bytes;
- * - equality keys: that of the value, or one for each scalar in the list. A null field has neither, like a missing one;
- * servers treat both alike.
+ * - equality keys: that of the value, or one for each scalar in the list.
+ *
+ * A null field has neither, like a missing one; servers treat both alike.
  */
 import { createHash } from 'node:crypto';
 import type { FieldValue, Fields, Scalar } from '../read-store.js';
