@@ -1,13 +1,13 @@
 /**
- * Wrapped data keys as documents of the read store: deleting one shreds its secret, and the log cannot delete. No
- * projection writes them and no rebuild touches them. Implements `docs/contract/domain.md#commands-and-events`.
+ * Stores wrapped data keys as documents of the read store, because the log cannot delete and deleting a key is how its
+ * secret is shredded. No projection writes them and no rebuild touches them. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { DataKeyStore, WrappedKey } from './data-keys.js';
 import { answeredWithin } from '../storage/answer-unavailable.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
 const pageSize = 500;
-/** A data key is unavailable when the read store takes longer than this to take or to give it. */
+/** How long the read store may take to answer, before a data key is unavailable. */
 const dataKeyMs = 8_000;
 
 export const dataKeyCollection: CollectionSpec = { name: 'data_keys', version: 1, indexes: [] };

@@ -42,14 +42,14 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
     waiting: options.queue ?? hashQueue,
     waitMs: options.waitMs ?? hashWaitMs,
   });
-  const nobody = unmatchablePhc();
+  const unmatchable = unmatchablePhc();
 
   const compare = async (phc: string, password: string): Promise<boolean> => {
     try {
       return await verify(phc, password);
     } catch {
       // A stored hash that cannot be parsed matches nobody, after the same time as one that can.
-      await verify(nobody, password);
+      await verify(unmatchable, password);
       return false;
     }
   };
@@ -68,7 +68,7 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
       const leave = await gate.enter();
       if (leave === undefined) return 'busy';
       try {
-        const matches = await compare(phc ?? nobody, password);
+        const matches = await compare(phc ?? unmatchable, password);
         return matches && phc !== undefined ? 'match' : 'mismatch';
       } finally {
         leave();

@@ -32,7 +32,7 @@ export interface ResumePoint {
   readonly prepare: number;
 }
 
-/** True when `a` lies behind `b` in the log. */
+/** True when `a` comes after `b` in the log. */
 export const isAfter = (a: ResumePoint, b: ResumePoint): boolean =>
   a.commit > b.commit || (a.commit === b.commit && a.prepare > b.prepare);
 

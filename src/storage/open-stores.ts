@@ -14,7 +14,7 @@ import type { ReadStore } from './read-store.js';
 
 export { DataFolderError } from './embedded/open-embedded.js';
 
-/** How often the log says that a store is still waited for. */
+/** How often a wait for a store is logged. */
 const progressEveryMs = 30_000;
 
 export interface StoreSettings {

@@ -135,7 +135,7 @@ export async function* subscribeLog(
   let position = options.after === 'start' ? 0 : options.after.commit;
   /** The position up to which the consumer knows that it has everything. */
   let confirmed = position;
-  let behind = true;
+  let catchingUp = true;
   const readSlice = createReader(environment, nameOf, options.prefix, position);
   while (!options.signal.aborted) {
     if (wakeUp.closed()) throw new ServiceError('unavailable', 'The event store is closed.');
@@ -147,17 +147,17 @@ export async function* subscribeLog(
       yield { kind: 'events', events: slice.events };
     }
     const foreign = position - confirmed;
-    if (foreign >= tuning.sliceEntries || (slice.atHead && behind && foreign > 0)) {
+    if (foreign >= tuning.sliceEntries || (slice.atHead && catchingUp && foreign > 0)) {
       confirmed = position;
       yield { kind: 'checkpoint', point: pointAt(position) };
     }
     if (!slice.atHead) {
-      behind = true;
+      catchingUp = true;
       await yieldToEventLoop();
       continue;
     }
-    if (behind) {
-      behind = false;
+    if (catchingUp) {
+      catchingUp = false;
       yield { kind: 'caught_up' };
     }
     await wakeUp.after(turn, options.signal);

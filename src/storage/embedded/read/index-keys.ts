@@ -141,10 +141,10 @@ export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields:
   const encoded = new Map<string, readonly ByteText[]>();
   const end = idText(id);
   for (const { prefix, fields: indexed, grouped } of indexes) {
-    let made: string[] = [prefix];
+    let starts: string[] = [prefix];
     for (const [place, field] of indexed.entries()) {
       const isLast = place === indexed.length - 1;
-      if (grouped && isLast) for (const group of made) groups.push(group);
+      if (grouped && isLast) for (const group of starts) groups.push(group);
       let values = encoded.get(field);
       if (values === undefined) {
         values = fieldTexts(fields[field]);
@@ -152,19 +152,19 @@ export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields:
       }
       const [first] = values;
       if (values.length === 1 && first !== undefined) {
-        for (let at = 0; at < made.length; at += 1) made[at] += first;
+        for (let at = 0; at < starts.length; at += 1) starts[at] += first;
       } else {
         // Queries on a grouped index bind the leading fields to values, so the entry for the whole list is not needed.
         const entries = grouped && !isLast ? values.slice(1) : values;
-        made = made.flatMap((start) => entries.map((value) => start + value));
+        starts = starts.flatMap((start) => entries.map((value) => start + value));
       }
-      if (made.length > tuning.indexEntries) {
+      if (starts.length > tuning.indexEntries) {
         throw new RangeError(
           `document ${id} has more than ${tuning.indexEntries} entries in index ${indexed.join(', ')}`,
         );
       }
     }
-    for (const key of made) keys.push(key + end);
+    for (const key of starts) keys.push(key + end);
   }
   return { keys, groups };
 }
