@@ -8,7 +8,9 @@ import type { ResourceMeta } from '../resource/meta.js';
 import type { IfMatch } from '../resource/if-match.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
-export type Role = 'admin' | 'operator' | 'viewer';
+/** Each role may do what the roles after it may. */
+export const roles = ['admin', 'operator', 'viewer'] as const;
+export type Role = (typeof roles)[number];
 
 export interface UserState extends ResourceMeta {
   readonly username: string;

@@ -33,7 +33,8 @@ export interface NodeState extends ResourceMeta, NodeDefinition {
   readonly commands: readonly AgentCommand[];
 }
 
-export type AgentCommandName = 'RELOAD_CONFIG' | 'RESTART_PINGORA' | 'RUN_DIAGNOSTICS';
+export const agentCommandNames = ['RELOAD_CONFIG', 'RESTART_PINGORA', 'RUN_DIAGNOSTICS'] as const;
+export type AgentCommandName = (typeof agentCommandNames)[number];
 
 interface QueuedCommand {
   readonly command: AgentCommandName;

@@ -12,10 +12,24 @@ export interface AuditChange {
   readonly after: Json;
 }
 
+export const auditVerbs = [
+  'create',
+  'update',
+  'delete',
+  'deploy',
+  'psk',
+  'refresh',
+  'command',
+  'sign_in',
+  'sign_in_refused',
+  'revert',
+] as const;
+export type AuditVerb = (typeof auditVerbs)[number];
+
 /** One event as the audit shows it. */
 export interface EventAudit {
   /** The action is `<resource type>.<verb>`. */
-  readonly verb: string;
+  readonly verb: AuditVerb;
   readonly changes: readonly AuditChange[];
   /** A sentence, or null for an event that a revert can undo. */
   readonly notRevertibleBecause: string | null;
@@ -25,7 +39,7 @@ export interface EventAudit {
 export const masked = '***';
 
 export function eventAudit(
-  verb: string,
+  verb: AuditVerb,
   changes: readonly AuditChange[],
   notRevertibleBecause: string | null = null,
 ): EventAudit {

@@ -10,6 +10,7 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { versionMismatch } from '../resource/if-match.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { unlessRefused } from '../resource/rules.js';
+import { settingsProblems } from './definition.js';
 import { evolveSettings, nodesInReach, overrideField } from './evolve.js';
 import type { MultiplexOverride, SettingsEvent, SettingsState, UpdateConnectivity } from './settings.js';
 import { effectiveMultiplex, globalFields, settingsOf } from './settings.js';
@@ -51,15 +52,8 @@ function overrideChanges(settings: SettingsState, command: UpdateConnectivity): 
 const asJson = (override: MultiplexOverride | undefined): Json => (override === undefined ? null : { ...override });
 
 function valueRefusal(next: SettingsState): Refusal | undefined {
-  const least = 2 * next.heartbeat_interval_secs;
-  if (next.offline_after_secs !== null && next.offline_after_secs < least) {
-    return {
-      code: 'invalid_request',
-      message: `offline_after_secs: expected at least twice heartbeat_interval_secs (${least}), got ${next.offline_after_secs}`,
-    };
-  }
-  if (next.multiplex && next.multiplex_port === null) {
-    return { code: 'invalid_request', message: 'multiplex_port: expected a port, since multiplex is true' };
+  for (const { field, message } of settingsProblems(next)) {
+    return { code: 'invalid_request', message: `${field}: ${message}` };
   }
   for (const [nodeId, override] of Object.entries(next.nodes)) {
     if (override.multiplex && override.multiplex_port === null && next.multiplex_port === null) {

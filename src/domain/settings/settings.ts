@@ -15,7 +15,7 @@ export interface MultiplexOverride {
 }
 
 /** The fields that apply to every node. */
-interface GlobalSettings {
+export interface GlobalSettings {
   readonly multiplex: boolean;
   readonly multiplex_port: number | null;
   readonly heartbeat_interval_secs: number;

@@ -1,6 +1,7 @@
 /** The audit list. Reverting an entry is not offered yet. Implements `docs/contract/rest.md#audit`. */
 import { z } from 'zod';
 import { auditedTypes } from '../../domain/audit/types.js';
+import { auditVerbs } from '../../domain/resource/audit-change.js';
 import { timestamp } from '../../kernel/clock.js';
 import type { AuditEntry } from '../../projections/port.js';
 import { callerOf } from './consistency.js';
@@ -11,19 +12,6 @@ import { readHeaders } from './headers.js';
 import { pageOfQuery, paging, query, queryText } from './query.js';
 import { expected } from './validation.js';
 import { time } from './shared-schemas.js';
-
-const verbs = [
-  'create',
-  'update',
-  'delete',
-  'deploy',
-  'psk',
-  'refresh',
-  'command',
-  'sign_in',
-  'sign_in_refused',
-  'revert',
-];
 
 const rfc3339 = z.iso.datetime({ offset: true });
 
@@ -38,9 +26,9 @@ const listQuerystring = query({
   resource_type: z.enum(auditedTypes, { error: expected(`one of ${auditedTypes.join(', ')}`) }).optional(),
   resource_id: queryText.optional(),
   actor: queryText.optional().meta({ description: 'Id or user name' }),
-  action: canonical(`<resource_type>.<verb>, the verb one of ${verbs.join(', ')}`, (value) => {
+  action: canonical(`<resource_type>.<verb>, the verb one of ${auditVerbs.join(', ')}`, (value) => {
     const [type, verb, ...more] = value.split('.');
-    const known = auditedTypes.includes(type ?? '') && verbs.includes(verb ?? '');
+    const known = auditedTypes.includes(type ?? '') && auditVerbs.some((one) => one === verb);
     return known && more.length === 0 ? value : undefined;
   }).optional(),
   from: instant.optional(),

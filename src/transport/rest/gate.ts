@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../commands/handlers-port.js';
-import type { Role } from '../../domain/accounts/user.js';
+import { roles } from '../../domain/accounts/user.js';
 import { ServiceError, unreachable } from '../../kernel/errors.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { hasContent, isJson } from './media-type.js';
@@ -68,8 +68,6 @@ export function bearerToken(header: string | undefined): string | undefined {
   return /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i.exec(header)?.[1];
 }
 
-const ranks: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, admin: 2 };
-
 function mayCall(access: Access, caller: Caller | null): boolean {
   switch (access) {
     case 'open':
@@ -79,7 +77,7 @@ function mayCall(access: Access, caller: Caller | null): boolean {
       return caller !== null;
     case 'operator':
     case 'admin':
-      return caller !== null && ranks[caller.role] >= ranks[access];
+      return caller !== null && roles.indexOf(caller.role) <= roles.indexOf(access);
     default:
       return unreachable(access);
   }

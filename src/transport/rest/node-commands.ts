@@ -1,6 +1,7 @@
 /** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `docs/contract/rest.md#nodes` (`/commands`). */
 import { z } from 'zod';
 import type { AgentCommand } from '../../domain/node/node.js';
+import { agentCommandNames } from '../../domain/node/node.js';
 import { commandContext, found, settle } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
@@ -9,10 +10,8 @@ import { postHeaders } from './headers.js';
 import { idParams, pathId } from './ids.js';
 import { noQuery } from './query.js';
 
-const names = ['RELOAD_CONFIG', 'RESTART_PINGORA', 'RUN_DIAGNOSTICS'] as const;
-
 const queued = z
-  .object({ id: z.string(), command: z.enum(names), state: z.literal('queued'), expires_at: z.string() })
+  .object({ id: z.string(), command: z.enum(agentCommandNames), state: z.literal('queued'), expires_at: z.string() })
   .meta({ id: 'AgentCommand' });
 
 export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
@@ -26,7 +25,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: noQuery,
       headers: postHeaders,
-      body: body({ command: oneOf(names) }),
+      body: body({ command: oneOf(agentCommandNames) }),
       response: answers(queued),
     },
     handler: async (request, reply) => {

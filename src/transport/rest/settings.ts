@@ -1,5 +1,6 @@
-/** Connectivity settings: one per installation. Implements `docs/contract/rest.md#connectivity-settings`, and `docs/contract/configuration.md`. */
+/** Connectivity settings: one value per installation. Implements `docs/contract/rest.md#connectivity-settings`. */
 import { z } from 'zod';
+import { settingsProblems, settingsRanges } from '../../domain/settings/definition.js';
 import type { SettingsState } from '../../domain/settings/settings.js';
 import { limits } from '../../kernel/limits.js';
 import { commandContext, settle } from './consistency.js';
@@ -9,38 +10,31 @@ import { body, boolean, integer, list, object, port, uuid } from './fields.js';
 import { conditionalHeaders, etag, readHeaders } from './headers.js';
 import { noQuery } from './query.js';
 
-/** A week: a node that is silent for longer is offline by any measure. */
-const offlineAfterSecsMax = 7 * 24 * 3600;
-
 const override = object({
   node_id: uuid,
   multiplex: boolean().nullable(),
   multiplex_port: port.nullable().optional(),
 });
 
+const seconds = (field: keyof typeof settingsRanges) => integer(settingsRanges[field].min, settingsRanges[field].max);
+
 const updateBody = body({
   multiplex: boolean().optional(),
   multiplex_port: port.nullable().optional(),
-  heartbeat_interval_secs: integer(1, 3600).optional(),
-  metrics_interval_secs: integer(5, 86_400).optional(),
-  offline_after_secs: integer(2, offlineAfterSecsMax).nullable().optional(),
+  heartbeat_interval_secs: seconds('heartbeat_interval_secs').optional(),
+  metrics_interval_secs: seconds('metrics_interval_secs').optional(),
+  offline_after_secs: seconds('offline_after_secs').nullable().optional(),
   nodes: list(override, 0, limits.rest.settingsNodes).optional(),
-}).superRefine((asked, ctx) => {
+}).superRefine((update, ctx) => {
   const refuse = (path: PropertyKey[], message: string): void => {
     ctx.issues.push({ code: 'custom', path, message, input: undefined });
   };
-  if (asked.multiplex === true && asked.multiplex_port === null) {
-    refuse(['multiplex_port'], 'expected a port when multiplex is true');
-  }
-  const { offline_after_secs: offline, heartbeat_interval_secs: heartbeat } = asked;
-  if (typeof offline === 'number' && heartbeat !== undefined && offline < 2 * heartbeat) {
-    refuse(['offline_after_secs'], `expected at least 2 × heartbeat_interval_secs, which is ${2 * heartbeat}`);
-  }
-  const seen = new Set<string>();
-  for (const [index, one] of (asked.nodes ?? []).entries()) {
-    if (seen.has(one.node_id)) refuse(['nodes', index, 'node_id'], 'expected each node once');
-    seen.add(one.node_id);
-    if (one.multiplex === null && typeof one.multiplex_port === 'number') {
+  for (const { field, message } of settingsProblems(update)) refuse([field], message);
+  const ids = new Set<string>();
+  for (const [index, { node_id, multiplex, multiplex_port }] of (update.nodes ?? []).entries()) {
+    if (ids.has(node_id)) refuse(['nodes', index, 'node_id'], 'expected each node once');
+    ids.add(node_id);
+    if (multiplex === null && typeof multiplex_port === 'number') {
       refuse(['nodes', index, 'multiplex_port'], 'expected none when multiplex is null, which removes the override');
     }
   }
@@ -73,9 +67,9 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       response: answers(settings),
     },
     handler: async (_request, reply) => {
-      const shown = view(deps.delivery.settings());
-      void reply.header('etag', etag(shown.version));
-      return ok(shown);
+      const current = deps.delivery.settings();
+      void reply.header('etag', etag(current.version));
+      return ok(view(current));
     },
   });
 
@@ -103,16 +97,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
+/** The schema of the answer leaves out what it does not name. */
 function view(state: SettingsState): z.output<typeof settings> {
-  return {
-    multiplex: state.multiplex,
-    multiplex_port: state.multiplex_port,
-    heartbeat_interval_secs: state.heartbeat_interval_secs,
-    metrics_interval_secs: state.metrics_interval_secs,
-    offline_after_secs: state.offline_after_secs,
-    nodes: Object.entries(state.nodes)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([node_id, one]) => ({ node_id, multiplex: one.multiplex, multiplex_port: one.multiplex_port })),
-    version: state.version,
-  };
+  return { ...state, nodes: Object.entries(state.nodes).map(([node_id, node]) => ({ node_id, ...node })) };
 }

@@ -1,11 +1,12 @@
 /** Response schemas that several resources share. Implements `docs/contract/rest.md#consistency` (what every resource has). */
 import { z } from 'zod';
+import { roles } from '../../domain/accounts/user.js';
 
 export const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds' });
 
 export const timestamps = { created_at: time, updated_at: time, version: z.int() };
 
-export const role = z.enum(['admin', 'operator', 'viewer']);
+export const role = z.enum(roles);
 
 export const applyErrors = z.array(
   z.object({ resource_type: z.string(), resource_id: z.string(), path: z.string(), message: z.string() }),
