@@ -1,6 +1,6 @@
 /**
  * Opens an installation: its stores, its keyring under the master key, and its identity. Refuses one that must not be
- * served: half of an import, or read models of another log.
+ * served: an unfinished import, or read models of another log.
  */
 import { setFactRetention } from '../commands/facts.js';
 import type { Clock } from '../kernel/clock.js';
@@ -62,7 +62,7 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
   closers.add('stores', () => stores.close());
   const { eventStore, readStore } = stores;
   if ((await readImportMarker(readStore))?.state === 'running') {
-    throw new StartError('The stores hold half of an import: run npm run log:import with the same file again.');
+    throw new StartError('The stores hold an unfinished import: run npm run log:import with the same file again.');
   }
   const foreign = await ofAnotherLog(eventStore, readStore);
   if (foreign !== undefined) {

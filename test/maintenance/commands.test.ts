@@ -160,7 +160,7 @@ describe('an installation', () => {
     await stores.close();
     const program = startProgram('main', inFolder(half));
     await once(program.child, 'close');
-    expect([program.child.exitCode, program.output()]).toEqual([1, expect.stringMatching(/hold half of an import/)]);
+    expect([program.child.exitCode, program.output()]).toEqual([1, expect.stringMatching(/hold an unfinished import/)]);
     expect(await run('log-export', [join(root, 'half.jsonl')], inFolder(half))).toMatchObject({ code: 1 });
     const finished = await run('log-import', [archive], inFolder(half));
     expect(finished).toMatchObject({
