@@ -39,10 +39,10 @@ describe('an issued control PSK', () => {
     const identity = generateServiceIdentity();
     const [one, two] = [issueControlPsk(identity.publicKey), issueControlPsk(identity.publicKey)];
     expect(one.controlPsk).not.toBe(two.controlPsk);
-    const kept = Buffer.concat([one.verifier.nodeStaticPublic, one.verifier.psk]);
+    const stored = Buffer.concat([one.verifier.nodeStaticPublic, one.verifier.psk]);
     const secret = Buffer.from(one.controlPsk.slice(8), 'base64url').subarray(0, 32);
-    expect(kept.includes(secret)).toBe(false);
-    expect(kept.includes(hkdf(secret, 'node-static'))).toBe(false);
+    expect(stored.includes(secret)).toBe(false);
+    expect(stored.includes(hkdf(secret, 'node-static'))).toBe(false);
   });
 
   it('completes a handshake with its sealed verifier, and not with a dummy verifier', async () => {

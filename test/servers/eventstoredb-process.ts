@@ -42,9 +42,9 @@ async function launch(folder: string, port: number): Promise<{ child: ChildProce
       throw new Error(`the event store exited with ${code} at its start`);
     }),
   ])) as [string];
-  const found = /^listening (\d+)$/.exec(line)?.[1];
-  if (found === undefined) throw new Error(`the event store said ${line}`);
-  return { child, port: Number(found) };
+  const listeningPort = /^listening (\d+)$/.exec(line)?.[1];
+  if (listeningPort === undefined) throw new Error(`the event store said ${line}`);
+  return { child, port: Number(listeningPort) };
 }
 
 async function end(child: ChildProcess): Promise<void> {

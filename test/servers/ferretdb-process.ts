@@ -38,9 +38,9 @@ async function launch(data: string, port: string): Promise<{ child: ChildProcess
       throw new Error(`FerretDB exited with ${code} at its start`);
     }),
   ])) as [string];
-  const found = /^mongodb:\/\/127\.0\.0\.1:(\d+)\/$/.exec(line)?.[1];
-  if (found === undefined) throw new Error(`FerretDB said ${line}`);
-  return { child, port: found };
+  const listeningPort = /^mongodb:\/\/127\.0\.0\.1:(\d+)\/$/.exec(line)?.[1];
+  if (listeningPort === undefined) throw new Error(`FerretDB said ${line}`);
+  return { child, port: listeningPort };
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

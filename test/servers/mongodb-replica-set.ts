@@ -144,9 +144,11 @@ export async function startMongoReplicaSet(): Promise<MongoReplicaSet> {
         command['txnNumber'] === undefined
           ? undefined
           : `${command['lsid'].id.toString('hex')} ${command['txnNumber']}`;
-      const known = key === undefined ? undefined : numbered.get(key);
+      const earlierAnswer = key === undefined ? undefined : numbered.get(key);
       let document =
-        known === undefined ? documentOf(await ask(withDocument(request, plain(command)))) : documentOf(known);
+        earlierAnswer === undefined
+          ? documentOf(await ask(withDocument(request, plain(command))))
+          : documentOf(earlierAnswer);
       if (writes.has(name) && faults.noMajority > 0) {
         faults.noMajority -= 1;
         const wtimeout = { code: 64, codeName: 'WriteConcernFailed', errmsg: 'waiting for replication timed out' };

@@ -27,7 +27,7 @@ it('keeps every acknowledged append whole through ten kills under load', async (
         }
       }
       const stores = await openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });
-      const found = new Map<string, number>();
+      const stored = new Map<string, number>();
       let events = 0;
       for (let index = 0; index < 8; index += 1) {
         const all = await readAll(stores.eventStore, `svc-${index}`);
@@ -35,16 +35,17 @@ it('keeps every acknowledged append whole through ten kills under load', async (
         events += all.length;
         for (const event of all) {
           const { id, count } = event.metadata.command;
-          found.set(id, (found.get(id) ?? 0) + 1);
-          const told = acknowledged.get(id);
-          if (told !== undefined && told.revision === event.revision) expect(event.position).toBe(told.position);
+          stored.set(id, (stored.get(id) ?? 0) + 1);
+          const receipt = acknowledged.get(id);
+          if (receipt !== undefined && receipt.revision === event.revision)
+            expect(event.position).toBe(receipt.position);
           expect(count).toBeLessThan(10);
         }
         const whole = all.filter(({ metadata }) => metadata.command.index === 0);
-        for (const { metadata } of whole) expect(found.get(metadata.command.id)).toBe(metadata.command.count);
+        for (const { metadata } of whole) expect(stored.get(metadata.command.id)).toBe(metadata.command.count);
       }
       expect(await stores.eventStore.headPosition()).toBe(events);
-      for (const id of acknowledged.keys()) expect(found.has(id)).toBe(true);
+      for (const id of acknowledged.keys()) expect(stored.has(id)).toBe(true);
       const documents = await stores.readStore.collection({ name: 'seen', version: 1, indexes: [{ fields: ['n'] }] });
       const newest = await documents.find({ sort: [{ field: 'n', direction: 'desc' }], limit: 1 });
       expect(newest.items[0]?.position ?? 0).toBeGreaterThanOrEqual(newestDocument);

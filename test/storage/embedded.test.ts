@@ -45,8 +45,11 @@ describe('retention', () => {
     expect(await readAll(eventStore, 'svc-a')).toEqual(visible);
     expect(await readAll(eventStore, 'svc-b')).toHaveLength(130);
     const after = await collectLog(eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
-    const kept = new Set([...visible.map(({ id }) => id), ...(await readAll(eventStore, 'svc-b')).map(({ id }) => id)]);
-    expect(after.events).toEqual(before.events.filter(({ id }) => kept.has(id)));
+    const remaining = new Set([
+      ...visible.map(({ id }) => id),
+      ...(await readAll(eventStore, 'svc-b')).map(({ id }) => id),
+    ]);
+    expect(after.events).toEqual(before.events.filter(({ id }) => remaining.has(id)));
 
     now += 90 * 24 * 3_600_000;
     expect(await eventStore.trim()).toBe(59);
@@ -78,8 +81,8 @@ describe('the embedded log', () => {
     const first = await eventStore.append('svc-a', 'any', events);
     await eventStore.append('svc-a', 'any', commandOf(1));
     expect(await eventStore.append('svc-a', 'any', events)).toEqual(first);
-    const [known, unknown] = [events[0]!, commandOf(1)[0]!];
-    expect(await eventStore.append('svc-a', 'any', [known, unknown])).toEqual({ kind: 'conflict', actual: 2 });
+    const [written, unwritten] = [events[0]!, commandOf(1)[0]!];
+    expect(await eventStore.append('svc-a', 'any', [written, unwritten])).toEqual({ kind: 'conflict', actual: 2 });
     // The same ids in another stream are another append.
     expect(await eventStore.append('svc-b', 'any', events)).toMatchObject({ kind: 'appended', revision: 1 });
   });

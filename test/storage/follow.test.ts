@@ -40,11 +40,14 @@ function expectWhole(commands: readonly RecordedCommand[]): void {
 }
 
 /** A store whose subscriptions play one list of items each and then wait. */
-function scripted(...scripts: readonly (readonly (LogItem | Error)[])[]): { store: EventStore; asked: unknown[] } {
-  const asked: unknown[] = [];
+function scripted(...scripts: readonly (readonly (LogItem | Error)[])[]): {
+  store: EventStore;
+  startPoints: unknown[];
+} {
+  const startPoints: unknown[] = [];
   let next = 0;
   async function* subscribe({ after, signal }: SubscribeOptions): AsyncGenerator<LogItem, void, void> {
-    asked.push(after);
+    startPoints.push(after);
     for (const item of scripts[next++] ?? []) {
       if (item instanceof Error) throw item;
       yield item;
@@ -52,7 +55,7 @@ function scripted(...scripts: readonly (readonly (LogItem | Error)[])[]): { stor
     if (next < scripts.length) return;
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   }
-  return { store: { subscribe } as unknown as EventStore, asked };
+  return { store: { subscribe } as unknown as EventStore, startPoints };
 }
 
 function recorded(count: number, position: number): RecordedEvent[] {
@@ -127,14 +130,14 @@ describe('followLog', () => {
 
   it('discards a held-back caught_up when the subscription drops, as the next one repeats it', async () => {
     const command = recorded(2, 0);
-    const { store, asked } = scripted(
+    const { store, startPoints } = scripted(
       [{ kind: 'events', events: command.slice(0, 1) }, { kind: 'caught_up' }, new Error('dropped')],
       [{ kind: 'events', events: command }, { kind: 'events', events: recorded(1, 2) }, { kind: 'caught_up' }],
     );
     const { items, commands } = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
     expect(items.map(({ kind }) => kind)).toEqual(['dropped', 'commands', 'commands', 'caught_up']);
     expect(commands).toHaveLength(2);
-    expect(asked).toEqual(['start', 'start']);
+    expect(startPoints).toEqual(['start', 'start']);
   });
 
   it('throws when events of a command are missing instead of retrying forever', async () => {
@@ -146,15 +149,15 @@ describe('followLog', () => {
       [first[1]!],
       [{ ...first[0]!, metadata: { ...first[0]!.metadata, command: { id: 'x', index: 0, count: 0 } } }],
     ]) {
-      const { store, asked } = scripted([{ kind: 'events', events }]);
+      const { store, startPoints } = scripted([{ kind: 'events', events }]);
       await expect(follow(store, 'start', () => false)).rejects.toThrow(BrokenLogError);
-      expect(asked).toHaveLength(1);
+      expect(startPoints).toHaveLength(1);
     }
   });
 
   it('takes no point inside a command', async () => {
     const command = recorded(2, 5);
-    const { store, asked } = scripted(
+    const { store, startPoints } = scripted(
       [
         { kind: 'checkpoint', point: { commit: 4, prepare: 0 } },
         { kind: 'events', events: command.slice(0, 1) },
@@ -165,14 +168,14 @@ describe('followLog', () => {
     );
     const { items } = await follow(store, 'start', (commands) => commands.length === 1);
     expect(items.filter(({ kind }) => kind === 'checkpoint')).toHaveLength(1);
-    expect(asked).toEqual(['start', { commit: 4, prepare: 0 }]);
+    expect(startPoints).toEqual(['start', { commit: 4, prepare: 0 }]);
   });
 
   it('continues when a subscription just ends, and stops when aborted', async () => {
-    const { store, asked } = scripted([], [{ kind: 'caught_up' }]);
+    const { store, startPoints } = scripted([], [{ kind: 'caught_up' }]);
     const { items } = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
     expect(items.map(({ kind }) => kind)).toEqual(['dropped', 'caught_up']);
-    expect(asked).toHaveLength(2);
+    expect(startPoints).toHaveLength(2);
   });
 });
 

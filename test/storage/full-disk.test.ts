@@ -58,10 +58,10 @@ it.skipIf(!canLimit())(
       expect(child.errors()).not.toMatch(/write error|mdb_|input\/output/i);
 
       const stores = await openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });
-      const found = new Map<string, number>();
+      const stored = new Map<string, number>();
       for (let index = 0; index < 4; index += 1) {
         for (const { metadata } of await readAll(stores.eventStore, `svc-${index}`)) {
-          found.set(metadata.command.id, (found.get(metadata.command.id) ?? 0) + 1);
+          stored.set(metadata.command.id, (stored.get(metadata.command.id) ?? 0) + 1);
         }
       }
       const documents = await stores.readStore.collection({
@@ -72,13 +72,13 @@ it.skipIf(!canLimit())(
       let lost = 0;
       for (const line of child.lines) {
         const [outcome, id = '', n] = line.split(' ');
-        if (outcome === 'appended') expect(found.get(id)).toBe(3);
-        if (outcome === 'unavailable') expect(found.has(id)).toBe(false);
+        if (outcome === 'appended') expect(stored.get(id)).toBe(3);
+        if (outcome === 'unavailable') expect(stored.has(id)).toBe(false);
         if (outcome === 'unavailable') lost += 1;
         if (outcome === 'document' && id === 'done') expect(await documents.get(`id-${n}`)).toBeDefined();
       }
       expect(lost).toBeGreaterThan(0);
-      for (const count of found.values()) expect(count).toBe(3);
+      for (const count of stored.values()) expect(count).toBe(3);
       await stores.close();
     } finally {
       await folder.remove();

@@ -98,8 +98,8 @@ function history(): { write(steps: readonly Step[]): GuardedWrite[]; documents: 
     write: (steps) =>
       steps.map(({ id, kind, fields, before }) => {
         position += 1;
-        const known = (seen.get(id) ?? []).at(before === 'outdated' ? -2 : -1);
-        const claim = before === 'none' || known === undefined ? {} : { before: { id, ...known } };
+        const earlier = (seen.get(id) ?? []).at(before === 'outdated' ? -2 : -1);
+        const claim = before === 'none' || earlier === undefined ? {} : { before: { id, ...earlier } };
         if (kind === 'delete') {
           documents.delete(id);
           return { kind: 'delete', id, position, ...claim };

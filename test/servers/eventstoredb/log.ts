@@ -191,8 +191,8 @@ export function createLog(persist: (record: LogRecord) => void, now: () => numbe
           if (softDeleted) return { kind: 'deleted' };
         }
         const first = events[0];
-        const known = first === undefined ? undefined : recent.get(`${first.id}/${name}`);
-        return known === undefined ? undefined : (repeated(name, known, events) ?? wrong);
+        const earlier = first === undefined ? undefined : recent.get(`${first.id}/${name}`);
+        return earlier === undefined ? undefined : (repeated(name, earlier, events) ?? wrong);
       }
       default: {
         const wanted = expected.kind === 'exact' ? expected.revision : -1;

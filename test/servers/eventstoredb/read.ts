@@ -15,8 +15,8 @@ export function eventMessage(log: EventLog, event: LogEvent, options: ReadOption
     return { event: { event: recordedMessage(event, structured), commitPosition } };
   }
   const [revision, ...name] = Buffer.from(event.data).toString('utf8').split('@');
-  const found = log.stream(name.join('@'))?.events[Number(revision)];
-  const target = found === undefined ? {} : { event: recordedMessage(found, structured) };
+  const linked = log.stream(name.join('@'))?.events[Number(revision)];
+  const target = linked === undefined ? {} : { event: recordedMessage(linked, structured) };
   return { event: { ...target, link: recordedMessage(event, structured), commitPosition } };
 }
 
@@ -31,10 +31,10 @@ function* take<T>(items: Iterable<T>, count: number): Generator<T> {
 }
 
 function* streamEvents(log: EventLog, name: string, options: ReadOptions): Generator<LogEvent> {
-  const found = log.stream(name);
+  const streamState = log.stream(name);
   const { from } = options.target as { readonly from: number | 'start' | 'end' };
-  if (found === undefined) return;
-  const { events, limits } = found;
+  if (streamState === undefined) return;
+  const { events, limits } = streamState;
   const head = events.length - 1;
   const first = from === 'start' ? 0 : from === 'end' ? head : from;
   if (options.backwards) {
@@ -55,14 +55,14 @@ function* readStream(log: EventLog, name: string, options: ReadOptions): Generat
   const count = options.count ?? 0;
   if (count === 0 || (from === 'end' && !options.backwards)) throw unexpected('ReadStream');
   if (log.isTombstoned(name)) throw streamDeleted(name);
-  const found = log.stream(name);
+  const streamState = log.stream(name);
   // A deleted stream that an empty append brought back exists but has no visible events.
-  if (found === undefined || found.events.length === 0 || found.limits.softDeleted) {
+  if (streamState === undefined || streamState.events.length === 0 || streamState.limits.softDeleted) {
     yield { streamNotFound: { streamIdentifier: { streamName: name } } };
     return;
   }
   for (const event of take(streamEvents(log, name, options), count)) yield eventMessage(log, event, options);
-  if (options.tellLast) yield { lastStreamPosition: found.events.length - 1 };
+  if (options.tellLast) yield { lastStreamPosition: streamState.events.length - 1 };
 }
 
 function* allEvents(log: EventLog, from: number, backwards: boolean): Generator<LogEvent> {

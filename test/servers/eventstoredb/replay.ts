@@ -133,31 +133,31 @@ export async function replay(scenario: Scenario, options: ReplayOptions): Promis
       const seen = new Map(
         [...open].map(([id, call]) => [id, { call, from: call.received.length, ended: call.status }]),
       );
-      const own = perform(client, step, open, labels);
+      const answers = perform(client, step, open, labels);
       const total = answer.recv?.length ?? 0;
       const from = (step.id === undefined ? undefined : seen.get(step.id))?.from ?? 0;
-      const ownFrom = own !== undefined && step.do !== 'call' && step.do !== 'open' ? from : 0;
+      const ownFrom = answers !== undefined && step.do !== 'call' && step.do !== 'open' ? from : 0;
       const waits = (): boolean =>
-        (own === undefined || own.received.length - ownFrom >= total) &&
-        (answer.status === undefined || own?.status !== undefined) &&
+        (answers === undefined || answers.received.length - ownFrom >= total) &&
+        (answer.status === undefined || answers?.status !== undefined) &&
         Object.entries(answer.live ?? {}).every(([id, live]) => {
           const before = seen.get(id);
           return before !== undefined && before.call.received.length - before.from >= (live.recv?.length ?? 0);
         });
       if (step.do === 'wait') await delay(step.ms ?? 0);
-      if (step.do === 'call') await until(() => own?.status !== undefined, step.timeoutMs ?? 10_000);
+      if (step.do === 'call') await until(() => answers?.status !== undefined, step.timeoutMs ?? 10_000);
       await until(waits, 3000);
       await delay(Math.min(step.quietMs ?? options.quietMs, options.quietMs));
-      if (own !== undefined && step.do !== 'cancel') {
-        out.push(...compare(answer, own, ownFrom, labels, path, step.anyOrder ?? false));
+      if (answers !== undefined && step.do !== 'cancel') {
+        out.push(...compare(answer, answers, ownFrom, labels, path, step.anyOrder ?? false));
       }
       for (const [id, before] of seen) {
-        if (before.call === own || step.do === 'cancel' || !open.has(id)) continue;
+        if (before.call === answers || step.do === 'cancel' || !open.has(id)) continue;
         const status = before.ended === undefined ? before.call.status : undefined;
         const live = answer.live?.[id] ?? {};
         out.push(...compare(live, { ...before.call, status }, before.from, labels, `${path} live ${id}`, false));
       }
-      if (step.do === 'call') own?.cancel();
+      if (step.do === 'call') answers?.cancel();
     }
   } finally {
     for (const call of open.values()) call.cancel();

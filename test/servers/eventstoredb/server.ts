@@ -111,10 +111,10 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
           return;
         }
         requireLeader(call.metadata, faults);
-        const found = readMessages(log, parsed);
-        if (found === undefined) return;
+        const messages = readMessages(log, parsed);
+        if (messages === undefined) return;
         const reader = subscriberOf(call);
-        for (const message of found) {
+        for (const message of messages) {
           if (reader.closed()) return;
           await reader.write(message);
         }

@@ -76,10 +76,10 @@ function allFeed(log: EventLog, options: ReadOptions): Feed {
     while (index < log.all.length) {
       const page = log.all.slice(index, index + window);
       index += page.length;
-      const found = page.filter(matches);
-      yield* found.map(message);
+      const matching = page.filter(matches);
+      yield* matching.map(message);
       if (filter === undefined || !cadence.scanned(page.length)) continue;
-      const match = found.at(-1);
+      const match = matching.at(-1);
       yield match === undefined ? checkpoint(page[0]?.position ?? 0, 0) : checkpoint(match.position, match.position);
     }
   }
@@ -100,12 +100,12 @@ function streamFeed(log: EventLog, options: ReadOptions): Feed {
   if (target.kind !== 'stream') throw handlerThrew();
   const { name, from } = target;
   if (log.isTombstoned(name) && from !== 'end') throw streamDeleted(name);
-  const found = log.stream(name);
-  const head = (found?.events.length ?? 0) - 1;
+  const streamState = log.stream(name);
+  const head = (streamState?.events.length ?? 0) - 1;
   const after = from === 'start' ? -1 : from === 'end' ? head : from;
   const message = (event: LogEvent): Plain => eventMessage(log, event, options);
   return {
-    waits: from !== 'end' && (found === undefined || found.limits.softDeleted),
+    waits: from !== 'end' && (streamState === undefined || streamState.limits.softDeleted),
     *catchUp() {
       for (let revision = after + 1; ; revision += 1) {
         const now = log.stream(name);
@@ -144,13 +144,13 @@ export function createSubscriptions(log: EventLog, faults: Faults): Subscription
         if (subscriber.closed()) return;
         continue;
       }
-      let found = false;
+      let matched = false;
       for (const event of group) {
         for (const message of feed.live(event)) {
           if (subscriber.closed()) return;
           await subscriber.write(message);
           if (message['event'] === undefined) continue;
-          found = true;
+          matched = true;
           sent += 1;
           if (faults.dropAfter > 0 && sent >= faults.dropAfter) return subscriber.end(tooSlow());
           if (faults.endAfter > 0 && sent >= faults.endAfter) return subscriber.end();
@@ -158,7 +158,7 @@ export function createSubscriptions(log: EventLog, faults: Faults): Subscription
         const last = feed.last(event);
         if (last !== undefined) return subscriber.end(last);
       }
-      if ((behind && found) || (found && faults.caughtUpRepeats)) {
+      if ((behind && matched) || (matched && faults.caughtUpRepeats)) {
         behind = false;
         await subscriber.write({ caughtUp: {} });
       }

@@ -88,7 +88,7 @@ export function requestsOf(send: readonly JsonMessage[], labels: Labels): Plain[
   });
 }
 
-const shown = (value: PlainValue): string =>
+const textOf = (value: PlainValue): string =>
   value instanceof Uint8Array ? `bytes ${Buffer.from(value).toString('utf8').slice(0, 60)}` : JSON.stringify(value);
 
 function freeMatches(expected: string, actual: PlainValue): boolean | undefined {
@@ -119,7 +119,7 @@ function compareLabel(label: string, actual: PlainValue, labels: Labels, path: s
 
 /** @returns the differences, none when all is as expected. Binds labels that appear for the first time. */
 export function differences(expected: Json, actual: PlainValue, labels: Labels, path: string): string[] {
-  const differs = [`${path}: expected ${JSON.stringify(expected)}, got ${shown(actual)}`];
+  const differs = [`${path}: expected ${JSON.stringify(expected)}, got ${textOf(actual)}`];
   if (typeof expected === 'string') {
     const free = freeMatches(expected, actual);
     if (free !== undefined) return free ? [] : differs;
@@ -143,7 +143,7 @@ function objectDifferences(expected: JsonMessage, actual: Plain, labels: Labels,
   if (typeof type === 'string') {
     const schema = details[type.split('.').at(-1) ?? ''];
     if (actual['typeUrl'] !== type || schema === undefined)
-      return [`${path}: ${shown(actual['typeUrl'])}, not ${type}`];
+      return [`${path}: ${textOf(actual['typeUrl'])}, not ${type}`];
     const { '@type': _, ...fields } = expected;
     const value = Buffer.from((actual['value'] as Uint8Array | undefined) ?? []);
     return objectDifferences(fields, decode(schema, value), labels, path);
@@ -156,7 +156,7 @@ function objectDifferences(expected: JsonMessage, actual: Plain, labels: Labels,
     .flatMap(([key, value]) => differences(value, actual[key], labels, `${path}.${key}`));
   return [
     ...missing.map((key) => `${path}: ${key} is missing`),
-    ...surplus.map((key) => `${path}: ${key} is too much: ${shown(actual[key])}`),
+    ...surplus.map((key) => `${path}: ${key} is too much: ${textOf(actual[key])}`),
     ...fields,
   ];
 }

@@ -163,22 +163,22 @@ function fromVarint(type: FieldType, raw: readonly [number, number]): PlainValue
 const places = new WeakMap<Schema, ReadonlyMap<number, readonly [string, Field]>>();
 
 function placesOf(schema: Schema): ReadonlyMap<number, readonly [string, Field]> {
-  let found = places.get(schema);
-  if (found === undefined) {
-    found = new Map(Object.entries(schema.fields).map(([name, field]) => [field[0], [name, field]]));
-    places.set(schema, found);
+  let fieldPlaces = places.get(schema);
+  if (fieldPlaces === undefined) {
+    fieldPlaces = new Map(Object.entries(schema.fields).map(([name, field]) => [field[0], [name, field]]));
+    places.set(schema, fieldPlaces);
   }
-  return found;
+  return fieldPlaces;
 }
 
 /** Fields at their default are absent, except 64-bit integers outside a oneof. Unknown fields are skipped. */
 export function decode(schema: Schema, bytes: Buffer): Plain {
   const plain: Plain = {};
   const cursor: Cursor = { at: 0 };
-  const known = placesOf(schema);
+  const fieldPlaces = placesOf(schema);
   while (cursor.at < bytes.length) {
     const [tag] = readVarint(bytes, cursor);
-    const [name, field] = known.get(tag >>> 3) ?? [];
+    const [name, field] = fieldPlaces.get(tag >>> 3) ?? [];
     let value: PlainValue;
     switch (tag & 7) {
       case 0: {

@@ -39,8 +39,8 @@ export function startChild(script: string, args: readonly string[], before: read
       const until = Date.now() + timeoutMs;
       let scanned = 0;
       for (;;) {
-        const found = lines.slice(scanned).find(fits);
-        if (found !== undefined) return found;
+        const match = lines.slice(scanned).find(fits);
+        if (match !== undefined) return match;
         scanned = lines.length;
         if (ended() || Date.now() > until) {
           throw new Error(`the child did not say it: ${lines.slice(-5).join(' | ')} ${errors}`);

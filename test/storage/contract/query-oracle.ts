@@ -46,8 +46,8 @@ function holds(fields: Fields, filter: Filter): boolean {
 }
 
 export function naiveQuery(documents: readonly PlainDocument[], query: Query): { ids: string[]; total: number } {
-  const found = documents.filter(({ fields }) => (query.where ?? []).every((filter) => holds(fields, filter)));
-  found.sort((a, b) => {
+  const matching = documents.filter(({ fields }) => (query.where ?? []).every((filter) => holds(fields, filter)));
+  matching.sort((a, b) => {
     for (const { field, direction } of query.sort ?? []) {
       const compared = order(a.fields[field], b.fields[field]);
       if (compared !== 0) return direction === 'asc' ? compared : -compared;
@@ -55,5 +55,5 @@ export function naiveQuery(documents: readonly PlainDocument[], query: Query): {
     return byCodePoints(a.id, b.id);
   });
   const skip = query.skip ?? 0;
-  return { ids: found.slice(skip, skip + query.limit).map(({ id }) => id), total: found.length };
+  return { ids: matching.slice(skip, skip + query.limit).map(({ id }) => id), total: matching.length };
 }

@@ -117,15 +117,15 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
       });
 
       it('keep bytes, even large ones', async () => {
-        const kept = await store().collection(spec());
+        const blobs = await store().collection(spec());
         const large = new Uint8Array(Buffer.alloc(3_000_000, 'abc'));
         const small = new Uint8Array([0, 255, 1, 2]);
-        await kept.write([put('a', 1, { large, small, empty: new Uint8Array(0), text: 'x' })]);
-        const found = await kept.get('a');
-        expect(Buffer.compare(found!.fields['large'] as Uint8Array, large)).toBe(0);
-        expect([...(found!.fields['small'] as Uint8Array)]).toEqual([0, 255, 1, 2]);
-        expect((found!.fields['empty'] as Uint8Array).length).toBe(0);
-        expect(found!.fields['text']).toBe('x');
+        await blobs.write([put('a', 1, { large, small, empty: new Uint8Array(0), text: 'x' })]);
+        const document = await blobs.get('a');
+        expect(Buffer.compare(document!.fields['large'] as Uint8Array, large)).toBe(0);
+        expect([...(document!.fields['small'] as Uint8Array)]).toEqual([0, 255, 1, 2]);
+        expect((document!.fields['empty'] as Uint8Array).length).toBe(0);
+        expect(document!.fields['text']).toBe('x');
       });
 
       it('are ignored when late or repeated, and the applied ones are counted', async () => {

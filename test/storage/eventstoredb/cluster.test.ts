@@ -78,15 +78,15 @@ describe('a cluster', { timeout: 90_000 }, () => {
   });
 
   it('reports a conflict when someone else wrote at the new leader after the old one left an append unanswered', async () => {
-    const mine = commandOf(2);
+    const unanswered = commandOf(2);
     cluster.nodes[1]!.faults.appends = [{ kind: 'deadline' }];
-    expect((await store.append('svc-a', 'no_stream', mine)).kind).toBe('unknown');
+    expect((await store.append('svc-a', 'no_stream', unanswered)).kind).toBe('unknown');
     cluster.lead(0);
     const others = commandOf(1);
     const other = openEventStoreDb({ url: cluster.url, logger: recordingLogger([]) });
     await appendSurely(other, 'svc-a', 'no_stream', others);
     await other.close();
-    expect(await store.append('svc-a', 'no_stream', mine)).toEqual({ kind: 'conflict', actual: 0 });
+    expect(await store.append('svc-a', 'no_stream', unanswered)).toEqual({ kind: 'conflict', actual: 0 });
     expect(ids(await readAll(store, 'svc-a'))).toEqual(ids(others));
   });
 

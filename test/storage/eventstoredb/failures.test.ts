@@ -57,12 +57,14 @@ describe('an error of an append', () => {
 describe('the URL of the store', () => {
   it('cannot override options that the adapter depends on', () => {
     const text = connectionString('esdb://h:2113?tls=false&throwOnAppendFailure=false&nodePreference=follower');
-    const kept = 'keepAliveInterval=10000&keepAliveTimeout=10000';
+    const forcedOptions = 'keepAliveInterval=10000&keepAliveTimeout=10000';
     expect(text).toBe(
-      `esdb://h:2113?tls=false&throwOnAppendFailure=true&nodePreference=leader&${kept}&gossipTimeout=2`,
+      `esdb://h:2113?tls=false&throwOnAppendFailure=true&nodePreference=leader&${forcedOptions}&gossipTimeout=2`,
     );
     const other = connectionString('esdb://h:2113?keepAliveInterval=-1&keepAliveTimeout=-1&gossipTimeout=9');
-    expect(other).toBe(`esdb://h:2113?gossipTimeout=9&throwOnAppendFailure=true&nodePreference=leader&${kept}`);
+    expect(other).toBe(
+      `esdb://h:2113?gossipTimeout=9&throwOnAppendFailure=true&nodePreference=leader&${forcedOptions}`,
+    );
   });
 
   it('is not repeated in an error message', () => {

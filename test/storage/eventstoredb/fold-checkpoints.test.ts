@@ -34,9 +34,9 @@ describe('fold checkpoints in EventStoreDB', () => {
     expect(Buffer.compare(loaded!.bytes, saved.bytes)).toBe(0);
     const chunks = events().filter(({ isJson }) => !isJson);
     expect(chunks.every(({ data }) => data.length <= foldChunkBytes)).toBe(true);
-    const found = fixture.server.log.stream(stream)!;
+    const stored = fixture.server.log.stream(stream)!;
     expect(
-      found.events.filter((event) => fixture.server.log.isVisible(event, found.limits)).length,
+      stored.events.filter((event) => fixture.server.log.isVisible(event, stored.limits)).length,
     ).toBeLessThanOrEqual(15);
   });
 

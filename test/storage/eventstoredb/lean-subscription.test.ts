@@ -65,9 +65,9 @@ it('decodes every event of this service as the client package does', () => {
   fc.assert(
     fc.property(event, fc.boolean(), (plain, positioned) => {
       const bytes = message(plain, positioned ? { commitPosition: plain.commitPosition } : { noPosition: {} });
-      const own = readEventOf(bytes);
-      expect(own).toBeDefined();
-      expect(own).toEqual(byTheClient(bytes));
+      const decoded = readEventOf(bytes);
+      expect(decoded).toBeDefined();
+      expect(decoded).toEqual(byTheClient(bytes));
     }),
   );
 });

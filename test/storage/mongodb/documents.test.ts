@@ -39,14 +39,14 @@ onMongoServers('documents on MongoDB', (server) => {
       ['bytes', new Uint8Array([0, 1, 255])],
     ]);
     await collection.write([{ kind: 'put', id: 'a', position: 2 ** 53 - 1, fields }]);
-    const found = await collection.get('a');
-    expect(found?.position).toBe(2 ** 53 - 1);
-    expect(Object.keys(found!.fields).sort()).toEqual(Object.keys(fields).sort());
+    const document = await collection.get('a');
+    expect(document?.position).toBe(2 ** 53 - 1);
+    expect(Object.keys(document!.fields).sort()).toEqual(Object.keys(fields).sort());
     for (const [name, value] of Object.entries(fields)) {
-      expect(Object.getOwnPropertyDescriptor(found!.fields, name)?.value).toEqual(value);
+      expect(Object.getOwnPropertyDescriptor(document!.fields, name)?.value).toEqual(value);
     }
-    expect(JSON.stringify(found!.fields['nested'])).toBe(JSON.stringify(nested));
-    expect(Object.getPrototypeOf(found!.fields)).toBe(Object.prototype);
+    expect(JSON.stringify(document!.fields['nested'])).toBe(JSON.stringify(nested));
+    expect(Object.getPrototypeOf(document!.fields)).toBe(Object.prototype);
   });
 
   it('are found and sorted by fields of any name', async () => {

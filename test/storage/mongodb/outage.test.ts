@@ -136,14 +136,14 @@ describe.skipIf(!ferretDbBuilt('outages of MongoDB'))('an outage of MongoDB', ()
     await load;
     expect(failures).toBeGreaterThan(0);
     await persist(() => store.ping());
-    const found = new Map(
+    const stored = new Map(
       (await collection.getMany([...acknowledged.keys(), ...inserted])).map((one) => [one.id, one]),
     );
     for (const [id, position] of acknowledged) {
-      expect(found.get(id)?.position).toBeGreaterThanOrEqual(position);
-      expect(found.get(id)?.fields).toEqual({ n: found.get(id)?.position });
+      expect(stored.get(id)?.position).toBeGreaterThanOrEqual(position);
+      expect(stored.get(id)?.fields).toEqual({ n: stored.get(id)?.position });
     }
-    expect(inserted.filter((id) => !found.has(id))).toEqual([]);
+    expect(inserted.filter((id) => !stored.has(id))).toEqual([]);
     expect((await store.loadCheckpoint('load', 1))?.commit).toBeGreaterThanOrEqual(checkpoint);
   }, 90_000);
 });

@@ -76,12 +76,12 @@ onMongoServers('several instances on one MongoDB', (server) => {
     const claim = (name: string, holder: string) => ({ name, holder, ttlMs: 60_000, data: { holder } });
     for (let round = 0; round < 20; round += 1) {
       const name = `n${round}`;
-      const [mine, yours] = await Promise.all([
+      const [firstHolds, secondHolds] = await Promise.all([
         one.leases.acquire('k', claim(name, 'one')),
         two.leases.acquire('k', claim(name, 'two')),
       ]);
-      expect([mine, yours].filter(Boolean)).toHaveLength(1);
-      expect((await one.leases.get('k', name))?.holder).toBe(mine ? 'one' : 'two');
+      expect([firstHolds, secondHolds].filter(Boolean)).toHaveLength(1);
+      expect((await one.leases.get('k', name))?.holder).toBe(firstHolds ? 'one' : 'two');
 
       const inserted = await Promise.all([first.insert(name, { owner: 'one' }), second.insert(name, { owner: 'two' })]);
       expect(inserted.filter(Boolean)).toHaveLength(1);
