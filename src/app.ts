@@ -30,6 +30,7 @@ import { formatHostPort } from './kernel/host-port.js';
 import type { HostPort } from './kernel/host-port.js';
 import { randomIds } from './kernel/ids.js';
 import type { Logger } from './kernel/logger.js';
+import type { MetricSource } from './operations/metrics.js';
 import { createMetrics } from './operations/metrics.js';
 import { watchStores } from './operations/store-health.js';
 import { startProjections } from './projections/projections.js';
@@ -62,8 +63,16 @@ export interface RunningApp {
   close(): Promise<void>;
 }
 
-/** Starts the service; until it is up, its REST port answers that it is starting. @throws StartError, ConfigError */
-export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
+/**
+ * Starts the service; until it is up, its REST port answers that it is starting.
+ * @param processMetrics what `/metrics` shows of the process around the service
+ * @throws StartError, ConfigError
+ */
+export async function startApp(
+  config: Config,
+  logger: Logger,
+  processMetrics: readonly MetricSource[] = [],
+): Promise<RunningApp> {
   const tls = readTls(config.http.tls);
   const { listen } = config.http;
   // Nobody knows a port that the system chooses before the service is up.
@@ -71,7 +80,10 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const freePort = async (): Promise<void> => starting?.close();
   try {
     const externalStores = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
-    return await retriedStart((closers) => wire(config, tls, logger, closers, freePort), { externalStores, logger });
+    return await retriedStart((closers) => wire(config, tls, logger, processMetrics, closers, freePort), {
+      externalStores,
+      logger,
+    });
   } catch (error) {
     await freePort();
     throw error;
@@ -88,6 +100,7 @@ async function wire(
   config: Config,
   tls: ReturnType<typeof readTls>,
   logger: Logger,
+  processMetrics: readonly MetricSource[],
   closers: Closers,
   freePort: () => Promise<void>,
 ): Promise<RunningApp> {
@@ -205,6 +218,7 @@ async function wire(
     { name: 'svc_store_problems', help: 'Stores that do not answer.', read: () => health.problems().length },
     ...followers.metrics(),
     ...agents.metricSources(),
+    ...processMetrics,
   ]);
   closers.add('metrics', () => metrics.close());
   const { corsOrigins, trustedProxies, metricsToken } = config.http;

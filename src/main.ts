@@ -7,6 +7,7 @@ import { startApp } from './app.js';
 import { ConfigError, printableConfig, readConfig } from './config.js';
 import { errorText } from './kernel/errors.js';
 import { StartError } from './start/start-error.js';
+import { handleUncaught } from './start/uncaught.js';
 
 function fail(sentence: string): never {
   process.stderr.write(`${sentence}\n`);
@@ -25,7 +26,8 @@ async function main(): Promise<void> {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (level) => ({ level }) },
   });
-  const app = await startApp(config, logger);
+  const uncaught = handleUncaught(logger, () => process.exit(1));
+  const app = await startApp(config, logger, uncaught.metrics);
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;
@@ -38,14 +40,6 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  process.on('unhandledRejection', (error) => {
-    // A bug: the state of this process can no longer be trusted; the event log can.
-    logger.fatal(
-      { error: errorText(error), stack: error instanceof Error ? error.stack : undefined },
-      'unhandled rejection',
-    );
-    process.exit(1);
-  });
 }
 
 main().catch((error: unknown) => {

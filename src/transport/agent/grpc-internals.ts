@@ -2,7 +2,7 @@
  * The one file that reaches into @grpc/grpc-js: from a call to its HTTP/2 stream and the connection beneath, which the
  * library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The path
  * `call.call.stream.session.socket` is private, so the version is pinned and `checkGrpcInternals` checks the path at
- * start.
+ * start. The same file guards the one place where the library trusts its peer too much (`guardRefusals`).
  */
 import { once } from 'node:events';
 import { connect } from 'node:http2';
@@ -48,6 +48,34 @@ export function connectionOf(call: object): AgentConnection | undefined {
   }
 }
 
+/** How the library refuses a call, by content type or by path. */
+interface RefusalsInside {
+  _verifyContentType: (stream: ServerHttp2Stream, headers: object) => boolean;
+  _respondWithError: (error: object, stream: ServerHttp2Stream, info?: object | null) => void;
+}
+
+/**
+ * Lets a server refuse a call only while the call's stream is there. The library answers without looking: where one write
+ * has brought a request and the end of its stream, the answer throws in the event loop and ends the process.
+ * @throws Error if the library has changed
+ */
+export function guardRefusals(server: Server): void {
+  const inside = server as unknown as RefusalsInside;
+  const { _verifyContentType: verifyContentType, _respondWithError: respondWithError } = inside;
+  if (typeof verifyContentType !== 'function' || typeof respondWithError !== 'function') {
+    throw new Error(changedLibrary('refuses a call'));
+  }
+  const isGone = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed;
+  inside._verifyContentType = (stream, headers) => !isGone(stream) && verifyContentType.call(server, stream, headers);
+  inside._respondWithError = (error, stream, info) => {
+    if (!isGone(stream)) respondWithError.call(server, error, stream, info);
+  };
+}
+
+function changedLibrary(what: string): string {
+  return `The installed @grpc/grpc-js ${what} in another way than this service expects: install the version in package-lock.json.`;
+}
+
 /**
  * Makes one call over each kind of stream to a gRPC server of its own, and checks that its connection is found.
  * @throws Error if the library has changed
@@ -55,9 +83,7 @@ export function connectionOf(call: object): AgentConnection | undefined {
 export async function checkGrpcInternals(): Promise<void> {
   for (const pair of [await socketPair(), duplexPair()]) {
     if (await isConnectionFound(pair)) continue;
-    throw new Error(
-      'The installed @grpc/grpc-js does not keep the connection of a call where this service expects it: install the version in package-lock.json.',
-    );
+    throw new Error(changedLibrary('keeps the connection of a call'));
   }
 }
 

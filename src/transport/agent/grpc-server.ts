@@ -13,7 +13,7 @@ import { GrpcStatus, errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { AgentConnection, AgentStream, StreamStatus } from './agent-stream.js';
-import { checkGrpcInternals, connectionOf, http2StreamOf, markConnection } from './grpc-internals.js';
+import { checkGrpcInternals, connectionOf, guardRefusals, http2StreamOf, markConnection } from './grpc-internals.js';
 import { tuning } from './tuning.js';
 
 export type OpenAnswer =
@@ -55,6 +55,7 @@ const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.
 export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): Promise<GrpcServer> {
   await checkGrpcInternals();
   const server = new Server(serverOptions);
+  guardRefusals(server);
   server.register(
     SecureAgentServiceService.openSession.path,
     openSessionHandler(handlers, logger),
