@@ -1,26 +1,21 @@
 /** A command to an agent is claimed at most once, however many instances try, and not after it has expired. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { openCommandClaims } from '../../src/cluster/command-claims.js';
 import type { CommandClaims } from '../../src/cluster/command-claims.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
+import { openTemporaryStores } from '../support/temporary-stores.js';
+import type { TemporaryStores } from '../support/temporary-stores.js';
 
-let folder: string;
-let stores: EmbeddedStores;
+let stores: TemporaryStores;
 let instances: CommandClaims[];
 const clock = createManualClock(Date.parse('2026-01-01T00:00:00.000Z'));
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'claims-'));
-  stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  stores = await openTemporaryStores(clock);
   const open = () => openCommandClaims({ readStore: stores.readStore, clock, logger: silentLogger });
   instances = [await open(), await open()];
 });
@@ -28,7 +23,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const instance of instances) await instance.close();
   await stores.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const queue = (count: number, expiresInMs = limits.agent.commandExpiryMs) =>

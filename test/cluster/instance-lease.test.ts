@@ -1,29 +1,21 @@
 /** The lease of an instance on the embedded store. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { InstanceLease, InstanceLeaseDeps } from '../../src/cluster/instance-lease.js';
 import { liveInstances, startInstanceLease } from '../../src/cluster/instance-lease.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
+import { openTemporaryStores } from '../support/temporary-stores.js';
+import type { TemporaryStores } from '../support/temporary-stores.js';
 
-let folder: string;
 let clock: ManualClock;
-let stores: EmbeddedStores;
+let stores: TemporaryStores;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'instance-lease-'));
   clock = createManualClock();
-  stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  stores = await openTemporaryStores(clock);
 });
-afterEach(async () => {
-  await stores.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => stores.close());
 
 const start = (position: InstanceLeaseDeps['position']): Promise<InstanceLease> =>
   startInstanceLease({

@@ -1,27 +1,19 @@
 /** An instance joins the others: its lease, and the revocations that it carries out. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { liveInstances } from '../../src/cluster/instance-lease.js';
 import { joinCluster } from '../../src/cluster/membership.js';
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import { eventually } from '../support/eventually.js';
+import { openTemporaryStores } from '../support/temporary-stores.js';
+import type { TemporaryStores } from '../support/temporary-stores.js';
 
-let folder: string;
-let stores: EmbeddedStores;
+let stores: TemporaryStores;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'membership-'));
-  stores = await openEmbedded({ dataDir: folder, clock: systemClock, logger: silentLogger });
+  stores = await openTemporaryStores(systemClock);
 });
-afterEach(async () => {
-  await stores.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => stores.close());
 
 test('a revocation that is folded while the instance joins is carried out, and then stated in its lease', async () => {
   let revoke = (_nodeId: string): void => undefined;

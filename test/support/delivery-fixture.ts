@@ -1,7 +1,4 @@
 /** Delivery on real embedded stores in a temporary folder, a log to write to, and sessions that record their offers. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createDelivery } from '../../src/delivery/delivery.js';
 import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
 import type { ConfigAnswer, NodeSession, SnapshotPush } from '../../src/delivery/port.js';
@@ -13,16 +10,16 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { createKeyring } from '../../src/security/keyring.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import { createFleetLog } from './fleet-log.js';
 import type { FleetLog } from './fleet-log.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
 import { createMemoryDataKeyStore } from './memory-data-key-store.js';
+import { openTemporaryStores } from './temporary-stores.js';
+import type { TemporaryStores } from './temporary-stores.js';
 
 export interface DeliveryFixture {
-  readonly stores: EmbeddedStores;
+  readonly stores: TemporaryStores;
   readonly log: FleetLog;
   readonly clock: ManualClock;
   readonly keyring: Keyring;
@@ -34,9 +31,8 @@ export interface DeliveryFixture {
 }
 
 export async function createDeliveryFixture(): Promise<DeliveryFixture> {
-  const folder = mkdtempSync(join(tmpdir(), 'delivery-'));
   const clock = createManualClock();
-  const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  const stores = await openTemporaryStores(clock);
   const log = await createFleetLog(stores.eventStore);
   const keyring = createKeyring({
     masterKey: createMasterKey(new Uint8Array(32).fill(7)),
@@ -74,7 +70,6 @@ export async function createDeliveryFixture(): Promise<DeliveryFixture> {
     async close() {
       for (const delivery of started) await delivery.close();
       await stores.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

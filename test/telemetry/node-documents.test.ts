@@ -1,38 +1,30 @@
 /** The newest report of each node in the read store: batched, and changed tables only. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import type { HeartbeatFacts, LinkSample } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
+import { openTemporaryStores } from '../support/temporary-stores.js';
+import type { TemporaryStores } from '../support/temporary-stores.js';
 
-let folder: string;
 let clock: ManualClock;
-let stores: EmbeddedStores;
+let stores: TemporaryStores;
 /** Documents written and read, by collection. */
 let writes: Map<string, number>;
 let reads: Map<string, number>;
 let away: boolean;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'telemetry-'));
   clock = createManualClock();
-  stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  stores = await openTemporaryStores(clock);
   writes = new Map();
   reads = new Map();
   away = false;
 });
-afterEach(async () => {
-  await stores.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => stores.close());
 
 const count = (counts: Map<string, number>, name: string, documents: number): void =>
   void counts.set(name, (counts.get(name) ?? 0) + documents);

@@ -2,36 +2,30 @@
  * Who is online, as leases on the embedded store: opened, renewed, taken over, ended by time
  * (`docs/contract/agent-protocol.md#heartbeats-commands-metrics`).
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { Leases, ReadStore } from '../../src/storage/read-store.js';
 import type { PresenceFacts } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import type { TelemetryService } from '../../src/telemetry/telemetry.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
+import { openTemporaryStores } from '../support/temporary-stores.js';
+import type { TemporaryStores } from '../support/temporary-stores.js';
 
-let folder: string;
 let clock: ManualClock;
-let stores: EmbeddedStores;
+let stores: TemporaryStores;
 let open: TelemetryService[];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'presence-'));
   clock = createManualClock();
-  stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
+  stores = await openTemporaryStores(clock);
   open = [];
 });
 afterEach(async () => {
   for (const telemetry of open) await telemetry.close();
   await stores.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const start = async (readStore: ReadStore = stores.readStore): Promise<TelemetryService> => {
