@@ -53,9 +53,13 @@ export async function createGateway<State extends DecidingState, Command>(
     running = undefined;
   }
 
-  /** True when the read models do not follow in time. */
-  async function lags(revision: number): Promise<boolean> {
-    return !(await projections.applied(stream, revision, limits.rest.projectionWaitMs));
+  /** Waits until the read models hold the revision, within bounds. */
+  async function waitForProjections(
+    revision: number,
+  ): Promise<{ readonly lagging: boolean; readonly waitedMs: number }> {
+    const began = clock.monotonic();
+    const applied = await projections.applied(stream, revision, limits.rest.projectionWaitMs);
+    return { lagging: !applied, waitedMs: clock.monotonic() - began };
   }
 
   /** Where a command that was accepted before ends, read from the log. @param revision of its first event */
@@ -72,16 +76,17 @@ export async function createGateway<State extends DecidingState, Command>(
     switch (answer.kind) {
       case 'written': {
         const { commandId, events, revision, position, result } = answer;
-        return { kind: 'done', commandId, events, position, result, lagging: await lags(revision) };
+        return { kind: 'done', commandId, events, position, result, ...(await waitForProjections(revision)) };
       }
       case 'unchanged': {
         const { position, result } = answer;
-        return { kind: 'done', commandId: '', events: [], position, result, lagging: false };
+        return { kind: 'done', commandId: '', events: [], position, result, lagging: false, waitedMs: 0 };
       }
       case 'repeated': {
         const { commandId, resourceId } = answer;
         const { revision, position } = await endOfCommand(answer.revision);
-        return { kind: 'repeated', commandId, resourceId, position, lagging: await lags(revision) };
+        const { lagging } = await waitForProjections(revision);
+        return { kind: 'repeated', commandId, resourceId, position, lagging };
       }
       case 'refused':
         throw answer.error;

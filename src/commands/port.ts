@@ -26,6 +26,8 @@ export type CommandOutcome<R> =
       readonly result: R;
       /** The read models did not follow within `limits.rest.projectionWaitMs`. */
       readonly lagging: boolean;
+      /** How long the durable command waited for them. */
+      readonly waitedMs: number;
     }
   /** The same key, caller, path and body were accepted before: nothing was written now. */
   | {

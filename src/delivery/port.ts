@@ -66,14 +66,6 @@ export type DeliveryState =
   /** The log has an event type or schema version that this release does not know. */
   | { readonly kind: 'unknown_event'; readonly eventType: string };
 
-/** What became of a node's newest generation (`docs/contract/rest.md#nodes`). */
-export interface ApplyState {
-  readonly state: 'none' | 'pushed' | 'applied' | 'rejected';
-  readonly generation: number | null;
-  readonly at: string | null;
-  readonly errors: readonly ApplyError[];
-}
-
 export interface ChainPlan {
   readonly nodes: readonly {
     readonly node_id: string;

@@ -15,7 +15,7 @@ it('refuses every command as unavailable until it is provided, then passes them 
   late.provide({
     async execute(command, context, select) {
       calls.push(`${command} by ${context.actor.id}`);
-      return { kind: 'done', commandId: 'c', events: [], position: 1, result: select(41), lagging: false };
+      return { kind: 'done', commandId: 'c', events: [], position: 1, result: select(41), lagging: false, waitedMs: 0 };
     },
     close: async () => void calls.push('close'),
   });

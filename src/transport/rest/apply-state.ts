@@ -1,32 +1,41 @@
 /**
- * How far a node is with a generation: the one rule behind a node's `apply` and a deployment's states. Pure.
- * Implements `docs/contract/rest.md#l4-chains` ("applied: …; rejected: …; offline: …").
+ * How far a node is with a generation: the one rule behind a node's `apply` and the states of a deployment. Pure.
+ * Implements `docs/contract/rest.md#l4-chains`.
  */
-import type { ApplyState } from '../../delivery/port.js';
+import type { ApplyError } from '../../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../../domain/agents/node-agent-facts.js';
 
-/** A push that has left as a whole: to a session of this instance, or of another as its presence tells. */
+/** A snapshot that was sent completely, by this instance or, as presence says, by another one. */
 export interface PushFacts {
   readonly generation: number;
   /** RFC 3339. */
   readonly at: string | null;
 }
 
-type ApplyErrors = ApplyState['errors'];
+export const applyStates = ['none', 'pushed', 'applied', 'rejected'] as const;
 
-export interface DeploymentNodeState {
-  readonly state: 'pending' | 'pushed' | 'applied' | 'rejected' | 'offline';
-  readonly errors: ApplyErrors;
+export interface ApplyState {
+  readonly state: (typeof applyStates)[number];
+  readonly generation: number | null;
+  readonly at: string | null;
+  readonly errors: readonly ApplyError[];
 }
 
-/** The node's stand to its newest generation. */
+export const deploymentNodeStates = ['pending', 'pushed', 'applied', 'rejected', 'offline'] as const;
+
+export interface DeploymentNodeState {
+  readonly state: (typeof deploymentNodeStates)[number];
+  readonly errors: readonly ApplyError[];
+}
+
+/** The state of a node that is to run the generation; null when it has none. */
 export function applyState(generation: number | null, facts: NodeAgentFacts, push: PushFacts | undefined): ApplyState {
   const wanted = generation ?? Number.POSITIVE_INFINITY;
   const { applied, rejected } = facts;
   if (applied !== null && applied.generation >= wanted) {
     return { state: 'applied', generation: applied.generation, at: applied.at, errors: [] };
   }
-  // A reject is forgotten with an apply of its generation or a later one, so none of those can be there.
+  // The facts drop a reject when its generation or a later one is applied, so no such apply is overlooked here.
   if (rejected !== null && rejected.generation >= wanted) {
     return { state: 'rejected', generation: rejected.generation, at: rejected.at, errors: rejected.errors };
   }
@@ -36,7 +45,7 @@ export function applyState(generation: number | null, facts: NodeAgentFacts, pus
   return { state: 'none', generation: null, at: null, errors: [] };
 }
 
-/** The node's stand to the generation that a deploy gave it. */
+/** The state of a node in a deployment that gave it the generation. */
 export function deploymentState(
   generation: number,
   facts: NodeAgentFacts | undefined,
@@ -50,8 +59,8 @@ export function deploymentState(
   return { state: push !== undefined && push.generation >= generation ? 'pushed' : 'pending', errors: [] };
 }
 
-/** The newer of what this instance pushed and what the session's presence says was pushed. */
-export function newestPush(own: PushFacts | undefined, presence: PushFacts | undefined): PushFacts | undefined {
-  if (own === undefined || presence === undefined) return own ?? presence;
-  return own.generation >= presence.generation ? own : presence;
+/** The newer of what this instance pushed and what presence says was pushed. */
+export function newestPush(local: PushFacts | undefined, presence: PushFacts | undefined): PushFacts | undefined {
+  if (local === undefined || presence === undefined) return local ?? presence;
+  return local.generation >= presence.generation ? local : presence;
 }

@@ -1,14 +1,13 @@
 /**
- * Sign-in and the caller's own account. Budgets, passwords and tokens are behind `CommandHandlers.accounts`.
+ * Sign-in and the caller's own account. Budgets, passwords and tokens are behind `commands/handlers-port.ts`.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
 import rateLimit from '@fastify/rate-limit';
-import type { UserView } from '../../commands/handlers-port.js';
 import { canonicalIp } from '../../kernel/addresses.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { callerOf, commandContext, settle } from './consistency.js';
+import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { body, canonical, name, text } from './fields.js';
@@ -17,7 +16,7 @@ import { noQuery } from './query.js';
 import { role, timestamps } from './shared-schemas.js';
 import { tuning } from './tuning.js';
 
-const user = z
+const userSchema = z
   .object({
     id: z.string(),
     username: z.string(),
@@ -45,7 +44,7 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
   await app.register(rateLimit, {
     global: false,
     cache: tuning.loginAddresses,
-    // The builder's value is thrown, so it meets the error handler like every other refusal.
+    // The plugin throws what this returns, so the error handler answers it like every other refusal.
     errorResponseBuilder: (_request, context) =>
       new ServiceError('rate_limited', 'too many sign-ins from this address', {
         hints: { retryAfterSeconds: context.ttl / 1000 },
@@ -66,17 +65,19 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       security: [],
       querystring: noQuery,
       body: credentials,
-      response: answers(z.object({ token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int(), user })),
+      response: answers(
+        z.object({ token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int(), user: userSchema }),
+      ),
     },
     handler: async (request) => {
       const { username, password } = request.body;
-      const login = await accounts.login(username, password, callerAddress(request.ip), request.id);
-      return ok({
-        token: login.token,
-        token_type: 'Bearer' as const,
-        expires_in: login.expiresIn,
-        user: { ...login.user },
-      });
+      const { token, expiresIn, user } = await accounts.login(
+        username,
+        password,
+        callerAddress(request.ip),
+        request.id,
+      );
+      return ok({ token, token_type: 'Bearer' as const, expires_in: expiresIn, user });
     },
   });
 
@@ -89,12 +90,12 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       tags: ['auth'],
       querystring: noQuery,
       headers: readHeaders,
-      response: answers(user),
+      response: answers(userSchema),
     },
     handler: async (request, reply) => {
       const me = await accounts.me(callerOf(request).userId);
       void reply.header('etag', etag(me.version));
-      return ok(userView(me));
+      return ok(me);
     },
   });
 
@@ -108,7 +109,7 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       querystring: noQuery,
       headers: conditionalHeaders,
       body: profile,
-      response: answers(user),
+      response: answers(userSchema),
     },
     handler: async (request, reply) => {
       const { userId } = callerOf(request);
@@ -118,17 +119,13 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
         request.headers['if-match'],
         request.body,
       );
-      settle(reply, outcome);
-      return ok(userView(outcome.kind === 'done' ? outcome.result : await accounts.me(userId)));
+      setCommandHeaders(reply, outcome);
+      return ok(outcome.kind === 'done' ? outcome.result : await accounts.me(userId));
     },
   });
 }
 
-function userView(view: UserView): z.output<typeof user> {
-  return { ...view };
-}
-
-/** One address has one budget, however the listener spells it. */
+/** The canonical form, with IPv4 as such: an address has one budget, however the socket spells it. */
 function callerAddress(ip: string): string {
   const address = canonicalIp(ip) ?? ip;
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;

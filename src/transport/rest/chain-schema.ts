@@ -1,15 +1,14 @@
 /**
- * The fields of an L4 chain: how a request asks for them and how an answer shows them. Which combinations of payload,
- * outer and security are allowed is the domain's (`domain/chain/definition.ts`), asked here so that a body is refused
- * before anything else is looked at. Implements `docs/contract/rest.md#l4-chains`.
+ * The fields of an L4 chain in requests and answers. Which combinations of payload, outer and security are allowed is in
+ * `domain/chain/definition.ts`, which also checks bodies here, before anything else is read.
+ * Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import type { ChainFields, ChainState, Hop, Target } from '../../domain/chain/chain.js';
+import type { ChainFields, ChainState, ChainStatus, Hop, Target } from '../../domain/chain/chain.js';
 import { chainStatuses, outers, payloads, securities } from '../../domain/chain/chain.js';
 import type { PartialDefinition } from '../../domain/chain/definition.js';
 import { definitionProblems } from '../../domain/chain/definition.js';
 import { chainStatus } from '../../domain/chain/status.js';
-import type { ChainStatus } from '../../domain/chain/chain.js';
 import { limits } from '../../kernel/limits.js';
 import {
   boolean,
@@ -29,13 +28,15 @@ import {
   uuid,
 } from './fields.js';
 import type { Shape } from './resource-shape.js';
-import { shownResource } from './resource-shape.js';
-import { time } from './shared-schemas.js';
+import { resourceSchema } from './resource-shape.js';
+import { time, upstreamTlsSchema } from './shared-schemas.js';
 import { expected } from './validation.js';
 
-const hop = object({
+const anyAddress = '0.0.0.0';
+
+const requestedHop = object({
   node_id: uuid,
-  listen_addr: ip.optional().meta({ default: '0.0.0.0' }),
+  listen_addr: ip.optional().meta({ default: anyAddress }),
   listen_port: port,
   outer: oneOf(outers),
   security: oneOf(securities),
@@ -45,12 +46,12 @@ const hop = object({
   dial_addr: host.optional(),
 }).meta({ id: 'Hop' });
 
-/** A hop as it is kept and shown: unset fields omitted, defaults there. */
-function keptHop({ listen_addr, server_names, ...asked }: z.output<typeof hop>): Hop {
-  const { node_id, credential_id, max_streams, dial_addr, ...rest } = asked;
+/** A hop as it is stored and answered: defaults filled in, unset fields left out. */
+function hopOf({ listen_addr, server_names, ...requested }: z.output<typeof requestedHop>): Hop {
+  const { node_id, credential_id, max_streams, dial_addr, ...rest } = requested;
   return {
     node_id,
-    listen_addr: listen_addr ?? '0.0.0.0',
+    listen_addr: listen_addr ?? anyAddress,
     ...rest,
     ...(server_names === undefined || server_names.length === 0 ? {} : { server_names }),
     ...(credential_id === undefined ? {} : { credential_id }),
@@ -59,18 +60,19 @@ function keptHop({ listen_addr, server_names, ...asked }: z.output<typeof hop>):
   };
 }
 
-const target = z
+const requestedTarget = z
   .union([object({ upstream_id: uuid }), object({ endpoint, tls: upstreamTls.optional() })], {
     error: expected('either {"upstream_id"} or {"endpoint", "tls"?}'),
   })
   .meta({ id: 'Target' });
 
-function keptTarget(asked: z.output<typeof target>): Target {
-  if ('upstream_id' in asked) return asked;
-  return asked.tls === undefined ? { endpoint: asked.endpoint } : { endpoint: asked.endpoint, tls: asked.tls };
+function targetOf(requested: z.output<typeof requestedTarget>): Target {
+  if ('upstream_id' in requested) return requested;
+  const { tls } = requested;
+  return tls === undefined ? { endpoint: requested.endpoint } : { endpoint: requested.endpoint, tls };
 }
 
-const shownHop = z
+const hopSchema = z
   .object({
     node_id: z.string(),
     listen_addr: z.string(),
@@ -84,39 +86,33 @@ const shownHop = z
   })
   .meta({ id: 'ShownHop' });
 
-const shownTarget = z
-  .union([
-    z.object({ upstream_id: z.string() }),
-    z.object({
-      endpoint: z.string(),
-      tls: z.object({ server_name: z.string(), spki_pins_sha256: z.array(z.string()) }).optional(),
-    }),
-  ])
+const targetSchema = z
+  .union([z.object({ upstream_id: z.string() }), z.object({ endpoint: z.string(), tls: upstreamTlsSchema.optional() })])
   .meta({ id: 'ShownTarget' });
 
 export const chainShape: Shape<ChainFields> = {
-  name: { asked: name, shown: z.string() },
-  description: { asked: description, shown: z.string().nullable(), initial: null },
-  enabled: { asked: boolean(), shown: z.boolean(), initial: true },
-  payload: { asked: oneOf(payloads), shown: z.enum(payloads) },
-  hops: { asked: list(hop.transform(keptHop), 1, limits.fleet.hops), shown: z.array(shownHop) },
-  target: { asked: target.transform(keptTarget), shown: shownTarget },
+  name: { request: name, response: z.string() },
+  description: { request: description, response: z.string().nullable(), initial: null },
+  enabled: { request: boolean(), response: z.boolean(), initial: true },
+  payload: { request: oneOf(payloads), response: z.enum(payloads) },
+  hops: { request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops), response: z.array(hopSchema) },
+  target: { request: requestedTarget.transform(targetOf), response: targetSchema },
 };
 
-/** Everything about a definition that the body alone tells. */
-export function checkDefinition(asked: PartialDefinition, ctx: z.core.$RefinementCtx): void {
-  for (const { path, message } of definitionProblems(asked)) {
+/** Checks the fields of a body against one another. */
+export function checkDefinition(checked: PartialDefinition, ctx: z.core.$RefinementCtx): void {
+  for (const { path, message } of definitionProblems(checked)) {
     ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined });
   }
 }
 
-export const shownChain = shownResource('Chain', chainShape, {
+export const chainSchema = resourceSchema('Chain', chainShape, {
   status: z.enum(chainStatuses),
   deployed_version: z.int().nullable(),
   deployed_at: time.nullable(),
 });
 
-/** A chain as it is shown. */
+/** A chain as answers show it; the schema leaves out the deployed definition. */
 export interface ChainView extends ChainState {
   readonly status: ChainStatus;
   readonly deployed_version: number | null;

@@ -1,18 +1,18 @@
 /**
- * L4 chains. Their fields are in `chain-schema.ts`, deploys in `deployments.ts`.
+ * The routes of L4 chains, less those of deploys (`deployments.ts`). Their fields are in `chain-schema.ts`.
  * Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import { chainShape, chainView, checkDefinition, shownChain } from './chain-schema.js';
-import { found } from './consistency.js';
+import type { ChainPlan } from '../../delivery/port.js';
+import { chainSchema, chainShape, chainView, checkDefinition } from './chain-schema.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { etag, readHeaders } from './headers.js';
-import { idParams, pathId } from './ids.js';
+import { idParams, orNotFound, pathId } from './ids.js';
 import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
 
-const planSchema = z.object({
+const planSchema: z.ZodType<ChainPlan> = z.object({
   nodes: z.array(
     z.object({
       node_id: z.string(),
@@ -41,9 +41,9 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     },
     shape: chainShape,
     check: checkDefinition,
-    shown: shownChain,
-    async list(query) {
-      const { items, total } = await queries.list(query);
+    schema: chainSchema,
+    async list(paged) {
+      const { items, total } = await queries.list(paged);
       return { items: items.map(chainView), total };
     },
     async get(id) {
@@ -71,19 +71,11 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
-      // Version and plan come from the same fold, in one turn of the event loop: they belong together.
-      const chain = found(deps.delivery.chain(id), 'L4 chain');
-      const { nodes, collisions } = found(deps.delivery.plan(id), 'L4 chain');
-      void reply.header('etag', etag(chain.version));
-      return ok({
-        nodes: nodes.map((node) => ({
-          node_id: node.node_id,
-          added: [...node.added],
-          changed: [...node.changed],
-          removed: [...node.removed],
-        })),
-        collisions: [...collisions],
-      });
+      // Both come from the same fold in one turn of the event loop, so the plan is that of the version.
+      const { version } = orNotFound(deps.delivery.chain(id), 'L4 chain');
+      const plan = orNotFound(deps.delivery.plan(id), 'L4 chain');
+      void reply.header('etag', etag(version));
+      return ok(plan);
     },
   });
 }

@@ -1,6 +1,7 @@
 /**
- * Read your writes: the context of a command, the headers that its answer carries, the wait of a GET with
- * `x-min-position`, and commands while a store is away. Implements `docs/contract/rest.md#consistency`, and `unavailable` of Errors.
+ * Read your writes: the context of a command, the headers of its answer, the wait of a GET with `x-min-position`, and
+ * the refusal of commands while a store is away. Implements `docs/contract/rest.md#consistency` and
+ * `docs/contract/rest.md#errors`.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext, CommandOutcome } from '../../commands/port.js';
@@ -10,9 +11,9 @@ import { limits } from '../../kernel/limits.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { idempotencyMark } from './headers.js';
 
-/** The caller that the gate has let in. */
+/** The caller that the gate has authenticated. */
 export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null) throw new Error('a route without a caller asked for it');
+  if (request.caller === null) throw new Error('the route needs a caller, but its access does not ask for one');
   return request.caller;
 }
 
@@ -25,16 +26,16 @@ export function commandContext(request: FastifyRequest): CommandContext {
   };
 }
 
-/** Sets the headers of a command's answer. The command has already waited, once, for everything that a GET reads. */
-export function settle(reply: FastifyReply, outcome: CommandOutcome<unknown>): void {
+/** Sets the headers of a command's answer. The gateway has already waited for everything that a GET reads. */
+export function setCommandHeaders(reply: FastifyReply, outcome: CommandOutcome<unknown>): void {
   void reply.header('x-position', String(outcome.position));
   if (outcome.lagging) void reply.header('x-projection-lag', 'true');
 }
 
-/** Makes a GET with `x-min-position` wait; after validation, before the resource is looked for. */
+/** Makes a GET with `x-min-position` wait, after validation and before the resource is read. */
 export function installMinPosition(app: RestApp, deps: RestDeps): void {
   app.addHook('preHandler', async (request) => {
-    // Validation has turned it into a number where the route reads it.
+    // Where a route declares the header, validation has made it a number.
     const position: unknown = request.method === 'GET' ? request.headers['x-min-position'] : undefined;
     if (typeof position !== 'number') return;
     if (await deps.projections.reached(position, limits.rest.projectionWaitMs)) return;
@@ -43,8 +44,8 @@ export function installMinPosition(app: RestApp, deps: RestDeps): void {
 }
 
 /**
- * Refuses commands while a store is known to be away, before anything is begun for them: they would wait for it in vain,
- * or leave something half done. A sign-in needs neither store.
+ * Refuses commands at once while a store is known to be away: they would wait in vain or leave something half done. A
+ * sign-in needs neither store.
  */
 export function installOutages(app: RestApp, deps: RestDeps): void {
   app.addHook('preHandler', async (request) => {
@@ -53,10 +54,4 @@ export function installOutages(app: RestApp, deps: RestDeps): void {
     const away = deps.storesAway();
     if (away !== undefined) throw new ServiceError('unavailable', `${away}; nothing was written`);
   });
-}
-
-/** A resource that is not there: the 404 of the path's id. */
-export function found<T>(value: T | undefined, what: string): T {
-  if (value === undefined) throw new ServiceError('not_found', `no ${what} has this id`);
-  return value;
 }

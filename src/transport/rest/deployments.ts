@@ -1,26 +1,31 @@
 /**
- * Deploying a chain, waiting until its nodes have applied, and its deployments. The states of nodes follow
- * `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains` (deploy, deployments).
+ * Deploying a chain, waiting until its nodes have applied it, and the list of its deployments. The states of nodes follow
+ * `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import type { DeployResult } from '../../commands/handlers-port.js';
 import { limits } from '../../kernel/limits.js';
 import type { Deployment } from '../../projections/port.js';
-import { applyErrors, time } from './shared-schemas.js';
-import { deploymentState } from './apply-state.js';
+import type { DeploymentNodeState } from './apply-state.js';
+import { deploymentNodeStates, deploymentState } from './apply-state.js';
 import type { ChainView } from './chain-schema.js';
-import { chainView, shownChain } from './chain-schema.js';
-import { commandContext, found, settle } from './consistency.js';
+import { chainSchema, chainView } from './chain-schema.js';
+import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
-import { deployHeaders, readHeaders } from './headers.js';
-import { idParams, pathId } from './ids.js';
 import { oneOf } from './fields.js';
+import { deployHeaders, readHeaders } from './headers.js';
+import { idParams, orNotFound, pathId } from './ids.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from './query.js';
+import { applyErrors, time } from './shared-schemas.js';
 import { tuning } from './tuning.js';
 
-const deployment = z
+interface DeploymentView extends Omit<Deployment, 'nodes'> {
+  readonly nodes: readonly ({ readonly node_id: string; readonly generation: number } & DeploymentNodeState)[];
+}
+
+const deploymentSchema: z.ZodType<DeploymentView> = z
   .object({
     id: z.string(),
     chain_id: z.string(),
@@ -30,13 +35,12 @@ const deployment = z
       z.object({
         node_id: z.string(),
         generation: z.int(),
-        state: z.enum(['pending', 'pushed', 'applied', 'rejected', 'offline']),
+        state: z.enum(deploymentNodeStates),
         errors: applyErrors,
       }),
     ),
   })
   .meta({ id: 'Deployment' });
-type DeploymentView = z.output<typeof deployment>;
 
 const deployQuery = query({
   wait: oneOf(['applied']).optional(),
@@ -49,7 +53,7 @@ const tags = ['l4-chains'];
 
 export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
   const stopping = new AbortController();
-  // A wait must not hold the shutdown back: it answers with the states as they are.
+  // A waiting deploy must not delay the shutdown: it is answered with the states as they are.
   app.addHook('preClose', async () => stopping.abort());
 
   app.route({
@@ -62,22 +66,24 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: deployQuery,
       headers: deployHeaders,
-      response: answers(z.object({ chain: shownChain as unknown as z.ZodType<ChainView>, deployment })),
+      response: answers(
+        z.object({ chain: chainSchema as unknown as z.ZodType<ChainView>, deployment: deploymentSchema }),
+      ),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
       const outcome = await deps.commands.chains.deploy(commandContext(request), id, request.headers['if-match']);
-      settle(reply, outcome);
-      const { chain, facts } =
+      setCommandHeaders(reply, outcome);
+      const { chain, deployment } =
         outcome.kind === 'done'
-          ? { chain: chainView(outcome.result.chain), facts: newDeployment(outcome.commandId, outcome.result) }
+          ? { chain: chainView(outcome.result.chain), deployment: newDeployment(outcome.commandId, outcome.result) }
           : await repeatedDeploy(deps, outcome.resourceId, outcome.commandId);
-      if (request.query.wait === undefined) return ok({ chain, deployment: await view(deps, facts) });
-      const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort());
+      if (request.query.wait === undefined) return ok({ chain, deployment: await viewOf(deps, deployment) });
+      const disconnected = new AbortController();
+      reply.raw.once('close', () => disconnected.abort());
       const ms = request.query.timeout_ms ?? limits.rest.deployWaitDefaultMs;
-      const settled = await waitApplied(deps, facts, ms, AbortSignal.any([stopping.signal, gone.signal]));
-      return ok({ chain, deployment: settled });
+      const signal = AbortSignal.any([stopping.signal, disconnected.signal]);
+      return ok({ chain, deployment: await waitApplied(deps, deployment, ms, signal) });
     },
   });
 
@@ -91,12 +97,12 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: noQuery,
       headers: readHeaders,
-      response: answers(z.object({ items: z.array(deployment) })),
+      response: answers(z.object({ items: z.array(deploymentSchema) })),
     },
     handler: async (request) => {
       const id = pathId(request.params, 'L4 chain');
-      found(await deps.projections.resources.l4_chain.get(id), 'L4 chain');
-      return ok({ items: await views(deps, await deps.projections.deployments.ofChain(id)) });
+      orNotFound(await deps.projections.resources.l4_chain.get(id), 'L4 chain');
+      return ok({ items: await viewsOf(deps, await deps.projections.deployments.ofChain(id)) });
     },
   });
 }
@@ -115,51 +121,44 @@ async function repeatedDeploy(
   deps: RestDeps,
   chainId: string,
   commandId: string,
-): Promise<{ readonly chain: ChainView; readonly facts: Deployment }> {
-  const chain = chainView(found(await deps.projections.resources.l4_chain.get(chainId), 'L4 chain'));
-  return { chain, facts: found(await deps.projections.deployments.get(commandId), 'deployment') };
+): Promise<{ readonly chain: ChainView; readonly deployment: Deployment }> {
+  const chain = chainView(orNotFound(await deps.projections.resources.l4_chain.get(chainId), 'L4 chain'));
+  return { chain, deployment: orNotFound(await deps.projections.deployments.get(commandId), 'deployment') };
 }
 
-async function view(deps: RestDeps, facts: Deployment): Promise<DeploymentView> {
-  const [only] = await views(deps, [facts]);
-  return found(only, 'deployment');
+async function viewOf(deps: RestDeps, deployment: Deployment): Promise<DeploymentView> {
+  const [view] = await viewsOf(deps, [deployment]);
+  return orNotFound(view, 'deployment');
 }
 
-/** Deployments with the states of their nodes as they are now; one look at the read models for all of them. */
-async function views(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
-  const ids = [...new Set(deployments.flatMap((one) => one.nodes.map((node) => node.node_id)))];
+/** Deployments with the states of their nodes as they are now; the stores are read once for all of them. */
+async function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Promise<DeploymentView[]> {
+  const ids = [...new Set(deployments.flatMap(({ nodes }) => nodes.map(({ node_id }) => node_id)))];
   const [records, presences] = await Promise.all([
     deps.projections.nodes.getMany(ids),
     Promise.all(ids.map(async (id) => [id, await deps.telemetry.presence(id)] as const)),
   ]);
   const facts = new Map(records.map((record) => [record.node.id, record.agent]));
-  const presence = new Map(presences);
-  return deployments.map((one) => ({
-    id: one.id,
-    chain_id: one.chain_id,
-    chain_version: one.chain_version,
-    at: one.at,
-    nodes: one.nodes.map(({ node_id, generation }) => {
-      const live = presence.get(node_id);
-      const { state, errors } = deploymentState(
-        generation,
-        facts.get(node_id),
-        pushFacts(deps, node_id, live),
-        live !== undefined,
-      );
-      return { node_id, generation, state, errors: [...errors] };
-    }),
+  const presenceOf = new Map(presences);
+  const stateOf = (node_id: string, generation: number): DeploymentNodeState => {
+    const presence = presenceOf.get(node_id);
+    const push = pushFacts(deps, node_id, presence);
+    return deploymentState(generation, facts.get(node_id), push, presence !== undefined);
+  };
+  return deployments.map((deployment) => ({
+    ...deployment,
+    nodes: deployment.nodes.map((node) => ({ ...node, ...stateOf(node.node_id, node.generation) })),
   }));
 }
 
-/** The deployment once every connected node has applied or rejected, or as it is after `ms` or at the signal. */
+/** The deployment once every connected node has applied or rejected it, or as it is after `ms` or at the signal. */
 async function waitApplied(
   deps: RestDeps,
-  facts: Deployment,
+  deployment: Deployment,
   ms: number,
   signal: AbortSignal,
 ): Promise<DeploymentView> {
-  const ids = new Set(facts.nodes.map((node) => node.node_id));
+  const ids = new Set(deployment.nodes.map((node) => node.node_id));
   const deadline = deps.clock.monotonic() + ms;
   const bell = createBell();
   const stop = deps.projections.onAgentFact((fact) => {
@@ -168,11 +167,11 @@ async function waitApplied(
   signal.addEventListener('abort', bell.ring);
   try {
     for (;;) {
-      const now = await view(deps, facts);
+      const view = await viewOf(deps, deployment);
       const left = deadline - deps.clock.monotonic();
-      const waiting = now.nodes.some((node) => node.state === 'pending' || node.state === 'pushed');
-      if (!waiting || left <= 0 || signal.aborted) return now;
-      // A session that ends is no fact of a projection, so presence is looked at now and then.
+      const waiting = view.nodes.some((node) => node.state === 'pending' || node.state === 'pushed');
+      if (!waiting || left <= 0 || signal.aborted) return view;
+      // No fact says that a session has ended, so presence is polled as well.
       await bell.wait(Math.min(left, tuning.waitPollMs));
     }
   } finally {

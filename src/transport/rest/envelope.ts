@@ -5,13 +5,13 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../kernel/errors.js';
 
-export interface Success<T> {
+interface Success<T> {
   success: true;
   data: T;
   error: null;
 }
 
-export interface Failure {
+interface Failure {
   success: false;
   data: null;
   error: string;
@@ -25,7 +25,6 @@ export function failure(code: ErrorCode, sentence: string): Failure {
   return { success: false, data: null, error: `${code}: ${sentence}` };
 }
 
-/** The schema of a successful answer. */
 function envelope<T extends z.ZodType>(data: T) {
   return z.object({ success: z.literal(true), data, error: z.null() });
 }
@@ -38,7 +37,7 @@ export const failureSchema = z
   })
   .meta({ id: 'Failure', description: 'Refused, or failed' });
 
-/** The schemas of a route's answers: one success, and the failure for everything else. */
+/** The schemas of a route's answers: one for success, one for every failure. */
 export function answers<T extends z.ZodType>(data: T) {
   return { 200: envelope(data), default: failureSchema };
 }
@@ -50,7 +49,14 @@ export function created<T extends z.ZodType>(data: T) {
 
 export const nothing = z.object({});
 
-/** The data of a paged list. */
-export function pageOf<T extends z.ZodType>(item: T) {
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+  readonly page: number;
+  readonly page_size: number;
+}
+
+/** The schema of a paged list. */
+export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
   return z.object({ items: z.array(item), total: z.int(), page: z.int(), page_size: z.int() });
 }

@@ -1,13 +1,13 @@
-/** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `docs/contract/rest.md#nodes` (`/commands`). */
+/** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `docs/contract/rest.md#nodes`. */
 import { z } from 'zod';
 import type { AgentCommand } from '../../domain/node/node.js';
 import { agentCommandNames } from '../../domain/node/node.js';
-import { commandContext, found, settle } from './consistency.js';
+import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { body, oneOf } from './fields.js';
 import { postHeaders } from './headers.js';
-import { idParams, pathId } from './ids.js';
+import { idParams, orNotFound, pathId } from './ids.js';
 import { noQuery } from './query.js';
 
 const queued = z
@@ -31,19 +31,19 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request, reply) => {
       const id = pathId(request.params, 'node');
       const outcome = await deps.commands.nodes.command(commandContext(request), id, request.body.command);
-      settle(reply, outcome);
+      setCommandHeaders(reply, outcome);
       const command =
-        outcome.kind === 'done' ? outcome.result : await repeated(deps, outcome.resourceId, outcome.commandId);
-      return ok({ id: command.id, command: command.command, state: 'queued' as const, expires_at: command.expires_at });
+        outcome.kind === 'done' ? outcome.result : await queuedBefore(deps, outcome.resourceId, outcome.commandId);
+      return ok({ ...command, state: 'queued' as const });
     },
   });
 }
 
-/** The command that the first use of an idempotency key queued; gone once it has expired. */
-async function repeated(deps: RestDeps, nodeId: string, requestedBy: string): Promise<AgentCommand> {
-  const { node } = found(await deps.projections.nodes.get(nodeId), 'node');
-  return found(
-    node.commands.find((command) => command.id === requestedBy),
+/** The agent command that an earlier use of the idempotency key queued. Once it has expired, it is a 404. */
+async function queuedBefore(deps: RestDeps, nodeId: string, id: string): Promise<AgentCommand> {
+  const { node } = orNotFound(await deps.projections.nodes.get(nodeId), 'node');
+  return orNotFound(
+    node.commands.find((command) => command.id === id),
     'command',
   );
 }

@@ -1,16 +1,16 @@
 /**
- * A node's snapshot over REST: refresh it, look at it. Only the newest generation can be shown by this release: an
- * earlier one would have to be compiled from an earlier fleet, so a `?generation=` below the newest is a 404.
- * Implements `docs/contract/rest.md#nodes` (`/config`).
+ * A node's snapshot over REST: refresh it, read it. This release answers the newest generation only: an earlier one would
+ * have to be compiled from an earlier fleet, so a `?generation=` below the newest is a 404.
+ * Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { commandContext, found, settle } from './consistency.js';
+import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { postHeaders, readHeaders } from './headers.js';
-import { idParams, pathId } from './ids.js';
+import { idParams, orNotFound, pathId } from './ids.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from './query.js';
 import { tuning } from './tuning.js';
@@ -40,10 +40,10 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request, reply) => {
       const id = pathId(request.params, 'node');
       const outcome = await deps.commands.nodes.refresh(commandContext(request), id);
-      settle(reply, outcome);
+      setCommandHeaders(reply, outcome);
       const generation =
-        outcome.kind === 'done' ? outcome.result.generation : await generationNow(deps, outcome.resourceId);
-      return ok({ node_id: id, generation, pushed: await pushLeft(deps, id, generation) });
+        outcome.kind === 'done' ? outcome.result.generation : await currentGeneration(deps, outcome.resourceId);
+      return ok({ node_id: id, generation, pushed: await isPushed(deps, id, generation) });
     },
   });
 
@@ -61,28 +61,28 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const id = pathId(request.params, 'node');
-      // From memory, also while the read store is away; it is asked about nodes that are not known there.
-      const shown = await deps.delivery.snapshotJson(id);
-      if (shown === undefined) {
-        found(await deps.projections.nodes.get(id), 'node');
+      // From memory, so also while the read store is away: that is read only for a node without a snapshot.
+      const newest = await deps.delivery.snapshotJson(id);
+      if (newest === undefined) {
+        orNotFound(await deps.projections.nodes.get(id), 'node');
         throw new ServiceError('unavailable', "the node's configuration is not compiled yet");
       }
-      if ((request.query.generation ?? shown.generation) < shown.generation) {
-        throw new ServiceError('not_found', `generation: only the newest can be shown, which is ${shown.generation}`);
+      const { generation, checksum, snapshot } = newest;
+      if ((request.query.generation ?? generation) < generation) {
+        throw new ServiceError('not_found', `generation: only the newest can be shown, which is ${generation}`);
       }
-      const { generation, checksum, snapshot } = shown;
       return ok({ node_id: id, generation, checksum, snapshot: { ...snapshot } });
     },
   });
 }
 
-async function generationNow(deps: RestDeps, id: string): Promise<number> {
-  found(await deps.projections.nodes.get(id), 'node');
-  return found(deps.delivery.generation(id), 'node');
+async function currentGeneration(deps: RestDeps, id: string): Promise<number> {
+  orNotFound(await deps.projections.nodes.get(id), 'node');
+  return orNotFound(deps.delivery.generation(id), 'node');
 }
 
-/** True once the generation has left for the node's live session; false when it has none, or did not leave in time. */
-async function pushLeft(deps: RestDeps, id: string, generation: number): Promise<boolean> {
+/** True once the generation was sent to the node's live session; false without a session, or when time is up. */
+async function isPushed(deps: RestDeps, id: string, generation: number): Promise<boolean> {
   const deadline = deps.clock.monotonic() + tuning.pushWaitMs;
   for (;;) {
     const presence = await deps.telemetry.presence(id);

@@ -1,6 +1,6 @@
 /**
- * A node as it is shown: intent, agent's facts, telemetry, presence and generation in one. Not the routes (`nodes.ts`).
- * Implements `docs/contract/rest.md#nodes`.
+ * A node as answers show it: definition, agent facts, telemetry, presence and generation in one. Not the routes
+ * (`nodes.ts`). Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import { neverConnected } from '../../domain/agents/node-agent-facts.js';
@@ -13,24 +13,25 @@ import { effectiveMultiplex } from '../../domain/settings/settings.js';
 import { timestamp } from '../../kernel/clock.js';
 import type { NodeRecord } from '../../projections/port.js';
 import type { NodeVitals, PresenceFacts } from '../../telemetry/port.js';
-import { applyState, newestPush } from './apply-state.js';
+import { applyState, applyStates, newestPush } from './apply-state.js';
 import type { PushFacts } from './apply-state.js';
 import type { RestDeps } from './deps.js';
 import { description, host, labels, name } from './fields.js';
 import type { Shape } from './resource-shape.js';
-import { shownResource } from './resource-shape.js';
+import { resourceSchema } from './resource-shape.js';
 import { applyErrors, time } from './shared-schemas.js';
 
 export const nodeShape: Shape<NodeDefinition> = {
-  name: { asked: name, shown: z.string() },
-  description: { asked: description, shown: z.string().nullable(), initial: null },
-  address: { asked: host.nullable(), shown: z.string().nullable(), initial: null },
-  labels: { asked: labels, shown: z.record(z.string(), z.string()), initial: {} },
+  name: { request: name, response: z.string() },
+  description: { request: description, response: z.string().nullable(), initial: null },
+  address: { request: host.nullable(), response: z.string().nullable(), initial: null },
+  labels: { request: labels, response: z.record(z.string(), z.string()), initial: {} },
 };
 
 export const nodeStatuses = ['pending', 'online', 'offline'] as const;
+export type NodeStatus = (typeof nodeStatuses)[number];
 
-/** What is shown of a node beside what operators described. */
+/** What an answer adds to the definition of a node. */
 const derived = {
   status: z.enum(nodeStatuses),
   psk_fingerprint: z.string().nullable(),
@@ -52,14 +53,14 @@ const derived = {
   generation: z.int().nullable(),
   applied_generation: z.int().nullable(),
   apply: z.object({
-    state: z.enum(['none', 'pushed', 'applied', 'rejected']),
+    state: z.enum(applyStates),
     generation: z.int().nullable(),
     at: time.nullable(),
     errors: applyErrors,
   }),
 };
 
-export const shownNode = shownResource('Node', nodeShape, derived);
+export const nodeSchema = resourceSchema('Node', nodeShape, derived);
 export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<typeof derived>>;
 
 /** Views of several nodes, with one read of their vitals for all of them. */
@@ -72,7 +73,7 @@ export async function nodeViews(
   return records.map(({ node, agent }) => nodeView(deps, node, agent, vitals.get(node.id), online.get(node.id)));
 }
 
-/** The view of one node, with what its agent did where the read models know it. */
+/** The view of one node. @param agent undefined when the read models do not know the node yet */
 export async function oneNodeView(
   deps: RestDeps,
   node: NodeState,
@@ -82,16 +83,16 @@ export async function oneNodeView(
   return nodeView(deps, node, agent ?? neverConnected, vitals.get(node.id), presence);
 }
 
-/** The view of a node that was made just now: no agent can have been seen yet, so no store is asked. */
+/** The view of a node that was just created. No agent can have connected yet, so no store is read. */
 export function newNodeView(deps: RestDeps, node: NodeState): NodeView {
   return nodeView(deps, node, neverConnected, undefined, undefined);
 }
 
-/** What was pushed to a node last, here or by the instance that holds its session. */
+/** The last push to a node, by this instance or by the one that holds its session. */
 export function pushFacts(deps: RestDeps, nodeId: string, presence: PresenceFacts | undefined): PushFacts | undefined {
-  const own = deps.delivery.pushed(nodeId);
+  const local = deps.delivery.pushed(nodeId);
   return newestPush(
-    own === undefined ? undefined : { generation: own.generation, at: timestamp(own.at) },
+    local === undefined ? undefined : { generation: local.generation, at: timestamp(local.at) },
     presence === undefined || presence.pushed_generation === 0
       ? undefined
       : { generation: presence.pushed_generation, at: presence.pushed_at },

@@ -1,24 +1,23 @@
 /**
- * Nodes: their list with its filters, create with a PSK, delete, and a new PSK. How a node is shown is in `node-view.ts`,
- * its snapshot in `node-config.ts`. Implements `docs/contract/rest.md#nodes`.
+ * The routes of nodes: list with filters, create with a PSK, update, delete, a new PSK. How a node is shown is in
+ * `node-view.ts`, its snapshot in `node-config.ts`, its agent's commands in `node-commands.ts`.
+ * Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
-import type { NodeState } from '../../domain/node/node.js';
+import type { CommandOutcome } from '../../commands/port.js';
 import { limits } from '../../kernel/limits.js';
 import type { NodeListQuery } from '../../projections/port.js';
 import type { PresenceFacts } from '../../telemetry/port.js';
-import { commandContext, found, settle } from './consistency.js';
+import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { boolean, canonical, oneOf } from './fields.js';
 import { postHeaders } from './headers.js';
-import { idParams, pathId } from './ids.js';
-import { newNodeView, nodeShape, nodeStatuses, nodeViews, oneNodeView, shownNode } from './node-view.js';
-import type { NodeView } from './node-view.js';
+import { idParams, orNotFound, pathId } from './ids.js';
+import { newNodeView, nodeSchema, nodeShape, nodeStatuses, nodeViews, oneNodeView } from './node-view.js';
+import type { NodeStatus, NodeView } from './node-view.js';
 import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
-
-type NodeStatus = (typeof nodeStatuses)[number];
 
 const filters = {
   status: oneOf(nodeStatuses).optional(),
@@ -26,7 +25,7 @@ const filters = {
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
-const createdNode = shownNode.extend({ control_psk: z.string().nullable() }).meta({ id: 'CreatedNode' });
+const createdSchema = nodeSchema.extend({ control_psk: z.string().nullable() }).meta({ id: 'CreatedNode' });
 type CreatedNodeView = NodeView & { readonly control_psk: string | null };
 
 const pskSchema = z.object({
@@ -38,6 +37,11 @@ const pskSchema = z.object({
 
 export function nodeRoutes(app: RestApp, deps: RestDeps): void {
   const { nodes } = deps.commands;
+
+  async function get(id: string): Promise<NodeView | undefined> {
+    const record = await deps.projections.nodes.get(id);
+    return record === undefined ? undefined : oneNodeView(deps, record.node, record.agent);
+  }
 
   resourceRoutes(app, {
     path: '/api/nodes',
@@ -51,31 +55,34 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
       remove: 'Delete a node and end its session',
     },
     shape: nodeShape,
-    shown: shownNode,
+    schema: nodeSchema,
     createExtra: { issue_psk: boolean().optional() },
-    createShown: createdNode,
+    createdSchema,
     filters,
-    async list(query, asked) {
-      const { status, label } = asked as Filters;
+    async list(paged, checked) {
+      const { status, label } = checked as Filters;
       const online = await deps.telemetry.online();
-      const filtered = { ...query, label: readLabel(label), ids: idsOf(status, online) };
+      const filtered = { ...paged, label: readLabel(label), ids: idsOf(status, online) };
       const { items, total } = await deps.projections.nodes.list(filtered);
       return { items: await nodeViews(deps, items, online), total };
     },
-    get: (id) => stored(deps, id),
-    create: (context, definition, asked) =>
-      nodes.create(context, { ...definition, issuePsk: asked['issue_psk'] !== false }),
+    get,
+    create: (context, definition, checked) =>
+      nodes.create(context, { ...definition, issuePsk: checked['issue_psk'] !== false }),
     createdView: ({ node, controlPsk }): CreatedNodeView => ({
       ...newNodeView(deps, node),
       control_psk: controlPsk,
     }),
-    // Only the hash of the secret was kept.
+    // The secret itself is not stored.
     repeated: { control_psk: null },
     update: nodes.update,
-    view: (node) => shown(deps, node),
+    async view(node) {
+      const record = await deps.projections.nodes.get(node.id);
+      return oneNodeView(deps, node, record?.agent);
+    },
     async remove(context, id, ifMatch) {
       const outcome = await nodes.remove(context, id, ifMatch);
-      await deps.sessionsEnded(id, limits.agent.sessionsEndedWaitMs);
+      await sessionsEnded(deps, id, outcome);
       return outcome;
     },
   });
@@ -95,27 +102,25 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request, reply) => {
       const id = pathId(request.params, 'node');
       const outcome = await nodes.issuePsk(commandContext(request), id);
-      settle(reply, outcome);
+      setCommandHeaders(reply, outcome);
       if (outcome.kind === 'repeated') {
-        const node = found(await stored(deps, outcome.resourceId), 'node');
+        const node = orNotFound(await get(outcome.resourceId), 'node');
         return ok({ node_id: node.id, control_psk: null, psk_fingerprint: node.psk_fingerprint, sessions_ended: true });
       }
       const { controlPsk, fingerprint } = outcome.result;
-      const sessions_ended = await deps.sessionsEnded(id, limits.agent.sessionsEndedWaitMs);
+      const sessions_ended = await sessionsEnded(deps, id, outcome);
       return ok({ node_id: id, control_psk: controlPsk, psk_fingerprint: fingerprint, sessions_ended });
     },
   });
 }
 
-async function stored(deps: RestDeps, id: string): Promise<NodeView | undefined> {
-  const record = await deps.projections.nodes.get(id);
-  return record === undefined ? undefined : oneNodeView(deps, record.node, record.agent);
-}
-
-/** A node as a command left it, with what is known of its agent. */
-async function shown(deps: RestDeps, node: NodeState): Promise<NodeView> {
-  const record = await deps.projections.nodes.get(node.id);
-  return oneNodeView(deps, node, record?.agent);
+/**
+ * Waits until no session of a revoked node is left on any instance. Sessions have been closing since the command was
+ * durable, so the time that it waited for the read models counts.
+ */
+function sessionsEnded(deps: RestDeps, id: string, outcome: CommandOutcome<unknown>): Promise<boolean> {
+  const waitedMs = outcome.kind === 'done' ? outcome.waitedMs : 0;
+  return deps.sessionsEnded(id, Math.max(0, limits.agent.sessionsEndedWaitMs - waitedMs));
 }
 
 function readLabel(label: string | undefined): NodeListQuery['label'] {
@@ -124,7 +129,7 @@ function readLabel(label: string | undefined): NodeListQuery['label'] {
   return { key: label.slice(0, at), value: label.slice(at + 1) };
 }
 
-/** Presence is not in the read models, so a status becomes the ids that it leaves. */
+/** The ids that a status leaves: presence is not in the read models, so they cannot filter by it. */
 function idsOf(status: NodeStatus | undefined, online: ReadonlyMap<string, PresenceFacts>): NodeListQuery['ids'] {
   switch (status) {
     case undefined:

@@ -1,39 +1,40 @@
 /**
  * The routes that every resource has: list, create, get, update, delete, with their headers, statuses and order of checks.
- * What is special about a resource stands in its own file, which also shows which routes it has.
- * Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
+ * Not what is special about a resource: that stands in its own file, which calls this. Implements
+ * `docs/contract/rest.md#envelope`, `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
  */
 import type { z } from 'zod';
 import type { CommandContext, CommandOutcome } from '../../commands/port.js';
 import type { IfMatch } from '../../domain/resource/if-match.js';
 import type { PartialUpdate } from '../../domain/resource/lifecycle.js';
 import type { ListOf, ListQuery } from '../../projections/port.js';
-import { commandContext, found, settle } from './consistency.js';
+import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp } from './deps.js';
 import { answers, created, nothing, ok, pageOf } from './envelope.js';
 import { conditionalHeaders, etag, postHeaders, readHeaders } from './headers.js';
-import { idParams, pathId } from './ids.js';
+import { idParams, orNotFound, pathId } from './ids.js';
 import { listQuery, listing, noQuery, query } from './query.js';
-import type { Shape } from './resource-shape.js';
-import { createBody, definitionAsked, updateAsked, updateBody } from './resource-shape.js';
+import type { CheckedBody, Schemas, Shape } from './resource-shape.js';
+import { createBody, definitionIn, updateBody } from './resource-shape.js';
 
-interface Shown {
+interface Addressable {
   readonly id: string;
   readonly version: number;
 }
 
-type Asked = { readonly [field: string]: unknown };
+/** Filters of a list that have passed their schemas. */
+export type CheckedFilters = { readonly [name: string]: unknown };
 
 /**
  * @typeParam D the definition of the resource
- * @typeParam State what a command leaves
- * @typeParam View the resource as it is shown
- * @typeParam Created what a create leaves, which may hold a secret that is shown once
+ * @typeParam State the state that an update answers with
+ * @typeParam View the resource as a GET answers it
+ * @typeParam Created what a create answers with, which may hold a secret that is shown once
  */
-export interface ResourceRoutes<D, State, View extends Shown, Created = State> {
+export interface ResourceRoutes<D, State, View extends Addressable, Created = State> {
   /** `/api/l4-upstreams`. */
   readonly path: string;
-  /** As sentences name one: `L4 upstream`. */
+  /** What sentences call one: `L4 upstream`. */
   readonly what: string;
   readonly tag: string;
   readonly summaries: {
@@ -44,18 +45,20 @@ export interface ResourceRoutes<D, State, View extends Shown, Created = State> {
     readonly remove: string;
   };
   readonly shape: Shape<D>;
-  /** What the schema of a field alone cannot tell; added to create and update bodies. */
-  readonly check?: (asked: Asked, ctx: z.core.$RefinementCtx) => void;
-  readonly shown: z.ZodType;
-  /** Fields of a create that are not of the definition, and the answer when it shows more than a GET. */
-  readonly createExtra?: { readonly [field: string]: z.ZodType };
-  readonly createShown?: z.ZodType;
+  /** What the schemas of single fields cannot check; applied to the bodies of create and update. */
+  readonly check?: (checked: CheckedBody, ctx: z.core.$RefinementCtx) => void;
+  /** The schema of an answer. */
+  readonly schema: z.ZodType;
+  /** Fields of a create that are not part of the definition. */
+  readonly createExtra?: Schemas;
+  /** The schema of a create's answer, when it differs from `schema`. */
+  readonly createdSchema?: z.ZodType;
   /** Filters of the list beside those that every list has. */
-  readonly filters?: { readonly [name: string]: z.ZodType };
+  readonly filters?: Schemas;
 
-  list(asked: ListQuery, filters: Asked): Promise<ListOf<View>>;
+  list(paged: ListQuery, filters: CheckedFilters): Promise<ListOf<View>>;
   get(id: string): Promise<View | undefined>;
-  create(context: CommandContext, definition: D, asked: Asked): Promise<CommandOutcome<Created>>;
+  create(context: CommandContext, definition: D, checked: CheckedBody): Promise<CommandOutcome<Created>>;
   update(
     context: CommandContext,
     id: string,
@@ -63,22 +66,22 @@ export interface ResourceRoutes<D, State, View extends Shown, Created = State> {
     changes: PartialUpdate<D>,
   ): Promise<CommandOutcome<State>>;
   remove(context: CommandContext, id: string, ifMatch: IfMatch): Promise<CommandOutcome<void>>;
-  /** Called when the command is done and its headers are set: what fails here cannot hide that it was written. */
+  /** Called after the answer's headers are set, so a failure here still tells the caller that the command was written. */
   view(state: State): View | Promise<View>;
   createdView(created: Created): View;
-  /** What the repeat of a create shows beside the resource as it is now: one-time secrets as null. */
-  readonly repeated?: Asked;
+  /** Fields that the repeat of a create sets in the resource as it is now: one-time secrets, to null. */
+  readonly repeated?: { readonly [field: string]: unknown };
 }
 
 /** Adds the routes to the app. */
-export function resourceRoutes<D, State, View extends Shown, Created = State>(
+export function resourceRoutes<D, State, View extends Addressable, Created = State>(
   app: RestApp,
   routes: ResourceRoutes<D, State, View, Created>,
 ): void {
   const { path, what, shape, summaries } = routes;
   const tags = [routes.tag];
   const check = routes.check ?? (() => undefined);
-  const stored = async (id: string): Promise<View> => found(await routes.get(id), what);
+  const stored = async (id: string): Promise<View> => orNotFound(await routes.get(id), what);
 
   app.route({
     method: 'GET',
@@ -89,12 +92,12 @@ export function resourceRoutes<D, State, View extends Shown, Created = State>(
       tags,
       querystring: query({ ...listing, ...routes.filters }),
       headers: readHeaders,
-      response: answers(pageOf(routes.shown)),
+      response: answers(pageOf(routes.schema)),
     },
     handler: async (request) => {
-      const asked = listQuery(request.query as Parameters<typeof listQuery>[0]);
-      const { items, total } = await routes.list(asked, request.query as Asked);
-      return ok({ items: [...items], total, page: asked.page, page_size: asked.pageSize });
+      const paged = listQuery(request.query as Parameters<typeof listQuery>[0]);
+      const { items, total } = await routes.list(paged, request.query as CheckedFilters);
+      return ok({ items, total, page: paged.page, page_size: paged.pageSize });
     },
   });
 
@@ -108,17 +111,17 @@ export function resourceRoutes<D, State, View extends Shown, Created = State>(
       querystring: noQuery,
       headers: postHeaders,
       body: createBody(shape, routes.createExtra).superRefine(check),
-      response: created(routes.createShown ?? routes.shown),
+      response: created(routes.createdSchema ?? routes.schema),
     },
     handler: async (request, reply) => {
-      const asked = request.body as Asked;
-      const outcome = await routes.create(commandContext(request), definitionAsked(shape, asked), asked);
-      settle(reply, outcome);
-      const shown =
+      const checked = request.body as CheckedBody;
+      const outcome = await routes.create(commandContext(request), definitionIn(shape, checked), checked);
+      setCommandHeaders(reply, outcome);
+      const view =
         outcome.kind === 'done'
           ? routes.createdView(outcome.result)
           : { ...(await stored(outcome.resourceId)), ...routes.repeated };
-      return reply.code(201).header('location', `${path}/${shown.id}`).send(ok(shown));
+      return reply.code(201).header('location', `${path}/${view.id}`).send(ok(view));
     },
   });
 
@@ -132,12 +135,12 @@ export function resourceRoutes<D, State, View extends Shown, Created = State>(
       params: idParams,
       querystring: noQuery,
       headers: readHeaders,
-      response: answers(routes.shown),
+      response: answers(routes.schema),
     },
     handler: async (request, reply) => {
-      const shown = await stored(pathId(request.params, what));
-      void reply.header('etag', etag(shown.version));
-      return ok(shown);
+      const view = await stored(pathId(request.params, what));
+      void reply.header('etag', etag(view.version));
+      return ok(view);
     },
   });
 
@@ -152,13 +155,13 @@ export function resourceRoutes<D, State, View extends Shown, Created = State>(
       querystring: noQuery,
       headers: conditionalHeaders,
       body: updateBody(shape).superRefine(check),
-      response: answers(routes.shown),
+      response: answers(routes.schema),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, what);
-      const changes = updateAsked<D>(request.body as Asked);
+      const changes = request.body as PartialUpdate<D>;
       const outcome = await routes.update(commandContext(request), id, request.headers['if-match'], changes);
-      settle(reply, outcome);
+      setCommandHeaders(reply, outcome);
       return ok(outcome.kind === 'done' ? await routes.view(outcome.result) : await stored(id));
     },
   });
@@ -177,7 +180,7 @@ export function resourceRoutes<D, State, View extends Shown, Created = State>(
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, what);
-      settle(reply, await routes.remove(commandContext(request), id, request.headers['if-match']));
+      setCommandHeaders(reply, await routes.remove(commandContext(request), id, request.headers['if-match']));
       return ok({});
     },
   });

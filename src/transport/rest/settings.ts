@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { settingsProblems, settingsRanges } from '../../domain/settings/definition.js';
 import type { SettingsState } from '../../domain/settings/settings.js';
 import { limits } from '../../kernel/limits.js';
-import { commandContext, settle } from './consistency.js';
+import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { body, boolean, integer, list, object, port, uuid } from './fields.js';
@@ -91,7 +91,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
         request.headers['if-match'],
         request.body,
       );
-      settle(reply, outcome);
+      setCommandHeaders(reply, outcome);
       return ok(view(outcome.kind === 'done' ? outcome.result : deps.delivery.settings()));
     },
   });

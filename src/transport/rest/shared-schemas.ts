@@ -1,4 +1,4 @@
-/** Response schemas that several resources share. Implements `docs/contract/rest.md#consistency` (what every resource has). */
+/** Schemas of answers that several resources share. Implements `docs/contract/rest.md#consistency`. */
 import { z } from 'zod';
 import { roles } from '../../domain/accounts/user.js';
 
@@ -7,6 +7,8 @@ export const time = z.string().meta({ format: 'date-time', description: 'RFC 333
 export const timestamps = { created_at: time, updated_at: time, version: z.int() };
 
 export const role = z.enum(roles);
+
+export const upstreamTlsSchema = z.object({ server_name: z.string(), spki_pins_sha256: z.array(z.string()) });
 
 export const applyErrors = z.array(
   z.object({ resource_type: z.string(), resource_id: z.string(), path: z.string(), message: z.string() }),

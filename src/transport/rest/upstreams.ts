@@ -6,25 +6,22 @@ import type { RestApp, RestDeps } from './deps.js';
 import { boolean, distinct, dnsName, endpoint, integer, name, upstreamTls } from './fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
-import { shownResource } from './resource-shape.js';
+import { resourceSchema } from './resource-shape.js';
+import { upstreamTlsSchema } from './shared-schemas.js';
 
 const interval = limits.rest.healthCheckIntervalMs;
 
 const shape: Shape<UpstreamDefinition> = {
-  name: { asked: name, shown: z.string(), only: 'create' },
-  endpoint: { asked: endpoint, shown: z.string() },
-  server_names: { asked: distinct(dnsName), shown: z.array(z.string()), initial: [] },
+  name: { request: name, response: z.string(), only: 'create' },
+  endpoint: { request: endpoint, response: z.string() },
+  server_names: { request: distinct(dnsName), response: z.array(z.string()), initial: [] },
   health_check_interval_ms: {
-    asked: integer(interval.min, interval.max),
-    shown: z.int(),
+    request: integer(interval.min, interval.max),
+    response: z.int(),
     initial: interval.default,
   },
-  enabled: { asked: boolean(), shown: z.boolean(), initial: true, only: 'update' },
-  tls: {
-    asked: upstreamTls.nullable(),
-    shown: z.object({ server_name: z.string(), spki_pins_sha256: z.array(z.string()) }).nullable(),
-    initial: null,
-  },
+  enabled: { request: boolean(), response: z.boolean(), initial: true, only: 'update' },
+  tls: { request: upstreamTls.nullable(), response: upstreamTlsSchema.nullable(), initial: null },
 };
 
 export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
@@ -40,10 +37,10 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
       remove: 'Delete an L4 upstream that no chain uses',
     },
     shape,
-    shown: shownResource('Upstream', shape, {}),
+    schema: resourceSchema('Upstream', shape, {}),
     ...deps.projections.resources.l4_upstream,
     ...deps.commands.resources.l4_upstream,
-    // Shown as it is stored.
+    // Answered as it is stored.
     view: (upstream) => upstream,
     createdView: (upstream) => upstream,
   });

@@ -5,13 +5,13 @@ import type { RestApp, RestDeps } from './deps.js';
 import { distinct, integer, name, text, uuid } from './fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
-import { shownResource } from './resource-shape.js';
+import { resourceSchema } from './resource-shape.js';
 
 const shape: Shape<BeaconDefinition> = {
-  name: { asked: name, shown: z.string() },
-  node_id: { asked: uuid, shown: z.string() },
-  interval_secs: { asked: integer(1, 3600), shown: z.int(), initial: 30 },
-  colours: { asked: distinct(text(1, 32)), shown: z.array(z.string()), initial: [] },
+  name: { request: name, response: z.string() },
+  node_id: { request: uuid, response: z.string() },
+  interval_secs: { request: integer(1, 3600), response: z.int(), initial: 30 },
+  colours: { request: distinct(text(1, 32)), response: z.array(z.string()), initial: [] },
 };
 
 export function beaconRoutes(app: RestApp, deps: RestDeps): void {
@@ -27,10 +27,10 @@ export function beaconRoutes(app: RestApp, deps: RestDeps): void {
       remove: 'Delete a beacon',
     },
     shape,
-    shown: shownResource('Beacon', shape, {}),
+    schema: resourceSchema('Beacon', shape, {}),
     ...deps.projections.resources.beacon,
     ...deps.commands.resources.beacon,
-    // Shown as it is stored.
+    // Answered as it is stored.
     view: (state) => state,
     createdView: (state) => state,
   });
