@@ -4,13 +4,13 @@
  * last-good one is counted and ignored. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { AgentEvent, ApplyError } from '../domain/agents/facts.js';
-import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
 import type { ApplyReport } from './port.js';
 import type { ApplyHistoryRecord } from './apply-history.js';
 import type { Stamp } from './target.js';
+import { recordedErrors } from './recorded-errors.js';
 import { afterApply, afterReject, hasRejected, sameStamp, snapshotNamed } from './target.js';
 
 export interface ApplyReports {
@@ -84,7 +84,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     if (isRepeat && entry.recorded) return;
     await record(entry, {
       type: 'AgentConfigRejected',
-      data: { node_id: entry.nodeId, ...stamp, errors: errors.slice(0, limits.agent.applyErrors) },
+      data: { node_id: entry.nodeId, ...stamp, errors: recordedErrors(errors) },
     });
   };
 

@@ -94,6 +94,8 @@ export const limits = {
     // docs/contract/agent-protocol.md#heartbeats-commands-metrics
     commandsPerHeartbeat: 16,
     commandExpiryMs: 10 * MINUTE,
+    // docs/contract/agent-protocol.md#control
+    recordedErrorBytes: 16 * KiB,
     // docs/contract/agent-protocol.md#several-instances
     sessionsEndedWaitMs: 2 * SECOND,
     // docs/contract/configuration.md#configuration

@@ -2,6 +2,7 @@
  * The configuration of an agent and what REST shows of it: `docs/contract/agent-protocol.md#configuration`,
  * `docs/contract/domain.md#generation`.
  */
+import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
@@ -398,6 +399,27 @@ describe.concurrent('a rejected snapshot', () => {
     expect(better.generation).toBeGreaterThan(bad.generation);
     peer.control.say(applied(better));
     expect((await shows(peer, ({ apply }) => apply.state === 'applied')).apply.errors).toEqual([]);
+  });
+
+  it('with every error that a report may hold is recorded up to 16 KiB, with the number left out, and ends no session', async () => {
+    const peer = await running();
+    await live(peer.node);
+    const bad = await peer.control.snapshot();
+    const many = Array.from({ length: 1_000 }, (_, index) => ({
+      resourceType: 'l4_chain',
+      resourceId: randomUUID(),
+      path: `hops[${index % 8}].listen_port`,
+      message: 'é'.repeat(512),
+    }));
+    peer.control.say(rejected(bad, many));
+    const node = await shows(peer, ({ apply }) => apply.state === 'rejected');
+    const shown = node.apply.errors;
+    expect(Buffer.byteLength(JSON.stringify(shown))).toBeLessThan(17 * 1024);
+    expect(shown[0]).toMatchObject({ path: 'hops[0].listen_port', message: 'é'.repeat(512) });
+    expect(shown.at(-1)!.message).toMatch(new RegExp(`^${1_000 - (shown.length - 1)} more errors are left out`));
+    // The session goes on, and so does the next one, which repeats the report.
+    peer.control.say(heartbeat(1n));
+    await peer.control.heartbeatResponse();
   });
 
   it('is sent once more to a node that has applied nothing, then answered unchanged with generation 0', async () => {
