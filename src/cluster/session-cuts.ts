@@ -57,7 +57,7 @@ export function createSessionCuts(deps: SessionCutsDeps): SessionCuts {
 
   return {
     revoked(nodeId) {
-      cut();
+      // The revision already includes this revocation: until its sessions are closed, the last cut stays as it is.
       revocationsUnderWay += 1;
       awaitCut(nodeId).catch((error: unknown) => {
         logger.warn(

@@ -70,3 +70,17 @@ test('waits for a live instance that has not seen the revocation, but not for on
   leases.delete('b');
   expect(await instances[0]!.cuts.ended('node', 1_000)).toBe(true);
 });
+
+test('a lease that is renewed while sessions are being closed does not announce the revocation as cut', async () => {
+  const { instances, leases } = fleet(['a', 'b']);
+  const [a, b] = instances;
+  await Promise.all(instances.map((instance) => instance.publish()));
+  a!.fold(7, false);
+  b!.fold(7, true);
+  await b!.publish();
+  expect(leases.get('b')!.cut).toBe(0);
+  expect(await a!.cuts.ended('node', 100)).toBe(false);
+  b!.local.end();
+  expect(await a!.cuts.ended('node', 1_000)).toBe(true);
+  expect(leases.get('b')!.cut).toBe(7);
+});
