@@ -1,6 +1,6 @@
 /**
- * What REST sees of the read side: a query per read model, and how far the projections are. Types only.
- * Implements `docs/contract/rest.md` (lists, audit) and `docs/architecture.md` (projections).
+ * What other parts see of the read side: the queries of each read model, and how far the projections are. Types only.
+ * Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and `docs/architecture.md#read-models`.
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
@@ -29,7 +29,7 @@ export interface NodeRecord {
 
 export interface NodeListQuery extends ListQuery {
   readonly label?: { readonly key: string; readonly value: string } | undefined;
-  /** The ids that a status filter leaves, or all but some. */
+  /** The ids that a status filter leaves; for `offline` and `pending` as all but those online. */
   readonly ids?:
     | { readonly in: readonly string[] }
     | { readonly notIn: ReadonlySet<string>; readonly connectedOnce: boolean }
@@ -55,7 +55,7 @@ export interface AuditQuery {
   /** RFC 3339, inclusive. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** Entries about users and sign-ins are shown to admins only. */
+  /** Whether to include entries about users and sign-ins, which only admins are shown. */
   readonly includeAccounts: boolean;
 }
 
@@ -79,7 +79,7 @@ export interface AuditEntry {
   readonly reverted_by: string | null;
 }
 
-/** A part of a read model that was taken out because an event could not be applied to it. */
+/** An entity that an event could not be applied to; it is left out of its read model. */
 export interface ParkedEntity {
   readonly projection: string;
   readonly id: string;
@@ -89,10 +89,10 @@ export interface ParkedEntity {
 
 export interface ProjectionStatus {
   readonly caughtUp: boolean;
-  /** Position of the last command that every read model holds. */
+  /** The log position of the last command that every read model holds. */
   readonly position: number;
   readonly parked: readonly ParkedEntity[];
-  /** Set when an event of an unknown type or shape stopped the projections: the instance is read-only. */
+  /** Set when an event of unknown type or shape stopped the projections; the instance is then read-only. */
   readonly unknownEvent: string | null;
   readonly lastError: string | null;
 }
@@ -108,7 +108,7 @@ export interface Projections {
     getMany(ids: readonly string[]): Promise<readonly NodeRecord[]>;
     list(query: NodeListQuery): Promise<ListOf<NodeRecord>>;
   };
-  /** Resources that are shown as the fleet holds them. */
+  /** Resources whose answers show the folded state alone. */
   readonly resources: { readonly [T in Exclude<ResourceType, 'node'>]: ResourceQueries<StateOf<T>> };
   readonly deployments: {
     get(id: string): Promise<Deployment | undefined>;
@@ -120,13 +120,13 @@ export interface Projections {
   };
   status(): ProjectionStatus;
   onStatusChange(listener: (status: ProjectionStatus) => void): () => void;
-  /** True once the event's command is in every read model, false after `timeoutMs`. */
+  /** True once every read model holds the event's command; false after `timeoutMs`. */
   applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
-  /** True once every read model has passed the log position. */
+  /** True once every read model has reached the log position; false after `timeoutMs`. */
   reached(position: number, timeoutMs: number): Promise<boolean>;
-  /** The last revision of a stream that was applied since the start, undefined while there was none. */
+  /** The last revision of a stream that was applied since the start; undefined when none was. */
   revision(stream: string): number | undefined;
-  /** Calls back with each agent fact that was applied: what a deploy with `?wait=applied` waits on. */
+  /** Calls back with each applied agent fact. A deploy with `?wait=applied` waits for them. @returns how to stop */
   onAgentFact(listener: (fact: AgentEvent) => void): () => void;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * The read side as others see it: the read models in the layout that is shown, and the change to another one while the
- * service runs: after a rebuild the new place is followed beside the old one, and shown once it is as far.
- * The only door into this folder, with the types of `port.ts`. Implements `docs/architecture.md` (projections, blue/green).
+ * The entry to this folder: queries on the layout in use, and the switch to another one while the service runs. After a
+ * rebuild, the new collections are followed beside the old ones and queried once they are as far.
+ * Implements `docs/architecture.md#read-models`, blue/green.
  */
 import { randomUUID } from 'node:crypto';
 import type { AgentEvent } from '../domain/agents/facts.js';
@@ -31,16 +31,16 @@ export interface ProjectionsOptions {
   readonly readStore: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Another version of the group than this release's, and further read models: for tests. */
+  /** Another version and other read models than this release's: for tests. */
   readonly version?: number;
   readonly models?: readonly ReadModel[];
-  /** Milliseconds between looks at where the read models are; for tests. */
+  /** Milliseconds between reads of the layout: for tests. */
   readonly layoutPollMs?: number;
 }
 
 /**
- * Returns once the read models are open, or at the first failure to open them: then it goes on trying by itself, and
- * the queries answer `unavailable` meanwhile. Whether they have caught up is in `status()`.
+ * Resolves once the read models are open, or have failed to open once: it then keeps trying, and queries throw
+ * `unavailable` meanwhile. Whether they have caught up is in `status()`.
  */
 export async function startProjections(options: ProjectionsOptions): Promise<Projections> {
   const { eventStore, readStore, logger } = options;
@@ -49,39 +49,39 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   const stop = new AbortController();
   const reader = randomUUID();
   const factListeners = createListeners<AgentEvent>((error) =>
-    logger.error({ error: shortError(error) }, 'a listener to the facts of agents failed'),
+    logger.error({ error: shortError(error) }, 'a listener for agent facts failed'),
   );
   const statusListeners = createListeners<ProjectionStatus>((error) =>
-    logger.error({ error: shortError(error) }, 'a listener to the state of the projections failed'),
+    logger.error({ error: shortError(error) }, 'a listener for the status of the projections failed'),
   );
   const retiring = new Map<Group, Promise<void>>();
-  let toldPosition = -1;
-  /** The one that is shown, and the one that is to be shown. */
+  let lastFactPosition = -1;
+  /** The group that is queried, and the one that replaces it. */
   let current: Group | undefined;
   let next: Group | undefined;
 
-  /** Two groups follow the log while one takes over from the other: each fact is told once, by the first to have it. */
-  function tellFact(fact: AgentEvent, position: number): void {
-    if (position <= toldPosition) return;
-    toldPosition = position;
+  /** During a switch two groups follow the log, so each fact is reported only once. */
+  function reportFact(fact: AgentEvent, position: number): void {
+    if (position <= lastFactPosition) return;
+    lastFactPosition = position;
     factListeners.tell(fact);
   }
 
   async function start(layout?: Layout): Promise<Group> {
-    const group = await startGroup({ ...options, release, models, layout, onAgentFact: tellFact });
+    const group = await startGroup({ ...options, release, models, layout, onAgentFact: reportFact });
     group.onStatusChange((status) => {
       if (group === current) statusListeners.tell(status);
     });
     return group;
   }
 
-  /** So that a rebuild does not drop what is still read here. */
-  async function tellWhatIsRead(): Promise<void> {
+  /** Prevents a rebuild from dropping collections that this instance still reads. */
+  async function announceLayouts(): Promise<void> {
     const numbers = [current, next, ...retiring.keys()].flatMap((group) => group?.number() ?? []);
     await announceReading(readStore, reader, release, [...new Set(numbers)], tuning.layoutLeaseMs);
   }
 
-  /** The old one goes on for a while, for those who wait on it. */
+  /** The old group continues for a while, for callers that wait for it. */
   function retire(group: Group): void {
     const ending = (async () => {
       await sleep(tuning.layoutLingerMs, stop.signal);
@@ -91,55 +91,55 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     retiring.set(group, ending);
   }
 
-  async function look(): Promise<void> {
-    await tellWhatIsRead();
+  async function followLayout(): Promise<void> {
+    await announceLayouts();
     const layout = await readLayout(readStore, release);
     const newest = next ?? current;
     if (newest?.number() !== undefined && newest.number() !== layout.number && !stop.signal.aborted) {
       await next?.close();
       next = undefined;
       next = await start(layout);
-      logger.info({ layout: layout.number }, 'the read models were rebuilt; following them at their new place');
+      logger.info({ layout: layout.number }, 'the read models were rebuilt; following the new collections');
     }
     if (next === undefined || current === undefined || !next.status().caughtUp) return;
     if (next.status().position < current.status().position) return;
     const before = current;
     [current, next] = [next, undefined];
     retire(before);
-    logger.info({ layout: layout.number }, 'the rebuilt read models are the ones shown from now on');
+    logger.info({ layout: layout.number }, 'queries now read the rebuilt read models');
     statusListeners.tell(current.status());
   }
 
-  const complain = (error: unknown): void =>
-    logger.warn({ error: shortError(error) }, 'where the read models are could not be asked');
-  // Before it is looked where they are: a rebuild then waits for what is found.
-  await withDeadline(tellWhatIsRead().catch(complain), tuning.probeTimeoutMs);
+  const logFailure = (error: unknown): void =>
+    logger.warn({ error: shortError(error) }, 'the layout of the read models could not be read');
+  // Announced before the layout is read, so that a rebuild waits for this instance.
+  await withDeadline(announceLayouts().catch(logFailure), tuning.probeTimeoutMs);
   const first = await start();
   current = first;
-  const shown = (): Group => current ?? first;
-  await withDeadline(tellWhatIsRead().catch(complain), tuning.probeTimeoutMs);
-  const loop = startLoop(options.layoutPollMs ?? tuning.layoutPollMs, look, complain);
+  const inUse = (): Group => current ?? first;
+  await withDeadline(announceLayouts().catch(logFailure), tuning.probeTimeoutMs);
+  const loop = startLoop(options.layoutPollMs ?? tuning.layoutPollMs, followLayout, logFailure);
 
   return {
-    nodes: nodeQueries(() => shown().queries().nodes),
-    resources: allResourceQueries((type) => shown().queries().resources[type]),
-    deployments: deploymentQueries(() => shown().queries().deployments),
-    audit: auditQueries(eventStore, () => shown().queries()),
-    status: () => shown().status(),
+    nodes: nodeQueries(() => inUse().queries().nodes),
+    resources: allResourceQueries((type) => inUse().queries().resources[type]),
+    deployments: deploymentQueries(() => inUse().queries().deployments),
+    audit: auditQueries(eventStore, () => inUse().queries()),
+    status: () => inUse().status(),
     onStatusChange: statusListeners.add,
-    reached: (position, timeoutMs) => shown().reached(position, timeoutMs),
-    revision: (stream) => shown().revision(stream),
-    applied: (stream, revision, timeoutMs) => shown().applied(stream, revision, timeoutMs),
+    reached: (position, timeoutMs) => inUse().reached(position, timeoutMs),
+    revision: (stream) => inUse().revision(stream),
+    applied: (stream, revision, timeoutMs) => inUse().applied(stream, revision, timeoutMs),
     onAgentFact: factListeners.add,
     async close() {
       stop.abort();
       const groups = [current, next];
       await Promise.all([...groups.map((group) => group?.close()), ...retiring.values()]);
       await loop.close();
-      // Its last turn may have opened one, or put one in the place of another, meanwhile.
+      // The last run of the loop may have opened another group meanwhile.
       if (!groups.includes(next)) await next?.close();
       await Promise.all(retiring.values());
-      await withDeadline(stopReading(readStore, reader).catch(complain), tuning.probeTimeoutMs);
+      await withDeadline(stopReading(readStore, reader).catch(logFailure), tuning.probeTimeoutMs);
     },
   };
 }

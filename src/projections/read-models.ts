@@ -1,6 +1,6 @@
 /**
- * All read models, as one group: one subscription, one position, one version, so that what is shown together is never
- * out of step. Opens their collections. Implements `docs/architecture.md` ("(projection, version) names its collections").
+ * All read models as one group: one subscription, one log position, one version, so that documents that are shown together
+ * are from the same position. Opens their collections. Implements `docs/architecture.md#read-models`.
  */
 import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
 import { audit } from './models/audit.js';
@@ -15,12 +15,12 @@ import type { PlainType, ResourceFields } from './models/resources.js';
 import { plainTypes, resourceModel } from './models/resources.js';
 import type { ReadModel } from './read-model.js';
 
-/** Names the checkpoint and the pointer of the group. */
+/** The name of the group's checkpoint and of its version pointer. */
 export const groupName = 'read_models';
 
 /**
- * Raise it when a read model's fold, fields or keys change, what `describeCommand` calls an action included: the new
- * version fills beside the old one and is shown once it has caught up. A new index alone needs no new version.
+ * Raise it when the fold, fields or keys of a read model change, also when `describeCommand` changes an action. The new
+ * version is filled beside the old one and queried once it has caught up. A new index alone needs no new version.
  */
 export const groupVersion = 1;
 
@@ -34,10 +34,10 @@ export const readModels: readonly ReadModel[] = [
   audit as ReadModel,
 ];
 
-/** The version of a read model's collection: see `layout.ts`. */
+/** The version of a read model's collection (`engine/layout.ts`). */
 export type VersionOf = (model: string) => number;
 
-/** The collections by name of the read model, for those who write them. */
+/** The collections by the name of the read model, for writers. */
 export type OpenCollections = ReadonlyMap<string, Collection>;
 
 export async function openCollections(
@@ -54,7 +54,7 @@ export async function openCollections(
   return new Map(opened);
 }
 
-/** The same collections, typed, for those who query them. */
+/** The same collections, typed, for queries. */
 export interface QueryCollections {
   readonly nodes: Collection<NodeFields>;
   readonly resources: { readonly [T in PlainType]: Collection<ResourceFields> };
@@ -66,7 +66,7 @@ export interface QueryCollections {
 export async function openForQueries(store: ReadStore, versionOf: VersionOf): Promise<QueryCollections> {
   const open = <F extends Fields>({ name, indexes }: ReadModel<F>): Promise<Collection<F>> =>
     store.collection<F>({ name, indexes, version: versionOf(name) });
-  const [n, r, d, m, a] = await Promise.all([
+  const [nodesOpened, resourcesOpened, deploymentsOpened, namesOpened, auditOpened] = await Promise.all([
     open(nodes),
     Promise.all([...plainModels].map(async ([type, model]) => [type, await open(model)] as const)),
     open(deployments),
@@ -74,10 +74,10 @@ export async function openForQueries(store: ReadStore, versionOf: VersionOf): Pr
     open(audit),
   ]);
   return {
-    nodes: n,
-    resources: Object.fromEntries(r) as QueryCollections['resources'],
-    deployments: d,
-    names: m,
-    audit: a,
+    nodes: nodesOpened,
+    resources: Object.fromEntries(resourcesOpened) as QueryCollections['resources'],
+    deployments: deploymentsOpened,
+    names: namesOpened,
+    audit: auditOpened,
   };
 }

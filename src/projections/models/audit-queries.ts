@@ -1,5 +1,6 @@
 /**
- * Queries of the audit: which entries, from the read model; what they say, from the log. Implements `docs/contract/rest.md#audit`.
+ * Queries of the audit. The read model says which entries there are; their content is read from the log.
+ * Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand } from '../../domain/audit/describe.js';
 import type { Collection, Filter, StoredDocument } from '../../storage/read-store.js';
@@ -13,9 +14,9 @@ import type { AuditEntry, AuditQuery, Projections } from '../port.js';
 import { pageOf } from './sorted-list.js';
 
 type Audit = Collection<AuditFields>;
-type Found = StoredDocument<AuditFields>;
+type EntryDocument = StoredDocument<AuditFields>;
 
-/** Which entries an audit query asks for; null when it can't be any. */
+/** The filters of an audit query; null when no entry can match. */
 function filtersOf(query: AuditQuery): readonly Filter[] | null {
   const { resourceType, resourceId, actor, action, from, to, includeAccounts } = query;
   const equal: readonly (readonly [string, string | undefined])[] = [
@@ -26,16 +27,16 @@ function filtersOf(query: AuditQuery): readonly Filter[] | null {
   ];
   const where = equal.flatMap(([field, value]): Filter[] => (value === undefined ? [] : [{ field, op: 'eq', value }]));
   if (from !== undefined) where.push({ field: 'order', op: 'gte', value: canonical(from) });
-  // Above every position of that millisecond.
+  // Greater than every position of that millisecond.
   if (to !== undefined) where.push({ field: 'order', op: 'lt', value: `${canonical(to)}0` });
-  // A type says by itself whether it is about accounts; only without one the flag is needed.
+  // A resource type implies the flag `accounts`, which is filtered on only without one.
   const type = resourceType ?? action?.slice(0, action.indexOf('.'));
-  if (!includeAccounts && type !== undefined) return accountTypes.has(type) ? null : [...where, ...bothOf(query)];
-  return includeAccounts ? [...where, ...bothOf(query)] : [...where, { field: 'accounts', op: 'eq', value: false }];
+  if (!includeAccounts && type !== undefined) return accountTypes.has(type) ? null : [...where, ...anyAccounts(query)];
+  return includeAccounts ? [...where, ...anyAccounts(query)] : [...where, { field: 'accounts', op: 'eq', value: false }];
 }
 
-/** Excludes nothing, but binds `accounts` in the indexes that have it, where no other one serves. */
-function bothOf({ resourceType, resourceId, actor, action }: AuditQuery): readonly Filter[] {
+/** Excludes nothing, but lets the store use the indexes that hold `accounts`. */
+function anyAccounts({ resourceType, resourceId, actor, action }: AuditQuery): readonly Filter[] {
   const other = resourceId ?? action ?? resourceType;
   return actor === undefined && other !== undefined ? [] : [{ field: 'accounts', op: 'in', value: [false, true] }];
 }
@@ -44,26 +45,29 @@ function bothOf({ resourceType, resourceId, actor, action }: AuditQuery): readon
 const canonical = (time: string): string => new Date(time).toISOString();
 
 /**
- * For each of the entries the one that reverts it and stands, or null. A revert that was itself reverted counts no more,
- * so each one's chain of reverts is followed to its end: an odd one stands.
+ * For each entry, the revert of it that stands, or null. A revert that was itself reverted does not stand, so the chain of
+ * reverts is followed to its end: a revert stands if the number of entries after the first is odd.
  */
-async function standingReverts(audit: Audit, entries: readonly Found[]): Promise<(entry: Found) => string | null> {
-  const known = new Map<string, string | null>(entries.map(({ id, fields }) => [id, fields.reverted_by]));
+async function standingReverts(
+  audit: Audit,
+  entries: readonly EntryDocument[],
+): Promise<(entry: EntryDocument) => string | null> {
+  const revertedBy = new Map<string, string | null>(entries.map(({ id, fields }) => [id, fields.reverted_by]));
   for (;;) {
-    const missing = [...new Set(known.values())].filter((id) => id !== null && !known.has(id)).map(String);
+    const missing = [...new Set(revertedBy.values())].filter((id) => id !== null && !revertedBy.has(id)).map(String);
     if (missing.length === 0) break;
-    for (const id of missing) known.set(id, null);
-    for (const { id, fields } of await audit.getMany(missing)) known.set(id, fields.reverted_by);
+    for (const id of missing) revertedBy.set(id, null);
+    for (const { id, fields } of await audit.getMany(missing)) revertedBy.set(id, fields.reverted_by);
   }
   return (entry) => {
     let stands = false;
-    for (let by = known.get(entry.id) ?? null; by !== null; by = known.get(by) ?? null) stands = !stands;
+    for (let by = revertedBy.get(entry.id) ?? null; by !== null; by = revertedBy.get(by) ?? null) stands = !stands;
     return stands ? entry.fields.reverted_by : null;
   };
 }
 
-/** What is still known of an entry whose events have outlived their retention. */
-function withoutEvents({ id, fields }: Found, name: string | null): AuditEntry {
+/** The entry of a command whose events the log no longer holds. */
+function withoutEvents({ id, fields }: EntryDocument, name: string | null): AuditEntry {
   return {
     id,
     at: fields.at,
@@ -86,17 +90,17 @@ async function entriesOf(
   eventStore: EventStore,
   audit: Audit,
   names: Collection<NameFields>,
-  found: readonly Found[],
+  entries: readonly EntryDocument[],
 ): Promise<readonly AuditEntry[]> {
   const [commands, revertOf, nameOf] = await Promise.all([
     readCommands(
       eventStore,
-      found.map(({ fields }) => fields),
+      entries.map(({ fields }) => fields),
     ),
-    standingReverts(audit, found),
-    namesAt(names, found.flatMap(namesAsked)),
+    standingReverts(audit, entries),
+    namesAt(names, entries.flatMap(nameLookups)),
   ]);
-  return found.map((document, index) => {
+  return entries.map((document, index) => {
     const { id, fields } = document;
     const nameThen = (type: string, of: string | null): string | null =>
       of === null ? null : nameOf({ type, id: of, position: fields.position });
@@ -113,7 +117,7 @@ async function entriesOf(
     return {
       id,
       at: fields.at,
-      // An agent is known by its node.
+      // The name of an agent is the name of its node.
       actor: actor.type === 'agent' ? { ...actor, name: nameThen('node', actor.id) ?? actor.name } : actor,
       action: described.action,
       resource: { type, id: resourceId, name: name ?? nameThen(type, resourceId) },
@@ -128,13 +132,14 @@ async function entriesOf(
   });
 }
 
-function namesAsked({ fields }: Found): { type: string; id: string; position: number }[] {
+/** The names that an entry shows: of its resource, and of the node of an agent. */
+function nameLookups({ fields }: EntryDocument): { type: string; id: string; position: number }[] {
   const { resource_type: type, resource_id: id, position } = fields;
   const agent = fields.actor_type === 'agent' && fields.actor_id !== null ? [fields.actor_id] : [];
   return [...(id === null ? [] : [{ type, id, position }]), ...agent.map((of) => ({ type: 'node', id: of, position }))];
 }
 
-/** @param open give the collections, or throw `unavailable` while the read models can't be shown */
+/** @param open returns the collections, or throws `unavailable` while the read models cannot be queried */
 export function auditQueries(
   eventStore: EventStore,
   open: () => { readonly audit: Audit; readonly names: Collection<NameFields> },
@@ -144,14 +149,14 @@ export function auditQueries(
       const { audit, names } = open();
       const where = filtersOf(query);
       if (where === null) return { items: [], total: 0 };
-      const found = await audit.find({ where, sort: [{ field: 'order', direction: 'desc' }], ...pageOf(query) });
-      return { items: await entriesOf(eventStore, audit, names, found.items), total: found.total };
+      const page = await audit.find({ where, sort: [{ field: 'order', direction: 'desc' }], ...pageOf(query) });
+      return { items: await entriesOf(eventStore, audit, names, page.items), total: page.total };
     },
     async get(id) {
       const { audit, names } = open();
-      const found = await audit.get(id);
-      if (found === undefined) return undefined;
-      const [entry] = await entriesOf(eventStore, audit, names, [found]);
+      const document = await audit.get(id);
+      if (document === undefined) return undefined;
+      const [entry] = await entriesOf(eventStore, audit, names, [document]);
       return entry;
     },
   };

@@ -1,7 +1,6 @@
 /**
- * Read model of the audit: per command its place in the log and what is filtered on, not the entry itself, which is read
- * from the log and described when it is shown (`audit-queries.ts`). Implements `docs/contract/rest.md#audit`, and `docs/architecture.md`
- * ("Audit read model holds positions and what is filtered on, not the documents").
+ * Read model of the audit: the place of each command in the log, and what queries filter on. Not the content of an entry:
+ * `audit-queries.ts` reads it from the log. Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand } from '../../domain/audit/describe.js';
 import { signinEvent } from '../../domain/accounts/signin.js';
@@ -11,13 +10,13 @@ import type { AuditEntry } from '../port.js';
 import type { ReadModel } from '../read-model.js';
 
 export type AuditFields = {
-  /** Time, then position, as one string whose order is theirs: see `auditOrder`. */
+  /** Time, then position, as one sortable string (`auditOrder`). */
   readonly order: string;
   readonly stream: string;
-  /** Of the command's first event. */
+  /** The revision of the command's first event. */
   readonly revision: number;
   readonly count: number;
-  /** Log position of the command's last event. */
+  /** The log position of the command's last event. */
   readonly position: number;
   readonly at: string;
   readonly action: string;
@@ -26,17 +25,17 @@ export type AuditFields = {
   readonly actor_type: AuditEntry['actor']['type'];
   readonly actor_id: string | null;
   readonly actor_name: string | null;
-  /** Id and name, lower-cased: either finds the entry. */
+  /** Id and name of the actor, lower-cased; a query may give either. */
   readonly actors: readonly string[];
-  /** About users and sign-ins: for admins only. */
+  /** True for users and sign-ins, which only admins are shown. */
   readonly accounts: boolean;
   /** The entry that this one reverts. */
   readonly reverts: string | null;
-  /** The newest entry that reverts this one; whether that one still stands is seen from its own. */
+  /** The newest entry that reverts this one. Its own entry says whether it was reverted in turn. */
   readonly reverted_by: string | null;
 };
 
-/** Only entries of these types are about users and sign-ins. */
+/** The types of entries about users and sign-ins. */
 export const accountTypes: ReadonlySet<string> = new Set(['user', 'session']);
 
 const auditedStreams: ReadonlySet<string> = new Set([streams.fleet, streams.accounts, streams.signins]);
@@ -46,7 +45,7 @@ function auditOrder(at: string, position: number): string {
   return `${at}/${String(position).padStart(16, '0')}`;
 }
 
-/** Who did it. A sign-in is of the account that its event names, whoever the caller was before. */
+/** The actor of a command. That of a sign-in is the account that its event names. */
 export function actorOf(event: RecordedEvent): AuditEntry['actor'] {
   if (event.stream !== streams.signins) return event.metadata.actor;
   const { user_id, username } = signinEvent(event).data;
@@ -83,8 +82,8 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
 
 export const audit: ReadModel<AuditFields> = {
   name: 'audit',
-  // Each entry costs a write in each: `audit-queries.ts` binds `accounts` to both of its values rather than have one
-  // index with it and one without. The list comes first: see the storage's README.
+  // Every entry is written to every index, so there is none with and without `accounts`: `audit-queries.ts` filters on
+  // both of its values where an index needs it. A list field comes first (`src/storage/README.md`).
   indexes: [
     { fields: ['resource_id', 'order'] },
     { fields: ['actors', 'accounts', 'order'], grouped: true },
@@ -95,14 +94,14 @@ export const audit: ReadModel<AuditFields> = {
 
   keys(event) {
     const { command, revert_of } = event.metadata;
-    // A command is one entry, made with its first event.
+    // A command has one entry, made from its first event.
     if (command.index !== 0 || !auditedStreams.has(event.stream)) return [];
     return revert_of === undefined ? [command.id] : [command.id, revert_of];
   },
 
   evolve(fields, event, command, id) {
-    const { command: own } = event.metadata;
-    if (id === own.id) return entryFields(command);
-    return fields === undefined ? undefined : { ...fields, reverted_by: own.id };
+    const commandId = event.metadata.command.id;
+    if (id === commandId) return entryFields(command);
+    return fields === undefined ? undefined : { ...fields, reverted_by: commandId };
   },
 };

@@ -1,7 +1,7 @@
 /**
- * Read model of deployments: each deploy of a chain, by the id of its command, with the generation that it gave each
- * node. How far the nodes are is not in it: that follows from the nodes' facts. Implements `docs/contract/rest.md#l4-chains` (deploy,
- * deployments) and `docs/contract/domain.md#generation`.
+ * Read model of deployments: each deploy of a chain, by the id of its command, with the generation that it gave each node.
+ * Not the state of each node: that follows from the facts of its agent.
+ * Implements `docs/contract/rest.md#l4-chains` and `docs/contract/domain.md#generation`.
  */
 import { fleetEvent } from '../../domain/fleet/events.js';
 import { lastEvent, streams } from '../../kernel/event.js';
@@ -14,7 +14,7 @@ import { tuning } from '../tuning.js';
 
 export type DeploymentFields = {
   readonly chain_id: string;
-  /** Revision of the command's last event: newer deployments have higher ones. */
+  /** The revision of the command's last event; newer deployments have higher ones. */
   readonly revision: number;
   readonly deployment: Json;
 };
@@ -26,16 +26,16 @@ export const deployments: ReadModel<DeploymentFields> = {
   indexes: [{ fields: ['chain_id', 'revision'] }],
 
   keys(event) {
-    // Back to `draft` (the revert of a first deploy) publishes nothing and is no deployment.
     if (event.stream !== streams.fleet) return [];
-    const own = fleetEvent(event);
-    return own.type === 'ChainDeployed' && own.data.definition.to !== null ? [event.metadata.command.id] : [];
+    const { type, data } = fleetEvent(event);
+    // The revert of a first deploy has no new definition; it is no deployment.
+    return type === 'ChainDeployed' && data.definition.to !== null ? [event.metadata.command.id] : [];
   },
 
   evolve(fields, event, command, id) {
-    const own = fleetEvent(event);
-    if (own.type !== 'ChainDeployed') return fields;
-    const { chain_id, chain_version, nodes } = own.data;
+    const { type, data } = fleetEvent(event);
+    if (type !== 'ChainDeployed') return fields;
+    const { chain_id, chain_version, nodes } = data;
     const { revision } = lastEvent(command);
     const deployment: Deployment = {
       id,
@@ -48,12 +48,12 @@ export const deployments: ReadModel<DeploymentFields> = {
   },
 };
 
-/** @param open gives the collection, or throws `unavailable` while the read models can't be shown */
+/** @param open returns the collection, or throws `unavailable` while the read models cannot be queried */
 export function deploymentQueries(open: () => Collection<DeploymentFields>): Projections['deployments'] {
   return {
     async get(id) {
-      const found = await open().get(id);
-      return found === undefined ? undefined : deploymentOf(found.fields);
+      const document = await open().get(id);
+      return document === undefined ? undefined : deploymentOf(document.fields);
     },
     async ofChain(chainId) {
       const { items } = await open().find({

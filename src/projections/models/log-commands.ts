@@ -1,15 +1,14 @@
 /**
- * Reads commands back from the log by their place in it, many with few reads: neighbours are read together.
- * Used by the audit; not a subscription.
+ * Reads commands from the log by their places, neighbours together, for the audit. Not a subscription.
  */
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { tuning } from '../tuning.js';
 
-export interface CommandPlace {
+interface CommandPlace {
   readonly stream: string;
-  /** Of the command's first event. */
+  /** The revision of the command's first event. */
   readonly revision: number;
   readonly count: number;
 }
@@ -20,7 +19,7 @@ interface Range {
   to: number;
 }
 
-/** Few ranges that hold all the places: those of one stream that lie near each other become one. */
+/** Ranges that cover all places; places of one stream that are near each other share a range. */
 function rangesOf(places: readonly CommandPlace[]): readonly Range[] {
   const sorted = [...places].sort((a, b) =>
     a.stream < b.stream ? -1 : a.stream > b.stream ? 1 : a.revision - b.revision,
@@ -38,7 +37,8 @@ function rangesOf(places: readonly CommandPlace[]): readonly Range[] {
 const keyOf = (stream: string, revision: number): string => `${stream}@${revision}`;
 
 /**
- * The commands at the places, in their order and in today's shapes; undefined where the log no longer holds all of one.
+ * The commands at the places, in the same order and in their current shapes; undefined for one that the log no longer holds
+ * completely.
  * @throws ServiceError `unavailable`
  */
 export async function readCommands(
@@ -64,8 +64,8 @@ export async function readCommands(
   };
   await Promise.all(Array.from({ length: tuning.auditReads }, readNext));
   return places.map(({ stream, revision, count }) => {
-    const own = Array.from({ length: count }, (_, index) => events.get(keyOf(stream, revision + index)));
-    const [first, ...rest] = own.filter((event) => event !== undefined);
+    const parts = Array.from({ length: count }, (_, index) => events.get(keyOf(stream, revision + index)));
+    const [first, ...rest] = parts.filter((event) => event !== undefined);
     return first === undefined || rest.length + 1 < count
       ? undefined
       : readCommand({ stream, events: [first, ...rest] });

@@ -1,7 +1,7 @@
 /**
- * Read model of names: what each resource was called from which log position on, kept after its delete. The audit shows
- * an entry with the name that its resource had at that time, which most events do not tell.
- * Implements `docs/contract/rest.md#audit` (`resource.name` is the name at that time).
+ * Read model of names: the names that each resource had over time, kept after its delete. The audit shows an entry with the
+ * name that its resource had then, which most events do not carry.
+ * Implements `docs/contract/rest.md#audit`, `resource.name`.
  */
 import { namedBy } from '../../domain/audit/names.js';
 import { lastEvent } from '../../kernel/event.js';
@@ -27,30 +27,29 @@ export const names: ReadModel<NameFields> = {
 
   evolve(fields, event, command) {
     const named = namedBy(event);
-    const known = fields?.names ?? [];
-    if (named === undefined || known.at(-1)?.name === named.name) return fields;
-    const next = [...known, { position: lastEvent(command).position, name: named.name }];
+    const before = fields?.names ?? [];
+    if (named === undefined || before.at(-1)?.name === named.name) return fields;
+    const next = [...before, { position: lastEvent(command).position, name: named.name }];
     return { names: next.slice(-tuning.namesPerResource) };
   },
 };
 
-export interface NameAsked {
+interface NameLookup {
   readonly type: string;
   readonly id: string;
-  /** Log position of the command that the name is asked for. */
+  /** The log position of the command that is shown with the name. */
   readonly position: number;
 }
 
-/** Looks many names up at once. Answers a function that tells the name, null when none is known. */
+/** Looks up many names at once. @returns the name for a lookup, null when there is none */
 export async function namesAt(
   collection: Collection<NameFields>,
-  asked: readonly NameAsked[],
-): Promise<(one: NameAsked) => string | null> {
-  const keys = [...new Set(asked.map(({ type, id }) => keyOf(type, id)))];
-  const found = keys.length === 0 ? [] : await collection.getMany(keys);
-  const byKey = new Map(found.map(({ id, fields }) => [id, fields.names]));
+  lookups: readonly NameLookup[],
+): Promise<(lookup: NameLookup) => string | null> {
+  const keys = [...new Set(lookups.map(({ type, id }) => keyOf(type, id)))];
+  const documents = keys.length === 0 ? [] : await collection.getMany(keys);
+  const byKey = new Map(documents.map(({ id, fields }) => [id, fields.names]));
   return ({ type, id, position }) => {
-    const known = byKey.get(keyOf(type, id)) ?? [];
-    return known.findLast((name) => name.position <= position)?.name ?? null;
+    return (byKey.get(keyOf(type, id)) ?? []).findLast((name) => name.position <= position)?.name ?? null;
   };
 }

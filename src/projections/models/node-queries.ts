@@ -1,4 +1,7 @@
-/** Queries of the nodes' read model. A status is not in it: who is online comes as a set of ids. */
+/**
+ * Queries of the nodes' read model. It does not hold the status: the caller passes the ids of nodes that are online.
+ * Implements `docs/contract/rest.md#nodes`.
+ */
 import { documentOrder, matchesAll } from '../../storage/field-values.js';
 import type { Collection, Filter, StoredDocument } from '../../storage/read-store.js';
 import type { ListOf, NodeListQuery, NodeRecord, Projections } from '../port.js';
@@ -8,24 +11,24 @@ import { listQuery, nameFilter, pageOf, sortOf } from './sorted-list.js';
 import { tuning } from '../tuning.js';
 
 type Nodes = Collection<NodeFields>;
-type Found = readonly StoredDocument<NodeFields>[];
+type Documents = readonly StoredDocument<NodeFields>[];
 
 function labelFilter({ label }: NodeListQuery): readonly Filter[] {
   return label === undefined ? [] : [{ field: 'labels', op: 'eq', value: labelEntry(label.key, label.value) }];
 }
 
-const records = (found: Found): readonly NodeRecord[] => found.map(({ fields }) => nodeRecord(fields));
+const records = (documents: Documents): readonly NodeRecord[] => documents.map(({ fields }) => nodeRecord(fields));
 
-/** Those ids that match, sorted and cut here: the store can't join with a set of ids. */
+/** The nodes of these ids that match, sorted and paged here, because the store cannot join with a set of ids. */
 async function listAmong(nodes: Nodes, ids: readonly string[], query: NodeListQuery): Promise<ListOf<NodeRecord>> {
   const where = [...labelFilter(query), ...nameFilter(query.q)];
-  const found = (await nodes.getMany([...new Set(ids)])).filter(({ fields }) => matchesAll(fields, where));
-  const sorted = [...found].sort(documentOrder(sortOf(query.sort)));
+  const matching = (await nodes.getMany([...new Set(ids)])).filter(({ fields }) => matchesAll(fields, where));
+  const sorted = [...matching].sort(documentOrder(sortOf(query.sort)));
   const { skip, limit } = pageOf(query);
   return { items: records(sorted.slice(skip, skip + limit)), total: sorted.length };
 }
 
-/** All but some: walks the sorted list in steps. */
+/** All nodes but some: walks the sorted list in steps. */
 async function listWithout(
   nodes: Nodes,
   without: { readonly notIn: ReadonlySet<string>; readonly connectedOnce: boolean },
@@ -47,12 +50,12 @@ async function listWithout(
   }
 }
 
-/** @param open gives the collection, or throws `unavailable` while the read models can't be shown */
+/** @param open returns the collection, or throws `unavailable` while the read models cannot be queried */
 export function nodeQueries(open: () => Nodes): Projections['nodes'] {
   return {
     async get(id) {
-      const found = await open().get(id);
-      return found === undefined ? undefined : nodeRecord(found.fields);
+      const document = await open().get(id);
+      return document === undefined ? undefined : nodeRecord(document.fields);
     },
     async getMany(ids) {
       return records(await open().getMany(ids));

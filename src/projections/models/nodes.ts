@@ -1,6 +1,6 @@
 /**
- * Read model of nodes: what operators described and what the agent did, on one document, so that the two are never out
- * of step. Its queries are in `node-queries.ts`. Implements `docs/contract/rest.md#nodes`.
+ * Read model of nodes: what operators described and what the agent did, in one document, so that both are from the same log
+ * position. Its queries are in `node-queries.ts`. Implements `docs/contract/rest.md#nodes`.
  */
 import { agentEvent } from '../../domain/agents/facts.js';
 import type { FleetEvent } from '../../domain/fleet/events.js';
@@ -24,11 +24,11 @@ export type NodeFields = SortFields & {
   readonly node: Json;
   readonly agent: Json;
   readonly connected_once: boolean;
-  /** One entry per label, see `labelEntry`. */
+  /** One `labelEntry` per label. */
   readonly labels: readonly string[];
 };
 
-/** A label as one string that cannot be mistaken for another, whatever characters key and value have. */
+/** A label as one string that is unique for any characters in key and value. */
 export function labelEntry(key: string, value: string): string {
   return JSON.stringify([key, value]);
 }
@@ -66,7 +66,7 @@ export const nodes: ReadModel<NodeFields> = {
       if (!isNodeEvent(nodeEvent)) return fields;
       const node = evolveNode(before?.node, nodeEvent, { at, commandId: event.metadata.command.id });
       if (node === undefined) return undefined;
-      // A node that comes back after a delete begins anew: its agent has no PSK any more.
+      // A restored node starts without facts: its agent's PSK is no longer valid.
       return document(node, nodeEvent.type === 'NodeCreated' ? neverConnected : (before?.agent ?? neverConnected));
     }
     // Ignore facts about a node that does not exist.

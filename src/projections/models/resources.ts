@@ -1,6 +1,6 @@
 /**
- * The read models of resources that are shown as the fleet holds them, derived from the declarations, with their queries.
- * Nodes, which are shown with what their agents did, have one of their own (`nodes.ts`).
+ * Read models and queries of the resources whose documents are the folded state, derived from the declarations. Not nodes:
+ * their documents also hold what agents did (`nodes.ts`). Implements `docs/architecture.md#adding-a-resource`.
  */
 import { fleetEvent } from '../../domain/fleet/events.js';
 import type { AnyResource, AnyState, ResourceType, StateOf } from '../../domain/fleet/resources.js';
@@ -15,14 +15,14 @@ import { asJson, fromJson } from '../read-model.js';
 import type { SortFields } from './sorted-list.js';
 import { listQuery, sortFields, sortIndexes } from './sorted-list.js';
 
-/** Resources that are shown as the fleet holds them. */
+/** The types of those resources. */
 export type PlainType = Exclude<ResourceType, 'node'>;
 export const plainTypes = resourceTypes.filter((type): type is PlainType => type !== 'node');
 
-/** The state is in the field that is named like the resource: `upstream`, `chain`. */
+/** The state is in the field named by `singular`: `upstream`, `chain`. */
 export type ResourceFields = SortFields & { readonly [one: string]: Json };
 
-/** The id of the resource that an event is about, if it is one of the type. */
+/** The id of the resource that an event is about, if it is of the type. */
 export function idOfResource(event: RecordedEvent, type: ResourceType): readonly string[] {
   if (event.stream !== streams.fleet) return [];
   const resource = resourceOf(fleetEvent(event));
@@ -46,7 +46,7 @@ export function resourceModel(type: PlainType): ReadModel<ResourceFields> {
   };
 }
 
-/** @param open gives the collection, or throws `unavailable` while the read models cannot be shown */
+/** @param open returns the collection, or throws `unavailable` while the read models cannot be queried */
 function resourceQueries<T extends PlainType>(
   type: T,
   open: () => Collection<ResourceFields>,
@@ -65,7 +65,7 @@ function resourceQueries<T extends PlainType>(
   };
 }
 
-/** The queries of every plain resource. */
+/** The queries of all plain resources. */
 export function allResourceQueries(open: (type: PlainType) => Collection<ResourceFields>): Projections['resources'] {
   return Object.fromEntries(
     plainTypes.map((type) => [type, resourceQueries(type, () => open(type))]),

@@ -1,6 +1,6 @@
 /**
- * What the lists of resources have in common: the fields to sort and search by, and how a list query becomes a query of
- * the read store. Implements `docs/contract/rest.md` (list queries: by name, created_at or updated_at; names by lower-cased code points).
+ * What the lists of resources share: the fields to sort and search by, and list queries as queries of the read store.
+ * Implements `docs/contract/rest.md#envelope`, list queries.
  */
 import type { ResourceMeta } from '../../domain/resource/meta.js';
 import { nameKey } from '../../domain/resource/names.js';
@@ -8,9 +8,9 @@ import { unreachable } from '../../kernel/errors.js';
 import type { Filter, IndexSpec, Query } from '../../storage/read-store.js';
 import type { ListQuery } from '../port.js';
 
-/** Fields of every document that is listed. */
+/** The fields of every listed document. */
 export type SortFields = {
-  /** NFC, lower-cased: what is sorted and searched by. */
+  /** NFC, lower-cased; lists sort and search by it. */
   readonly name_key: string;
   readonly created_at: string;
   readonly updated_at: string;
@@ -26,7 +26,7 @@ export function sortFields(resource: ResourceMeta & { readonly name: string }): 
   return { name_key: nameKey(resource.name), created_at: resource.created_at, updated_at: resource.updated_at };
 }
 
-/** Case-insensitive substring of the name. */
+/** A case-insensitive substring of the name. */
 export function nameFilter(q: string | undefined): readonly Filter[] {
   return q === undefined || q === '' ? [] : [{ field: 'name_key', op: 'contains', value: nameKey(q) }];
 }
@@ -52,7 +52,7 @@ export function sortOf(sort: ListQuery['sort']): Sort {
   }
 }
 
-/** One page of what matches, sorted, then by id. */
+/** One page of the matching documents, sorted, then by id. */
 export function listQuery(query: ListQuery, where: readonly Filter[] = []): Query {
   return {
     where: [...where, ...nameFilter(query.q)],
