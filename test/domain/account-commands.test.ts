@@ -1,4 +1,4 @@
-/** Commands about users: what they write, and every way in which they are refused. */
+/** Commands about users: what they write, and when they are refused. */
 import { describe, expect, it } from 'vitest';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
@@ -55,7 +55,7 @@ function expectRefused(accounts: Accounts, command: AccountCommand, code: Refusa
 }
 
 describe('users', () => {
-  it('are created with a name of their own, and found by it whatever its case', () => {
+  it('have unique names and are found by them in any case', () => {
     expect(decideAccounts(emptyAccounts(), create)).toEqual({
       ok: true,
       value: [{ type: 'UserCreated', data: { user_id: id, ...fields } }],
@@ -65,19 +65,19 @@ describe('users', () => {
     expectRefused(accounts, { ...create, id: uuidFromName('second') }, 'conflict', 'username: "admin"');
   });
 
-  it('the first admin is made once, however many instances try', () => {
+  it('include a first admin only once, even if several instances create it', () => {
     const first: AccountCommand = { ...create, onlyIfFirst: true };
     const accounts = accountsAfter(first);
     expect(decideAccounts(accounts, { ...first, id: uuidFromName('elsewhere') })).toEqual({ ok: true, value: [] });
   });
 
-  it('a new password ends older tokens', () => {
+  it('get a new token version with a new password', () => {
     const accounts = accountsAfter(create, { type: 'ChangeUserPassword', id, password: other });
     expect(accounts.users.get(id)).toMatchObject({ password: other, token_version: 2, version: 2 });
     expectRefused(emptyAccounts(), { type: 'ChangeUserPassword', id, password: other }, 'not_found', id);
   });
 
-  it('a profile edit writes what changes, and honours If-Match', () => {
+  it('write the changed fields of a profile edit, unless If-Match does not match', () => {
     const accounts = accountsAfter(create);
     const edit = { type: 'UpdateUserProfile', id, ifMatch: undefined, email: other } as const;
     expect(decideAccounts(accounts, edit)).toEqual({
@@ -89,7 +89,7 @@ describe('users', () => {
     expectRefused(emptyAccounts(), edit, 'not_found', id);
   });
 
-  it('roll back with their names', () => {
+  it('are rolled back with their names', () => {
     const accounts = accountsAfter(create);
     const mark = accounts.journal.mark();
     const dump = (): string =>

@@ -1,4 +1,4 @@
-/** Commands about chains: what they write, and every way in which they are refused. Collisions are in files of their own. */
+/** Commands about chains: what they write, and when they are refused. Collisions have tests of their own. */
 import { describe, expect, it } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import { chainStatus } from '../../src/domain/chain/status.js';
@@ -15,7 +15,7 @@ const json = (value: readonly object[]): Json => value as unknown as Json;
 const fields = { name: 'one', description: null, enabled: true, payload: 'tcp', hops, target } as const;
 
 describe('creating a chain', () => {
-  it('writes its definition, not deployed', () => {
+  it('writes its definition, and the chain is not deployed', () => {
     const fleet = f
       .given(...nodes)
       .when(one)
@@ -33,23 +33,28 @@ describe('creating a chain', () => {
     ],
     ['a node twice', [f.hop('a', 80), f.hop('a', 81)], {}, ['hops[1].node_id', 'once in a chain', 'hops[0]']],
     [
-      'udp over tcp',
+      'payload udp over outer tcp',
       [f.hop('a', 80)],
       { payload: 'udp' },
       ['hops[0]', 'payload tcp with outer tcp and security raw; payload udp with outer udp and security raw'],
     ],
-    ['tcp over udp', [f.hop('a', 80), f.udpHop('b', 80)], {}, ['hops[1]', 'one of the combinations']],
+    ['payload tcp over outer udp', [f.hop('a', 80), f.udpHop('b', 80)], {}, ['hops[1]', 'one of the combinations']],
     [
-      'a mix of hops that is no combination',
+      'a combination that does not exist',
       [f.hop('a', 80, { security: 'noise' })],
       {},
       ['hops[0]', 'one of the combinations'],
     ],
-    ['a credential for raw', [f.hop('a', 80, { credential_id: f.nodeId('x') })], {}, ['hops[0].credential_id']],
-    ['max_streams without quic', [f.hop('a', 80, { max_streams: 5 })], {}, ['hops[0].max_streams']],
-    ['server names for udp', [f.udpHop('a', 80, { server_names: ['x'] })], {}, ['hops[0].server_names']],
     [
-      'tls behind udp',
+      'a credential with security raw',
+      [f.hop('a', 80, { credential_id: f.nodeId('x') })],
+      {},
+      ['hops[0].credential_id'],
+    ],
+    ['max_streams without outer quic', [f.hop('a', 80, { max_streams: 5 })], {}, ['hops[0].max_streams']],
+    ['server names with outer udp', [f.udpHop('a', 80, { server_names: ['x'] })], {}, ['hops[0].server_names']],
+    [
+      'a target with tls for payload udp',
       [f.udpHop('a', 80)],
       { target: { ...target, tls: f.upstreamTls } },
       ['target.tls', 'payload is udp'],
@@ -60,14 +65,14 @@ describe('creating a chain', () => {
       .thenRefused('invalid_request', ...parts);
   });
 
-  it('is refused when its name is taken, after what its body refers to has been looked at', () => {
+  it('is refused when its name is taken, but first when it refers to a missing resource', () => {
     const other = f.createChain('other', [f.hop('a', 90)]);
     const { when } = f.given(...nodes, other);
     when({ ...one, name: 'OTHER' }).thenRefused('conflict', 'name:', '"OTHER"', other.id);
     when({ ...one, name: 'other', hops: [f.hop('nowhere', 80)] }).thenRefused('invalid_request', 'hops[0].node_id');
   });
 
-  it('takes udp over FAKE_TCP, and SNI pre-read', () => {
+  it('accepts udp over FAKE_TCP, and SNI pre-read', () => {
     const { when } = f.given(...nodes);
     when(f.createChain('fake', [f.hop('a', 90, { outer: 'fake_tcp' }), f.udpHop('b', 90)])).thenAccepted();
     when(f.createChain('names', [f.hop('a', 91, { server_names: ['x.example', '*.example'] })])).thenAccepted();
@@ -75,7 +80,7 @@ describe('creating a chain', () => {
 });
 
 describe('updating a chain', () => {
-  it('writes what changes, with both values', () => {
+  it('writes each changed field with both values', () => {
     const moved = [f.hop('a', 81), f.hop('b', 80)];
     f.given(...nodes, one)
       .when(f.updateChain('one', { name: 'one', description: 'words', hops: moved, target: { ...target } }))
@@ -88,14 +93,14 @@ describe('updating a chain', () => {
       });
   });
 
-  it('to what it is already writes nothing, in whatever order the fields come', () => {
+  it('to its current values writes nothing, whatever the order of the fields', () => {
     const reordered = hops.map((hop) => Object.fromEntries(Object.entries(hop).toReversed()) as unknown as Hop);
     f.given(...nodes, one)
       .when(f.updateChain('one', { ...fields, hops: reordered }))
       .thenNothing();
   });
 
-  it('is refused like a new one, with what it would be', () => {
+  it('is refused like a create of the resulting chain', () => {
     const { when } = f.given(...nodes, one, f.createChain('two', [f.hop('a', 90)]));
     when(f.updateChain('one', { payload: 'udp' })).thenRefused('invalid_request', 'hops[0]');
     when(f.updateChain('one', { hops: [f.hop('nowhere', 80)] })).thenRefused('invalid_request', 'hops[0].node_id');
@@ -127,21 +132,21 @@ describe('deploying a chain', () => {
     expect(fleet.tables.l4_chain.get(id)).toMatchObject({ version: 4, deployed: { ...next, chain_version: 3 } });
   });
 
-  it('is refused while it is disabled, unknown, or of another version', () => {
+  it('is refused when the chain is disabled, does not exist, or has another version', () => {
     const { when } = f.given(...nodes, { ...one, enabled: false });
     when(f.deployChain('one')).thenRefused('conflict', 'l4_chain "one"', 'disabled');
     when(f.deployChain('one', [7])).thenRefused('precondition_failed', '"1"');
     when(f.deployChain('nowhere')).thenRefused('not_found', f.chainId('nowhere'));
   });
 
-  it('is refused while a hop can not be dialled', () => {
+  it('is refused while a hop cannot be dialled', () => {
     const { when } = f.given(f.createNode('a', { address: null }), f.createNode('b', { address: null }), one);
     when(f.deployChain('one')).thenRefused('conflict', 'hops[1].node_id', 'node "b"', 'address');
     when(f.updateChain('one', { hops: [f.hop('a', 80), f.hop('b', 80, { dial_addr: 'b.example' })] })).thenAccepted();
     when(f.deployChain('one')).thenAccepted();
   });
 
-  it('dials what an agent has reported when nothing else is known', () => {
+  it('dials the address that the agent reported when there is no other', () => {
     const { when } = f.given(f.createNode('a'), f.createNode('b', { address: null }), one);
     when({
       type: 'ReportNodeAddress',
@@ -152,7 +157,7 @@ describe('deploying a chain', () => {
     when(f.deployChain('one')).thenAccepted();
   });
 
-  it('leads through the states', () => {
+  it('changes the status, as edits and disabling do', () => {
     const { fleet, when } = f.given(...nodes, one);
     const status = (): string => chainStatus(fleet.tables.l4_chain.get(id)!);
     expect(status()).toBe('draft');
@@ -168,7 +173,7 @@ describe('deploying a chain', () => {
     expect(status()).toBe('disabled');
   });
 
-  it('again is a new generation of the same definition', () => {
+  it('again is accepted, without a change of the definition', () => {
     f.given(...nodes, one, f.deployChain('one'))
       .when(f.deployChain('one'))
       .thenAccepted();
@@ -176,7 +181,7 @@ describe('deploying a chain', () => {
 });
 
 describe('deleting a chain', () => {
-  it('carries both definitions', () => {
+  it('writes both definitions', () => {
     const { when, fleet } = f.given(
       ...nodes,
       one,
@@ -191,15 +196,15 @@ describe('deleting a chain', () => {
     expect(deployed?.hops).toEqual(hops);
   });
 
-  it('is refused when it is unknown or of another version', () => {
+  it('is refused when the chain does not exist or has another version', () => {
     const { when } = f.given(...nodes, one);
     when({ type: 'DeleteChain', id: f.chainId('nowhere'), ifMatch: undefined }).thenRefused('not_found');
     when({ type: 'DeleteChain', id, ifMatch: [4] }).thenRefused('precondition_failed', 'If-Match');
   });
 });
 
-describe('a snapshot that would be too large', () => {
-  it('is refused with the node and its size, and counts only what is live', () => {
+describe('a command that would make a snapshot too large', () => {
+  it('is refused with the node and the size; disabled chains do not count', () => {
     const long = `${'n'.repeat(60)}.${'n'.repeat(60)}.${'n'.repeat(60)}.${'n'.repeat(60)}`;
     const names = (chain: number): readonly string[] =>
       Array.from({ length: 64 }, (_, index) => `c${chain}x${index}.${long}`);
@@ -209,9 +214,9 @@ describe('a snapshot that would be too large', () => {
       f.performAll(fleet, [f.createChain(`c${chain}`, [f.hop('a', 80, { server_names: names(chain) })])]);
       const mark = fleet.journal.mark();
       const deployed = f.perform(fleet, f.deployChain(`c${chain}`));
-      // Looking at the size of a large node costs as much as the node is large.
-      const look = deployed.kind === 'written' && chain >= 480;
-      refused = look ? oversizedSnapshot(fleet, deployed.touched)?.message : undefined;
+      // Slow for a large node.
+      const measure = deployed.kind === 'written' && chain >= 480;
+      refused = measure ? oversizedSnapshot(fleet, deployed.touched)?.message : undefined;
       if (refused === undefined) fleet.journal.commit();
       else fleet.journal.rollback(mark);
     }

@@ -1,4 +1,4 @@
-/** A fleet restored from a checkpoint and continued with the tail is the fleet of a full replay. */
+/** A fleet restored from a checkpoint and continued with the rest of the log equals the fleet of a full replay. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { captureFleet, encodeFleet, fleetOf, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
@@ -11,14 +11,14 @@ import { logOf, play } from '../support/fleet-play.js';
 
 const bytesOf = (fleet: Fleet): Buffer => Buffer.concat([...encodeFleet(captureFleet(fleet))]);
 
-/** Half an hour to many hours between commands; keys come back after they have run out. */
+/** Hours between commands, so that keys are used again after they have expired. */
 const withKeys = (step: number) => ({
   at: Date.UTC(2025, 0, 1) + step * 5_400_000 + (step % 3) * 1_000_000,
   idempotency: step % 3 === 0 ? undefined : { key_hash: `key ${step % 16}`, body_hash: 'body' },
 });
 
 describe('a copy of a fleet', () => {
-  it('equals the fleet, indexes included, and neither sees what the other folds afterwards', () => {
+  it('equals the fleet, indexes included, and the two then change independently', () => {
     fc.assert(
       fc.property(histories(80), fc.nat(), (moves, at) => {
         const { fleet, steps } = play(moves, { recording: withKeys });
@@ -37,7 +37,7 @@ describe('a copy of a fleet', () => {
 });
 
 describe('a checkpoint', () => {
-  it('with the tail behind it is the full replay, indexes included', () => {
+  it('gives the fleet of a full replay once the rest of the log is folded, indexes included', () => {
     fc.assert(
       fc.property(histories(80), fc.nat(), (moves, at) => {
         const { fleet, steps } = play(moves, { recording: withKeys });
@@ -51,7 +51,7 @@ describe('a checkpoint', () => {
     );
   });
 
-  it('has the same bytes whatever way the fleet came to be', () => {
+  it('has the same bytes for a restored fleet', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet } = play(moves, { recording: withKeys });
@@ -62,7 +62,7 @@ describe('a checkpoint', () => {
     );
   });
 
-  it('is of the moment of its capture, however the fold goes on while it is encoded', () => {
+  it('holds the fleet as captured, although the fold continues while it is encoded', () => {
     const { fleet, when } = given(createNode('a'), createNode('b'));
     const dump = dumpFleet(fleet);
     const slices = encodeFleet(captureFleet(fleet));
@@ -70,18 +70,18 @@ describe('a checkpoint', () => {
     expect(dumpFleet(restoreFleet(Buffer.concat([...slices])))).toBe(dump);
   });
 
-  it('of an empty fleet is an empty fleet', () => {
+  it('of an empty fleet restores an empty fleet', () => {
     expect(dumpFleet(restoreFleet(bytesOf(emptyFleet())))).toBe(dumpFleet(emptyFleet()));
   });
 
-  it('can not be rolled back to before itself', () => {
+  it('cannot be rolled back once restored', () => {
     const { fleet } = given(createNode('a'));
     const restored = restoreFleet(bytesOf(fleet));
     restored.journal.rollback(0);
     expect(dumpFleet(restored)).toBe(dumpFleet(fleet));
   });
 
-  it.each(['["unknown","x",{}]\n', 'not JSON\n'])('that is none is refused: %j', (text) => {
+  it.each(['["unknown","x",{}]\n', 'not JSON\n'])('is not restored from other bytes: %j', (text) => {
     expect(() => restoreFleet(Buffer.from(text))).toThrow();
   });
 });

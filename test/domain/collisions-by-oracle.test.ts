@@ -1,4 +1,4 @@
-/** Collisions against a naive oracle that compares every listener with every other one; and their symmetry. */
+/** Collisions agree with an oracle that compares every listener with every other one, and are symmetric. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ChainState, Hop } from '../../src/domain/chain/chain.js';
@@ -16,7 +16,7 @@ const worldOf = (fleet: Fleet): World => ({
   settings: fleet.singletons.connectivity.value,
 });
 
-/** The world if the command were simply done; undefined for commands that can not bring listeners together. */
+/** The world if the command were accepted; undefined for commands that add no listeners. */
 function worldAfter(fleet: Fleet, command: FleetCommand): World | undefined {
   const world = worldOf(fleet);
   switch (command.type) {
@@ -52,7 +52,7 @@ const isCollision = (message: string): boolean => message.includes('collides wit
 const ids = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
 describe('in a random history', () => {
-  it('a command is refused for a collision exactly when the oracle finds one, with a resource of such a pair', () => {
+  it('a command is refused for a collision exactly when the oracle finds one, and names a resource of such a pair', () => {
     let collisions = 0;
     fc.assert(
       fc.property(histories(80), (moves) => {
@@ -63,15 +63,15 @@ describe('in a random history', () => {
             expected = world === undefined ? undefined : collidingPairs(world);
           },
           after(fleet, { command, performed }) {
-            expect([...collidingPairs(worldOf(fleet))], 'what stands never collides').toEqual([]);
+            expect([...collidingPairs(worldOf(fleet))], 'an accepted state has no collisions').toEqual([]);
             const refused = performed.kind === 'refused' ? performed.refusal : undefined;
             if (refused === undefined) {
               expect([...(expected ?? [])], `${command.type} was accepted`).toEqual([]);
             } else if (isCollision(refused.message)) {
               collisions += 1;
               expect(refused.code).toBe('conflict');
-              const named = refused.message.match(ids) ?? [];
-              const other = named.at(-1) ?? 'connectivity/';
+              const idsInMessage = refused.message.match(ids) ?? [];
+              const other = idsInMessage.at(-1) ?? 'connectivity/';
               expect([...(expected ?? [])].join(', '), refused.message).toContain(other);
             }
           },
@@ -79,7 +79,7 @@ describe('in a random history', () => {
       }),
       { numRuns: 200 },
     );
-    expect(collisions, 'the histories must collide now and then, else this proves nothing').toBeGreaterThan(50);
+    expect(collisions, 'too few collisions in these histories to prove anything').toBeGreaterThan(50);
   });
 });
 
@@ -98,11 +98,11 @@ const hopOf = ({ listen_addr, listen_port, names, outer }: Listener): Hop =>
     ...(outer === 'tcp' && names.length > 0 ? { server_names: names } : {}),
   });
 
-/** A chain of one hop; perhaps deployed with one listener and then edited to another one. */
+/** A chain of one hop, deployed with one listener and perhaps then edited to another. */
 const oneHop = fc.record({ first: listener, edited: fc.option(listener) });
 type OneHop = typeof oneHop extends fc.Arbitrary<infer T> ? T : never;
 
-/** Puts a chain up while it is disabled, and answers with the command that enables it. */
+/** Deploys and edits a chain and disables it. @returns the command that enables it */
 function prepared(fleet: Fleet, name: string, { first, edited }: OneHop): FleetCommand {
   f.performAll(fleet, [
     f.createChain(name, [hopOf(first)]),
@@ -128,8 +128,8 @@ function collideInOrder(first: 'x' | 'y', x: OneHop, y: OneHop): boolean {
   return true;
 }
 
-describe('symmetry', () => {
-  it('of two chains, current and deployed listeners alike', () => {
+describe('a collision does not depend on the order', () => {
+  it('of two chains, for current and deployed listeners', () => {
     let collisions = 0;
     fc.assert(
       fc.property(oneHop, oneHop, (x, y) => {
@@ -143,12 +143,12 @@ describe('symmetry', () => {
     expect(collisions).toBeLessThan(360);
   });
 
-  it('of a chain and a multiplex port, global or of the node', () => {
+  it('of a chain and a multiplex port, global or overridden', () => {
     const override = fc.option(fc.record({ multiplex: fc.boolean(), multiplex_port: fc.constantFrom(null, 80, 81) }));
     const ports = fc.record({ multiplex: fc.boolean(), multiplex_port: fc.constantFrom(80, 82), override });
     fc.assert(
-      fc.property(oneHop, ports, (x, { multiplex, multiplex_port, override: own }) => {
-        const nodes = own === null ? [] : [{ node_id: f.nodeId('n'), ...own }];
+      fc.property(oneHop, ports, (x, { multiplex, multiplex_port, override: ofNode }) => {
+        const nodes = ofNode === null ? [] : [{ node_id: f.nodeId('n'), ...ofNode }];
         const multiplexing = f.settings({ multiplex, multiplex_port, nodes });
         const order = (first: 'chain' | 'settings'): string => {
           const { fleet } = f.given(f.createNode('n'));
@@ -156,7 +156,7 @@ describe('symmetry', () => {
           const commands = first === 'chain' ? [enable, multiplexing] : [multiplexing, enable];
           const [one, two] = commands.map((command) => f.perform(fleet, command));
           expect(one?.kind).toBe('written');
-          return two?.kind === 'refused' ? 'collides' : 'lives together';
+          return two?.kind === 'refused' ? 'collides' : 'does not collide';
         };
         expect(order('chain')).toBe(order('settings'));
       }),

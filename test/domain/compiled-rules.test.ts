@@ -1,4 +1,4 @@
-/** What a deployed chain becomes on each of its nodes (`docs/contract/domain.md#l4-chain`); `docs/contract/wire.md#configuration`. */
+/** What a deployed chain compiles to on its nodes (`docs/contract/domain.md#l4-chain`, `docs/contract/wire.md#configuration`). */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import * as f from '../support/fleet.js';
@@ -6,7 +6,7 @@ import * as f from '../support/fleet.js';
 const compiled = (fleet: f.Scenario['fleet'], node: string) => compileNode(fleet, f.nodeId(node));
 
 describe('the compiler', () => {
-  it('leads from hop to hop and into the upstream', () => {
+  it('makes a rule per hop that leads to the next one, and the last to the upstream', () => {
     const one = f.createChain('one', [f.hop('a', 80), f.hop('b', 81, { server_names: ['x.example'] })], {
       target: { upstream_id: f.upstreamId('up') },
     });
@@ -67,7 +67,7 @@ describe('the compiler', () => {
     ]);
   });
 
-  it('dials dial_addr, else the address, else the reported IPv4, else the IPv6 one in brackets', () => {
+  it('dials dial_addr, else the address, else the reported IPv4, else the reported IPv6 in brackets', () => {
     const { fleet, when } = f.given(
       f.createNode('a'),
       f.createNode('b'),
@@ -112,7 +112,7 @@ describe('the compiler', () => {
     expect(rules(chains.toReversed())).toEqual(expected);
   });
 
-  it('names an upstream of two chains once, and keeps a disabled one', () => {
+  it('lists an upstream of two chains once, also when it is disabled', () => {
     const target = { upstream_id: f.upstreamId('up') };
     const { fleet } = f.given(
       f.createNode('a'),
@@ -133,7 +133,7 @@ describe('the compiler', () => {
     ]);
   });
 
-  it('knows only deployed definitions of enabled chains', () => {
+  it('uses only deployed definitions of enabled chains', () => {
     const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'), f.createChain('one', [f.hop('a', 80)]));
     const ports = (node: string) => compiled(fleet, node).tcp_proxy_rules.map((rule) => rule.listen_port);
     expect(ports('a')).toEqual([]);
@@ -144,7 +144,7 @@ describe('the compiler', () => {
     expect([ports('a'), ports('b')]).toEqual([[], []]);
   });
 
-  it('has nothing for a node that it does not know', () => {
+  it('gives an unknown node no rules and generation 0', () => {
     const { fleet } = f.given(f.settings({ multiplex_port: 5 }));
     expect(compiled(fleet, 'nowhere')).toMatchObject({
       generation: 0,

@@ -1,6 +1,6 @@
 /**
- * The compiler's output for recorded fleets. It may change only together with the compiler's number: every instance and
- * every agent would else hold another configuration under the same generation (`docs/contract/domain.md#generation`).
+ * The compiler's output for recorded fleets. It may change only with the compiler version: otherwise instances and agents
+ * would have different configurations under the same generation (`docs/contract/domain.md#generation`).
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -24,15 +24,15 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', 'golden');
 const folder = join(root, `compiler-v${compilerVersion}`);
 
 const remedy =
-  'If the change is meant: raise compilerVersion in src/domain/compile/version.ts, then record outputs for the new ' +
-  'number with `RECORD_GOLDEN=1 npx vitest run test/domain/compiler-golden.test.ts`. Outputs once recorded are never edited.';
+  'If the change is intended, raise compilerVersion in src/domain/compile/version.ts and record the new outputs with ' +
+  '`RECORD_GOLDEN=1 npx vitest run test/domain/compiler-golden.test.ts`. Recorded outputs are never edited.';
 
 function compileAll(log: readonly RecordedCommand[]): Golden['snapshots'] {
   const fleet = foldOf(log);
   return Object.fromEntries([...fleet.tables.node.ids()].sort().map((id) => [id, compileNode(fleet, id)]));
 }
 
-// Only what is missing is written: recording can not hide a change under an old number.
+// Writes only missing files, so recording cannot hide a change under an old version.
 if (process.env['RECORD_GOLDEN'] === '1') {
   mkdirSync(folder, { recursive: true });
   for (const [name, log] of goldenFleets()) {
@@ -53,16 +53,18 @@ describe(`compiler version ${compilerVersion}`, () => {
     ).toBeGreaterThan(3);
   });
 
-  it.each(files)('still compiles %s to the same output', (file) => {
+  it.each(files)('compiles %s to the recorded output', (file) => {
     const golden = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Golden;
     const compiled = compileAll(golden.log);
     const same = canonicalJson(compiled) === canonicalJson(golden.snapshots);
     if (!same)
-      expect(compiled, `the compiler's output changed and its number did not. ${remedy}`).toEqual(golden.snapshots);
-    expect(same, `the compiler's output changed and its number did not. ${remedy}`).toBe(true);
+      expect(compiled, `the compiler's output changed and the compiler version did not. ${remedy}`).toEqual(
+        golden.snapshots,
+      );
+    expect(same, `the compiler's output changed and the compiler version did not. ${remedy}`).toBe(true);
   });
 
-  it('is the highest number that has golden outputs', () => {
+  it('is the highest version with golden outputs', () => {
     const numbers = readdirSync(root).flatMap((name) => /^compiler-v(\d+)$/.exec(name)?.[1] ?? []);
     expect(Math.max(...numbers.map(Number))).toBe(compilerVersion);
   });

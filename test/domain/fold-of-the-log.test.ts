@@ -1,4 +1,4 @@
-/** A fold may stop and go on at any command, and nothing that it is given is ever changed. */
+/** A fold can stop and continue at any command, and does not change its input. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
@@ -22,7 +22,7 @@ const copyOf = (log: readonly RecordedCommand[]): RecordedCommand[] =>
   JSON.parse(JSON.stringify(log)) as RecordedCommand[];
 
 describe('the fold of a random log', () => {
-  it('is the fold of a prefix, continued with the rest', () => {
+  it('equals the fold of a prefix, continued with the rest', () => {
     fc.assert(
       fc.property(histories(), fc.nat(), (moves, at) => {
         const { fleet, steps } = play(moves);
@@ -36,7 +36,7 @@ describe('the fold of a random log', () => {
     );
   });
 
-  it('is the same whether the events come from the decision or back from the log', () => {
+  it('is the same for decided events and for events read from the log', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const deciding = emptyFleet();
@@ -60,7 +60,7 @@ describe('the fold of a random log', () => {
     );
   });
 
-  it('changes no event that it is given', () => {
+  it('does not change the events', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet, steps } = play(moves);
@@ -71,7 +71,7 @@ describe('the fold of a random log', () => {
     );
   });
 
-  it('writes every field change with both values, as JSON', () => {
+  it('has both values in every field change', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         for (const command of logOf(play(moves).steps)) {

@@ -1,4 +1,4 @@
-/** What earlier releases wrote must still be read: upcast, folded, and with the same meaning (`docs/contract/domain.md`). */
+/** Logs of earlier releases are still read, with the same meaning (`docs/contract/domain.md#commands-and-events`). */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ import { foldOf } from '../support/fleet.js';
 import { goldenLog } from '../support/golden-log.js';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'golden', 'logs');
-/** The log of the release that is being made: the last one by name. */
+/** The log of the coming release: the last one by name. */
 const newest = 'release-0.1';
 
 function commandsOf(events: readonly RecordedEvent[]): readonly RecordedCommand[] {
@@ -30,7 +30,7 @@ function commandsOf(events: readonly RecordedEvent[]): readonly RecordedCommand[
   return commands;
 }
 
-/** What the log means, in terms that stay when shapes change. */
+/** What the log means, in terms that do not depend on the shapes of events. */
 function meaningOf(events: readonly RecordedEvent[]): unknown {
   const of = (stream: string): readonly RecordedCommand[] =>
     commandsOf(events.filter((event) => event.stream === stream));
@@ -54,7 +54,7 @@ function meaningOf(events: readonly RecordedEvent[]): unknown {
   };
 }
 
-// Only what is missing is written: the log of a release is never edited.
+// Writes only a missing log: that of a release is never edited.
 if (process.env['RECORD_GOLDEN'] === '1' && !existsSync(join(folder, `${newest}.jsonl`))) {
   const log = goldenLog();
   writeFileSync(join(folder, `${newest}.jsonl`), log.map((event) => `${JSON.stringify(event)}\n`).join(''));
@@ -69,24 +69,24 @@ const read = (release: string): readonly RecordedEvent[] =>
     .map((line) => JSON.parse(line) as RecordedEvent);
 
 describe('the log of', () => {
-  it.each(releases)('%s is upcast and folds to what it meant then', (release) => {
+  it.each(releases)('%s folds to the recorded meaning', (release) => {
     const meaning: unknown = JSON.parse(readFileSync(join(folder, `${release}.meaning.json`), 'utf8'));
     expect(meaningOf(read(release))).toEqual(meaning);
   });
 
-  it.each(releases)("%s is read in today's shapes in every stream", (release) => {
+  it.each(releases)('%s has only known events after upcasting, in every stream', (release) => {
     for (const event of read(release)) {
-      const today = readEvent(event);
-      expect(Object.keys(schemaVersions)).toContain(today.type);
-      if (event.stream.startsWith(streams.agentsPrefix)) expect(agentEvent(today).data.node_id).toBeTypeOf('string');
-      if (event.stream === streams.signins) expect(signinEvent(today).data.address).toBeTypeOf('string');
+      const current = readEvent(event);
+      expect(Object.keys(schemaVersions)).toContain(current.type);
+      if (event.stream.startsWith(streams.agentsPrefix)) expect(agentEvent(current).data.node_id).toBeTypeOf('string');
+      if (event.stream === streams.signins) expect(signinEvent(current).data.address).toBeTypeOf('string');
     }
   });
 
-  it("the newest release holds every event type in today's schema version", () => {
+  it('the coming release has every event type in its current schema version', () => {
     const written = new Set(read(newest).map(({ type, metadata }) => `${type}@${metadata.schema_version}`));
     const known = Object.entries(schemaVersions).map(([type, version]) => `${type}@${version}`);
-    expect([...written].sort(), 'a new event type or version belongs into the golden log of the release').toEqual(
+    expect([...written].sort(), 'add the new event type or version to the golden log of the coming release').toEqual(
       known.sort(),
     );
   });

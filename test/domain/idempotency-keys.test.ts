@@ -1,4 +1,4 @@
-/** Keys of the last 24 hours, folded from the log (`docs/contract/rest.md`, `Idempotency-Key`). */
+/** Idempotency keys of the last 24 hours, folded from the log (`docs/contract/rest.md#consistency`). */
 import { describe, expect, it } from 'vitest';
 import { acceptedKey } from '../../src/domain/aggregate/idempotency.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -16,45 +16,46 @@ function use(fleet: Fleet, name: string, key: string, hours: number): void {
   expect(performed.kind).toBe('written');
 }
 
-const found = (fleet: Fleet, key: string, hours: number) => acceptedKey(fleet.idempotency, key, start + hours * hour);
+const accepted = (fleet: Fleet, key: string, hours: number) =>
+  acceptedKey(fleet.idempotency, key, start + hours * hour);
 
 describe('an idempotency key', () => {
-  it('is known for 24 hours, with what it did', () => {
+  it('is recognised for 24 hours, with its command', () => {
     const fleet = emptyFleet();
     use(fleet, 'a', 'key', 0);
-    expect(found(fleet, 'key', 23.99)).toMatchObject({
+    expect(accepted(fleet, 'key', 23.99)).toMatchObject({
       resource_id: f.nodeId('a'),
       body_hash: 'body of a',
       revision: 0,
     });
-    expect(found(fleet, 'key', 24)).toBeUndefined();
-    expect(found(fleet, 'other', 0)).toBeUndefined();
+    expect(accepted(fleet, 'key', 24)).toBeUndefined();
+    expect(accepted(fleet, 'other', 0)).toBeUndefined();
   });
 
-  it('used again after it ran out is known for another 24 hours, whatever is dropped meanwhile', () => {
+  it('used again after it expired is recognised for another 24 hours', () => {
     const fleet = emptyFleet();
     use(fleet, 'a', 'key', 0);
     use(fleet, 'b', 'key', 24.2);
     for (const step of [1, 2, 3, 4]) use(fleet, `n${step}`, `key ${step}`, 24.2 + step);
-    expect(found(fleet, 'key', 30)).toMatchObject({ resource_id: f.nodeId('b') });
+    expect(accepted(fleet, 'key', 30)).toMatchObject({ resource_id: f.nodeId('b') });
   });
 
-  it('is dropped once no repeat can reach it, so that the table does not grow for ever', () => {
+  it('is dropped after it expired, so that the table does not grow without bound', () => {
     const fleet = emptyFleet();
     for (let step = 0; step < 400; step += 1) use(fleet, `n${step}`, `key ${step}`, step);
     expect(fleet.idempotency.keys.size).toBeLessThanOrEqual(27);
     expect([...fleet.idempotency.hours.entries()].length).toBeLessThanOrEqual(27);
-    for (let step = 377; step < 400; step += 1) expect(found(fleet, `key ${step}`, 399.5)).toBeDefined();
+    for (let step = 377; step < 400; step += 1) expect(accepted(fleet, `key ${step}`, 399.5)).toBeDefined();
   });
 
-  it('of a rolled back command was never used', () => {
+  it('of a rolled back command is forgotten, and the keys that it dropped are back', () => {
     const fleet = emptyFleet();
     use(fleet, 'a', 'kept', 0);
     const mark = fleet.journal.mark();
     use(fleet, 'b', 'lost', 30);
-    expect(found(fleet, 'kept', 1), 'dropped by the other one').toBeUndefined();
+    expect(accepted(fleet, 'kept', 1), 'dropped by the other command').toBeUndefined();
     fleet.journal.rollback(mark);
-    expect(found(fleet, 'lost', 30)).toBeUndefined();
-    expect(found(fleet, 'kept', 1)).toBeDefined();
+    expect(accepted(fleet, 'lost', 30)).toBeUndefined();
+    expect(accepted(fleet, 'kept', 1)).toBeDefined();
   });
 });

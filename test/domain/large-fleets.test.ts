@@ -1,6 +1,6 @@
 /**
- * One command costs what it touches, on a fleet of the size that the model is built for: counted in rows read and nodes
- * compiled, not in time (`docs/contract/domain.md`, Scale).
+ * On the largest supported fleet, a command costs as much as it touches: counted in rows read and nodes compiled, not in time
+ * (`docs/contract/domain.md#scale-the-model-is-built-for`).
  */
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type * as Compiler from '../../src/domain/compile/compile-node.js';
@@ -33,9 +33,9 @@ function* counted<T>(rows: Iterable<T>): Generator<T> {
   }
 }
 
-/** The table, with every row that is looked at counted. */
+/** The table with a count of the rows that are read. */
 function watched<V>(table: Table<V>): Table<V> {
-  const one =
+  const count =
     <A extends unknown[], R>(read: (...args: A) => R) =>
     (...args: A): R => {
       reads += 1;
@@ -45,10 +45,10 @@ function watched<V>(table: Table<V>): Table<V> {
     get size() {
       return table.size;
     },
-    get: one(table.get),
-    has: one(table.has),
-    set: one(table.set),
-    delete: one(table.delete),
+    get: count(table.get),
+    has: count(table.has),
+    set: count(table.set),
+    delete: count(table.delete),
     ids: () => counted(table.ids()),
     values: () => counted(table.values()),
     entries: () => counted(table.entries()),
@@ -64,7 +64,7 @@ beforeAll(() => {
   };
   for (let n = 0; n < nodeCount; n += 1) build(f.createNode(`n${n}`));
   for (let u = 0; u < upstreamCount; u += 1) build(f.createUpstream(`u${u}`));
-  // Four hops on each node, two of them dialled by one other; four chains into each upstream, two by two from one node.
+  // Four hops on each node, two of them dialled; four chains into each upstream, from two nodes.
   for (let c = 0; c < chainCount; c += 1) {
     const hops = [f.hop(`n${c % nodeCount}`, 1000 + c), f.hop(`n${(c * 7 + 1) % nodeCount}`, 1000 + c)];
     build(f.createChain(`c${c}`, hops, { target: { upstream_id: f.upstreamId(`u${c % upstreamCount}`) } }));
@@ -77,7 +77,7 @@ beforeEach(() => {
   vi.mocked(compileNode).mockClear();
 });
 
-/** Decides, applies and checks the size as the gateway does, then takes it back. */
+/** Decides, applies and checks the size as the gateway does, then rolls back. */
 function tried(command: FleetCommand): { readonly touched: ReadonlySet<string>; readonly kind: string } {
   const { tables, touched, names } = fleet;
   const view: Fleet = fleetOn({
@@ -111,11 +111,11 @@ describe(`on ${nodeCount} nodes and ${chainCount} deployed chains`, () => {
     ['a chain edit', f.updateChain('c77', { hops: chain77.map((hop) => ({ ...hop, listen_port: 9 })) }), 0],
     ['a chain name', f.updateChain('c77', { name: 'renamed' }), 2],
     ['a deploy', f.deployChain('c77'), 2],
-    ['a chain switched off', f.updateChain('c77', { enabled: false }), 2],
-    ['a chain deleted', { type: 'DeleteChain', id: f.chainId('c77'), ifMatch: undefined }, 2],
+    ['a disabled chain', f.updateChain('c77', { enabled: false }), 2],
+    ['a deleted chain', { type: 'DeleteChain', id: f.chainId('c77'), ifMatch: undefined }, 2],
     ['an override of one node', f.settings({ nodes: [{ node_id: a, multiplex: true, multiplex_port: 9 }] }), 1],
     ['intervals', f.settings({ heartbeat_interval_secs: 7 }), 0],
-  ])('%s touches, reads and compiles only its own', (_, command, touches) => {
+  ])('%s touches, reads and compiles only what it concerns', (_, command, touches) => {
     const { touched, kind } = tried(command);
     expect(kind).toBe('written');
     expect(touched.size).toBe(touches);
@@ -124,11 +124,11 @@ describe(`on ${nodeCount} nodes and ${chainCount} deployed chains`, () => {
   });
 
   it.each<[string, FleetCommand]>([
-    ['a name that is taken', { ...f.createNode('new'), name: 'N5000' }],
-    ['a listener that is taken', f.createChain('new', [f.hop('n77', 1077)])],
-    ['a node that is in use', { type: 'DeleteNode', id: a, ifMatch: undefined }],
-    ['a multiplex port that is taken', f.settings({ nodes: [{ node_id: a, multiplex: true, multiplex_port: 1077 }] })],
-  ])('%s is refused after a few looks', (_, command) => {
+    ['a taken name', { ...f.createNode('new'), name: 'N5000' }],
+    ['a taken listener', f.createChain('new', [f.hop('n77', 1077)])],
+    ['a delete of a node in use', { type: 'DeleteNode', id: a, ifMatch: undefined }],
+    ['a taken multiplex port', f.settings({ nodes: [{ node_id: a, multiplex: true, multiplex_port: 1077 }] })],
+  ])('%s is refused after a few reads', (_, command) => {
     expect(tried(command).kind).toBe('refused');
     expect(reads).toBeLessThan(40);
     expect(compileNode).not.toHaveBeenCalled();
@@ -141,12 +141,12 @@ describe(`on ${nodeCount} nodes and ${chainCount} deployed chains`, () => {
     expect(compiled.toSorted()).toEqual([first, first, second, second].toSorted());
   });
 
-  it('a global change touches every node, once', () => {
+  it('a global change touches every node', () => {
     expect(tried(f.settings({ multiplex: true, multiplex_port: 65_000 })).touched.size).toBe(nodeCount);
     expect(tried({ type: 'RaiseCompilerVersion', version: 5 }).touched.size).toBe(nodeCount);
   });
 
-  it('taking a command back leaves every index as it was', () => {
+  it('rolling back a command restores every index', () => {
     const before = dumpIndexes(fleet);
     tried(f.settings({ multiplex: true, multiplex_port: 65_000 }));
     tried({ type: 'DeleteChain', id: f.chainId('c77'), ifMatch: undefined });

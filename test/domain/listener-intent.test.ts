@@ -1,4 +1,4 @@
-/** The port table: what current definitions of enabled chains want to listen on (`docs/contract/domain.md`, Listener intent). */
+/** The listeners that current definitions of enabled chains intend (`docs/contract/domain.md#l4-chain`, listener intent). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
@@ -22,7 +22,7 @@ describe('listener intent', () => {
       }),
     );
 
-  it('is one route per server name, labelled by upstream on the last hop and by chain before it', () => {
+  it('has one route per server name, labelled with the upstream on the last hop and with the chain before it', () => {
     const scenario = world();
     const resourceId = f.chainId('one');
     expect(routesOn(scenario, 'a')).toEqual([
@@ -50,7 +50,7 @@ describe('listener intent', () => {
     ]);
   });
 
-  it('is deployed where the same route stands in the deployed definition', () => {
+  it('marks a route as deployed when the deployed definition has the same one', () => {
     const scenario = world();
     const deployed = (node: string): readonly boolean[] => routesOn(scenario, node).map((route) => route.deployed);
     scenario.when(f.deployChain('one')).thenAccepted();
@@ -62,7 +62,7 @@ describe('listener intent', () => {
     expect([deployed('a'), deployed('b')]).toEqual([[false], [false, false]]);
   });
 
-  it('is not deployed while another upstream is, be its endpoint the same', () => {
+  it('does not mark a route as deployed when the deployed upstream is another, even with the same endpoint', () => {
     const scenario = world();
     scenario.when(f.deployChain('one')).thenAccepted();
     scenario.when(f.createUpstream('twin', { endpoint: 'up.example:443' })).thenAccepted();
@@ -76,7 +76,7 @@ describe('listener intent', () => {
     expect(routesOn(scenario, 'b')[0]).toMatchObject({ source: 'l4_chain', sourceLabel: 'one', deployed: false });
   });
 
-  it('has an empty next hop while no address is known, and nothing of a disabled chain', () => {
+  it('has an empty next hop while no address is known, and no routes of a disabled chain', () => {
     const scenario = world();
     scenario.when(f.updateNode('b', { address: null })).thenAccepted();
     expect(routesOn(scenario, 'a')[0]?.nextHop).toBe('');
@@ -84,7 +84,7 @@ describe('listener intent', () => {
     expect(routesOn(scenario, 'a')).toEqual([]);
   });
 
-  it('names in a random history every listener of every current definition, once and sorted', () => {
+  it('lists every listener of every current definition of a random history, once and sorted', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet } = play(moves);

@@ -1,4 +1,4 @@
-/** Commands about nodes: what they write, and every way in which they are refused. */
+/** Commands about nodes: what they write, and when they are refused. */
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import * as f from '../support/fleet.js';
@@ -8,7 +8,7 @@ const psk = { fingerprint: 'print', verifier: f.sealed };
 const fields = { node_id: id, name: 'a', description: null, address: 'a.example', labels: {} };
 
 describe('creating a node', () => {
-  it('with a PSK is one command of two events', () => {
+  it('with a PSK writes two events in one command', () => {
     f.given()
       .when(f.createNode('a', { labels: { site: 'x' }, psk }))
       .thenEvents(
@@ -17,7 +17,7 @@ describe('creating a node', () => {
       );
   });
 
-  it('without a PSK is one event, and the node has none', () => {
+  it('without a PSK writes one event', () => {
     const fleet = f.given().when(f.createNode('a')).thenEvents({ type: 'NodeCreated', data: fields });
     expect(fleet.tables.node.get(id)).toMatchObject({ version: 1, psk: null, public_ipv4: null, generation_offset: 0 });
     expect(fleet.generationOf(id)).toBe(1);
@@ -28,14 +28,14 @@ describe('creating a node', () => {
     ['Edge', 'eDGE'],
     ['caf\u00e9', 'cafe\u0301'],
     ['\u00c9', 'e\u0301'],
-  ])('is refused when its name %j is taken by %j', (taken, name) => {
+  ])('is refused when %j exists and the new name is %j', (taken, name) => {
     const other = f.createNode(taken);
     f.given(other)
       .when({ ...f.createNode('b'), name })
       .thenRefused('conflict', 'name:', `"${name}"`, other.id);
   });
 
-  it('may take the name of a node that is gone, was renamed, or of another type of resource', () => {
+  it('can use the name of a deleted or renamed node, or of a resource of another type', () => {
     const gone = { ...f.createNode('new'), name: 'A' };
     f.given(f.createNode('a'), { type: 'DeleteNode', id, ifMatch: undefined }).when(gone).thenAccepted();
     f.given(f.createNode('a'), f.updateNode('a', { name: 'other' }))
@@ -46,7 +46,7 @@ describe('creating a node', () => {
 });
 
 describe('updating a node', () => {
-  it('writes the fields that change, with both values, and one entry per label', () => {
+  it('writes each changed field with both values, each label as a field of its own', () => {
     f.given(f.createNode('a', { labels: { gone: 'x', kept: 'y', moved: '1' } }))
       .when(
         f.updateNode('a', {
@@ -69,7 +69,7 @@ describe('updating a node', () => {
       });
   });
 
-  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])('takes %s for the name of a label', (key) => {
+  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])('accepts the label key %s', (key) => {
     const labels = Object.fromEntries([[key, 'x']]);
     const scenario = f.given(f.createNode('a'));
     scenario.when(f.updateNode('a', { labels })).thenEvents({
@@ -84,7 +84,7 @@ describe('updating a node', () => {
     expect(scenario.fleet.tables.node.get(id)!.labels).toEqual({});
   });
 
-  it('to what it is already writes nothing', () => {
+  it('to its current values writes nothing', () => {
     const { when } = f.given(f.createNode('a', { labels: { b: '1', a: '2' } }));
     when(
       f.updateNode('a', { name: 'a', description: null, address: 'a.example', labels: { a: '2', b: '1' } }),
@@ -92,7 +92,7 @@ describe('updating a node', () => {
     when(f.updateNode('a', {})).thenNothing();
   });
 
-  it('may change the case of its own name', () => {
+  it('can change the case of its own name', () => {
     const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'));
     when(f.updateNode('a', { name: 'A' })).thenAccepted();
     expect([...fleet.names.entries()].sort()).toEqual([
@@ -101,13 +101,13 @@ describe('updating a node', () => {
     ]);
   });
 
-  it('is refused when the name is taken, and when the node is not there', () => {
+  it('is refused when the name is taken, and when the node does not exist', () => {
     const { when } = f.given(f.createNode('a'), f.createNode('b'));
     when(f.updateNode('a', { name: 'B' })).thenRefused('conflict', 'name:', f.nodeId('b'));
     when(f.updateNode('nowhere', { name: 'c' })).thenRefused('not_found', f.nodeId('nowhere'));
   });
 
-  it('honours If-Match before anything else but existence', () => {
+  it('checks If-Match right after the existence of the node', () => {
     const { when } = f.given(f.createNode('a'), f.createNode('b'), f.updateNode('a', { description: 'v2' }));
     when(f.updateNode('a', { ifMatch: [1], name: 'b' })).thenRefused('precondition_failed', 'If-Match', '"2"', '"1"');
     when(f.updateNode('a', { ifMatch: [], name: 'c' })).thenRefused('precondition_failed', 'If-Match');
@@ -129,7 +129,7 @@ describe('a node that a live chain dials', () => {
   const report = (public_ipv4: string | null, public_ipv6: string | null = null) =>
     ({ type: 'ReportNodeAddress', id, public_ipv4, public_ipv6 }) as const;
 
-  it('keeps an address: taking the last one away lists the diallers', () => {
+  it('cannot lose its last address; the refusal lists the diallers', () => {
     const { when } = dialled();
     when(f.updateNode('a', { address: null })).thenRefused(
       'conflict',
@@ -143,14 +143,14 @@ describe('a node that a live chain dials', () => {
     when(report(null, '2001:db8::1')).thenAccepted();
   });
 
-  it('needs none once the hop has a dial_addr, the chain is off, or it is the first hop', () => {
-    const own = dialled();
-    own
+  it('needs no address when the hop has a dial_addr, the chain is disabled, or it is the first hop', () => {
+    const withDialAddr = dialled();
+    withDialAddr
       .when(f.updateChain('one', { hops: [f.hop('in', 80), f.hop('a', 80, { dial_addr: 'x.example' })] }))
       .thenAccepted();
-    own.when(f.updateNode('a', { address: null })).thenRefused('conflict', 'l4_chain "one"');
-    own.when(f.deployChain('one')).thenAccepted();
-    own.when(f.updateNode('a', { address: null })).thenAccepted();
+    withDialAddr.when(f.updateNode('a', { address: null })).thenRefused('conflict', 'l4_chain "one"');
+    withDialAddr.when(f.deployChain('one')).thenAccepted();
+    withDialAddr.when(f.updateNode('a', { address: null })).thenAccepted();
 
     const off = dialled();
     off.when(f.updateChain('one', { enabled: false })).thenAccepted();
@@ -165,7 +165,7 @@ describe('a node that a live chain dials', () => {
 });
 
 describe('deleting a node', () => {
-  it('carries everything that it takes along', () => {
+  it('writes everything that an undo restores', () => {
     const override = { node_id: id, multiplex: true, multiplex_port: 1000 };
     const { fleet, when } = f.given(
       f.createNode('a', { labels: { site: 'x' }, psk }),
@@ -186,14 +186,14 @@ describe('deleting a node', () => {
   it.each<[string, readonly Parameters<typeof f.updateChain>[1][]]>([
     ['a draft', []],
     ['a disabled chain', [{ enabled: false }]],
-  ])('is refused while %s names it', (_, edits) => {
+  ])('is refused while %s refers to it', (_, edits) => {
     const chain = f.createChain('one', [f.hop('a', 80)]);
     f.given(f.createNode('a'), chain, ...edits.map((edit) => f.updateChain('one', edit)))
       .when({ type: 'DeleteNode', id, ifMatch: undefined })
       .thenRefused('conflict', 'node "a"', `l4_chain "one" (${chain.id})`);
   });
 
-  it('is refused while only a deployed definition names it, and lists all that do', () => {
+  it('is refused while only a deployed definition refers to it, and the refusal lists all referrers', () => {
     const { when } = f.given(
       f.createNode('a'),
       f.createNode('b'),
@@ -210,8 +210,8 @@ describe('deleting a node', () => {
   });
 });
 
-describe('facts and orders', () => {
-  it('an unchanged reported address writes nothing; a changed one both values of both', () => {
+describe('commands about agents', () => {
+  it('an unchanged reported address writes nothing; a changed one writes both addresses with both values', () => {
     const { when } = f.given(f.createNode('a'));
     when({ type: 'ReportNodeAddress', id, public_ipv4: null, public_ipv6: null }).thenNothing();
     when({ type: 'ReportNodeAddress', id, public_ipv4: '203.0.113.1', public_ipv6: null }).thenEvents({
@@ -221,14 +221,14 @@ describe('facts and orders', () => {
     when({ type: 'ReportNodeAddress', id, public_ipv4: '203.0.113.1', public_ipv6: null }).thenNothing();
   });
 
-  it('a refresh is a new generation', () => {
+  it('a refresh gives the node a new generation', () => {
     const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'));
     when({ type: 'RefreshNodeConfig', id }).thenEvents({ type: 'NodeConfigRefreshed', data: { node_id: id } });
     expect(fleet.generationOf(id)).toBe(3);
     expect(fleet.generationOf(f.nodeId('b'))).toBe(2);
   });
 
-  it('an agent that is ahead gets an offset, which never falls', () => {
+  it('a generation raise writes an offset, which never falls', () => {
     const { fleet, when } = f.given(f.createNode('a'));
     when({ type: 'RaiseNodeGeneration', id, reported: 500 }).thenEvents({
       type: 'NodeGenerationRaised',
@@ -242,7 +242,7 @@ describe('facts and orders', () => {
     expect(fleet.tables.node.get(id)!.generation_offset).toBe(offset);
   });
 
-  it('a version that leaves no room above it is refused', () => {
+  it('a generation raise is refused when no generation is left above the reported one', () => {
     const { fleet, when } = f.given(f.createNode('a'));
     const reported = limits.fleet.generationMax;
     when({ type: 'RaiseNodeGeneration', id, reported }).thenRefused('conflict', String(reported));

@@ -1,6 +1,6 @@
 /**
- * What a release of the past made of a random log, this one still makes of it, to the byte: the fold's checkpoint, the
- * nodes that each command touches, snapshots, audit entries and the documents of the read models.
+ * This release makes of a random log exactly what release 0.1 made of it: the fold's checkpoint, the nodes that each command
+ * touches, snapshots, audit entries and the documents of the read models.
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
@@ -25,7 +25,7 @@ interface Golden {
   readonly audit: readonly unknown[];
   /** Read model → id → fields. */
   readonly documents: { readonly [model: string]: { readonly [id: string]: unknown } };
-  /** Of every node, by id. */
+  /** Of every node, sorted by id. */
   readonly snapshots: readonly unknown[];
 }
 

@@ -1,4 +1,4 @@
-/** Roll-back takes a fleet back to the last byte, indexes included; deciding and planning leave no trace. */
+/** Rolling back restores a fleet exactly, indexes included. Deciding and planning change nothing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { planDeploy } from '../../src/domain/compile/plan.js';
@@ -13,8 +13,8 @@ const withKeys = (step: number) => ({
   idempotency: step % 2 === 0 ? { key_hash: `key ${step % 7}`, body_hash: 'body' } : undefined,
 });
 
-describe('roll-back', () => {
-  it('takes back one command after another, newest first', () => {
+describe('rolling back', () => {
+  it('undoes one command after another, newest first', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const marks: { readonly mark: number; readonly dump: string }[] = [];
@@ -32,7 +32,7 @@ describe('roll-back', () => {
     );
   });
 
-  it('takes back a group at once, and what is decided then is as if the group had never been', () => {
+  it('undoes a group of commands at once, and later decisions are as if the group never existed', () => {
     fc.assert(
       fc.property(histories(40), histories(20), histories(20), (past, lost, next) => {
         const shared = play(past, { recording: withKeys }).fleet;
@@ -52,7 +52,7 @@ describe('roll-back', () => {
 });
 
 describe('deciding', () => {
-  it('changes neither the fleet nor its journal, accepted or refused', () => {
+  it('a command changes neither the fleet nor its journal, accepted or refused', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         play(moves, {
@@ -70,7 +70,7 @@ describe('deciding', () => {
     );
   });
 
-  it('is repeatable: the same fleet and command give the same answer', () => {
+  it('the same command on the same fleet gives the same answer', () => {
     fc.assert(
       fc.property(histories(), histories(4), (moves, more) => {
         const [one, two] = [play(moves).fleet, play(moves).fleet];
@@ -85,7 +85,7 @@ describe('deciding', () => {
 });
 
 describe('the plan of a deploy', () => {
-  it('leaves the fleet as it was', () => {
+  it('leaves the fleet unchanged', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         play(moves, {
@@ -115,7 +115,7 @@ describe('the plan of a deploy', () => {
       nodes: [
         { node_id: nodeId('a'), added: [], changed: [`${id}/0`], removed: [] },
         { node_id: nodeId('b'), added: [], changed: [], removed: [`${id}/1`] },
-        // Hop d stays as it is, and nothing changes on it.
+        // Nothing changes on d.
         { node_id: nodeId('c'), added: [`${id}/1`], changed: [], removed: [] },
       ],
     });

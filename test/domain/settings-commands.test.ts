@@ -1,4 +1,4 @@
-/** Commands about the connectivity settings and the compiler's number. Port collisions are with the listeners. */
+/** Commands about the connectivity settings and the compiler version. Collisions of ports are tested with the listeners. */
 import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
@@ -10,7 +10,7 @@ const a = f.nodeId('a');
 const b = f.nodeId('b');
 
 describe('the connectivity settings', () => {
-  it('write what changes, one entry per override', () => {
+  it('write each changed field with both values, each override as a field of its own', () => {
     f.given(f.createNode('a'), f.createNode('b'), f.settings({ nodes: [{ node_id: b, multiplex: false }] }))
       .when(
         f.settings({
@@ -36,7 +36,7 @@ describe('the connectivity settings', () => {
       });
   });
 
-  it('that do not change write nothing', () => {
+  it('updated to their current values write nothing', () => {
     const { when } = f.given(f.createNode('a'), f.settings({ nodes: [{ node_id: a, multiplex: false }] }));
     when(f.settings({})).thenNothing();
     when(f.settings({ multiplex: false, heartbeat_interval_secs: 10, offline_after_secs: null })).thenNothing();
@@ -51,7 +51,7 @@ describe('the connectivity settings', () => {
     ).thenNothing();
   });
 
-  it('leave the overrides of other nodes as they are', () => {
+  it('keep the overrides of nodes that an update does not name', () => {
     const scenario = f.given(
       f.createNode('a'),
       f.createNode('b'),
@@ -61,7 +61,7 @@ describe('the connectivity settings', () => {
     expect(Object.keys(scenario.fleet.singletons.connectivity.value.nodes).sort()).toEqual([a, b].sort());
   });
 
-  it('honour If-Match, * included', () => {
+  it('are not updated when If-Match does not match, * included', () => {
     const { when } = f.given();
     when(f.settings({ ifMatch: '*', multiplex_port: 5 })).thenRefused('precondition_failed', 'If-Match: *');
     when(f.settings({ ifMatch: [1], multiplex_port: 5 })).thenRefused('precondition_failed', '"0"');
@@ -70,7 +70,7 @@ describe('the connectivity settings', () => {
     when(f.settings({ ifMatch: [1], multiplex_port: 7 })).thenRefused('precondition_failed', '"2"');
   });
 
-  it('are refused for a node that is not there, by its place in the body', () => {
+  it('are refused for a node that does not exist; the refusal names its place in the body', () => {
     f.given(f.createNode('a'))
       .when(
         f.settings({
@@ -83,7 +83,7 @@ describe('the connectivity settings', () => {
       .thenRefused('invalid_request', 'nodes[1].node_id', b);
   });
 
-  it('keep offline_after_secs at two heartbeats or more', () => {
+  it('require offline_after_secs to be at least two heartbeats', () => {
     const { fleet, when } = f.given(f.settings({ heartbeat_interval_secs: 20 }));
     expect(offlineAfterSeconds(fleet.singletons.connectivity.value)).toBe(60);
     when(f.settings({ offline_after_secs: 39 })).thenRefused('invalid_request', 'offline_after_secs', '40');
@@ -93,7 +93,7 @@ describe('the connectivity settings', () => {
     when(f.settings({ heartbeat_interval_secs: 21, offline_after_secs: null })).thenAccepted();
   });
 
-  it('need a port wherever multiplex is on', () => {
+  it('require a port wherever multiplex is on', () => {
     const { when } = f.given(f.createNode('a'));
     when(f.settings({ multiplex: true })).thenRefused('invalid_request', 'multiplex_port');
     when(f.settings({ nodes: [{ node_id: a, multiplex: true }] })).thenRefused('invalid_request', 'multiplex_port', a);
@@ -104,14 +104,14 @@ describe('the connectivity settings', () => {
 
   it.each<[string, boolean, number | null, boolean | null, number | null, boolean, number]>([
     ['off everywhere', false, null, null, null, false, 0],
-    ['off although there is a port', false, 1000, null, null, false, 0],
+    ['off, with a global port', false, 1000, null, null, false, 0],
     ['on for all', true, 1000, null, null, true, 1000],
-    ['off for this one', true, 1000, false, null, false, 0],
-    ['on for this one, at the global port', false, 1000, true, null, true, 1000],
-    ['at a port of its own', true, 1000, true, 2000, true, 2000],
-    ['off, whatever port of its own', true, 1000, false, 2000, false, 0],
-  ])('reach the snapshot: %s', (_, multiplex, multiplex_port, own, ownPort, effective, port) => {
-    const nodes = own === null ? [] : [{ node_id: a, multiplex: own, multiplex_port: ownPort }];
+    ['on for all, off for the node', true, 1000, false, null, false, 0],
+    ['on for the node, at the global port', false, 1000, true, null, true, 1000],
+    ['on for the node, at its own port', true, 1000, true, 2000, true, 2000],
+    ['off for the node, with its own port', true, 1000, false, 2000, false, 0],
+  ])('set multiplex in the snapshot: %s', (_, multiplex, multiplex_port, nodeMultiplex, nodePort, effective, port) => {
+    const nodes = nodeMultiplex === null ? [] : [{ node_id: a, multiplex: nodeMultiplex, multiplex_port: nodePort }];
     const { fleet, when } = f.given(f.createNode('a'));
     when(f.settings({ multiplex, multiplex_port, nodes })).thenAccepted();
     expect(compileNode(fleet, a).node).toEqual({ multiplex: effective, multiplex_port: port });
@@ -122,8 +122,8 @@ describe('the connectivity settings', () => {
   });
 });
 
-describe('the number of the compiler', () => {
-  it('rises, and is never lowered by a start', () => {
+describe('the compiler version', () => {
+  it('is raised, and never lowered, by RaiseCompilerVersion', () => {
     const { fleet, when } = f.given(f.createNode('a'));
     when({ type: 'RaiseCompilerVersion', version: 2 }).thenEvents({
       type: 'CompilerVersionRaised',
@@ -134,7 +134,7 @@ describe('the number of the compiler', () => {
     expect(fleet.singletons.service.value).toBe(2);
   });
 
-  it('is lowered by a command of its own, and raises every generation again', () => {
+  it('is lowered by LowerCompilerVersion, which gives every node a new generation', () => {
     const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'), { type: 'RaiseCompilerVersion', version: 3 });
     const before = [a, b].map((id) => fleet.generationOf(id) ?? 0);
     when({ type: 'LowerCompilerVersion', version: 2 }).thenEvents({
@@ -149,32 +149,35 @@ describe('the number of the compiler', () => {
   });
 
   it.each<[string, number, RefusalCode, string]>([
-    ['the number it is at', 3, 'conflict', 'at compiler version 3'],
-    ['a higher one', 4, 'conflict', '4 is not lower'],
-    ['the number of no compiler', 0, 'invalid_request', 'from 1'],
-    ['a negative one', -1, 'invalid_request', 'from 1'],
-    ['half a number', 1.5, 'invalid_request', 'whole number'],
+    ['the current version', 3, 'conflict', 'at compiler version 3'],
+    ['a higher version', 4, 'conflict', '4 is not lower'],
+    ['zero', 0, 'invalid_request', 'from 1'],
+    ['a negative number', -1, 'invalid_request', 'from 1'],
+    ['a fraction', 1.5, 'invalid_request', 'whole number'],
   ])('is not lowered to %s', (_, version, code, words) => {
     f.given({ type: 'RaiseCompilerVersion', version: 3 })
       .when({ type: 'LowerCompilerVersion', version })
       .thenRefused(code, words);
   });
 
-  it('is not lowered in a log that no release has compiled yet', () => {
+  it('is not lowered while no release has raised it', () => {
     f.given().when({ type: 'LowerCompilerVersion', version: 1 }).thenRefused('conflict', 'at compiler version 0');
   });
 
-  it.each(['RaiseCompilerVersion', 'LowerCompilerVersion'] as const)('%s is audited, and not revertible', (type) => {
-    const { fleet } = f.given({ type: 'RaiseCompilerVersion', version: 3 });
-    const to = type === 'RaiseCompilerVersion' ? 4 : 2;
-    const performed = f.perform(fleet, { type, version: to });
-    if (performed.kind !== 'written') throw new Error(performed.kind);
-    expect(describeCommand(performed.command)).toEqual({
-      action: 'service.update',
-      resource: { type: 'service', id: 'compiler', name: 'compiler' },
-      changes: [{ path: 'compiler_version', before: 3, after: to }],
-      accounts: false,
-      notRevertibleBecause: 'the compiler version follows the release that runs',
-    });
-  });
+  it.each(['RaiseCompilerVersion', 'LowerCompilerVersion'] as const)(
+    'has an audit entry for %s, which is not revertible',
+    (type) => {
+      const { fleet } = f.given({ type: 'RaiseCompilerVersion', version: 3 });
+      const to = type === 'RaiseCompilerVersion' ? 4 : 2;
+      const performed = f.perform(fleet, { type, version: to });
+      if (performed.kind !== 'written') throw new Error(performed.kind);
+      expect(describeCommand(performed.command)).toEqual({
+        action: 'service.update',
+        resource: { type: 'service', id: 'compiler', name: 'compiler' },
+        changes: [{ path: 'compiler_version', before: 3, after: to }],
+        accounts: false,
+        notRevertibleBecause: 'the compiler version follows the release that runs',
+      });
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** `affectedNodes` misses nothing, and generations follow it exactly (`docs/contract/domain.md#generation`). */
+/** Every node whose configuration changes is touched, and only touched nodes get a new generation (`docs/contract/domain.md#generation`). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lastEvent } from '../../src/kernel/event.js';
@@ -9,7 +9,7 @@ import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
 describe('after every command of a random history', () => {
-  it('every node whose content changed was named, and exactly the named ones have the new generation', () => {
+  it('every node whose content changed is touched, and exactly the touched nodes have the new generation', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         let before: ReadonlyMap<string, NodeContent> = new Map();
@@ -18,7 +18,7 @@ describe('after every command of a random history', () => {
             const now = contentsOf(fleet);
             const touched = performed.kind === 'written' ? performed.touched : new Set<string>();
             const missed = [...changedNodes(before, now)].filter((id) => !touched.has(id));
-            expect(missed, 'changed, but not named').toEqual([]);
+            expect(missed, 'changed, but not touched').toEqual([]);
             for (const [id, { generation }] of now) {
               if (performed.kind === 'written' && touched.has(id)) {
                 const offset = fleet.tables.node.get(id)?.generation_offset ?? Number.NaN;
@@ -36,7 +36,7 @@ describe('after every command of a random history', () => {
     );
   });
 
-  it('a node that is deleted is named, so that whoever serves it notices', () => {
+  it('a deleted node is touched, so that its sessions can be ended', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         play(moves, {
@@ -51,7 +51,7 @@ describe('after every command of a random history', () => {
     );
   });
 
-  it('a raised generation lies above what the agent reported', () => {
+  it('a raised generation is above the one that the agent reported', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         play(moves, {
@@ -84,7 +84,7 @@ describe('a deploy', () => {
     expect([...deploy!].sort()).toEqual(['a', 'b', 'c'].map(nodeId).sort());
   });
 
-  it('carries the offset that gives each node its generation', () => {
+  it('writes the offset of each node, from which its generation follows', () => {
     const { when } = given(
       createNode('a'),
       createNode('b'),

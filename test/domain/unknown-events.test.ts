@@ -1,4 +1,7 @@
-/** An event of a type or schema that this release does not know is never skipped, and named (`docs/contract/domain.md`). */
+/**
+ * An event of a type or schema version that this release does not know is an error that names it, never skipped
+ * (`docs/contract/domain.md#commands-and-events`).
+ */
 import { describe, expect, it } from 'vitest';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { UnknownEventError } from '../../src/domain/log/unknown-event.js';
@@ -23,7 +26,7 @@ const caught = (read: () => unknown): unknown => {
 
 describe('an unknown event', () => {
   it.each(['CredentialCreated', 'nodecreated', '', 'constructor', 'toString', '__proto__'])(
-    'of type %j is named',
+    'of type %j is an error that names it',
     (type) => {
       const error = caught(() => readEvent({ ...known, type }));
       expect(error).toBeInstanceOf(UnknownEventError);
@@ -32,23 +35,23 @@ describe('an unknown event', () => {
     },
   );
 
-  it.each([2, 99, 0, -1, 1.5, Number.NaN, undefined])('of schema version %s is named', (version) => {
+  it.each([2, 99, 0, -1, 1.5, Number.NaN, undefined])('of schema version %s is an error that names it', (version) => {
     const metadata = { ...known.metadata, schema_version: version as number };
     const error = caught(() => readEvent({ ...known, metadata }));
     expect(error).toBeInstanceOf(UnknownEventError);
     expect(String(error)).toContain(`NodeCreated with schema version ${version}`);
   });
 
-  it('anywhere in a command makes the whole command unreadable', () => {
+  it('makes its whole command unreadable', () => {
     const events = [known, { ...second, type: 'NodeRotated' }] as const;
     expect(caught(() => readCommand({ stream: known.stream, events }))).toMatchObject({ eventType: 'NodeRotated' });
   });
 
-  it("is none of this release's own", () => {
+  it('does not include those that this release writes', () => {
     expect(readCommand(command!)).toEqual(command);
   });
 
-  it('of another stream is no event of the fleet', () => {
+  it('of the fleet is also one of another stream', () => {
     expect(() => fleetEvent({ ...known, stream: 'svc-accounts' })).toThrow('svc-accounts@0');
   });
 });

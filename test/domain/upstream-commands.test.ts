@@ -1,4 +1,4 @@
-/** Commands about upstreams: what they write, and every way in which they are refused. */
+/** Commands about upstreams: what they write, and when they are refused. */
 import { describe, expect, it } from 'vitest';
 import * as f from '../support/fleet.js';
 
@@ -23,13 +23,13 @@ describe('an upstream', () => {
     expect(fleet.tables.l4_upstream.get(id)).toMatchObject({ ...fields, id, version: 1 });
   });
 
-  it('needs a name of its own', () => {
+  it('is refused when its name is taken', () => {
     f.given(f.createUpstream('up'))
       .when({ ...f.createUpstream('other'), name: 'UP' } as ReturnType<typeof f.createUpstream>)
       .thenRefused('conflict', 'name:', '"UP"', id);
   });
 
-  it('is updated by the fields that change', () => {
+  it('is updated by its changed fields', () => {
     f.given(f.createUpstream('up'))
       .when(
         f.updateUpstream('up', {
@@ -52,14 +52,14 @@ describe('an upstream', () => {
       });
   });
 
-  it('that does not change writes nothing', () => {
+  it('updated to its current values writes nothing', () => {
     const { when } = f.given(f.createUpstream('up', { tls: f.upstreamTls }));
     when(
       f.updateUpstream('up', { endpoint: 'up.example:443', tls: { ...f.upstreamTls }, server_names: [] }),
     ).thenNothing();
   });
 
-  it('honours If-Match on update and delete', () => {
+  it('is not updated or deleted when If-Match does not match', () => {
     const { when } = f.given(f.createUpstream('up'));
     when(f.updateUpstream('up', { ifMatch: [2], enabled: false })).thenRefused(
       'precondition_failed',
@@ -70,7 +70,7 @@ describe('an upstream', () => {
     when({ ...remove, ifMatch: [1] }).thenAccepted();
   });
 
-  it('that is not there is refused', () => {
+  it('that does not exist cannot be updated or deleted', () => {
     f.given().when(remove).thenRefused('not_found', id);
     f.given()
       .when(f.updateUpstream('up', { enabled: false }))
@@ -83,7 +83,7 @@ describe('an upstream', () => {
       .thenEvents({ type: 'UpstreamDeleted', data: { upstream_id: id, ...fields } });
   });
 
-  it('stays while a chain ends in it: current or deployed, enabled or not', () => {
+  it('cannot be deleted while a chain ends in it, by its current or deployed definition, enabled or not', () => {
     const { when } = f.given(
       f.createNode('a'),
       f.createUpstream('up'),
@@ -98,7 +98,7 @@ describe('an upstream', () => {
     when(remove).thenAccepted();
   });
 
-  it('names ten of its users, and how many more there are', () => {
+  it('lists ten chains that end in it and the number of the others when its delete is refused', () => {
     const chains = Array.from({ length: 12 }, (_, index) =>
       f.createChain(`c${index}`, [f.hop('a', 80 + index)], intoUp),
     );
@@ -109,7 +109,7 @@ describe('an upstream', () => {
 });
 
 describe('an upstream with tls', () => {
-  it('can not be the target of a udp chain', () => {
+  it('cannot be the target of a udp chain', () => {
     const { when } = f.given(f.createNode('a'), f.createUpstream('up', { tls: f.upstreamTls }));
     when(f.createChain('one', [f.udpHop('a', 80)], intoUp)).thenRefused(
       'invalid_request',
@@ -124,7 +124,7 @@ describe('an upstream with tls', () => {
     );
   });
 
-  it('can not be made of one that a udp chain ends in, be it only the deployed one or disabled', () => {
+  it('cannot result from an edit while a udp chain ends in the upstream, even if only deployed or disabled', () => {
     const { when } = f.given(
       f.createNode('a'),
       f.createUpstream('up'),

@@ -1,4 +1,4 @@
-/** After every accepted command: names unique, nothing dangling, nothing live that could not be dialled. */
+/** Invariants of the fleet: unique names, no dangling references, rules that lead somewhere, indexes that match the state. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
@@ -18,7 +18,7 @@ function expectUniqueNames(fleet: Fleet): void {
   }
 }
 
-function expectNothingDangling(fleet: Fleet): void {
+function expectNoDanglingReferences(fleet: Fleet): void {
   for (const chain of fleet.tables.l4_chain.values()) {
     for (const definition of [chain, ...(chain.deployed === null ? [] : [chain.deployed])]) {
       const nodes = definition.hops.map((hop) => hop.node_id);
@@ -35,7 +35,7 @@ function expectNothingDangling(fleet: Fleet): void {
   expect(fleet.touched.size).toBe(fleet.tables.node.size);
 }
 
-/** Every outbound leads somewhere, and every cluster that a rule names is there. */
+/** Every outbound has an endpoint or a cluster, and exactly the clusters that rules use are in the snapshot. */
 function expectRulesThatLead(fleet: Fleet): void {
   for (const id of fleet.tables.node.ids()) {
     const snapshot = compileNode(fleet, id);
@@ -54,13 +54,13 @@ function expectRulesThatLead(fleet: Fleet): void {
 }
 
 describe('after every command of a random history', () => {
-  it('names are unique, nothing dangles and every rule leads somewhere', () => {
+  it('names are unique, references exist and every rule has an endpoint or a cluster', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         play(moves, {
           after(fleet) {
             expectUniqueNames(fleet);
-            expectNothingDangling(fleet);
+            expectNoDanglingReferences(fleet);
             expectRulesThatLead(fleet);
           },
         });
@@ -69,7 +69,7 @@ describe('after every command of a random history', () => {
     );
   });
 
-  it('the indexes are those of the state, built anew', () => {
+  it('the indexes equal those built from the state alone', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         play(moves, {
@@ -83,16 +83,16 @@ describe('after every command of a random history', () => {
     );
   });
 
-  it('nothing is left in any index once everything is deleted', () => {
+  it('the indexes are empty once everything is deleted', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet } = play(moves);
         for (const id of Array.from(fleet.tables.l4_chain.ids()))
-          expectDone(fleet, { type: 'DeleteChain', id, ifMatch: undefined });
+          expectWritten(fleet, { type: 'DeleteChain', id, ifMatch: undefined });
         for (const id of Array.from(fleet.tables.l4_upstream.ids()))
-          expectDone(fleet, { type: 'DeleteUpstream', id, ifMatch: undefined });
+          expectWritten(fleet, { type: 'DeleteUpstream', id, ifMatch: undefined });
         for (const id of Array.from(fleet.tables.node.ids()))
-          expectDone(fleet, { type: 'DeleteNode', id, ifMatch: undefined });
+          expectWritten(fleet, { type: 'DeleteNode', id, ifMatch: undefined });
         expect(dumpIndexes(fleet)).toBe(dumpIndexes(emptyFleet()));
         expect(fleet.singletons.connectivity.value.nodes).toEqual({});
       }),
@@ -100,7 +100,7 @@ describe('after every command of a random history', () => {
     );
   });
 
-  it('versions grow by one with each event of the resource', () => {
+  it('the version of a resource is the number of its events', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet, steps } = play(moves);
@@ -123,7 +123,7 @@ describe('after every command of a random history', () => {
     );
   });
 
-  it('most commands of these histories are accepted, and every kind of them is', () => {
+  it('most commands are accepted, and each kind at least once, so that these tests prove something', () => {
     const outcomes = { refused: 0, accepted: 0 };
     const written = new Set<string>();
     for (const moves of fc.sample(histories(), { seed: 7, numRuns: 200 })) {
@@ -138,7 +138,7 @@ describe('after every command of a random history', () => {
   });
 });
 
-function expectDone(fleet: Fleet, command: FleetCommand): void {
+function expectWritten(fleet: Fleet, command: FleetCommand): void {
   const performed = perform(fleet, command);
   expect(performed.kind, JSON.stringify(performed)).toBe('written');
 }

@@ -1,4 +1,4 @@
-/** Which listeners share a key and which overlap, case by case (`docs/contract/domain.md#listeners-and-collisions`). */
+/** Which listeners can share a key and which collide, case by case (`docs/contract/domain.md#listeners-and-collisions`). */
 import { describe, expect, it } from 'vitest';
 import { overlaps } from '../../src/domain/listeners/address.js';
 import type { Hop } from '../../src/domain/chain/chain.js';
@@ -14,14 +14,14 @@ const udp = { outer: 'udp' } as const;
 const fake = { outer: 'fake_tcp' } as const;
 const names = (...server_names: string[]): Partial<Hop> => ({ server_names });
 
-describe('lives together', () => {
+describe('no collision between', () => {
   it.each<[string, Hop, Hop]>([
-    ['another port', at({}), f.hop('n', 81)],
-    ['another node', at({}), f.hop('m', 80)],
+    ['two ports', at({}), f.hop('n', 81)],
+    ['two nodes', at({}), f.hop('m', 80)],
     ['tcp and udp', at({}), at(udp)],
     ['two IPv4 addresses', at({ listen_addr: '10.0.0.1' }), at({ listen_addr: '10.0.0.2' })],
     ['two IPv6 addresses', at({ listen_addr: 'fd00::1' }), at({ listen_addr: 'fd00::2' })],
-    ['any IPv4 and one IPv6 address', at(any4), at({ listen_addr: 'fd00::1' })],
+    ['any IPv4 address and one IPv6 address', at(any4), at({ listen_addr: 'fd00::1' })],
     ['distinct names on one key', at(names('a.example')), at(names('b.example'))],
     ['a name and a wildcard that covers it', at(names('a.example')), at(names('*.example'))],
     ['names and one RAW fallback', at(names('a.example')), at({})],
@@ -32,14 +32,14 @@ describe('lives together', () => {
   });
 });
 
-describe('collides', () => {
+describe('a collision between', () => {
   it.each<[string, Hop, Hop]>([
     ['two RAW tcp fallbacks', at({}), at({})],
     ['two RAW udp listeners', at(udp), at(udp)],
-    ['one name of several in common', at(names('a.example', 'b.example')), at(names('c.example', 'b.example'))],
-    ['the same wildcard', at(names('*.example')), at(names('*.example'))],
+    ['lists of names with one in common', at(names('a.example', 'b.example')), at(names('c.example', 'b.example'))],
+    ['two equal wildcards', at(names('*.example')), at(names('*.example'))],
     [
-      'any IPv4 and one IPv4 address, even with distinct names',
+      'any IPv4 address and one IPv4 address, even with distinct names',
       at({ ...any4, ...names('a') }),
       at({ listen_addr: '10.0.0.1', ...names('b') }),
     ],
@@ -48,8 +48,8 @@ describe('collides', () => {
     ['any address and any IPv4 address', at(any6), at(any4)],
     ['FAKE_TCP and RAW tcp', at(fake), at({})],
     ['FAKE_TCP and a name', at(fake), at(names('a.example'))],
-    ['FAKE_TCP twice', at(fake), at(fake)],
-    ['an overlapping udp address', at({ ...udp, ...any6 }), at({ ...udp, ...any4 })],
+    ['two FAKE_TCP listeners', at(fake), at(fake)],
+    ['udp listeners on overlapping addresses', at({ ...udp, ...any6 }), at({ ...udp, ...any4 })],
   ])('%s', (_, one, two) => {
     pair(one, two).thenRefused('conflict', 'hops[0].listen_port', `l4_chain "one" (${f.chainId('one')})`);
     pair(two, one).thenRefused('conflict', 'hops[0].listen_port', `l4_chain "one" (${f.chainId('one')})`);
@@ -69,33 +69,33 @@ describe('the claims of a chain', () => {
     when(f.createChain('deployed', [f.hop('n', 80)])).thenAccepted();
   });
 
-  it('are none while it is disabled, and are compared when it is enabled', () => {
+  it('are none while it is disabled, and are checked when it is enabled', () => {
     const { when } = world();
     when(f.updateChain('one', { enabled: false })).thenAccepted();
     when(f.createChain('two', [f.hop('n', 80)])).thenAccepted();
     when(f.updateChain('one', { description: 'still off' })).thenAccepted();
     when(f.updateChain('one', { enabled: true })).thenRefused('conflict', 'hops[0].listen_port', 'l4_chain "two"');
-    // Its current definition is elsewhere now, its deployed one is not.
+    // Only its current definition moves away.
     when(f.updateChain('one', { hops: [f.hop('m', 80)] })).thenAccepted();
     when(f.updateChain('one', { enabled: true })).thenRefused('conflict', 'port 80 on node "n"', 'l4_chain "two"');
     when({ type: 'DeleteChain', id: f.chainId('two'), ifMatch: undefined }).thenAccepted();
     when(f.updateChain('one', { enabled: true })).thenAccepted();
   });
 
-  it('are given up when it is deleted', () => {
+  it('are released when it is deleted', () => {
     const { when } = world();
     when({ type: 'DeleteChain', id: f.chainId('one'), ifMatch: undefined }).thenAccepted();
     when(f.createChain('two', [f.hop('n', 80)])).thenAccepted();
   });
 
-  it('never collide with its own', () => {
+  it('never collide with each other', () => {
     const { when } = world();
     when(f.updateChain('one', { hops: [f.hop('n', 80, { listen_addr: '::' })] })).thenAccepted();
     when(f.updateChain('one', { hops: [f.hop('n', 80, { server_names: ['a.example'] })] })).thenAccepted();
     when(f.deployChain('one')).thenAccepted();
   });
 
-  it('of an edit are compared: the refusal names the hop', () => {
+  it('are checked on an edit; the refusal names the hop', () => {
     const { when } = world();
     when(f.createChain('two', [f.hop('m', 90), f.hop('n', 90)])).thenAccepted();
     when(f.updateChain('two', { hops: [f.hop('m', 90), f.hop('n', 80)] })).thenRefused(
@@ -108,7 +108,7 @@ describe('the claims of a chain', () => {
 describe('a multiplex port', () => {
   const node_id = f.nodeId('n');
 
-  it('collides with a tcp listener on any address, whichever came first', () => {
+  it('collides with a tcp listener on any address, in either order', () => {
     for (const listen_addr of ['0.0.0.0', '::', '10.0.0.1', 'fd00::1']) {
       const chain = f.createChain('one', [f.hop('n', 80, { listen_addr, server_names: ['a.example'] })]);
       const multiplex = f.settings({ multiplex: true, multiplex_port: 80 });
@@ -121,7 +121,7 @@ describe('a multiplex port', () => {
     }
   });
 
-  it('leaves udp alone, and other nodes', () => {
+  it('does not collide with udp listeners or on other nodes', () => {
     const { when } = f.given(
       f.createNode('n'),
       f.createNode('m'),
@@ -132,7 +132,7 @@ describe('a multiplex port', () => {
     when(f.createChain('fake', [f.hop('n', 80, fake)])).thenRefused('conflict', 'multiplex port of node "n"');
   });
 
-  it('of an override is held instead of the global one', () => {
+  it('of an override replaces the global one', () => {
     const { when } = f.given(
       f.createNode('n'),
       f.settings({ multiplex: true, multiplex_port: 80, nodes: [{ node_id, multiplex: true, multiplex_port: 90 }] }),
@@ -147,7 +147,7 @@ describe('a multiplex port', () => {
     );
   });
 
-  it('collides with what is deployed although the current definition has left', () => {
+  it('collides with a deployed listener that the current definition no longer has', () => {
     const { when } = f.given(
       f.createNode('n'),
       f.createChain('one', [f.hop('n', 80)]),
@@ -159,7 +159,7 @@ describe('a multiplex port', () => {
   });
 });
 
-describe('overlap of addresses', () => {
+describe('the overlap', () => {
   it.each([
     ['0.0.0.0', '10.0.0.1', true],
     ['0.0.0.0', '0.0.0.0', true],
@@ -169,7 +169,7 @@ describe('overlap of addresses', () => {
     ['::', '0.0.0.0', true],
     ['10.0.0.1', '10.0.0.2', false],
     ['fd00::1', 'fd00::1', true],
-  ])('%s and %s: %s', (a, b, expected) => {
+  ])('of %s and %s is %s', (a, b, expected) => {
     expect(overlaps(a, b)).toBe(expected);
     expect(overlaps(b, a)).toBe(expected);
   });
