@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
@@ -12,8 +13,8 @@ import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
 function expectUniqueNames(fleet: Fleet): void {
-  for (const table of [fleet.tables.node, fleet.tables.l4_upstream, fleet.tables.l4_chain]) {
-    const names = [...table.values()].map(({ name }) => name.normalize('NFC').toLowerCase());
+  for (const type of resourceTypes) {
+    const names = [...fleet.tables[type].values()].map(({ name }) => name.normalize('NFC').toLowerCase());
     expect(new Set(names).size).toBe(names.length);
   }
 }
@@ -111,12 +112,8 @@ describe('after every command of a random history', () => {
             events.set(String(id), (events.get(String(id)) ?? 0) + 1);
           }
         }
-        for (const { id, version } of [
-          ...fleet.tables.node.values(),
-          ...fleet.tables.l4_upstream.values(),
-          ...fleet.tables.l4_chain.values(),
-        ]) {
-          expect(version).toBe(events.get(id));
+        for (const type of resourceTypes) {
+          for (const { id, version } of fleet.tables[type].values()) expect(version).toBe(events.get(id));
         }
       }),
       { numRuns: 40 },

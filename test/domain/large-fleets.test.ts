@@ -10,6 +10,8 @@ import { oversizedSnapshot } from '../../src/domain/compile/size.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet, fleetOn } from '../../src/domain/fleet/fleet.js';
+import type { AnyState } from '../../src/domain/fleet/resources.js';
+import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import type { Table } from '../../src/domain/aggregate/journal.js';
 import { dumpIndexes } from '../support/fleet-dump.js';
 import * as f from '../support/fleet.js';
@@ -82,11 +84,9 @@ function tried(command: FleetCommand): { readonly touched: ReadonlySet<string>; 
   const { tables, touched, names } = fleet;
   const view: Fleet = fleetOn({
     ...fleet,
-    tables: {
-      node: watched(tables.node),
-      l4_upstream: watched(tables.l4_upstream),
-      l4_chain: watched(tables.l4_chain),
-    },
+    tables: Object.fromEntries(
+      resourceTypes.map((type) => [type, watched<AnyState>(tables[type] as unknown as Table<AnyState>)]),
+    ) as unknown as Fleet['tables'],
     touched: watched(touched),
     names: watched(names),
   });

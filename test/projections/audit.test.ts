@@ -72,7 +72,7 @@ function expectedIds(query: AuditQuery): string[] {
 }
 
 describe('an audit query', () => {
-  it('returns the entries that a plain pass over the log finds, in the same order, page by page', async () => {
+  it('returns the entries that a scan of the whole log finds, in the same order, page by page', async () => {
     const times = commands.map(({ events }) => events[0].metadata.occurred_at);
     const resources = commands.flatMap((command) => describeCommand(command)?.resource.id ?? []);
     const maybe = <T>(values: readonly T[]): fc.Arbitrary<T | undefined> =>

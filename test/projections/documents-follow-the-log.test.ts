@@ -1,9 +1,11 @@
-/** The documents follow from the log alone: they equal the fleet's fold and plainly computed facts, in any batching. */
+/** The documents depend on the log alone: they equal the fleet's fold and separately computed facts, in any batching. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import type { AnyState } from '../../src/domain/fleet/resources.js';
+import { resources, resourceTypes } from '../../src/domain/fleet/resources.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -23,8 +25,8 @@ beforeAll(async () => {
 afterAll(() => side.close());
 
 let versions = 100;
-/** An empty place to project into: another version of the group. */
-async function place(): Promise<{
+/** An empty version of the group to project into. */
+async function emptyVersion(): Promise<{
   apply(commands: readonly RecordedCommand[]): Promise<void>;
   dump(): Promise<Dump>;
 }> {
@@ -42,18 +44,18 @@ async function place(): Promise<{
 }
 
 async function projected(commands: readonly RecordedCommand[]): Promise<Dump> {
-  const here = await place();
-  for (const command of commands) await here.apply([command]);
-  return here.dump();
+  const target = await emptyVersion();
+  for (const command of commands) await target.apply([command]);
+  return target.dump();
 }
 
-/** What a node's agent did since the node was created last, computed in the plainest way. */
+/** What a node's agent did since the node was last created, computed without a fold. */
 function factsOf(log: readonly Planned[], nodeId: string): NodeAgentFacts {
-  const born = log.findLastIndex(({ events }) =>
+  const creation = log.findLastIndex(({ events }) =>
     events.some(({ type, data }) => type === 'NodeCreated' && (data as { node_id: string }).node_id === nodeId),
   );
   const facts = log
-    .slice(born)
+    .slice(creation)
     .filter(({ stream }) => stream.startsWith('svc-agents-'))
     .map(({ events, at }) => ({ ...(events[0] as AgentEvent), at }))
     .filter(({ data }) => data.node_id === nodeId);
@@ -95,7 +97,7 @@ function factsOf(log: readonly Planned[], nodeId: string): NodeAgentFacts {
 }
 
 describe('the documents after a log', () => {
-  it('equal the fleet, and what agents did since each node was created', async () => {
+  it('hold the states of the fleet, and what agents did since each node was created', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const log = randomLog(seed);
@@ -105,10 +107,13 @@ describe('the documents after a log', () => {
         const fieldsOf = (name: string) => documents[name]!.map(({ fields }) => fields);
         const byId = <T extends { id: string }>(all: Iterable<T>): T[] =>
           [...all].sort((a, b) => (a.id < b.id ? -1 : 1));
-        expect(fieldsOf('upstreams').map((fields) => fields['upstream'])).toEqual(byId(fleet.tables.l4_upstream.values()));
-        expect(fieldsOf('nodes').map((fields) => fields['node'])).toEqual(byId(fleet.tables.node.values()));
+        for (const type of resourceTypes) {
+          const { singular, plural } = resources[type];
+          expect(fieldsOf(plural).map((fields) => fields[singular])).toEqual(
+            byId<AnyState>(fleet.tables[type].values()),
+          );
+        }
         for (const { id, fields } of documents['nodes']!) expect(fields['agent']).toEqual(factsOf(log, id));
-        expect(fieldsOf('chains').map((fields) => fields['chain'])).toEqual(byId(fleet.tables.l4_chain.values()));
       }),
       { numRuns: 12 },
     );
@@ -143,33 +148,33 @@ describe('the documents after a log', () => {
       fc.asyncProperty(fc.nat(), async (seed) => {
         const commands = asRecorded(randomLog(seed));
         const dice = createDice(seed);
-        const here = await place();
+        const target = await emptyVersion();
         for (let next = 0; next < commands.length;) {
           const from = Math.max(0, next - dice.below(6));
           next = Math.min(commands.length, next + 1 + dice.below(12));
-          await here.apply(commands.slice(from, next));
+          await target.apply(commands.slice(from, next));
         }
-        expect(await here.dump()).toEqual(await projected(commands));
+        expect(await target.dump()).toEqual(await projected(commands));
       }),
       { numRuns: 10 },
     );
   });
 
-  it('are the same when three projectors work on them at once, each at its own pace', async () => {
+  it('are the same when three projectors write them at once, each at its own pace', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const commands = asRecorded(randomLog(seed));
         const dice = createDice(seed);
-        const here = await place();
+        const target = await emptyVersion();
         const work = async (): Promise<void> => {
           for (let next = 0; next < commands.length;) {
             const from = next;
             next = Math.min(commands.length, next + 1 + dice.below(12));
-            await here.apply(commands.slice(from, next));
+            await target.apply(commands.slice(from, next));
           }
         };
         await Promise.all([work(), work(), work()]);
-        expect(await here.dump()).toEqual(await projected(commands));
+        expect(await target.dump()).toEqual(await projected(commands));
       }),
       { numRuns: 10 },
     );
@@ -179,10 +184,10 @@ describe('the documents after a log', () => {
     const commands = asRecorded(randomLog(7, 30));
     const whole = await projected(commands);
     for (let cut = 0; cut <= commands.length; cut += 1) {
-      const here = await place();
-      await here.apply(commands.slice(0, cut));
-      await here.apply(commands.slice(cut));
-      expect(await here.dump()).toEqual(whole);
+      const target = await emptyVersion();
+      await target.apply(commands.slice(0, cut));
+      await target.apply(commands.slice(cut));
+      expect(await target.dump()).toEqual(whole);
     }
   });
 
@@ -204,9 +209,9 @@ describe('the documents after a log', () => {
         },
       ],
     };
-    const here = await place();
-    await here.apply([commands[created]!, deleted]);
-    await here.apply([commands[created]!]);
-    expect((await here.dump())['nodes']!.map(({ id }) => id)).not.toContain(nodeId);
+    const target = await emptyVersion();
+    await target.apply([commands[created]!, deleted]);
+    await target.apply([commands[created]!]);
+    expect((await target.dump())['nodes']!.map(({ id }) => id)).not.toContain(nodeId);
   });
 });

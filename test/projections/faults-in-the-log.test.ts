@@ -44,7 +44,7 @@ const withPoison: readonly ReadModel[] = readModels.map((model) =>
 );
 
 describe('an entity that an event cannot be applied to', () => {
-  it('is parked and logged, alone, and stays parked after a restart', async () => {
+  it('is the only one parked, is logged, and stays parked after a restart', async () => {
     await side.append([created(sick!), created(healthy!)]);
     const projections = await side.started({ models: withPoison });
     const { position } = await append(side.stores.eventStore, renamed(sick!, 'poison'));
@@ -70,7 +70,7 @@ describe('an entity that an event cannot be applied to', () => {
     expect((await again.nodes.get(healthy!))?.node.name).toBe('better');
   });
 
-  it('is parked too when it is the store that refuses its document', async () => {
+  it('is also parked when the store refuses its document', async () => {
     const models = readModels.map((model): ReadModel =>
       model.name === nodes.name
         ? {
@@ -108,7 +108,7 @@ describe('an unknown event', () => {
   it.each([
     ['an unknown type', { type: 'NodeTeleported', schema: 1 }],
     ['a newer shape', { type: 'NodeConfigRefreshed', schema: 99 }],
-  ])('of %s stops projecting before it, and the status names it', async (_, { type, schema }) => {
+  ])('of %s stops the projections before it, and the status names it', async (_, { type, schema }) => {
     await side.append([created(healthy!)]);
     const projections = await side.started();
     const seen: (string | null)[] = [];
@@ -134,7 +134,7 @@ describe('an unknown event', () => {
 });
 
 describe('a read model that cannot name the entities of an event', () => {
-  it('stops projecting, because no entity can be parked', async () => {
+  it('stops the projections, because no entity can be parked', async () => {
     const models = readModels.map((model): ReadModel =>
       model.name === resources.l4_chain.plural
         ? {

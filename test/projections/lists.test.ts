@@ -1,4 +1,4 @@
-/** Lists have the filtering, order and pages that a plain pass over all resources gives. */
+/** Lists have the filtering, order and pages that a scan of all resources gives. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -18,7 +18,7 @@ let projections: Projections;
 let fleet: Fleet;
 const connected = new Set<string>();
 
-// Upper and lower case, composed and decomposed, beyond the basic plane and private use: order is by code points.
+// Both cases, composed and decomposed, beyond the basic plane and private use: the order is by code points.
 const letters = ['a', 'B', 'c', 'É', 'e\u0301x', 'ß', '\u{1f600}', '\u{e000}', 'zz', 'Z', '0', ' '];
 const nodeNames = Array.from({ length: 40 }, (_, index) => `${letters[index % letters.length]}${index % 7} ${index}`);
 

@@ -55,7 +55,7 @@ describe('a restart', () => {
     expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
   });
 
-  it('answers at once for writes from before it', async () => {
+  it('reports earlier writes as applied at once', async () => {
     await side.append([userCreated(someUsers[0]!)]);
     const { revision, position } = await append(side.stores.eventStore, userCreated(someUsers[1]!));
     await (await side.started()).close();
@@ -85,7 +85,7 @@ describe('two projectors over hostile stores', () => {
 });
 
 describe('an outage of the read store', () => {
-  it('ends when the last event that came meanwhile is applied, not the first', async () => {
+  it('ends when the last event that was written during it is applied, not the first', async () => {
     const log = randomLog(6, 40);
     const readStore = switchedReadStore(side.stores.readStore);
     const inner = side.stores.eventStore;
@@ -139,7 +139,7 @@ describe('an outage of the read store', () => {
     expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
   });
 
-  it('leaves the checkpoint where the documents are, when the runner is closed during it', async () => {
+  it('keeps the checkpoint at the documents when the runner is closed during it', async () => {
     const log = randomLog(6, 40);
     const readStore = switchedReadStore(side.stores.readStore);
     await side.append(log.slice(0, 10));
@@ -154,7 +154,7 @@ describe('an outage of the read store', () => {
     expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
   });
 
-  it('makes queries unavailable until it ends, when it is there at the start', async () => {
+  it('at the start makes queries unavailable until it ends', async () => {
     const readStore = switchedReadStore(side.stores.readStore);
     readStore.mode = 'out';
     await side.append([nodeCreated()]);
@@ -186,7 +186,7 @@ describe('reading your own writes', () => {
     expect(await projections.applied(streams.fleet, 0, 0)).toBe(true);
   });
 
-  it('passes the position of an event that no read model uses', async () => {
+  it('reaches the position of an event that no read model uses', async () => {
     const projections = await side.started();
     const data = {
       installation_id: 'i',
@@ -217,7 +217,7 @@ describe('reading your own writes', () => {
     expect(await Promise.all(waiting)).toEqual([false, false]);
   });
 
-  it('calls listeners to agent facts once a query shows the fact', async () => {
+  it('calls listeners for agent facts once a query shows the fact', async () => {
     const projections = await side.started();
     const seen: unknown[] = [];
     const called = new Promise<void>((resolve) => {

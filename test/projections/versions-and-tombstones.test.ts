@@ -82,7 +82,7 @@ describe('a deleted node', () => {
 });
 
 describe('tombstones', () => {
-  it('are removed once every live instance has passed them at the turn before', async () => {
+  it('are removed once every live instance had passed them at the previous run', async () => {
     const { readStore, eventStore } = side.stores;
     await side.append([created()]);
     const { position } = await append(eventStore, deleted());

@@ -1,6 +1,6 @@
 /**
- * Listener collisions from the text of `docs/contract/domain.md` alone, every listener against every other one, without any of the
- * code that the service decides with: its indexes, its address overlap, its effective multiplex.
+ * Listener collisions by `docs/contract/domain.md#listeners-and-collisions` alone: every listener is compared with every
+ * other one, without the service's indexes, address overlap and effective multiplex. Quotations are from that section.
  */
 
 interface OracleHop {
@@ -24,7 +24,7 @@ interface OracleSettings {
   readonly nodes: { readonly [id: string]: { readonly multiplex: boolean; readonly multiplex_port: number | null } };
 }
 
-/** What collisions depend on. */
+/** Everything that collisions depend on. */
 export interface World {
   readonly nodeIds: readonly string[];
   readonly chains: readonly OracleChain[];
@@ -38,11 +38,11 @@ interface Listener {
   readonly addr: string;
   readonly port: number;
   readonly alone: boolean;
-  /** null: the RAW fallback. */
+  /** null for the RAW fallback. */
   readonly names: readonly string[] | null;
 }
 
-/** Pairs of owners that may not live together, as `a + b` with a < b. */
+/** Pairs of owners that collide, as `a + b` with a < b. */
 export function collidingPairs(world: World): ReadonlySet<string> {
   const all = [...world.chains.flatMap(listenersOf), ...multiplexPorts(world)];
   const pairs = new Set<string>();
@@ -70,9 +70,9 @@ function listenersOf(chain: OracleChain): readonly Listener[] {
 /** "A multiplex port is held on `::`"; it "shares with nothing". */
 function multiplexPorts({ nodeIds, settings }: World): readonly Listener[] {
   return nodeIds.flatMap((node) => {
-    const own = settings.nodes[node];
-    const on = own === undefined ? settings.multiplex : own.multiplex;
-    const port = own === undefined || own.multiplex_port === null ? settings.multiplex_port : own.multiplex_port;
+    const override = settings.nodes[node];
+    const on = override === undefined ? settings.multiplex : override.multiplex;
+    const port = override?.multiplex_port ?? settings.multiplex_port;
     if (!on || port === null) return [];
     return [{ owner: `connectivity/${node}`, node, transport: 'tcp', addr: '::', port, alone: true, names: null }];
   });

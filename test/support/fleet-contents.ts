@@ -1,15 +1,15 @@
-/** What every node of a fleet would be sent, its generation apart from its content. */
+/** The compiled content of every node of a fleet, apart from its generation. */
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { canonicalJson } from '../../src/kernel/json.js';
 
 export interface NodeContent {
   readonly generation: number;
-  /** Canonical JSON of everything but the generation. */
+  /** Canonical JSON of the snapshot without its generation. */
   readonly content: string;
 }
 
-/** Compiles every node there is. */
+/** Compiles every node. */
 export function contentsOf(fleet: Fleet): ReadonlyMap<string, NodeContent> {
   return new Map(
     [...fleet.tables.node.ids()].map((id) => {
@@ -19,7 +19,7 @@ export function contentsOf(fleet: Fleet): ReadonlyMap<string, NodeContent> {
   );
 }
 
-/** Nodes that are there now and whose content was another one before, new nodes among them. */
+/** Ids of new nodes and of nodes whose content has changed. */
 export function changedNodes(
   before: ReadonlyMap<string, NodeContent>,
   after: ReadonlyMap<string, NodeContent>,

@@ -1,8 +1,9 @@
 /**
- * A fleet as text, state and every index, independent of the order in which things were put in. Two fleets with equal
- * text are equal to the last byte that a decision, a compile or a checkpoint could see.
+ * A fleet as text: its state and every index, whatever order they were built in. Fleets with equal text are equal for every
+ * decision, compile and checkpoint.
  */
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import { canonicalJson } from '../../src/kernel/json.js';
 
 type Rows = Iterable<[string, unknown]>;
@@ -19,20 +20,18 @@ function dumpState(fleet: Fleet): string {
   return [
     `revision ${fleet.revision.value} position ${fleet.position.value} compiler ${fleet.singletons.service.value}`,
     `settings ${canonicalJson(fleet.singletons.connectivity.value)}`,
-    ...lines('node', fleet.tables.node.entries()),
-    ...lines('upstream', fleet.tables.l4_upstream.entries()),
-    ...lines('chain', fleet.tables.l4_chain.entries()),
+    ...resourceTypes.flatMap((type) => lines(type, fleet.tables[type].entries())),
     ...lines('touched', fleet.touched.entries()),
     ...lines('key', fleet.idempotency.keys.entries()),
   ].join('\n');
 }
 
-/** The indexes: what is derived from the state. */
+/** The indexes, which are derived from the state. */
 export function dumpIndexes(fleet: Fleet): string {
   return [
     ...lines('names', fleet.names.entries()),
     ...lines('references', sorted(fleet.references.entries())),
-    ...lines('deployedOn', sorted(fleet.contributors.entries())),
+    ...lines('contributors', sorted(fleet.contributors.entries())),
     ...lines('claims', sorted(fleet.claims.entries())),
     ...lines('hours', sorted(fleet.idempotency.hours.entries())),
   ].join('\n');

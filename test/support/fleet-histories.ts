@@ -1,6 +1,6 @@
 /**
- * Random histories of a small fleet. A move is a kind and some numbers; what it means is read off the fleet at that
- * moment, so most commands are accepted, and names, ports and references collide now and then.
+ * Random histories of a small fleet. A move is a kind and a seed; the fleet at that moment determines its command, so most
+ * commands are accepted, and names, ports and references sometimes collide.
  */
 import fc from 'fast-check';
 import type { ChainDefinition, Hop, Target } from '../../src/domain/chain/chain.js';
@@ -37,13 +37,13 @@ type MoveKind = keyof typeof weights;
 
 export interface Move {
   readonly kind: MoveKind;
-  /** What the details of the move are drawn from. */
+  /** Seeds the details of the move. */
   readonly seed: number;
 }
 
 const kinds = Object.entries(weights).flatMap(([kind, weight]) => Array<MoveKind>(weight).fill(kind as MoveKind));
 
-/** Histories of up to so many moves. */
+/** Histories of up to `maxLength` moves. */
 export function histories(maxLength = 60): fc.Arbitrary<readonly Move[]> {
   const move = fc.record({
     kind: fc.constantFrom(...kinds),
@@ -52,7 +52,7 @@ export function histories(maxLength = 60): fc.Arbitrary<readonly Move[]> {
   return fc.array(move, { minLength: 1, maxLength, size: 'max' });
 }
 
-/** Draws the details of a move, always the same ones from the same seed. */
+/** Draws the details of a move; the same seed gives the same details. */
 interface Dealer {
   of<T>(list: readonly T[]): T;
   chance(percent: number): boolean;
@@ -101,7 +101,7 @@ const listenAddrs = ['0.0.0.0', '::', '10.0.0.1', '10.0.0.1', '10.0.0.2', '10.0.
 const serverNames = ['a.example', 'b.example', '*.example', 'c.example'];
 const labelKeys = ['site', 'rack', 'constructor', '__proto__', '10'];
 
-/** The command that a move is on this fleet; undefined where there is nothing to make it on. */
+/** The command of a move on this fleet; undefined when the fleet has nothing to apply it to. */
 export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand | undefined {
   const deal = dealer(move.seed);
   const nodes = [...fleet.tables.node.ids()].sort();
@@ -134,7 +134,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       };
     }
     case 'deleteNode': {
-      // Half of the time a node that nothing refers to, so that some are deleted indeed.
+      // Often a node that nothing refers to, so that some deletes are accepted.
       const free = nodes.filter((candidate) => fleet.references.get(`node/${candidate}`).size === 0);
       const victim = free.length > 0 && deal.chance(50) ? deal.of(free) : node;
       return victim === undefined ? undefined : { type: 'DeleteNode', id: victim, ifMatch: undefined };
@@ -258,7 +258,7 @@ function definition(deal: Dealer, nodes: readonly string[], upstreams: readonly 
   const count = 1 + deal.upTo(Math.min(2, nodes.length - 1));
   const hops = Array.from({ length: count }, (): Hop => {
     const [node_id = ''] = rest.splice(deal.upTo(rest.length - 1), 1);
-    // Now and then a node that has been deleted, or is in the chain already.
+    // Sometimes a node that is in the chain already; below, one that does not exist.
     if (deal.chance(4)) rest.push(node_id);
     const outer = payload === 'tcp' ? 'tcp' : deal.of(['udp', 'udp', 'fake_tcp'] as const);
     const listening = {

@@ -1,6 +1,6 @@
 /**
- * Writes fleet commands to a log the short way: decides on a fold of its own and appends, one command at a time.
- * Not the gateway: no grouping, no retries. For tests of what reads the log.
+ * Writes fleet commands to a log without the gateway: decides on its own fold and appends one command at a time, without
+ * grouping and retries. For tests of what reads the log.
  */
 import { randomUUID } from 'node:crypto';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
@@ -16,9 +16,9 @@ import type { EventStore } from '../../src/storage/event-store.js';
 
 export interface FleetLog {
   readonly fleet: Fleet;
-  /** Appends the command; answers the revision of its last event, or the newest when it changed nothing. */
+  /** Appends the command. @returns the revision of its last event, or the current revision when it changed nothing */
   run(command: FleetCommand, at?: string): Promise<number>;
-  /** Appends events as they are, as one command. */
+  /** Appends events as one command, without a decision. */
   append(
     events: readonly { readonly type: string; readonly data: JsonObject; readonly schema?: number }[],
     at?: string,

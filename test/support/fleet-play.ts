@@ -1,4 +1,4 @@
-/** Plays random histories on a fleet, for tests that watch every step. */
+/** Plays random histories on a fleet, for tests that check every step. */
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -14,8 +14,8 @@ export interface Step {
 }
 
 /**
- * Plays a history on a fleet. `before` sees each command while the fleet is still as it was, `after` what came of it.
- * The journal is committed after each command unless `keepJournal` says otherwise.
+ * Plays a history on a fleet. Calls `before` with each command before it is performed, and `after` with its outcome. Commits
+ * the journal after each command unless `keepJournal` is set.
  */
 export function play(
   moves: readonly Move[],
@@ -41,7 +41,7 @@ export function play(
   return { fleet, steps };
 }
 
-/** The commands of a history that were written, as the log has them. */
+/** The written commands of a history, as recorded. */
 export function logOf(steps: readonly Step[]): readonly RecordedCommand[] {
   return steps.flatMap(({ performed }) => (performed.kind === 'written' ? [performed.command] : []));
 }

@@ -1,6 +1,6 @@
 /**
- * Commands, the log and given/when/then for tests of the fleet. Not the gateway: nothing is stored, and what is decided
- * is applied at once, after a trip through JSON as it would take through the log.
+ * Commands, the log and given/when/then for tests of the fleet. Not the gateway: nothing is stored, and decided events are
+ * applied at once, after conversion to JSON and back as in the log.
  */
 import { expect } from 'vitest';
 import type { ChainCommand, Hop } from '../../src/domain/chain/chain.js';
@@ -28,7 +28,7 @@ export const sealed: SealedSecret = { alg: 'xc20p', key_id: 'key-1', nonce: 'bm9
 export const upstreamTls = { server_name: 'up.example', spki_pins_sha256: [`${'A'.repeat(43)}=`] };
 
 type Of<C extends { readonly type: string }, T extends C['type']> = Extract<C, { readonly type: T }>;
-/** A command without what names it. */
+/** The fields of a command, without type and id. */
 type Fields<C> = Partial<Omit<C, 'type' | 'id'>>;
 
 export function createNode(
@@ -69,7 +69,7 @@ export function updateUpstream(name: string, fields: Fields<Of<UpstreamCommand, 
   return { type: 'UpdateUpstream', id: upstreamId(name), ifMatch: undefined, ...fields };
 }
 
-/** A RAW hop on a node, tcp unless said otherwise. */
+/** A RAW hop on a node, by default over tcp. */
 export function hop(node: string, listen_port: number, fields: Partial<Hop> = {}): Hop {
   return { node_id: nodeId(node), listen_addr: '0.0.0.0', listen_port, outer: 'tcp', security: 'raw', ...fields };
 }
@@ -117,7 +117,7 @@ export interface Recording {
   readonly at?: number | undefined;
 }
 
-/** Decided events as the log would give them back: after JSON, with the next revisions and with growing positions. */
+/** Decided events as the log returns them: as JSON, with the next revisions and growing positions. */
 function recorded(fleet: Fleet, events: readonly FleetEvent[], recording: Recording = {}): RecordedCommand {
   const first = fleet.revision.value + 1;
   const id = uuidFromName(`command ${first}`);
@@ -151,7 +151,7 @@ export type Performed =
       readonly touched: ReadonlySet<string>;
     };
 
-/** Decides, and applies what was decided. The journal is left to the caller. */
+/** Decides a command and applies its events. The caller commits the journal or rolls back. */
 export function perform(fleet: Fleet, command: FleetCommand, recording: Recording = {}): Performed {
   const decision = decideFleet(fleet, command);
   if (!decision.ok) return { kind: 'refused', refusal: decision.error };
@@ -160,7 +160,7 @@ export function perform(fleet: Fleet, command: FleetCommand, recording: Recordin
   return { kind: 'written', events: decision.value, command: inLog, touched: applyCommand(fleet, inLog) };
 }
 
-/** Performs commands that must all write something. Returns what each touched. */
+/** Performs commands that must all write something. @returns the nodes that each one touched */
 export function performAll(fleet: Fleet, commands: readonly FleetCommand[]): readonly ReadonlySet<string>[] {
   return commands.map((command) => {
     const performed = perform(fleet, command);
@@ -186,17 +186,17 @@ export interface Scenario {
 
 export interface Outcome {
   readonly performed: Performed;
-  /** Exactly these events, in this order. */
+  /** Expects exactly these events, in this order. */
   thenEvents(...events: readonly FleetEvent[]): Fleet;
-  /** Accepted, and written or not. */
+  /** Expects that the command is accepted, whether it writes something or not. */
   thenAccepted(): Fleet;
-  /** Accepted, and nothing to write. */
+  /** Expects that the command is accepted and writes nothing. */
   thenNothing(): void;
-  /** Refused with a sentence that holds every one of the parts. */
+  /** Expects a refusal whose sentence contains all parts. */
   thenRefused(code: RefusalCode, ...parts: readonly string[]): void;
 }
 
-/** A fleet in which the commands have happened; every one of them must have written something. */
+/** A fleet after commands, each of which must write something. */
 export function given(...commands: readonly FleetCommand[]): Scenario {
   const fleet = emptyFleet();
   performAll(fleet, commands);

@@ -1,6 +1,6 @@
 /**
- * Fleets that golden outputs are recorded of, as commands. Once recorded, their logs are what the tests read: a change
- * here is seen only by the next recording.
+ * The fleets whose compiled output is recorded, as commands. Tests read the recorded logs, so a change here affects only the
+ * next recording.
  */
 import fc from 'fast-check';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';

@@ -1,4 +1,4 @@
-/** A log with every event type that this release writes, in all streams; what the golden log of a release is made from. */
+/** A log with every event type that this release writes, in all streams: the source of a release's golden log. */
 import type { AccountEvent } from '../../src/domain/accounts/user.js';
 import type { SigninEvent } from '../../src/domain/accounts/signin.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';

@@ -49,7 +49,7 @@ const system: Actor = { type: 'system', id: 'system', name: 'system' };
 
 let counter = 0;
 
-/** One command of one stream; its actor is the system unless `more` has another. */
+/** One command of one stream, by default of the system. */
 export function planned(stream: string, events: Planned['events'], more: Partial<Planned> = {}): Planned {
   counter += 1;
   const at = new Date(epoch + counter * 1000).toISOString();
@@ -111,7 +111,7 @@ export function userCreated(user: { readonly id: string; readonly name: string }
   return planned(streams.accounts, [event]);
 }
 
-/** A random log: a fleet's history, with facts of agents and users between its commands. Times go back now and then. */
+/** A random log: a fleet's history with facts about agents and users between its commands. Times sometimes go back. */
 export function randomLog(seed: number, length = 40): readonly Planned[] {
   const dice = createDice(seed);
   const moves = fc.sample(histories(length), { seed, numRuns: 20 }).flat().slice(0, length);
