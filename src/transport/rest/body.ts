@@ -1,6 +1,6 @@
 /**
- * Reads bodies: at most 256 KiB, then strict JSON or, where a route takes none, nothing. Not their validation.
- * Implements `docs/contract/rest.md`: 413, malformed JSON, "No body".
+ * Reads bodies of at most 256 KiB: strict JSON, or nothing where a route takes no body. Does not validate them.
+ * Implements `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`.
  */
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
@@ -13,7 +13,7 @@ import { propertyPath } from './json-path.js';
 import { isJson } from './media-type.js';
 import { tuning } from './tuning.js';
 
-/** Replaces fastify's parsers, whose JSON takes duplicate keys and whose errors quote the body. */
+/** Replaces fastify's parsers, which accept duplicate keys and quote the body in their errors. */
 export function installBodies(app: RestApp): void {
   app.decorateRequest('bodyBytes', null);
   app.removeAllContentTypeParsers();
@@ -39,8 +39,9 @@ function noBody(bytes: Buffer, request: FastifyRequest): undefined {
   const type = request.headers['content-type'];
   if (type !== undefined && !isJson(type)) throw unsupported('content-type application/json in UTF-8');
   const value = readJson(bytes);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new ServiceError('invalid_request', 'body: expected no body, or {}');
+  }
   const [field] = Object.keys(value);
   if (field === undefined) return undefined;
   throw new ServiceError(
@@ -50,14 +51,14 @@ function noBody(bytes: Buffer, request: FastifyRequest): undefined {
 }
 
 /**
- * The whole body. One that is too large is read on and dropped, up to a bound, before it is refused: its sender would
- * meet a reset connection in place of the 413.
+ * The whole body. A body that is too large is read to its end and dropped, within a bound, before it is refused:
+ * otherwise its sender would see a reset connection instead of the 413.
  * @throws ServiceError `payload_too_large`
  */
 async function readBounded(payload: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  // Ending the loop early must not destroy the socket: the answer goes through it.
+  // The answer needs the socket, so leaving the loop early must not destroy it.
   for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length <= limits.rest.bodyBytes) chunks.push(chunk);

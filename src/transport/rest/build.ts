@@ -1,6 +1,6 @@
 /**
- * The REST transport as one fastify instance: hooks in the order of the checks, then one file of routes per resource.
- * It does not listen. Implements `docs/contract/rest.md`, `docs/contract/configuration.md` (SVC_HTTP_*) and section 4.1 of the source specification.
+ * The REST transport as one fastify instance: hooks in the order of the checks, then the routes. It does not listen.
+ * Implements `docs/contract/rest.md#envelope`, and SVC_HTTP_* of `docs/contract/configuration.md#configuration`.
  */
 import helmet from '@fastify/helmet';
 import { serializerCompiler } from '@fastify/type-provider-zod';
@@ -27,10 +27,7 @@ import { validatorCompiler } from './validation.js';
 
 export type { RestApp, RestDeps, RestOptions } from './deps.js';
 
-/**
- * Builds the REST server; the caller listens and closes. Closing answers waiting deploys and refuses new requests.
- * @returns a ready fastify instance, for `listen` or `inject`
- */
+/** Builds the REST server; the caller listens and closes. Closing answers waiting deploys and refuses new requests. */
 export async function buildRest(deps: RestDeps, options: RestOptions): Promise<RestApp> {
   const table = createRouteTable();
   const app = Fastify({
@@ -40,7 +37,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     requestIdHeader: false,
     trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
     rewriteUrl: (request) => decodableUrl(request.url ?? '/'),
-    // A body of any size reaches the reader, which counts: the parser's own limit would cut the connection.
+    // `body.ts` limits the size: fastify's own limit would cut the connection.
     bodyLimit: Number.MAX_SAFE_INTEGER,
     routerOptions: { maxParamLength: 16_384 },
     exposeHeadRoutes: false,
@@ -52,7 +49,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   app.setSerializerCompiler(serializerCompiler);
 
   app.addHook('onRoute', ({ method, url, config }) => {
-    // The CORS plugin's catch-all is not an endpoint.
+    // The catch-all route of the CORS plugin is not an endpoint.
     if (config?.access === undefined || config.takes === undefined) return;
     for (const one of Array.isArray(method) ? method : [method]) {
       table.add({ method: one, template: url, access: config.access, takes: config.takes });
@@ -72,7 +69,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
         frameAncestors: ["'none'"],
       },
     },
-    // Another origin's page may read what CORS lets it read.
+    // With CORS, pages of other origins may read answers.
     crossOriginResourcePolicy:
       options.corsOrigins.length === 0 ? { policy: 'same-origin' } : { policy: 'cross-origin' },
     strictTransportSecurity: options.tls === undefined ? false : { maxAge: 31_536_000 },

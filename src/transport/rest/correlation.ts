@@ -1,18 +1,17 @@
 /**
- * `x-request-id`, taken from the caller when it is sane, else made, and the URL as hooks need it. It is the correlation
- * id of the events that a command writes. Implements `docs/contract/rest.md#consistency`.
+ * `x-request-id`: the caller's when it is valid, else a new one; events carry it as their correlation id. Also the path
+ * of a request as the hooks need it. Implements `docs/contract/rest.md#consistency`.
  */
 import type { IncomingMessage } from 'node:http';
 import type { RestApp } from './deps.js';
 
-/** A longer id of a caller is replaced by a new one. */
 const requestIdChars = 128;
-const sane = new RegExp(`^[A-Za-z0-9._:/+=@-]{1,${requestIdChars}}$`);
+const valid = new RegExp(`^[A-Za-z0-9._:/+=@-]{1,${requestIdChars}}$`);
 
 /** The caller's id, or a new one. */
 export function requestId(request: Pick<IncomingMessage, 'headers'>, fresh: () => string): string {
-  const asked = request.headers['x-request-id'];
-  return typeof asked === 'string' && sane.test(asked) ? asked : fresh();
+  const id = request.headers['x-request-id'];
+  return typeof id === 'string' && valid.test(id) ? id : fresh();
 }
 
 function pathnameOf(url: string): string {
@@ -21,8 +20,8 @@ function pathnameOf(url: string): string {
 }
 
 /**
- * A path that does not decode is an unknown path or a malformed id, and goes the way of those through every check: the
- * router would answer it before any hook. Used as fastify's `rewriteUrl`.
+ * Escapes a path that does not decode, so that every check sees it as an unknown path or a malformed id. The router would
+ * answer it before any hook. Used as fastify's `rewriteUrl`.
  */
 export function decodableUrl(url: string): string {
   const path = pathnameOf(url);

@@ -1,6 +1,7 @@
 /**
- * CORS for the configured origins. A preflight of one of them is answered before any other check; every other OPTIONS
- * goes its way to 401, 404 or 405. Implements `docs/contract/rest.md#envelope`, last paragraph) and SVC_HTTP_CORS_ORIGINS.
+ * CORS for the configured origins. A preflight from one of them is answered before any other check; any other OPTIONS
+ * ends in a 401, 404 or 405. Implements `docs/contract/rest.md#envelope`, and SVC_HTTP_CORS_ORIGINS of
+ * `docs/contract/configuration.md#configuration`.
  */
 import cors from '@fastify/cors';
 import type { FastifyRequest } from 'fastify';
@@ -15,8 +16,8 @@ export async function installCors(app: RestApp, origins: readonly string[]): Pro
     delegator: (request: FastifyRequest, callback) => {
       const { origin } = request.headers;
       if (origin === undefined || !allowed.has(origin)) {
-        // Caches must not serve one origin's answer to another, so `Vary` is sent even then.
-        callback(null, { origin: (_asked, done) => done(null, false), preflight: false });
+        // Not `origin: false`: this way the plugin still sends `Vary`, so caches keep the answers of origins apart.
+        callback(null, { origin: (_origin, done) => done(null, false), preflight: false });
         return;
       }
       callback(null, {

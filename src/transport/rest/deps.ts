@@ -1,4 +1,4 @@
-/** What the REST transport is given, and what may be set. Types only: `buildRest` is in `build.ts`. */
+/** The dependencies and options of the REST transport. Types only: `buildRest` is in `build.ts`. */
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import type {
@@ -29,10 +29,10 @@ export interface RestDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** True once no live session of the node that began before the call is left on any instance, false after the time. */
+  /** True once every session of the node that began before the call is closed on every instance, false after the time. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   readiness(): Readiness;
-  /** A sentence while a store is out of reach: commands are refused meanwhile. */
+  /** A sentence while a store is out of reach, when commands are refused; else undefined. */
   storesAway(): string | undefined;
   /** The Prometheus text. */
   metrics(): Promise<string>;
@@ -41,17 +41,17 @@ export interface RestDeps {
 export interface RestOptions {
   /** Shown in the OpenAPI document. */
   readonly version: string;
-  /** Origins that may call from a browser, compared as a whole; none: no CORS headers at all. */
+  /** Origins that may call from a browser, compared as whole strings. Without any, no CORS header is sent. */
   readonly corsOrigins: readonly string[];
-  /** CIDRs whose X-Forwarded-For is believed. */
+  /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
-  /** When set, `/metrics` wants it as bearer token. */
+  /** When set, `/metrics` requires it as bearer token. */
   readonly metricsToken?: string | undefined;
-  /** PEM texts; serve over TLS. */
+  /** PEM texts. When set, REST is served over TLS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
 }
 
-/** The fastify instance that resources add their routes to: schemas are zod's. */
+/** The fastify instance that resources add their routes to, with zod schemas. */
 export type RestApp = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,

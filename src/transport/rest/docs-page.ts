@@ -1,4 +1,4 @@
-/** `/docs`: the OpenAPI document as one HTML page without scripts. Pure. Implements `docs/contract/rest.md#beside-api`. */
+/** Renders the OpenAPI document as the HTML page of `/docs`, without scripts. Pure. Implements `docs/contract/rest.md#beside-api`. */
 import { createHash } from 'node:crypto';
 
 const style = `
@@ -12,7 +12,7 @@ pre { overflow-x: auto; padding: .6rem; background: color-mix(in srgb, currentCo
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
 `;
 
-/** The style's hash for the content security policy: nothing else may style or run. */
+/** The style's hash for the content security policy, which allows no other style and no script. */
 export const docsStyleSource = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 
 interface Operation {
@@ -22,14 +22,13 @@ interface Operation {
 }
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The page of a document that this service generated. */
 export function docsPage(document: object): string {
   const info = fields(Reflect.get(document, 'info'));
   const operations = operationsOf(document);
   const tags = [...new Set(operations.map((one) => tagOf(one)))];
   const sections = tags.map((tag) => {
-    const own = operations.filter((one) => tagOf(one) === tag).map(operationHtml);
-    return `<h2 id="${escape(tag)}">${escape(tag)}</h2>\n${own.join('\n')}`;
+    const ofTag = operations.filter((one) => tagOf(one) === tag).map(operationHtml);
+    return `<h2 id="${escape(tag)}">${escape(tag)}</h2>\n${ofTag.join('\n')}`;
   });
   const schemas = Object.entries(fields(fields(Reflect.get(document, 'components'))['schemas'])).map(
     ([name, schema]) =>
@@ -73,9 +72,9 @@ function operationHtml({ method, path, facts }: Operation): string {
   const answers = Object.entries(fields(facts['responses'])).map(
     ([status, answer]) => `<h4>${escape(status)}</h4>${json(schemaOf(answer))}`,
   );
-  const asked = facts['requestBody'] === undefined ? '' : `<h4>body</h4>${json(schemaOf(facts['requestBody']))}`;
+  const body = facts['requestBody'] === undefined ? '' : `<h4>body</h4>${json(schemaOf(facts['requestBody']))}`;
   return `<details><summary><span class="method">${escape(method)}</span> <code>${escape(path)}</code> ${text(facts['summary'])}</summary>
-${parameters.length === 0 ? '' : `<table>${parameters.join('')}</table>`}${asked}${answers.join('')}</details>`;
+${parameters.length === 0 ? '' : `<table>${parameters.join('')}</table>`}${body}${answers.join('')}</details>`;
 }
 
 function schemaOf(container: unknown): unknown {

@@ -1,5 +1,5 @@
 /**
- * Turns everything that is thrown, and every request that no route takes, into the envelope. Not the catalogue
+ * Answers everything that is thrown, and every request without a route, with the envelope. Not the catalogue of errors
  * (`kernel/errors.ts`). Implements `docs/contract/rest.md#errors`.
  */
 import type { Socket } from 'node:net';
@@ -11,66 +11,75 @@ import { failure } from './envelope.js';
 
 export function installErrors(app: RestApp, logger: Logger): void {
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, logger));
-  // The gate refuses unknown paths; this is for what the router alone can't place.
+  // The gate refuses unknown paths before; this is for a path that only the router does not know.
   app.setNotFoundHandler((request, reply) =>
     answerError(new ServiceError('not_found', 'no such path'), request, reply, logger),
   );
 }
 
-/** Answers with the envelope; an unexpected fault is logged under the request id and not described. */
+/** Answers with the envelope. An unexpected fault is described in the log only, under the request id. */
 export function answerError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   logger: Logger,
 ): FastifyReply {
-  const shown = afterWriting(shownError(error), reply);
+  const answered = sayIfWritten(asServiceError(error), reply);
   const facts = { request_id: request.id, method: request.method, route: request.routeOptions?.url ?? null };
-  if (shown.code === 'internal') {
+  if (answered.code === 'internal') {
     logger.error(
       { ...facts, error: errorText(error), stack: error instanceof Error ? error.stack : undefined },
       'request failed',
     );
-  } else if (shown.code === 'unavailable') {
+  } else if (answered.code === 'unavailable') {
     logger.warn(
-      { ...facts, error: shown.message, cause: shown.cause === undefined ? undefined : errorText(shown.cause) },
+      {
+        ...facts,
+        error: answered.message,
+        cause: answered.cause === undefined ? undefined : errorText(answered.cause),
+      },
       'request unavailable',
     );
   } else if (request.method !== 'GET') {
     logger.info(
-      { ...facts, code: shown.code, error: shown.message, user_id: request.caller?.userId },
+      { ...facts, code: answered.code, error: answered.message, user_id: request.caller?.userId },
       'command refused',
     );
   }
-  if (shown.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer');
-  if (shown.hints.retryAfterSeconds !== undefined)
-    void reply.header('retry-after', String(Math.ceil(shown.hints.retryAfterSeconds)));
-  if (shown.hints.allow !== undefined) void reply.header('allow', shown.hints.allow.join(', '));
+  if (answered.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer');
+  const { retryAfterSeconds, allow } = answered.hints;
+  if (retryAfterSeconds !== undefined) void reply.header('retry-after', String(Math.ceil(retryAfterSeconds)));
+  if (allow !== undefined) void reply.header('allow', allow.join(', '));
   return reply
-    .code(shown.httpStatus)
+    .code(answered.httpStatus)
     .header('content-type', 'application/json; charset=utf-8')
     .serializer(JSON.stringify)
-    .send(failure(shown.code, shown.message));
+    .send(failure(answered.code, answered.message));
 }
 
-/** A command that is in the log, but what it left can not be shown: the caller must not take it for refused. */
-function afterWriting(error: ServiceError, reply: FastifyReply): ServiceError {
+/** Says so when the command was committed: the caller must not take the error for a refusal. */
+function sayIfWritten(error: ServiceError, reply: FastifyReply): ServiceError {
   if (!reply.hasHeader('x-position') || (error.code !== 'unavailable' && error.code !== 'internal')) return error;
-  const message = `the change was written at x-position, but what it left can not be shown: ${error.message}`;
+  const message = `the change was written at x-position, but the result cannot be read back: ${error.message}`;
   return new ServiceError(error.code, message, { cause: error.cause });
 }
 
-/** Our own errors as they are; fastify's by what they mean; anything else is `internal`. */
-function shownError(error: unknown): ServiceError {
+/** Errors of the service as they are, fastify's by their meaning, anything else as `internal`. */
+function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const { code, statusCode } = (typeof error === 'object' && error !== null ? error : {}) as Partial<FastifyError>;
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new ServiceError('payload_too_large', 'body: expected a smaller one');
-  if (statusCode === 415)
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new ServiceError('payload_too_large', 'body: expected a smaller body');
+  }
+  if (statusCode === 415) {
     return new ServiceError('unsupported_media_type', 'expected content-type application/json in UTF-8');
+  }
   if (statusCode === 429) return new ServiceError('rate_limited', 'too many requests');
   if (code?.startsWith('FST_ERR_CTP') === true || code === 'ECONNRESET') {
-    return new ServiceError('invalid_request', 'body: expected it as its headers announce it');
+    return new ServiceError(
+      'invalid_request',
+      'body: expected the length and encoding that the request headers announce',
+    );
   }
   return new ServiceError('internal', "unexpected fault; the log holds the cause under this answer's x-request-id", {
     cause: error,
@@ -82,7 +91,7 @@ const malformed: Readonly<Record<string, readonly [string, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'expected the whole request sooner'],
 };
 
-/** What is no HTTP never becomes a request: answered on the bare socket, in the envelope all the same. */
+/** Answers bytes that are not an HTTP request on the bare socket, with the envelope as well. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

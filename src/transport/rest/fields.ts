@@ -1,7 +1,7 @@
 /**
- * The building blocks of request schemas: bounded strings, integers, hosts, endpoints, names. Each says in its error
- * what was expected, canonicalises, and shows its bounds in the OpenAPI document. Not the resources' schemas: they stand
- * beside their handlers. Implements `docs/contract/rest.md#envelope` (bounds, canonical addresses).
+ * The building blocks of request schemas: bounded strings, integers, hosts, endpoints, names. The error of each says what
+ * was expected; each brings its value into canonical form and puts its bounds into the OpenAPI document. Not the schemas
+ * of resources, which stand beside their handlers. Implements `docs/contract/rest.md#envelope`.
  */
 import { z } from 'zod';
 import {
@@ -26,7 +26,7 @@ export function text(min: number, max: number) {
     .string({ error })
     .refine(
       (value) => {
-        // A code point is one or two code units: most strings need no counting.
+        // A code point is one or two code units, so the code points of most strings need not be counted.
         if (value.length > 2 * max || value.length < min) return false;
         const length = value.length <= max ? value.length : [...value].length;
         return length >= min && length <= max && !loneSurrogate.test(value);
@@ -39,7 +39,7 @@ export function text(min: number, max: number) {
 export const name = text(1, limits.rest.nameChars);
 export const description = text(0, limits.rest.descriptionChars).nullable();
 
-/** A JSON integer in a range, both ends included. */
+/** A JSON integer from `min` to `max`. */
 export function integer(min: number, max: number) {
   const error = expected(`an integer from ${min} to ${max}`);
   return z.int({ error }).min(min, { error }).max(max, { error });
@@ -51,7 +51,7 @@ export function boolean() {
   return z.boolean({ error: expected('true or false') });
 }
 
-/** A string that `read` turns into its canonical form, or refuses with undefined. */
+/** A string in its canonical form. @param read gives that form, or undefined for a string that is not `what` */
 export function canonical(what: string, read: (value: string) => string | undefined) {
   const error = expected(what);
   return z
@@ -75,7 +75,7 @@ export const namePattern = canonical(
   canonicalNamePattern,
 );
 
-/** Base64 of exactly `size` bytes, in the one spelling that it has. */
+/** Base64 of exactly `size` bytes, padded and without stray bits. */
 function base64(size: number) {
   return canonical(`base64 of ${size} bytes`, (value) => {
     const bytes = Buffer.from(value, 'base64');
@@ -100,14 +100,14 @@ export function distinct<T extends z.ZodType<string>>(entry: T) {
   });
 }
 
-/** The strict body of a request. */
+/** The body of a request; unknown fields are refused. */
 export function body<S extends z.core.$ZodLooseShape>(shape: S) {
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'invalid_type' ? 'expected a JSON object' : undefined),
   });
 }
 
-/** A strict object inside a body. */
+/** An object inside a body; unknown fields are refused. */
 export function object<S extends z.core.$ZodLooseShape>(shape: S) {
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'invalid_type' ? expected('an object')(issue) : undefined),
@@ -118,7 +118,6 @@ export function oneOf<const T extends readonly [string, ...string[]]>(values: T)
   return z.enum(values, { error: expected(values.map((value) => `"${value}"`).join(' or ')) });
 }
 
-/** Labels: at most 32, keys not empty. */
 export const labels = z
   .record(z.string(), text(0, limits.rest.stringChars), { error: expected('an object of strings') })
   .superRefine((value, ctx) => {
@@ -126,18 +125,18 @@ export const labels = z
     if (keys.length > limits.rest.labels) {
       ctx.addIssue({ code: 'custom', message: `expected at most ${limits.rest.labels} labels` });
     }
-    const bad = keys.find((key) => !text(1, limits.rest.stringChars).safeParse(key).success);
-    if (bad !== undefined) {
+    const invalid = keys.find((key) => !text(1, limits.rest.stringChars).safeParse(key).success);
+    if (invalid !== undefined) {
       ctx.addIssue({
         code: 'custom',
-        path: [bad],
+        path: [invalid],
         message: `expected a key of 1 to ${limits.rest.stringChars} characters`,
       });
     }
   })
   .meta({ maxProperties: limits.rest.labels });
 
-/** The TLS that the gateway speaks to an upstream: never without a pin. */
+/** The TLS from a gateway to an upstream, with at least one pin. */
 export const upstreamTls = object({ server_name: dnsName, spki_pins_sha256: list(base64(32), 1) }).meta({
   id: 'UpstreamTls',
 });

@@ -1,6 +1,6 @@
 /**
- * What is checked before a body is read: shutting down, token, path, method, role, media type. Not the body, the query
- * and the resource, which come after. Implements `docs/contract/rest.md`, the order of checks: 401, 404 of the path, 405, 403, 415.
+ * The checks before a body is read: shutdown, token (401), path (404), method (405), role (403), media type (415). Not
+ * those of body, query and resource, which come after. Implements `docs/contract/rest.md#envelope`.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../commands/handlers-port.js';
@@ -12,10 +12,10 @@ import type { Access } from './request-state.js';
 import { allowedMethods } from './route-table.js';
 import type { RouteTable } from './route-table.js';
 
-/** A longer token is none of this service's; it is not even looked at. */
+/** A longer token cannot be one of this service and is not parsed. */
 const bearerTokenChars = 4096;
 
-/** Adds the gate to every request of the instance, those to unknown paths included. */
+/** Adds the checks to every request, including those to unknown paths. */
 export function installGate(app: RestApp, deps: RestDeps, table: RouteTable): void {
   let closing = false;
   app.decorateRequest('caller', null);
@@ -37,8 +37,8 @@ async function pass(request: FastifyRequest, reply: FastifyReply, deps: RestDeps
   if (api) void reply.header('cache-control', 'no-store');
   const path = table.find(pathname);
   const endpoint = path?.methods.get(request.method);
-  const open = !api || endpoint?.access === 'login';
-  if (!open) request.caller = await authenticated(request, deps);
+  const needsToken = api && endpoint?.access !== 'login';
+  if (needsToken) request.caller = await authenticated(request, deps);
   if (path === undefined) throw new ServiceError('not_found', 'no such path');
   if (endpoint === undefined) {
     const allow = allowedMethods(path);
@@ -83,7 +83,10 @@ function mayCall(access: Access, caller: Caller | null): boolean {
   }
 }
 
-/** 415 before anything is read; an empty body needs no type, and of a chunked one only its end tells. */
+/**
+ * Refuses a wrong type before the body is read. An empty body needs none; whether a chunked one is empty, only its end
+ * tells (`body.ts`).
+ */
 function requireMediaType(request: FastifyRequest, takesJson: boolean): void {
   if (request.method === 'GET' || request.method === 'HEAD') return;
   const { headers } = request;

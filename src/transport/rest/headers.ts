@@ -1,6 +1,6 @@
 /**
- * Request headers that carry meaning beyond transport: If-Match, Idempotency-Key, x-min-position; and the ETag.
- * Not the ones of authentication and CORS. Implements `docs/contract/rest.md#consistency`.
+ * The headers of consistency: If-Match, Idempotency-Key, x-min-position, and the ETag of answers. Not those of
+ * authentication and CORS. Implements `docs/contract/rest.md#consistency`.
  */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -12,7 +12,10 @@ import { expected } from './validation.js';
 
 const entityTag = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
 
-/** `*`, or entity tags: of those, the versions. A weak or foreign tag is well formed and matches nothing. */
+/**
+ * @returns `*`, or the versions of the entity tags; undefined for a malformed header. A weak or foreign tag is well formed
+ * and matches nothing.
+ */
 function readIfMatch(header: string): Exclude<IfMatch, undefined> | undefined {
   if (header.trim() === '*') return '*';
   const versions: number[] = [];
@@ -32,8 +35,8 @@ export function etag(version: number): string {
 const ifMatch = z
   .string()
   .transform((value, ctx) => {
-    const read = readIfMatch(value);
-    if (read !== undefined) return read;
+    const versions = readIfMatch(value);
+    if (versions !== undefined) return versions;
     ctx.issues.push({ code: 'custom', message: 'expected * or entity tags such as "3"', input: value });
     return z.NEVER;
   })
@@ -59,13 +62,13 @@ const minPosition = z
   .optional()
   .meta({ description: 'Wait until this log position is shown (2 s, else 503)', type: 'integer', minimum: 0 });
 
-/** Loose: every other header stays as it is. */
+/** Loose objects: all other headers pass. */
 export const conditionalHeaders = z.looseObject({ 'if-match': ifMatch });
 export const postHeaders = z.looseObject({ 'idempotency-key': idempotencyKey });
 export const deployHeaders = z.looseObject({ 'if-match': ifMatch, 'idempotency-key': idempotencyKey });
 export const readHeaders = z.looseObject({ 'x-min-position': minPosition });
 
-/** The mark that a POST leaves in the log: hashes, so that neither key nor body can be read back. */
+/** The mark of a POST in the log: hashes, from which neither key nor body can be read. */
 export function idempotencyMark(request: FastifyRequest, callerId: string): IdempotencyMark | undefined {
   const key = request.headers['idempotency-key'];
   if (request.method !== 'POST' || typeof key !== 'string') return undefined;

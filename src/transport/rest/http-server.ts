@@ -1,11 +1,14 @@
-/** The HTTP(S) server under fastify, with its bounds. Not listening: the app does. Implements SVC_HTTP_TLS_*. */
+/**
+ * The HTTP(S) server under fastify, with its bounds. It does not listen: the app does. Implements SVC_HTTP_TLS_* of
+ * `docs/contract/configuration.md#configuration`.
+ */
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { RestApp, RestOptions } from './deps.js';
 import { tuning } from './tuning.js';
 
-/** How long an idle connection is kept, longer than load balancers keep theirs. */
+/** Longer than load balancers keep idle connections, so that the balancer closes first. */
 const keepAliveMs = 72_000;
 
 export function createHttpServer(handler: RequestListener, tls: RestOptions['tls']): Server {
@@ -18,7 +21,7 @@ export function createHttpServer(handler: RequestListener, tls: RestOptions['tls
   return server;
 }
 
-/** A request that never ends must not keep the service from stopping: what is still open after a while is cut. */
+/** Closes the connections that are still open a while after the stop began: an endless request must not delay it. */
 export function boundClosing(app: RestApp): void {
   app.addHook('preClose', async () => {
     const timer = setTimeout(() => app.server.closeAllConnections(), tuning.closeWithinMs);

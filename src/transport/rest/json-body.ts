@@ -1,15 +1,15 @@
 /**
- * Strict reading of a JSON text: UTF-8, RFC 8259, no duplicate key in any object. Not validation: the route's schema
- * does that. Implements `docs/contract/rest.md#envelope` ("A duplicate key in JSON is a 400") and Errors (malformed JSON).
+ * Reads a JSON text strictly: UTF-8, RFC 8259, no duplicate key in any object. The route's schema validates the value.
+ * Implements `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`.
  */
 import { ServiceError } from '../../kernel/errors.js';
-import { propertyPath, shown } from './json-path.js';
+import { printableKey, propertyPath } from './json-path.js';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The value of a JSON text.
- * @throws ServiceError `invalid_request` on bytes that are not UTF-8, not JSON, or that name a key twice
+ * @returns the value of the JSON text
+ * @throws ServiceError `invalid_request` for bytes that are not UTF-8 or not JSON, or that hold a key twice
  */
 export function readJson(bytes: Uint8Array): unknown {
   let text: string;
@@ -44,7 +44,10 @@ interface OpenArray {
 
 const stringToken = /"(?:[^"\\]|\\.)*"/y;
 
-/** Walks a text that `JSON.parse` has accepted, so the syntax needs no second check. Iterative: depth costs memory only. */
+/**
+ * What is wrong with the keys of a text that `JSON.parse` has accepted, so the syntax is not checked again. Iterative, so
+ * that a deep text cannot exhaust the stack.
+ */
 function keyProblem(text: string): string | undefined {
   const open: (OpenObject | OpenArray)[] = [];
   for (let at = 0; at < text.length; at += 1) {
@@ -72,7 +75,7 @@ function keyProblem(text: string): string | undefined {
         if (top?.kind !== 'object' || !top.expectKey) break;
         top.expectKey = false;
         top.key = token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1);
-        // It can't be a key of any object here: assigning it would set the prototype.
+        // Assigning this key would set the prototype, so no object may have it.
         if (top.key === '__proto__') return `${pathOf(open)}: not a field of this request`;
         if (top.keys.has(top.key)) return `${pathOf(open)}: expected each key once, found it twice`;
         top.keys.add(top.key);
@@ -87,5 +90,5 @@ function pathOf(open: readonly (OpenObject | OpenArray)[]): string {
   const deepest = 12;
   const path = propertyPath(open.slice(0, deepest).map((part) => (part.kind === 'object' ? part.key : part.index)));
   const last = open[open.length - 1];
-  return open.length > deepest && last?.kind === 'object' ? `${path}…${shown(last.key)}` : path;
+  return open.length > deepest && last?.kind === 'object' ? `${path}…${printableKey(last.key)}` : path;
 }

@@ -1,20 +1,20 @@
-/** Leaves out of an OpenAPI document the components that nothing refers to: the generator names each schema twice. Pure. */
+/** Removes the components of an OpenAPI document that nothing refers to: the generator names each schema twice. Pure. */
 
 const prefix = '#/components/schemas/';
 
-/** The document with only the schemas that its paths need, directly or through one another. */
+/** The document with only the schemas that its paths refer to, directly or through one another. */
 export function usedComponents<D extends object>(document: D): D {
   const components: unknown = Reflect.get(document, 'components');
   const schemas = record(record(components)['schemas']);
   const used = new Set<string>();
-  const waiting = [...referencesIn(Reflect.get(document, 'paths'))];
-  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+  const unvisited = [...referencesIn(Reflect.get(document, 'paths'))];
+  for (let name = unvisited.pop(); name !== undefined; name = unvisited.pop()) {
     if (used.has(name)) continue;
     used.add(name);
-    waiting.push(...referencesIn(schemas[name]));
+    unvisited.push(...referencesIn(schemas[name]));
   }
-  const kept = Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
-  return { ...document, components: { ...record(components), schemas: kept } };
+  const usedSchemas = Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
+  return { ...document, components: { ...record(components), schemas: usedSchemas } };
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {
@@ -22,10 +22,10 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 function referencesIn(value: unknown): readonly string[] {
-  const found: string[] = [];
+  const names: string[] = [];
   JSON.stringify(value ?? null, (key, inner: unknown) => {
-    if (key === '$ref' && typeof inner === 'string' && inner.startsWith(prefix)) found.push(inner.slice(prefix.length));
+    if (key === '$ref' && typeof inner === 'string' && inner.startsWith(prefix)) names.push(inner.slice(prefix.length));
     return inner;
   });
-  return found;
+  return names;
 }

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document, generated from the schemas that validate, and `/docs`, a page made of it that needs no
- * script and no other host. Implements `docs/contract/rest.md#beside-api`.
+ * The OpenAPI 3.1 document, generated from the schemas that validate requests, and its page `/docs`
+ * (`docs-page.ts`). Implements `docs/contract/rest.md#beside-api`.
  */
 import swagger from '@fastify/swagger';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from '@fastify/type-provider-zod';

@@ -54,7 +54,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions):
       security: options.metricsToken === undefined ? [] : [{ metricsToken: [] }],
       response: { 200: z.string(), 401: failureSchema },
     },
-    // Prometheus text goes out as it is, not through the JSON serializer of its schema.
+    // Prometheus text is not JSON, so its schema does not serialize it.
     serializerCompiler: () => (data) => (typeof data === 'string' ? data : JSON.stringify(data)),
     handler: async (request, reply) => {
       if (
@@ -71,7 +71,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions):
   });
 }
 
-/** Compares in constant time, lengths included. */
+/** Compares in constant time, whatever the lengths. */
 function sameSecret(given: string | undefined, wanted: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(given ?? ''), hash(wanted)) && given !== undefined;

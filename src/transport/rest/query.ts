@@ -1,6 +1,4 @@
-/**
- * Query strings and their schemas: strict, never clamped. Implements `docs/contract/rest.md#envelope` (list queries).
- */
+/** The schemas of query strings: strict, nothing is clamped. Implements `docs/contract/rest.md#envelope`. */
 import { z } from 'zod';
 import { limits } from '../../kernel/limits.js';
 import { text } from './fields.js';
@@ -42,11 +40,11 @@ export function query<S extends z.core.$ZodLooseShape>(shape: S) {
 export const noQuery = query({});
 
 /** The page that a query asks for. */
-export function pageOfQuery(asked: { readonly page?: number | undefined; readonly page_size?: number | undefined }) {
-  return { page: asked.page ?? 1, pageSize: asked.page_size ?? limits.rest.pageSizeDefault };
+export function pageOfQuery(checked: { readonly page?: number | undefined; readonly page_size?: number | undefined }) {
+  return { page: checked.page ?? 1, pageSize: checked.page_size ?? limits.rest.pageSizeDefault };
 }
 
-/** The list query of the read models. */
-export function listQuery(asked: z.output<z.ZodObject<typeof listing>>) {
-  return { ...pageOfQuery(asked), sort: asked.sort ?? ('name' as const), q: asked.q };
+/** The query of the read models. */
+export function listQuery(checked: z.output<z.ZodObject<typeof listing>>) {
+  return { ...pageOfQuery(checked), sort: checked.sort ?? ('name' as const), q: checked.q };
 }

@@ -1,10 +1,10 @@
-/** What hooks leave on a request and a route for those after them. Types only. */
+/** What a route declares for the hooks, and what hooks set on a request for later ones. Types only. */
 import type { Caller } from '../../commands/handlers-port.js';
 
-/** Who may call: `login` is open, `anyone` has a token; `open` is beside `/api`. */
+/** Who may call: everybody (`open` beside `/api`, `login` under it), `anyone` with a token, or a role and those above it. */
 export type Access = 'open' | 'login' | 'anyone' | 'operator' | 'admin';
 
-/** `json`: a JSON object is required; `none`: empty or `{}`. */
+/** `json` requires a JSON object; `none` allows nothing or `{}`. */
 export type BodyRule = 'json' | 'none';
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 /**
- * Which paths and methods there are, so that a 404 of the path and a 405 can be told before anything else is looked at.
- * Pure; fastify's router finds the handler. A static segment beats a parameter. Implements `docs/contract/rest.md`, the order of checks.
+ * Which paths and methods exist, so that the gate can answer a 404 of the path and a 405 before all other checks. A static
+ * segment beats a parameter. Pure; fastify's router finds the handler. Implements `docs/contract/rest.md#envelope`.
  */
 import type { Access, BodyRule } from './request-state.js';
 
@@ -46,10 +46,10 @@ export function createRouteTable(): RouteTable {
     find(pathname) {
       const exact = paths.get(pathname);
       if (exact !== undefined && !pathname.includes(':')) return exact;
-      const asked = pathname.split('/');
+      const segments = pathname.split('/');
       let best: typeof exact | undefined;
       for (const path of paths.values()) {
-        if (!matches(path.segments, asked)) continue;
+        if (!matches(path.segments, segments)) continue;
         if (best === undefined || moreStatic(path.segments, best.segments)) best = path;
       }
       return best;
@@ -58,15 +58,15 @@ export function createRouteTable(): RouteTable {
   };
 }
 
-function matches(segments: readonly string[], asked: readonly string[]): boolean {
+function matches(template: readonly string[], path: readonly string[]): boolean {
   return (
-    segments.length === asked.length &&
-    segments.every((segment, index) => (segment.startsWith(':') ? asked[index] !== '' : segment === asked[index]))
+    template.length === path.length &&
+    template.every((segment, index) => (segment.startsWith(':') ? path[index] !== '' : segment === path[index]))
   );
 }
 
-/** True when, at the first difference, `a` has a word where `b` has a parameter. */
+/** True when `a` has a static segment at the first place where only one of both has a parameter. */
 function moreStatic(a: readonly string[], b: readonly string[]): boolean {
-  const at = a.findIndex((segment, index) => segment.startsWith(':') !== (b[index] ?? '').startsWith(':'));
-  return at >= 0 && !(a[at] ?? '').startsWith(':');
+  const place = a.findIndex((segment, index) => segment.startsWith(':') !== (b[index] ?? '').startsWith(':'));
+  return place >= 0 && !(a[place] ?? '').startsWith(':');
 }

@@ -1,7 +1,6 @@
 /**
- * Runs the zod schemas of a route and turns the first thing wrong into one sentence that names the field. Not the
- * schemas: they stand beside the handlers, made of `fields.ts`. No sentence ever repeats a value.
- * Implements `docs/contract/rest.md#errors` (`invalid_request`).
+ * Runs the zod schemas of a route and turns the first issue into one sentence that names the field and never repeats a
+ * value. Not the schemas, which stand beside the handlers. Implements `docs/contract/rest.md#errors`.
  */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
@@ -19,7 +18,7 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
   };
 };
 
-/** What is wrong with a request, in one sentence: unknown fields before wrong values. */
+/** The sentence of the first issue, where unknown fields come before wrong values. */
 function refusalSentence(issues: readonly Issue[], part: string | undefined): string {
   const issue = issues.find((one) => one.code === 'unrecognized_keys') ?? issues[0];
   return issue === undefined ? 'body: expected another value' : issueSentence(issue, [], part);
@@ -44,24 +43,23 @@ function unknownKeys(path: readonly PropertyKey[], keys: readonly string[], part
 }
 
 /**
- * Of the alternatives, the one whose own key is there speaks. If none or several are meant, the union's own sentence
- * tells what they are, unless a key belongs to none of them.
+ * Keys that no alternative has come first. Then, if exactly one alternative has the right keys, its own issue; else the
+ * union's sentence, which lists the alternatives.
  */
 function unionSentence(
   issue: z.core.$ZodIssueInvalidUnion,
   path: readonly PropertyKey[],
   part: string | undefined,
 ): string {
-  const strangers = issue.errors.map(
+  const unknownOfEach = issue.errors.map(
     (issues) =>
       new Set(issues.flatMap((one) => (one.code === 'unrecognized_keys' && one.path.length === 0 ? one.keys : []))),
   );
-  const common = [...(strangers[0] ?? [])].filter((key) => strangers.every((keys) => keys.has(key)));
-  if (common.length > 0) return unknownKeys(path, common, part);
-  const meant = issue.errors.filter((issues) => issues.every((one) => one.path.length > 0 && !isMissing(one)));
-  const [only] = meant;
-  const first = only?.[0];
-  if (meant.length === 1 && first !== undefined) return issueSentence(first, path, part);
+  const unknown = [...(unknownOfEach[0] ?? [])].filter((key) => unknownOfEach.every((keys) => keys.has(key)));
+  if (unknown.length > 0) return unknownKeys(path, unknown, part);
+  const candidates = issue.errors.filter((issues) => issues.every((one) => one.path.length > 0 && !isMissing(one)));
+  const first = candidates[0]?.[0];
+  if (candidates.length === 1 && first !== undefined) return issueSentence(first, path, part);
   return `${propertyPath(path)}: ${issue.message}`;
 }
 
@@ -71,7 +69,7 @@ function isMissing(issue: Issue): boolean {
 
 const requiredPrefix = 'required, ';
 
-/** The error text of a schema: what was expected, and that it is required when it is not there at all. */
+/** The error of a schema: what was expected, after `required` when the value is missing. */
 export function expected(what: string): (issue: { readonly input?: unknown }) => string {
   return (issue) => `${issue.input === undefined ? requiredPrefix : ''}expected ${what}`;
 }

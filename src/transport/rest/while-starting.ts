@@ -1,7 +1,7 @@
 /**
- * What the REST port answers until the service is up: it lives, it is not ready, come back. A start may wait for stores
- * for long, or read a long log, and must not look dead meanwhile. Not the service: it gives the port over to `build.ts`.
- * Implements `docs/contract/rest.md#beside-api`, for that time.
+ * Answers on the REST port until the service is up: healthy, not ready, 503 for all else. A start may wait long for its
+ * stores or read a long log, and must not look dead meanwhile. Then `build.ts` takes over the port.
+ * Implements `docs/contract/rest.md#beside-api`.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -14,7 +14,7 @@ const reason = 'the service is starting; its log says what it waits for';
 function answer(request: IncomingMessage, response: ServerResponse): void {
   const path = request.url?.split('?')[0];
   const send = (status: number, body: object): void => {
-    // No connection is kept: the next request is for the service.
+    // Closed, so that the next request goes to the service.
     const headers = { 'content-type': 'application/json; charset=utf-8', 'retry-after': '1', connection: 'close' };
     response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : JSON.stringify(body));
   };
@@ -24,8 +24,8 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
 }
 
 /**
- * Listens until it is closed; the port is free again when that resolves.
- * @throws Error of the system when nobody can listen there
+ * Listens until it is closed; the port is free when the close resolves.
+ * @throws Error of the system when it cannot listen there
  */
 export async function answerWhileStarting(
   listen: { readonly host: string; readonly port: number },
