@@ -13,7 +13,7 @@ import * as f from '../support/fleet.js';
 const fleet = emptyFleet();
 const performed = f.perform(fleet, f.createNode('a', { psk: { fingerprint: 'f', verifier: f.sealed } }));
 const command = performed.kind === 'written' ? performed.command : undefined;
-const [known, second] = command!.events as readonly [RecordedEvent, RecordedEvent];
+const [first, second] = command!.events as readonly [RecordedEvent, RecordedEvent];
 
 const caught = (read: () => unknown): unknown => {
   try {
@@ -28,7 +28,7 @@ describe('an unknown event', () => {
   it.each(['CredentialCreated', 'nodecreated', '', 'constructor', 'toString', '__proto__'])(
     'of type %j is an error that names it',
     (type) => {
-      const error = caught(() => readEvent({ ...known, type }));
+      const error = caught(() => readEvent({ ...first, type }));
       expect(error).toBeInstanceOf(UnknownEventError);
       expect(error).toMatchObject({ eventType: type, name: 'UnknownEventError' });
       expect(String(error)).toContain(`the event ${type} with schema version 1 at svc-fleet@0`);
@@ -36,15 +36,15 @@ describe('an unknown event', () => {
   );
 
   it.each([2, 99, 0, -1, 1.5, Number.NaN, undefined])('of schema version %s is an error that names it', (version) => {
-    const metadata = { ...known.metadata, schema_version: version as number };
-    const error = caught(() => readEvent({ ...known, metadata }));
+    const metadata = { ...first.metadata, schema_version: version as number };
+    const error = caught(() => readEvent({ ...first, metadata }));
     expect(error).toBeInstanceOf(UnknownEventError);
     expect(String(error)).toContain(`NodeCreated with schema version ${version}`);
   });
 
   it('makes its whole command unreadable', () => {
-    const events = [known, { ...second, type: 'NodeRotated' }] as const;
-    expect(caught(() => readCommand({ stream: known.stream, events }))).toMatchObject({ eventType: 'NodeRotated' });
+    const events = [first, { ...second, type: 'NodeRotated' }] as const;
+    expect(caught(() => readCommand({ stream: first.stream, events }))).toMatchObject({ eventType: 'NodeRotated' });
   });
 
   it('does not include those that this release writes', () => {
@@ -52,6 +52,6 @@ describe('an unknown event', () => {
   });
 
   it('of the fleet is also one of another stream', () => {
-    expect(() => fleetEvent({ ...known, stream: 'svc-accounts' })).toThrow('svc-accounts@0');
+    expect(() => fleetEvent({ ...first, stream: 'svc-accounts' })).toThrow('svc-accounts@0');
   });
 });

@@ -59,7 +59,7 @@ export type AccountCommand =
       readonly display_name: SealedSecret | null;
       readonly email: SealedSecret | null;
       readonly password: SealedSecret;
-      /** Ignored when there is any user already: two instances may try to create the first admin at once. */
+      /** Accepted without a change if there is a user already: two instances may create the first admin at once. */
       readonly onlyIfFirst: boolean;
     }
   | {

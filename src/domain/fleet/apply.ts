@@ -94,7 +94,7 @@ function moveIndexes(
   after: AnyState | undefined,
 ): void {
   if (indexed === undefined) return;
-  // An update keeps the references of unchanged values, so identity is enough.
+  // An update keeps unchanged values as the same objects, so identity is enough.
   const same = (field: keyof AnyState): boolean => before?.[field] === after?.[field];
   if (before !== undefined && after !== undefined && indexed.dependsOn.every(same)) return;
   const owner = ownerOf(type, id);

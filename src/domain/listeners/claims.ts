@@ -8,8 +8,8 @@ import { createIndex } from '../aggregate/journal.js';
 import type { Owner } from '../references/references.js';
 
 /**
- * What may share a listener key: claims of `names` and of `local_key` with each other when their values are distinct, `raw`
- * with anything but another `raw`, `exclusive` with nothing.
+ * What may share a listener key: `names` claims with distinct values, `local_key` claims with distinct values, `raw` with
+ * anything but another `raw`, `exclusive` with nothing.
  */
 export type ClaimFamily = 'raw' | 'names' | 'local_key' | 'exclusive';
 export const claimFamilies: readonly ClaimFamily[] = ['raw', 'names', 'local_key', 'exclusive'];

@@ -1,7 +1,7 @@
 /**
  * The shape of a declaration: everything in which one resource differs from the others, as one value. The fleet derives
- * the rest from it: fold, dispatch of commands, indexes, checkpoint, schema versions, audit, names, read model. A missing
- * part does not compile. Not the list of resources: that is `fleet/resources.ts`.
+ * the rest from it: fold, dispatch of commands, indexes, checkpoint, schema versions, audit, names, read model. A
+ * declaration without one of the required parts does not compile. Not the list of resources: that is `fleet/resources.ts`.
  * Implements `docs/architecture.md#adding-a-resource`.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
