@@ -1,7 +1,7 @@
 /**
- * What the gateway needs to know of a consistency boundary: its stream, its fold, how it decides. Two exist: the fleet
- * and the accounts. The fold here is the deciding one: it may hold what is not durable yet, so nothing but the gateway
- * reads it.
+ * What the gateway needs to know of a consistency boundary: its stream, its fold, its decisions. There are two, the fleet
+ * and the accounts. The fold is the deciding one: it may hold events that are not durable yet, so only the gateway reads
+ * it.
  */
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
@@ -20,7 +20,7 @@ import { streams } from '../kernel/event.js';
 export interface DecidingState {
   readonly journal: Journal;
   readonly revision: Cell<number>;
-  /** Of a fold that was handed over; unknown again after its own events, which are applied before they are placed. */
+  /** Position of the last event, as far as it was read from the log: events of the gateway are folded before they have one. */
   readonly position: Cell<number>;
   readonly idempotency: IdempotencyTable;
 }
@@ -29,11 +29,11 @@ export interface Aggregate<State extends DecidingState, Command> {
   readonly stream: string;
   readonly state: State;
   decide(state: State, command: Command): Decision<{ readonly type: string; readonly data: object }>;
-  /** Folds a command and says why it may not stand after all, if so; the gateway then rolls it back. */
+  /** Folds a command. @returns why it must not be written after all, in which case the gateway rolls it back */
   apply(state: State, command: RecordedCommand): Refusal | undefined;
 }
 
-/** The fleet, from a fold that the caller has restored and hands over. */
+/** The fleet. @param state a fold that the caller hands over */
 export function fleetAggregate(state: Fleet): Aggregate<Fleet, FleetCommand> {
   return {
     stream: streams.fleet,
@@ -43,7 +43,7 @@ export function fleetAggregate(state: Fleet): Aggregate<Fleet, FleetCommand> {
   };
 }
 
-/** The accounts, from the start of their log: they are few. */
+/** The accounts. Their log is short, so the gateway reads it from its start. */
 export function accountsAggregate(): Aggregate<Accounts, AccountCommand> {
   return {
     stream: streams.accounts,

@@ -1,7 +1,7 @@
 /**
- * Appends a group of commands and finds out what became of it. Where the store does not say, the group's ids are looked
- * for first, then the very same append is tried again: whichever try arrives is written, the others are answered as it
- * was. Not deciding and not folding: the gateway does both. Implements `docs/contract/domain.md#commands-and-events`.
+ * Appends a group of commands and finds out the outcome. If the store does not say it, the log is searched for the
+ * group's event ids first, then the same append is tried again: whichever try arrives first is written, and the store
+ * answers the others like it. Neither decides nor folds. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -13,23 +13,23 @@ import type { EventStore } from '../storage/event-store.js';
 import { tuning } from './tuning.js';
 
 export type GroupOutcome =
-  /** The events stand right behind the expected revision; `position` is not below that of the last one. */
+  /** The events stand right behind the expected revision. `position` is that of the last one, or a later one. */
   | { readonly kind: 'appended'; readonly position: number }
-  /** Something else stands there: nothing of the group is written, nor ever will be. */
+  /** Other events stand there: nothing of the group is or will be written. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'unavailable' }
-  /** It may be written, or be written later. */
+  /** The group may be written, now or later. */
   | { readonly kind: 'unknown' };
 
 export interface AppendGroupOptions {
   readonly eventStore: EventStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Ends the waiting: one more look, then `unknown`. */
+  /** Ends the retries: the log is read once more, then the outcome is `unknown`. */
   readonly signal: AbortSignal;
 }
 
-/** Appends the events behind the revision `expected`, -1 for a stream that is not there yet. Bounded in tries and time. */
+/** Appends within bounds of tries and time. @param expected revision to append behind; -1 for a stream without events */
 export async function appendGroup(
   options: AppendGroupOptions,
   stream: string,
@@ -38,7 +38,7 @@ export async function appendGroup(
 ): Promise<GroupOutcome> {
   const { eventStore, clock, logger, signal } = options;
   const started = clock.monotonic();
-  // From the first unknown answer on, no answer but "appended" tells what became of the tries before it.
+  // After an unknown answer, only "appended" says what became of the tries before.
   let uncertain = false;
   for (let tries = 1; ; tries += 1) {
     const outcome = await eventStore.append(stream, expected < 0 ? 'no_stream' : expected, events);
@@ -56,32 +56,32 @@ export async function appendGroup(
       case 'unknown':
         logger.warn(
           { stream, cause: outcome.cause, tries },
-          'the outcome of an append is unknown; looking for its events',
+          'the outcome of an append is unknown; searching for its events',
         );
         break;
       default:
         return unreachable(outcome);
     }
     uncertain = true;
-    const found = await lookFor(options, stream, expected, events);
-    if (found.kind !== 'nothing') return found;
-    const waited = clock.monotonic() - started;
-    if (signal.aborted || tries >= tuning.gatewayAttempts || waited >= tuning.outcomeWaitMs) {
+    const written = await search(options, stream, expected, events);
+    if (written.kind !== 'nothing') return written;
+    const waitedMs = clock.monotonic() - started;
+    if (signal.aborted || tries >= tuning.gatewayAttempts || waitedMs >= tuning.outcomeWaitMs) {
       return { kind: 'unknown' };
     }
     await sleep(backoff(tuning.outcomeRetry, tries), signal);
   }
 }
 
-type Found = Extract<GroupOutcome, { readonly kind: 'appended' | 'conflict' }> | { readonly kind: 'nothing' };
+type Written = Extract<GroupOutcome, { readonly kind: 'appended' | 'conflict' }> | { readonly kind: 'nothing' };
 
-/** What stands where the group would. An append is atomic: its first event tells. */
-async function lookFor(
+/** What the log holds in place of the group. An append is atomic, so the first event tells for all. */
+async function search(
   { eventStore, logger }: AppendGroupOptions,
   stream: string,
   expected: number,
   events: readonly ProposedEvent[],
-): Promise<Found> {
+): Promise<Written> {
   try {
     let position: number | undefined;
     const range = { direction: 'forward', from: expected + 1, maxCount: events.length } as const;
@@ -91,7 +91,7 @@ async function lookFor(
     }
     return position === undefined ? { kind: 'nothing' } : { kind: 'appended', position };
   } catch (error) {
-    logger.warn({ stream, error: errorText(error) }, 'the log could not be read while looking for an append');
+    logger.warn({ stream, error: errorText(error) }, 'the log could not be read while searching for an append');
     return { kind: 'nothing' };
   }
 }

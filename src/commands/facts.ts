@@ -1,9 +1,9 @@
 /**
- * Records facts: what agents did, and sign-ins. Facts are not decided, so nothing is refused; they are appended in
- * batches per stream, tried again until they are durable, and bounded. Implements `docs/contract/domain.md`, table of streams.
+ * Records facts: what agents did, and sign-ins. No rule decides about them. They are appended in batches per stream, in
+ * bounded queues, and retried until they are durable. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  *
- * Appends expect any revision: a repeat after an unknown outcome may write a fact twice on a store that forgets ids,
- * which every reader of facts takes as the same fact again.
+ * Appends expect any revision, so a retry after an unknown outcome may write a fact twice on a store that forgets ids.
+ * That does no harm: every reader of facts treats a repeat as the same fact.
  */
 import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent } from '../domain/agents/facts.js';
@@ -108,7 +108,7 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
   const stop = new AbortController();
   let running: Promise<void> | undefined;
 
-  /** As many as one append may hold, oldest first. */
+  /** The oldest facts, as many as one append may hold. */
   function nextGroup(): readonly Waiting[] {
     let bytes = 0;
     const end = queue.findIndex((waiting, index) => {
@@ -128,7 +128,7 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
         for (const { resolve } of group) resolve();
         return;
       }
-      // Once: it is tried until it works.
+      // Logged once, as the retries do not end.
       if (tries === 0) {
         logger.warn({ stream, outcome: outcome.kind, waiting: queue.length }, 'facts could not be appended yet');
       }
@@ -142,7 +142,7 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
   }
 
   async function run(): Promise<void> {
-    // The first of a batch waits a little for others; at the end nothing waits.
+    // Facts that arrive soon after the first join its batch. A close ends this wait.
     await sleep(everyMs, stop.signal);
     try {
       while (queue.length > 0) await appendNext();
@@ -150,14 +150,14 @@ function createStreamBatch(stream: string, everyMs: number, bound: number, optio
       logger.error({ stream, error: errorText(error), waiting: queue.length }, 'facts could not be appended');
       rejectAll('the event store did not take the fact');
     }
-    // In the same turn as the last look at the queue: whoever comes later starts the next run.
+    // No await since the queue was found empty: the next fact starts a new run.
     running = undefined;
   }
 
   return {
     add(event) {
       if (stop.signal.aborted || queue.length >= bound) {
-        return Promise.reject(new ServiceError('unavailable', `too many facts wait for the stream ${stream}`));
+        return Promise.reject(new ServiceError('unavailable', `too many facts are waiting for the stream ${stream}`));
       }
       const bytes = eventBytes(event);
       if (bytes > eventBytesMax) {

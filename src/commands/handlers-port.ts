@@ -1,8 +1,7 @@
 /**
- * What REST calls to change something or to sign someone in, and the state types that its answers are made of.
- * Types only: the handlers are in the files beside. Bodies come in validated and canonical; what needs other
- * resources to be judged (references, names, collisions, a PUT against what is stored) is decided behind this port.
- * Implements `docs/contract/rest.md`, the endpoints that write.
+ * Port: what REST calls to change something or to sign somebody in. Types only: the handlers are in `resources.ts`,
+ * `nodes.ts` and `src/accounts`. Bodies arrive validated and canonical. What needs other resources (references, names,
+ * collisions) or the stored one (a PUT) is decided behind this port. Implements `docs/contract/rest.md#envelope`.
  */
 import type { ChainState } from '../domain/chain/chain.js';
 import type { Role } from '../domain/accounts/user.js';
@@ -13,7 +12,7 @@ import type { IfMatch } from '../domain/resource/if-match.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { CommandContext, CommandOutcome } from './port.js';
 
-/** An account as it is shown: no password, personal data opened. */
+/** An account as answers show it: without password, personal data in clear. */
 export interface UserView {
   readonly id: string;
   readonly username: string;
@@ -25,7 +24,7 @@ export interface UserView {
   readonly version: number;
 }
 
-/** Whom a token stands for. */
+/** The user that a token authenticates. */
 export interface Caller {
   readonly userId: string;
   readonly username: string;
@@ -44,16 +43,16 @@ type FieldsOf<Type extends string, Named extends string> = Omit<
   'type' | Named
 >;
 
-/** What a create takes: the whole definition, defaults filled in. */
+/** The fields of a create: the whole definition, defaults filled in. */
 export type CreateFields<T extends ResourceType> = FieldsOf<`Create${NounOf<T>}`, 'id'>;
-/** What an update takes: absent fields stay as they are. */
+/** The fields of an update; absent ones stay as they are. */
 export type UpdateFields<T extends ResourceType> = FieldsOf<`Update${NounOf<T>}`, 'id' | 'ifMatch'>;
 
 export type CreateNodeFields = Omit<CreateFields<'node'>, 'psk'> & { readonly issuePsk: boolean };
 
 export interface DeployResult {
   readonly chain: ChainState;
-  /** Nodes of the old and of the new definition, with the generation that the deploy gave them. */
+  /** The nodes of the old and of the new definition, each with its generation since the deploy. */
   readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
 }
 
@@ -66,7 +65,7 @@ export interface UpdateMeFields {
 
 type Answer<R> = Promise<CommandOutcome<R>>;
 
-/** What every resource of the fleet can be told. */
+/** The handlers that every resource of the fleet has. */
 export interface LifecycleHandlers<T extends ResourceType> {
   create(ctx: CommandContext, fields: CreateFields<T>): Answer<StateOf<T>>;
   update(ctx: CommandContext, id: string, ifMatch: IfMatch, fields: UpdateFields<T>): Answer<StateOf<T>>;
@@ -74,9 +73,9 @@ export interface LifecycleHandlers<T extends ResourceType> {
 }
 
 /**
- * Every method that changes something refuses by throwing a ServiceError, in this order: `not_found` of the resource,
- * `precondition_failed`, `invalid_request` (references, the result of a PUT), `conflict`; `unavailable` when the log
- * can't be written or the instance is read-only.
+ * A method that changes something refuses by throwing a ServiceError, checked in this order: `not_found` of the resource,
+ * `precondition_failed`, `invalid_request` (references, the result of a PUT), `conflict`. It throws `unavailable` when the
+ * log cannot be written or the instance is read-only.
  */
 export interface CommandHandlers {
   readonly resources: { readonly [T in Exclude<ResourceType, 'node'>]: LifecycleHandlers<T> };
@@ -94,13 +93,13 @@ export interface CommandHandlers {
   };
   readonly accounts: {
     /**
-     * `address` is the caller's IP in canonical form.
+     * @param address the caller's IP in canonical form
      * @throws ServiceError `unauthenticated`, or `rate_limited` with `retryAfterSeconds`
      */
     login(username: string, password: string, address: string, requestId: string): Promise<Login>;
-    /** Checks signature, expiry and token version; undefined for a token that stands for nobody. */
+    /** Checks signature, expiry and token version. @returns undefined for a token that authenticates nobody */
     authenticate(token: string): Caller | undefined | Promise<Caller | undefined>;
-    /** @throws ServiceError `not_found` when the user is gone. */
+    /** @throws ServiceError `not_found` when the user is gone */
     me(userId: string): UserView | Promise<UserView>;
     updateMe(ctx: CommandContext, userId: string, ifMatch: IfMatch, fields: UpdateMeFields): Answer<UserView>;
   };

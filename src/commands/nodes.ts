@@ -1,6 +1,6 @@
 /**
- * What needs I/O around commands about nodes: making and sealing PSKs. The rules are in `domain/node`; verifiers that
- * were replaced are shredded by whoever follows the committed log (`src/start/revocations.ts`).
+ * The handlers of nodes: they make and seal PSKs around the commands. The rules are in `domain/node`. Verifiers that a
+ * commit has replaced are shredded in `src/start/revocations.ts`.
  */
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
@@ -21,7 +21,7 @@ import { lifecycleHandlers, present } from './resources.js';
 export interface NodeHandlerOptions {
   readonly gateway: Gateway<Fleet, FleetCommand>;
   readonly keyring: Keyring;
-  /** 32 bytes: goes into every PSK, so that the agent pins the service. */
+  /** 32 bytes, part of every PSK, so that the agent pins the service. */
   readonly servicePublic: Uint8Array;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -43,7 +43,7 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
     return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier } };
   }
 
-  /** A verifier that no event holds is made unreadable. Best effort: it opens nothing. */
+  /** Deletes the data key of a verifier that no event holds. Best effort: such a verifier admits nobody. */
   async function shred({ psk }: NewPsk): Promise<void> {
     try {
       await keyring.shred(psk.verifier.key_id);
@@ -52,15 +52,15 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
     }
   }
 
-  /** Runs a command that stores a new PSK; shreds it again when it certainly was not stored. */
+  /** Runs a command that stores a new PSK, and shreds the PSK if it was certainly not stored. */
   async function withPsk<R>(issued: NewPsk | null, run: () => Promise<CommandOutcome<R>>): Promise<CommandOutcome<R>> {
     try {
       const outcome = await run();
       if (outcome.kind === 'repeated' && issued !== null) await shred(issued);
       return outcome;
     } catch (error) {
-      const unsure = !(error instanceof ServiceError) || error.code === 'unavailable' || error.code === 'internal';
-      if (issued !== null && !unsure) await shred(issued);
+      const refused = error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'internal';
+      if (issued !== null && refused) await shred(issued);
       throw error;
     }
   }

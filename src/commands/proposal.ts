@@ -1,13 +1,13 @@
-/** A decided command as events ready to be appended: ids, metadata, size limits. */
+/** A decided command as events to append, with ids, metadata and size limits. */
 import { schemaVersions } from '../domain/log/upcast.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import { eventBytesMax } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { serialise, wholeEventBytes } from '../storage/event-json.js';
-import { eventBytesMax } from '../kernel/event.js';
 import type { CommandContext } from './port.js';
 
 export interface Proposal {
@@ -19,7 +19,7 @@ export interface Proposal {
 
 type Decided = readonly { readonly type: string; readonly data: object }[];
 
-/** @throws ServiceError `payload_too_large` when an event would be larger than the log takes */
+/** @throws ServiceError `payload_too_large` when an event is larger than the log takes */
 export function propose(decided: Decided, context: CommandContext, clock: Clock, ids: Ids): Proposal {
   const commandId = ids.next();
   const occurred_at = timestamp(clock.now());
@@ -39,7 +39,7 @@ export function propose(decided: Decided, context: CommandContext, clock: Clock,
     if (size > eventBytesMax) {
       throw new ServiceError(
         'payload_too_large',
-        `the change would be an event of ${size} bytes, more than the ${eventBytesMax} that one may have`,
+        `the change makes an event of ${size} bytes; an event may have at most ${eventBytesMax}`,
       );
     }
     bytes += size;
@@ -48,7 +48,7 @@ export function propose(decided: Decided, context: CommandContext, clock: Clock,
   return { commandId, events, bytes };
 }
 
-/** The proposal as it will stand in the log after `revision`. Its position is not known before it is appended. */
+/** The proposal as it will stand in the log behind `revision`. Its position is not known before the append. */
 export function asRecorded(stream: string, proposal: Proposal, revision: number): RecordedCommand {
   const [first, ...rest] = proposal.events.map((event, index): RecordedEvent => ({
     ...event,

@@ -1,7 +1,6 @@
 /**
- * Creating, updating and removing resources whose commands need nothing beside the gateway: the same for each of them,
- * derived from the declarations. Deploying a chain and changing the settings are here too; nodes, whose PSKs are made and
- * sealed on the way, are in `nodes.ts`.
+ * The handlers that only run a command on the gateway: create, update and delete of every resource, derived from the
+ * declarations, the deploy of a chain, and the settings. Those that make PSKs are in `nodes.ts`.
  */
 import { chainKey } from '../domain/chain/chain.js';
 import type { FleetCommand, FleetEvent } from '../domain/fleet/events.js';
@@ -16,7 +15,7 @@ import type { Gateway } from './port.js';
 
 type FleetGateway = Gateway<Fleet, FleetCommand>;
 
-/** What a command has just written is there. */
+/** Asserts that a resource is there right after its own command. */
 export function present<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('a resource is missing right after its own command');
   return value;
@@ -30,7 +29,7 @@ export function lifecycleHandlers<T extends ResourceType>(
 ): LifecycleHandlers<T> {
   const { noun } = resources[type];
   const state = (id: string) => (fleet: Fleet) => present(fleet.get<StateOf<T>>({ type }, id));
-  // The fields are typed by `T`; that noun and fields together are a command is beyond the compiler.
+  // The compiler checks the fields by `T`, but cannot see that noun and fields together are a command.
   const command = (verb: string, fields: object): FleetCommand =>
     ({ type: `${verb}${noun}`, ...fields }) as unknown as FleetCommand;
   return {
@@ -65,7 +64,7 @@ export function createChainHandlers(gateway: FleetGateway): CommandHandlers['cha
   };
 }
 
-/** The generations that a deploy at a revision gave to the nodes of the old and of the new definition. */
+/** The generations that a deploy at the revision gave to its nodes. */
 function deployedGenerations(event: FleetEvent, revision: number): DeployResult['nodes'] {
   if (event.type !== 'ChainDeployed') return [];
   return event.data.nodes.map(({ node_id, offset }) => ({ node_id, generation: 1 + revision + offset }));

@@ -1,12 +1,12 @@
-/** Who asks when the service itself does. */
+/** The contexts of commands that no user gives. */
 import type { CommandContext } from './port.js';
 
-/** The context of a command that no user and no agent gave; `reason` becomes its request id. */
+/** For a command of the service itself. @param reason becomes the request id */
 export function systemContext(reason: string): CommandContext {
   return { actor: { type: 'system', id: 'service', name: 'service' }, requestId: reason };
 }
 
-/** The context of a command that follows from what a node's agent said. */
+/** For a command that follows from a message of a node's agent. */
 export function agentContext(nodeId: string, requestId: string): CommandContext {
   return { actor: { type: 'agent', id: nodeId, name: nodeId }, requestId };
 }

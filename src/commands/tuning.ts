@@ -1,15 +1,15 @@
 /** The numbers of the command side that no contract states. */
 export const tuning = {
-  /** Commands that may wait for the gateway of one stream; more are answered 503. */
+  /** Commands that may wait for the gateway of one stream; further ones get a 503. */
   gatewayQueue: 10_000,
-  /** How often a command is decided again after a conflict or an unknown outcome, before it is answered 503. */
+  /** How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503. */
   gatewayAttempts: 20,
-  /** A caller is answered within this time, with a 503 at the latest; what was begun may take longer to settle. */
+  /** A caller gets an answer within this time, at worst a 503; its append may take longer. */
   commandAnswerMs: 8_000,
-  /** How long an append whose outcome is unknown is looked for and repeated, before its callers get a 503. */
+  /** How long an append with an unknown outcome is searched for and retried. */
   outcomeWaitMs: 30_000,
   outcomeRetry: { firstMs: 20, maxMs: 2_000 },
-  /** Short, because a waiting deploy hears of an apply through these facts; the contract allows up to 250. */
+  /** Short, because a waiting deploy learns of an apply through these facts. The contract allows up to 250. */
   agentFactsBatchMs: 25,
   agentFactsQueue: 200_000,
   signinsBatchMs: 250,
