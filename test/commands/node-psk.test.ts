@@ -106,20 +106,20 @@ test('no part of a PSK is in the log in clear, in any encoding', async () => {
 
 test('a refused creation shreds its unused data key', async () => {
   await create();
-  const kept = await keyIds();
+  const before = await keyIds();
   expect((await refusalOf(create())).code).toBe('conflict');
   expect((await refusalOf(nodes.issuePsk(context, 'nobody'))).code).toBe('not_found');
-  expect(await keyIds()).toEqual(kept);
+  expect(await keyIds()).toEqual(before);
 });
 
 test('a repeated creation shreds its data key and does not answer the PSK again', async () => {
   const mark = { key_hash: 'k', body_hash: 'b' };
   const { node } = await create({}, mark);
-  const kept = await keyIds();
+  const before = await keyIds();
   const again = await nodes.create({ ...context, idempotency: mark }, fields);
   expect(again).toMatchObject({ kind: 'repeated', resourceId: node.id });
   expect(clearTextIn([again], ['svcpsk1_'])).toEqual([]);
-  expect(await keyIds()).toEqual(kept);
+  expect(await keyIds()).toEqual(before);
 });
 
 test('a creation that may have been written keeps its data key', async () => {

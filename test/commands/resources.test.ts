@@ -1,6 +1,5 @@
-/** The handlers of chains, upstreams and settings; the store of data keys. */
+/** The handlers of chains, upstreams and settings. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from '../../src/commands/resources.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
@@ -85,18 +84,4 @@ test('an update of the settings answers with the stored settings, changed or not
 test('a command is answered as lagging when the read models do not follow in time', async () => {
   const lagging = await fixture.gateway({ projections: { applied: async () => false } });
   expect(await lagging.run(createNode('a'))).toMatchObject({ kind: 'done', lagging: true });
-});
-
-test('every data key is listed, over several pages, and a deleted one is not', async () => {
-  const store = await openDataKeyStore(fixture.stores.readStore);
-  const wrapped = { v: 1, resource_id: 'r', master_key_id: 'm', nonce: 'n', ct: 'c' } as const;
-  const ids = Array.from({ length: 1001 }, (_, index) => `dk_${index}`);
-  for (const id of ids) void store.put(id, wrapped);
-  await store.put('dk_last', wrapped);
-  await store.delete('dk_last');
-  expect(await store.get('dk_last')).toBeUndefined();
-  expect(await store.get('dk_0')).toEqual(wrapped);
-  const listed: string[] = [];
-  for await (const id of store.list()) listed.push(id);
-  expect(listed.sort()).toEqual([...ids].sort());
 });

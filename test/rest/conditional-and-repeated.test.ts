@@ -72,8 +72,8 @@ describe('ETag and If-Match', () => {
       }
       expect((await rest.data('GET', url)).version).toBe(4);
     }
-    const gone = await rest.call('DELETE', `/api/l4-upstreams/${upstreamId}`, { headers: { 'if-match': '"2"' } });
-    expect(gone.statusCode).toBe(412);
+    const mismatch = await rest.call('DELETE', `/api/l4-upstreams/${upstreamId}`, { headers: { 'if-match': '"2"' } });
+    expect(mismatch.statusCode).toBe(412);
     const deleted = await rest.call('DELETE', `/api/l4-upstreams/${upstreamId}`, { headers: { 'if-match': '"1"' } });
     expect([deleted.statusCode, deleted.json()]).toEqual([200, { success: true, data: {}, error: null }]);
     const stale = await rest.call('POST', `/api/l4-chains/${chainId}/deploy`, { headers: { 'if-match': '"1"' } });

@@ -41,8 +41,8 @@ test('a command is refused before any work is done for it; reads and sign-ins st
 
 test('a change that is written but cannot be read back is not reported as failed', async () => {
   const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'n' } });
-  const gone = new ServiceError('unavailable', 'The read store cannot be used now.');
-  vi.spyOn(rest.deps.telemetry, 'presence').mockRejectedValue(gone);
+  const outage = new ServiceError('unavailable', 'The read store cannot be used now.');
+  vi.spyOn(rest.deps.telemetry, 'presence').mockRejectedValue(outage);
   const answer = await rest.call('PUT', `/api/nodes/${id}`, { body: { name: 'm' } });
   expect(answer.statusCode).toBe(503);
   expect(answer.headers['x-position']).toBe(String(await rest.position()));
