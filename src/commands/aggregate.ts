@@ -1,7 +1,7 @@
 /**
- * What the gateway needs to know of a consistency boundary: its stream, its fold, its decisions. There are two, the fleet
- * and the accounts. The fold is the deciding one: it may hold events that are not durable yet, so only the gateway reads
- * it.
+ * What the gateway needs to know of a consistency boundary: its stream, its fold, its decisions. There are two, the
+ * fleet and the accounts. The fold is the deciding one: it may hold events that are not durable yet, so only the
+ * gateway reads it.
  */
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
@@ -20,7 +20,10 @@ import { streams } from '../kernel/event.js';
 export interface DecidingState {
   readonly journal: Journal;
   readonly revision: Cell<number>;
-  /** Position of the last event, as far as it was read from the log: events of the gateway are folded before they have one. */
+  /**
+   * Position of the last event, as far as it was read from the log: events of the gateway are folded before they have
+   * one.
+   */
   readonly position: Cell<number>;
   readonly idempotency: IdempotencyTable;
 }

@@ -29,7 +29,10 @@ export interface AppendGroupOptions {
   readonly signal: AbortSignal;
 }
 
-/** Appends within bounds of tries and time. @param expected revision to append behind; -1 for a stream without events */
+/**
+ * Appends within bounds of tries and time.
+ * @param expected revision to append behind; -1 for a stream without events
+ */
 export async function appendGroup(
   options: AppendGroupOptions,
   stream: string,

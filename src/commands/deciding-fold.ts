@@ -1,6 +1,7 @@
 /**
  * The fold on which a gateway decides: it holds the events of the commands before, durable or not, and gives up those
- * that were not written. It reads the log but does not append to it. Implements `docs/contract/domain.md#commands-and-events`.
+ * that were not written. It reads the log but does not append to it. Implements
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import { acceptedKey } from '../domain/aggregate/idempotency.js';
 import { UnknownEventError } from '../domain/log/unknown-event.js';

@@ -1,6 +1,7 @@
 /**
  * Records facts: what agents did, and sign-ins. No rule decides about them. They are appended in batches per stream, in
- * bounded queues, and retried until they are durable. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * bounded queues, and retried until they are durable. Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  *
  * Appends expect any revision, so a retry after an unknown outcome may write a fact twice on a store that forgets ids.
  * That does no harm: every reader of facts treats a repeat as the same fact.
@@ -89,7 +90,8 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
 interface StreamBatch {
   /**
    * Resolves when the event is durable.
-   * @throws ServiceError `unavailable` when the queue is full or closed, `payload_too_large` when the log takes no such event
+   * @throws ServiceError `unavailable` when the queue is full or closed, `payload_too_large` when the log takes no such
+   * event
    */
   add(event: ProposedEvent): Promise<void>;
   close(): Promise<void>;

@@ -1,6 +1,7 @@
 /**
  * Runs the commands of one stream, one after the other: those that wait together form a group, which is decided and
- * appended at once (`run-group.ts`). Knows nothing of what commands mean. Implements `docs/contract/domain.md#commands-and-events`.
+ * appended at once (`run-group.ts`). Knows nothing of what commands mean. Implements
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';

@@ -73,9 +73,9 @@ export interface LifecycleHandlers<T extends ResourceType> {
 }
 
 /**
- * A method that changes something refuses by throwing a ServiceError, checked in this order: `not_found` of the resource,
- * `precondition_failed`, `invalid_request` (references, the result of a PUT), `conflict`. It throws `unavailable` when the
- * log cannot be written or the instance is read-only.
+ * A method that changes something refuses by throwing a ServiceError, checked in this order: `not_found` of the
+ * resource, `precondition_failed`, `invalid_request` (references, the result of a PUT), `conflict`. It throws
+ * `unavailable` when the log cannot be written or the instance is read-only.
  */
 export interface CommandHandlers {
   readonly resources: { readonly [T in Exclude<ResourceType, 'node'>]: LifecycleHandlers<T> };

@@ -3,8 +3,8 @@
  * events together, and decides them again when another instance has written first. How the append finds out its outcome
  * is in `append-group.ts`. Implements `docs/contract/domain.md#commands-and-events`.
  *
- * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. Beside a
- * command that writes, the append's expected revision proves that; alone, the end of the log is read first.
+ * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. Beside
+ * a command that writes, the append's expected revision proves that; alone, the end of the log is read first.
  */
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { ProposedEvent } from '../kernel/event.js';

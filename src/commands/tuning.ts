@@ -2,7 +2,9 @@
 export const tuning = {
   /** Commands that may wait for the gateway of one stream; further ones get a 503. */
   gatewayQueue: 10_000,
-  /** How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503. */
+  /**
+   * How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503.
+   */
   gatewayAttempts: 20,
   /** A caller gets an answer within this time, at worst a 503; its append may take longer. */
   commandAnswerMs: 8_000,

@@ -1,7 +1,7 @@
 /**
- * The callers of a gateway, in the order in which their commands arrived. Each is answered once and in bounded time, even
- * if the outcome of an append stays unknown for longer. Neither decides nor appends: `run-group.ts` takes the callers
- * from the head of this queue.
+ * The callers of a gateway, in the order in which their commands arrived. Each is answered once and in bounded time,
+ * even if the outcome of an append stays unknown for longer. Neither decides nor appends: `run-group.ts` takes the
+ * callers from the head of this queue.
  */
 import { ServiceError } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';

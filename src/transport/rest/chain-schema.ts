@@ -1,7 +1,7 @@
 /**
- * The fields of an L4 chain in requests and answers. Which combinations of payload, outer and security are allowed is in
- * `domain/chain/definition.ts`, which also checks bodies here, before anything else is read.
- * Implements `docs/contract/rest.md#l4-chains`.
+ * The fields of an L4 chain in requests and answers. Which combinations of payload, outer and security are allowed is
+ * in `domain/chain/definition.ts`, which also checks bodies here, before anything else is read. Implements
+ * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import type { ChainFields, ChainState, ChainStatus, Hop, Target } from '../../domain/chain/chain.js';

@@ -20,8 +20,8 @@ function pathnameOf(url: string): string {
 }
 
 /**
- * Escapes a path that does not decode, so that every check sees it as an unknown path or a malformed id. The router would
- * answer it before any hook. Used as fastify's `rewriteUrl`.
+ * Escapes a path that does not decode, so that every check sees it as an unknown path or a malformed id. The router
+ * would answer it before any hook. Used as fastify's `rewriteUrl`.
  */
 export function decodableUrl(url: string): string {
   const path = pathnameOf(url);

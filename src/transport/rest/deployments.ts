@@ -1,6 +1,6 @@
 /**
- * Deploying a chain, waiting until its nodes have applied it, and the list of its deployments. The states of nodes follow
- * `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains`.
+ * Deploying a chain, waiting until its nodes have applied it, and the list of its deployments. The states of nodes
+ * follow `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import type { DeployResult } from '../../commands/handlers-port.js';

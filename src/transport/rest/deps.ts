@@ -29,7 +29,9 @@ export interface RestDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** True once every session of the node that began before the call is closed on every instance, false after the time. */
+  /**
+   * True once every session of the node that began before the call is closed on every instance, false after the time.
+   */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   readiness(): Readiness;
   /** A sentence while a store is out of reach, when commands are refused; else undefined. */

@@ -1,4 +1,7 @@
-/** Renders the OpenAPI document as the HTML page of `/docs`, without scripts. Pure. Implements `docs/contract/rest.md#beside-api`. */
+/**
+ * Renders the OpenAPI document as the HTML page of `/docs`, without scripts. Pure. Implements
+ * `docs/contract/rest.md#beside-api`.
+ */
 import { createHash } from 'node:crypto';
 
 const style = `

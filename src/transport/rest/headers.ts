@@ -13,8 +13,8 @@ import { expected } from './validation.js';
 const entityTag = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
 
 /**
- * @returns `*`, or the versions of the entity tags; undefined for a malformed header. A weak or foreign tag is well formed
- * and matches nothing.
+ * @returns `*`, or the versions of the entity tags; undefined for a malformed header. A weak or foreign tag is well
+ * formed and matches nothing.
  */
 function readIfMatch(header: string): Exclude<IfMatch, undefined> | undefined {
   if (header.trim() === '*') return '*';

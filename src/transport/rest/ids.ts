@@ -1,6 +1,6 @@
 /**
- * The `{id}` of a path and the 404 of a resource: a malformed id gets the same answer as an unknown one, after every 400.
- * Implements `docs/contract/rest.md#envelope`.
+ * The `{id}` of a path and the 404 of a resource: a malformed id gets the same answer as an unknown one, after every
+ * 400. Implements `docs/contract/rest.md#envelope`.
  */
 import { z } from 'zod';
 import { ServiceError } from '../../kernel/errors.js';

@@ -1,4 +1,6 @@
-/** The JSON path by which a sentence names a field: `hops[0].listen_port`. Implements `docs/contract/rest.md#errors`. */
+/**
+ * The JSON path by which a sentence names a field: `hops[0].listen_port`. Implements `docs/contract/rest.md#errors`.
+ */
 
 const keyChars = 64;
 

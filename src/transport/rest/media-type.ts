@@ -1,4 +1,6 @@
-/** What the headers say of a body: its type, and whether there is one. Pure. Implements `docs/contract/rest.md#errors`. */
+/**
+ * What the headers say of a body: its type, and whether there is one. Pure. Implements `docs/contract/rest.md#errors`.
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** True for `application/json`, with no charset or UTF-8. */

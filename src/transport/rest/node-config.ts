@@ -1,7 +1,7 @@
 /**
- * A node's snapshot over REST: refresh it, read it. This release answers the newest generation only: an earlier one would
- * have to be compiled from an earlier fleet, so a `?generation=` below the newest is a 404.
- * Implements `docs/contract/rest.md#nodes`.
+ * A node's snapshot over REST: refresh it, read it. This release answers the newest generation only: an earlier one
+ * would have to be compiled from an earlier fleet, so a `?generation=` below the newest is a 404. Implements
+ * `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import { sleep } from '../../kernel/background.js';

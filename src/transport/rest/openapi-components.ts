@@ -1,4 +1,6 @@
-/** Removes the components of an OpenAPI document that nothing refers to: the generator names each schema twice. Pure. */
+/**
+ * Removes the components of an OpenAPI document that nothing refers to: the generator names each schema twice. Pure.
+ */
 
 const prefix = '#/components/schemas/';
 

@@ -1,4 +1,6 @@
-/** Health, readiness and metrics, beside `/api` and without its envelope. Implements `docs/contract/rest.md#beside-api`. */
+/**
+ * Health, readiness and metrics, beside `/api` and without its envelope. Implements `docs/contract/rest.md#beside-api`.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { ServiceError } from '../../kernel/errors.js';

@@ -1,7 +1,10 @@
 /** What a route declares for the hooks, and what hooks set on a request for later ones. Types only. */
 import type { Caller } from '../../commands/handlers-port.js';
 
-/** Who may call: everybody (`open` beside `/api`, `login` under it), `anyone` with a token, or a role and those above it. */
+/**
+ * Who may call: everybody (`open` beside `/api`, `login` under it), `anyone` with a token, or a role and those above
+ * it.
+ */
 export type Access = 'open' | 'login' | 'anyone' | 'operator' | 'admin';
 
 /** `json` requires a JSON object; `none` allows nothing or `{}`. */

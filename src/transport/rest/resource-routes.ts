@@ -1,6 +1,6 @@
 /**
- * The routes that every resource has: list, create, get, update, delete, with their headers, statuses and order of checks.
- * Not what is special about a resource: that stands in its own file, which calls this. Implements
+ * The routes that every resource has: list, create, get, update, delete, with their headers, statuses and order of
+ * checks. Not what is special about a resource: that stands in its own file, which calls this. Implements
  * `docs/contract/rest.md#envelope`, `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
  */
 import type { z } from 'zod';
@@ -66,7 +66,9 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     changes: PartialUpdate<D>,
   ): Promise<CommandOutcome<State>>;
   remove(context: CommandContext, id: string, ifMatch: IfMatch): Promise<CommandOutcome<void>>;
-  /** Called after the answer's headers are set, so a failure here still tells the caller that the command was written. */
+  /**
+   * Called after the answer's headers are set, so a failure here still tells the caller that the command was written.
+   */
   view(state: State): View | Promise<View>;
   createdView(created: Created): View;
   /** Fields that the repeat of a create sets in the resource as it is now: one-time secrets, to null. */

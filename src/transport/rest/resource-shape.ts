@@ -1,7 +1,7 @@
 /**
- * The fields of a resource, each declared once: its schema in a request, its schema in a response, its value when a create
- * leaves it out. The schemas of bodies and answers derive from it. A field of the definition that is missing or has
- * another type does not compile. Implements `docs/contract/rest.md#envelope`.
+ * The fields of a resource, each declared once: its schema in a request, its schema in a response, its value when a
+ * create leaves it out. The schemas of bodies and answers derive from it. A field of the definition that is missing or
+ * has another type does not compile. Implements `docs/contract/rest.md#envelope`.
  */
 import { z } from 'zod';
 import { body } from './fields.js';
@@ -43,13 +43,19 @@ export function updateBody<D>(shape: Shape<D>) {
   return body(Object.fromEntries(fields) as Schemas);
 }
 
-/** The schema of a resource in an answer. @param id its name in the OpenAPI document @param extra fields beside the definition */
+/**
+ * The schema of a resource in an answer.
+ * @param id its name in the OpenAPI document
+ * @param extra fields beside the definition
+ */
 export function resourceSchema<D, Extra extends z.core.$ZodLooseShape>(id: string, shape: Shape<D>, extra: Extra) {
   const fields = entriesOf(shape).map(([name, field]) => [name, field.response]);
   return z.object({ id: z.string(), ...(Object.fromEntries(fields) as Schemas), ...extra, ...timestamps }).meta({ id });
 }
 
-/** The definition in the body of a create. Fields that a create cannot set come last: events list them in this order. */
+/**
+ * The definition in the body of a create. Fields that a create cannot set come last: events list them in this order.
+ */
 export function definitionIn<D>(shape: Shape<D>, checked: CheckedBody): D {
   const fields = entriesOf(shape);
   const value = ([name, field]: (typeof fields)[number]) => [name, checked[name] ?? field.initial] as const;

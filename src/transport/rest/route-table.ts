@@ -1,6 +1,7 @@
 /**
- * Which paths and methods exist, so that the gate can answer a 404 of the path and a 405 before all other checks. A static
- * segment beats a parameter. Pure; fastify's router finds the handler. Implements `docs/contract/rest.md#envelope`.
+ * Which paths and methods exist, so that the gate can answer a 404 of the path and a 405 before all other checks. A
+ * static segment beats a parameter. Pure; fastify's router finds the handler. Implements
+ * `docs/contract/rest.md#envelope`.
  */
 import type { Access, BodyRule } from './request-state.js';
 
