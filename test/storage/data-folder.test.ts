@@ -1,7 +1,7 @@
 /**
  * The data folder is private, belongs to one process, is freed when that dies, and is refused when its format is newer.
  */
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -21,10 +21,20 @@ describe('the data folder', () => {
   });
   afterEach(() => folder.remove());
 
-  it('is created readable for its owner only', async () => {
-    const stores = await open();
-    expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
-    await stores.close();
+  it('is readable for its owner only, with all that is in it, created or found', async () => {
+    const modes = async (): Promise<readonly string[]> => {
+      const names = (await readdir(dataDir, { recursive: true })).sort();
+      const all = [dataDir, ...names.map((name) => join(dataDir, name))];
+      return Promise.all(all.map(async (path) => ((await stat(path)).mode & 0o777).toString(8)));
+    };
+    const isPrivate = expect.arrayContaining(['700', '600']) as unknown;
+    await (await open()).close();
+    expect(await modes()).toEqual(isPrivate);
+    expect((await modes()).filter((mode) => mode !== '700' && mode !== '600')).toEqual([]);
+    await Promise.all([dataDir, join(dataDir, 'log'), join(dataDir, 'read')].map((path) => chmod(path, 0o755)));
+    await Promise.all(['log', 'read'].map((name) => chmod(join(dataDir, name, 'data.mdb'), 0o644)));
+    await (await open()).close();
+    expect((await modes()).filter((mode) => mode !== '700' && mode !== '600')).toEqual([]);
   });
 
   it('is refused in one sentence while it is open, and free after it is closed', async () => {

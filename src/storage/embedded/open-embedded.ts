@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
+import { makePrivate } from '../../kernel/files.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../read-store.js';
 import { DataFolderError, openDataFolder } from './data-folder.js';
@@ -34,6 +35,9 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
     eventStore = openEventStore(join(path, 'log'), options.clock, options.logger);
     const readStore = await openReadStore(join(path, 'read'), options.clock, options.logger);
     const log = eventStore;
+    await makePrivate(0o700, [path, join(path, 'log'), join(path, 'read')]);
+    const files = ['data.mdb', 'lock.mdb'].flatMap((name) => [join(path, 'log', name), join(path, 'read', name)]);
+    await makePrivate(0o600, files);
     let closing: Promise<void> | undefined;
     return {
       eventStore: log,
