@@ -85,6 +85,8 @@ describe('a new resource', () => {
     ['the declaration of an event', 'src/domain/beacon/declaration.ts', /    BeaconDeleted: .*\n/, ''],
     ['the decision on a command', 'src/domain/beacon/decide.ts', /  DeleteBeacon\(fleet[^]*?\n  },\n/, ''],
     ['its fold', 'src/domain/beacon/declaration.ts', /  evolve: .*\n/, ''],
+    ['what it refers to and claims', 'src/domain/beacon/declaration.ts', /  indexed: [^]*?\n  },\n/, ''],
+    ['whether it reaches nodes', 'src/domain/beacon/declaration.ts', '  compiled: null,\n', ''],
   ])(
     'does not compile without %s',
     (_, path, from, to) => {

@@ -27,7 +27,7 @@ export function* contributorsOf(
     const { type, id } = splitOwner(owner);
     const compiled = resourceOfType(type)?.compiled;
     const state = fleet.get<AnyState>({ type }, id);
-    if (compiled !== undefined && state !== undefined) yield { compiled, state };
+    if (compiled !== undefined && compiled !== null && state !== undefined) yield { compiled, state };
   }
 }
 

@@ -93,7 +93,7 @@ function moveIndexes(
   before: AnyState | undefined,
   after: AnyState | undefined,
 ): void {
-  if (indexed === undefined) return;
+  if (indexed === null) return;
   // An update keeps unchanged values as the same objects, so identity is enough.
   const same = (field: keyof AnyState): boolean => before?.[field] === after?.[field];
   if (before !== undefined && after !== undefined && indexed.dependsOn.every(same)) return;

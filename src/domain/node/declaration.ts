@@ -34,6 +34,9 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
   plural: 'nodes',
   decide: decideNode,
   evolve: evolveNode,
+  indexed: null,
+  compiled: null,
+  objectionTo: null,
   events: {
     NodeCreated: { schemaVersion: 1, audit: audit.created, touches: itself },
     NodeUpdated: { schemaVersion: 1, audit: audit.updated, touches: diallersIfMoved },

@@ -101,13 +101,15 @@ export interface Resource<
   readonly decide: Decisions<C, E>;
   /** The state after one event; undefined once deleted. Ignores an event for a resource that does not exist. */
   evolve(state: S | undefined, event: E, context: EventContext): S | undefined;
-  readonly indexed?: Indexed<S>;
-  readonly compiled?: Compiled<S>;
+  /** null for a resource that refers to nothing and claims nothing. Said, so that it is not forgotten. */
+  readonly indexed: Indexed<S> | null;
+  /** null for a resource that puts nothing into snapshots. */
+  readonly compiled: Compiled<S> | null;
   /**
    * Why the edit of a resource that this one refers to cannot be accepted, as a sentence; `{}` in it stands for the names
    * of all referrers that return the same sentence.
    */
-  objectionTo?(state: S, type: string, edited: ResourceMeta): string | undefined;
+  readonly objectionTo: ((state: S, type: string, edited: ResourceMeta) => string | undefined) | null;
 }
 
 /** A single value of the fleet with events of its own, such as the connectivity settings. */

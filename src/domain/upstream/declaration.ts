@@ -22,6 +22,9 @@ export const l4Upstream: Resource<
   plural: 'upstreams',
   decide: decideUpstream,
   evolve: lifecycleFold('Upstream', 'upstream'),
+  indexed: null,
+  compiled: null,
+  objectionTo: null,
   events: {
     UpstreamCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
     UpstreamUpdated: {

@@ -22,6 +22,8 @@ export const beacon: Resource<'beacon', 'Beacon', 'beacon', BeaconState, BeaconE
     claims: () => [],
     nodes: () => [],
   },
+  compiled: null,
+  objectionTo: null,
   events: {
     BeaconCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
     BeaconUpdated: { schemaVersion: 1, audit: audit.updated, touches: () => [] },
