@@ -37,13 +37,24 @@ export type Settled =
   | { readonly kind: 'appended'; readonly revision: number }
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' };
 
+/** Reads until the store answers: one that is hostile, on a busy machine, may say that it cannot be read now. */
+async function readSurely(store: EventStore, stream: string): Promise<RecordedEvent[]> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await readAll(store, stream);
+    } catch (error) {
+      if (attempt === 5 || !(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
+    }
+  }
+}
+
 /** The revision of the last of `events`, if all of them are in the stream one after the other. */
 export async function findEvents(
   store: EventStore,
   stream: string,
   events: readonly ProposedEvent[],
 ): Promise<number | undefined> {
-  const all = await readAll(store, stream);
+  const all = await readSurely(store, stream);
   const at = all.findIndex(({ id }) => id === events[0]?.id);
   if (at < 0) return undefined;
   const stands = events.every(({ id }, index) => all[at + index]?.id === id);
