@@ -25,8 +25,8 @@ export interface MembershipDeps {
 }
 
 export interface Membership {
-  /** True once every live instance has closed the node's sessions, false after `timeoutMs`. */
-  sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
+  /** True once every live instance has closed the sessions of a node that was revoked at a revision, else false in time. */
+  sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
   /** Ends the lease. Never rejects. */
   close(): Promise<void>;
 }

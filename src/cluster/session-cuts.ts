@@ -29,8 +29,11 @@ export interface SessionCuts {
   revoked(nodeId: string): void;
   /** Revision up to which this instance has closed the sessions of every revoked node. */
   cut(): number;
-  /** True once every live instance has closed the node's sessions, false after `timeoutMs`. */
-  ended(nodeId: string, timeoutMs: number): Promise<boolean>;
+  /**
+   * True once every live instance has closed the node's sessions, false after `timeoutMs`.
+   * @param revision that of the revocation: this instance may not have folded it yet. Without one, what it has folded
+   */
+  ended(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
 }
 
 export function createSessionCuts(deps: SessionCutsDeps): SessionCuts {
@@ -67,19 +70,27 @@ export function createSessionCuts(deps: SessionCutsDeps): SessionCuts {
       });
     },
     cut,
-    async ended(nodeId, timeoutMs) {
+    async ended(nodeId, timeoutMs, revision = deps.revision()) {
       const until = clock.monotonic() + timeoutMs;
-      const revision = deps.revision();
-      if (!(await deps.sessionsEnded(nodeId, timeoutMs))) return false;
-      for (;;) {
+      /** False if the condition does not hold in time. */
+      const waitUntil = async (condition: () => boolean | Promise<boolean>): Promise<boolean> => {
+        while (!(await condition())) {
+          if (clock.monotonic() >= until) return false;
+          await sleep(tuning.cutsPollMs);
+        }
+        return true;
+      };
+      // Before the revocation is folded, the sessions that it ends are not being closed.
+      if (!(await waitUntil(() => deps.revision() >= revision))) return false;
+      if (!(await deps.sessionsEnded(nodeId, Math.max(0, until - clock.monotonic())))) return false;
+      return waitUntil(async () => {
         try {
-          if (await othersHaveCut(revision)) return true;
+          return await othersHaveCut(revision);
         } catch (error) {
           logger.warn({ error: errorText(error) }, 'the leases of the other instances cannot be read');
+          return false;
         }
-        if (clock.monotonic() >= until) return false;
-        await sleep(tuning.cutsPollMs);
-      }
+      });
     },
   };
 }

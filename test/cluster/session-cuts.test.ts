@@ -84,3 +84,14 @@ test('a lease that is renewed while sessions are being closed does not announce 
   expect(await a!.cuts.ended('node', 1_000)).toBe(true);
   expect(leases.get('b')!.cut).toBe(7);
 });
+
+test('waits for a revocation that this instance has not folded yet', async () => {
+  const { instances } = fleet(['a', 'b']);
+  const [a, b] = instances;
+  await Promise.all(instances.map((instance) => instance.publish()));
+  expect(await a!.cuts.ended('node', 50, 7)).toBe(false);
+  const ended = a!.cuts.ended('node', 5_000, 7);
+  a!.fold(7, false);
+  b!.fold(7, false);
+  expect(await ended).toBe(true);
+});

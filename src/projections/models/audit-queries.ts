@@ -32,7 +32,9 @@ function filtersOf(query: AuditQuery): readonly Filter[] | null {
   // A resource type implies the flag `accounts`, which is filtered on only without one.
   const type = resourceType ?? action?.slice(0, action.indexOf('.'));
   if (!includeAccounts && type !== undefined) return accountTypes.has(type) ? null : [...where, ...anyAccounts(query)];
-  return includeAccounts ? [...where, ...anyAccounts(query)] : [...where, { field: 'accounts', op: 'eq', value: false }];
+  return includeAccounts
+    ? [...where, ...anyAccounts(query)]
+    : [...where, { field: 'accounts', op: 'eq', value: false }];
 }
 
 /** Excludes nothing, but lets the store use the indexes that hold `accounts`. */

@@ -32,7 +32,7 @@ export interface RestDeps {
   /**
    * True once every session of the node that began before the call is closed on every instance, false after the time.
    */
-  sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
+  sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
   readiness(): Readiness;
   /** A sentence while a store is out of reach, when commands are refused; else undefined. */
   storesAway(): string | undefined;

@@ -120,7 +120,9 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
  */
 function sessionsEnded(deps: RestDeps, id: string, outcome: CommandOutcome<unknown>): Promise<boolean> {
   const waitedMs = outcome.kind === 'done' ? outcome.waitedMs : 0;
-  return deps.sessionsEnded(id, Math.max(0, limits.agent.sessionsEndedWaitMs - waitedMs));
+  // This instance may not have folded the revocation yet: its revision says what to wait for.
+  const revision = outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined;
+  return deps.sessionsEnded(id, Math.max(0, limits.agent.sessionsEndedWaitMs - waitedMs), revision);
 }
 
 function readLabel(label: string | undefined): NodeListQuery['label'] {
