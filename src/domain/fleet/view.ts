@@ -39,7 +39,10 @@ export function viewOf(state: FleetState): FleetView {
     for (const owner of references.get(ownerOf(type, edited.id))) {
       const referrer = resolve(owner);
       const sentence = referrer?.declaration.objectionTo?.(referrer.state, type, edited);
-      if (sentence !== undefined) bySentence.set(sentence, [...(bySentence.get(sentence) ?? []), owner]);
+      if (sentence === undefined) continue;
+      const owners = bySentence.get(sentence);
+      if (owners === undefined) bySentence.set(sentence, [owner]);
+      else owners.push(owner);
     }
     return bySentence;
   }

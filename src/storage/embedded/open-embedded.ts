@@ -31,27 +31,28 @@ export interface EmbeddedStores {
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStores> {
   const { path, lock } = await openDataFolder(options.dataDir);
   let eventStore: EmbeddedEventStore | undefined;
+  let readStore: ReadStore | undefined;
   try {
     eventStore = openEventStore(join(path, 'log'), options.clock, options.logger);
-    const readStore = await openReadStore(join(path, 'read'), options.clock, options.logger);
-    const log = eventStore;
+    readStore = await openReadStore(join(path, 'read'), options.clock, options.logger);
+    const [log, documents] = [eventStore, readStore];
     await makePrivate(0o700, [path, join(path, 'log'), join(path, 'read')]);
     const files = ['data.mdb', 'lock.mdb'].flatMap((name) => [join(path, 'log', name), join(path, 'read', name)]);
     await makePrivate(0o600, files);
     let closing: Promise<void> | undefined;
     return {
       eventStore: log,
-      readStore,
+      readStore: documents,
       close() {
         closing ??= (async () => {
-          await Promise.allSettled([log.close(), readStore.close()]);
+          await Promise.allSettled([log.close(), documents.close()]);
           await lock.release();
         })();
         return closing;
       },
     };
   } catch (error) {
-    await eventStore?.close();
+    await Promise.allSettled([eventStore?.close(), readStore?.close()]);
     await lock.release();
     throw new DataFolderError(`The stores in ${path} cannot be opened: ${errorText(error)}.`, { cause: error });
   }
