@@ -1,0 +1,53 @@
+/**
+ * `npm run test:mutation -- FOLDER [FILE ...]`: puts one small mistake after another into a folder of `src`, or only into
+ * the files named, runs the tests that cover it, and lists the mistakes that no test sees. It is not a part of CI: a folder
+ * takes minutes to an hour. `test/mutation/README.md` explains the figures.
+ */
+import { spawnSync } from 'node:child_process';
+import { argv, env, execPath, exit, stderr } from 'node:process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+interface Scope {
+  /** What is changed: glob patterns. */
+  readonly mutate: readonly string[];
+  /** What must see it: folders of in-process tests. */
+  readonly tests: readonly string[];
+}
+
+const scopes: Readonly<Record<string, Scope>> = {
+  noise: { mutate: ['src/noise/**/*.ts'], tests: ['test/noise'] },
+  security: { mutate: ['src/security/**/*.ts'], tests: ['test/security', 'test/accounts', 'test/start'] },
+  domain: { mutate: ['src/domain/**/*.ts'], tests: ['test/domain', 'test/commands'] },
+  commands: { mutate: ['src/commands/**/*.ts'], tests: ['test/commands', 'test/accounts', 'test/cluster'] },
+  delivery: { mutate: ['src/delivery/**/*.ts'], tests: ['test/delivery'] },
+  projections: { mutate: ['src/projections/**/*.ts'], tests: ['test/projections', 'test/telemetry'] },
+  'transport/agent': { mutate: ['src/transport/agent/**/*.ts'], tests: ['test/agent-protocol'] },
+};
+
+function main(): number {
+  const [folder, ...files] = argv.slice(2);
+  const scope = folder === undefined ? undefined : scopes[folder];
+  if (folder === undefined || scope === undefined) {
+    stderr.write(`usage: npm run test:mutation -- FOLDER [FILE ...]\nFOLDER is one of ${Object.keys(scopes).join(', ')}\n`);
+    return 2;
+  }
+  const root = dirname(dirname(fileURLToPath(import.meta.url)));
+  const name = folder.replaceAll('/', '-');
+  const { status } = spawnSync(
+    execPath,
+    [
+      join(root, 'node_modules/@stryker-mutator/core/bin/stryker.js'),
+      'run',
+      'test/mutation/stryker.json',
+      '--mutate',
+      (files.length > 0 ? files : scope.mutate).join(','),
+      '--incrementalFile',
+      `dist/mutation/${name}.json`,
+    ],
+    { cwd: root, stdio: 'inherit', env: { ...env, MUTATION_TESTS: scope.tests.join(',') } },
+  );
+  return status ?? 1;
+}
+
+exit(main());
