@@ -30,6 +30,7 @@ import { formatHostPort } from './kernel/host-port.js';
 import type { HostPort } from './kernel/host-port.js';
 import { randomIds } from './kernel/ids.js';
 import type { Logger } from './kernel/logger.js';
+import { createSampledLog } from './kernel/sampled-log.js';
 import type { MetricSource } from './operations/metrics.js';
 import { createMetrics } from './operations/metrics.js';
 import { watchStores } from './operations/store-health.js';
@@ -105,6 +106,9 @@ async function wire(
   freePort: () => Promise<void>,
 ): Promise<RunningApp> {
   const [clock, ids, instanceId] = [systemClock, randomIds, randomUUID()];
+  // Everything that a stranger can cause is logged here, so that no flood of it fills a disk.
+  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
+  closers.add('refusals', () => refusals.close());
 
   // Stores, keyring, identity.
   const { eventStore, readStore, keyring, identity } = await openInstallation(config, { clock, ids, logger, closers });
@@ -177,6 +181,7 @@ async function wire(
       keyring,
       clock,
       logger,
+      refusals,
       instanceId,
       servicePrivate,
       listen: startListener,
@@ -218,6 +223,7 @@ async function wire(
     { name: 'svc_store_problems', help: 'Stores that do not answer.', read: () => health.problems().length },
     ...followers.metrics(),
     ...agents.metricSources(),
+    { name: 'svc_refusals_total', help: 'What was refused, by reason.', label: 'reason', read: refusals.counts },
     ...processMetrics,
   ]);
   closers.add('metrics', () => metrics.close());

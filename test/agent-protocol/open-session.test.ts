@@ -256,3 +256,16 @@ test('with too many pending sessions, admission waits until one is attached, and
   holder.attach(held).say(helloOf());
   expect(codeOf(await waiting)).toBe(status.OK);
 });
+
+test('a refused handshake leaves its reason and the address of the peer; a draining service does not', async () => {
+  const intruder = stranger('node-9');
+  expect(codeOf(await intruder.open())).toBe(status.UNAUTHENTICATED);
+  expect(codeOf(await intruder.open({ protocolVersion: 2 }))).toBe(status.FAILED_PRECONDITION);
+  expect(codeOf(await (await newAgent()).open())).toBe(status.OK);
+  fixture.storesAway = true;
+  expect(codeOf(await intruder.open())).toBe(status.UNAVAILABLE);
+  expect(fixture.refusals).toEqual([
+    { reason: 'handshake_refused', address: '127.0.0.1' },
+    { reason: 'handshake_protocol_version', address: '127.0.0.1' },
+  ]);
+});

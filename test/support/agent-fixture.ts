@@ -79,6 +79,8 @@ export interface AgentFixture {
   readonly addresses: (readonly [string, string | null, string | null])[];
   readonly commands: Map<string, AgentCommandName[]>;
   readonly nodeSessions: FakeNodeSession[];
+  /** What was given to the sampled log. */
+  readonly refusals: { readonly reason: string; readonly address: string }[];
   /** Whether the app says that the stores are out of reach. */
   storesAway: boolean;
   /** The answer to the next ConfigRequests. */
@@ -120,6 +122,7 @@ export async function startAgentFixture(options: Partial<AgentTransportOptions> 
   const nodeSessions: FakeNodeSession[] = [];
   const addresses: (readonly [string, string | null, string | null])[] = [];
   const commands = new Map<string, AgentCommandName[]>();
+  const refusals: AgentFixture['refusals'] = [];
   const telemetry = createFakeTelemetry();
 
   const delivery: Delivery = {
@@ -184,6 +187,7 @@ export async function startAgentFixture(options: Partial<AgentTransportOptions> 
       keyring,
       clock,
       logger: silentLogger,
+      refusals: { note: (event) => void refusals.push(event) },
       instanceId,
       servicePrivate: identity.privateKey,
       listen: startListener,
@@ -222,6 +226,7 @@ export async function startAgentFixture(options: Partial<AgentTransportOptions> 
     addresses,
     commands,
     nodeSessions,
+    refusals,
     storesAway: false,
     answer: () => ({ kind: 'snapshot', push: snapshotPush(1) }),
     settings: defaultSettings,

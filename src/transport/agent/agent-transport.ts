@@ -10,6 +10,7 @@ import { errorText } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import type { SampledLog } from '../../kernel/sampled-log.js';
 import { importX25519Private } from '../../kernel/x25519.js';
 import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
@@ -53,6 +54,8 @@ interface AgentTransportDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Where refused handshakes are counted and logged. */
+  readonly refusals: Pick<SampledLog, 'note'>;
   readonly instanceId: string;
   /** The service's X25519 private key, 32 bytes. */
   readonly servicePrivate: Uint8Array;
@@ -136,6 +139,7 @@ export async function createAgentTransport(
     serviceStatic: importX25519Private(deps.servicePrivate),
     clock,
     logger,
+    refusals: deps.refusals,
     addresses,
     nodes: nodeBudget,
     gate,

@@ -16,6 +16,7 @@ import { GrpcStatus, errorText } from '../../kernel/errors.js';
 import type { GrpcStatusCode } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import type { SampledLog } from '../../kernel/sampled-log.js';
 import { controlPrologue, respond, sessionIdOf } from '../../noise/handshake.js';
 import type { Responded } from '../../noise/handshake.js';
 import { importX25519Public } from '../../kernel/x25519.js';
@@ -45,6 +46,7 @@ interface OpenSessionDeps {
   readonly serviceStatic: X25519KeyPair;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly refusals: Pick<SampledLog, 'note'>;
   readonly addresses: AddressBudget;
   readonly nodes: NodeBudget;
   readonly gate: HandshakeGate;
@@ -236,6 +238,10 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     }
     const { outcome, code, details, trailers } = result.refusal;
     deps.count(outcome);
+    if (result.refusal !== unavailable && result.refusal !== gone) {
+      const address = connection.remoteAddress;
+      deps.refusals.note({ reason: `handshake_${outcome}`, address }, 'a session was refused to an agent');
+    }
     return { ok: false, status: { code, details }, ...(trailers === undefined ? {} : { trailers }) };
   };
 }

@@ -1,0 +1,132 @@
+/**
+ * A log of what strangers can cause, which no flood of it can fill: at most one line a second for each reason and address,
+ * with the number left out since the last one, and a budget of bytes for all lines together. What the budget does not
+ * admit is summed up by reason in one line. Everything is counted by reason for `/metrics`. Not for what happens only once
+ * or only by an operator's hand: that goes to the logger.
+ */
+import { addressKey } from './address-key.js';
+import type { Clock } from './clock.js';
+
+interface SampledEvent {
+  /** One of a small fixed set, in snake_case; the label of the counter. */
+  readonly reason: string;
+  /** Of the peer; an IPv6 address counts as its /64. */
+  readonly address: string;
+  /** More for the line; long texts are cut. Never a secret. */
+  readonly [field: string]: unknown;
+}
+
+export interface SampledLog {
+  /** Counts an event and, if the bounds allow, writes it with a sentence. */
+  note(event: SampledEvent, message: string): void;
+  /** All events by reason, the ones left out included. */
+  counts(): ReadonlyMap<string, number>;
+  /** Writes the numbers that no later line has told. Done every ten seconds. */
+  flush(): void;
+  /** Writes them a last time. */
+  close(): void;
+}
+
+interface SampledLogOptions {
+  readonly write: (fields: object, message: string) => void;
+  readonly clock: Clock;
+}
+
+interface LastLine {
+  readonly at: number;
+  leftOut: number;
+  readonly reason: string;
+  readonly address: string;
+  readonly message: string;
+}
+
+const lineEveryMs = 1_000;
+const flushEveryMs = 10_000;
+/** All lines together: below 64 KiB a minute, after a burst of 16 KiB. */
+const bytesPerSecond = 1_000;
+const burstBytes = 16 * 1024;
+/** What a logger adds to the fields: level, time, the names of both. */
+const bytesAroundFields = 80;
+/** Only pairs of reason and address with a recent line are kept, so the budget keeps them far below this bound. */
+const pairsMax = 1_024;
+const reasonsMax = 64;
+const otherReasons = 'other';
+const textChars = 256;
+
+export function createSampledLog({ write, clock }: SampledLogOptions): SampledLog {
+  /** By reason and address, the oldest line first. */
+  const lines = new Map<string, LastLine>();
+  const counts = new Map<string, number>();
+  /** What no line of its pair has told or will tell, by reason. */
+  const untold = new Map<string, number>();
+  let bytes = burstBytes;
+  let refilledAt = clock.monotonic();
+
+  const refill = (now: number): void => {
+    bytes = Math.min(burstBytes, bytes + ((now - refilledAt) * bytesPerSecond) / 1000);
+    refilledAt = now;
+  };
+  const writeCharged = (fields: object, message: string): void => {
+    bytes -= Buffer.byteLength(JSON.stringify(fields)) + message.length + bytesAroundFields;
+    write(fields, message);
+  };
+  const leaveOut = (reason: string, number: number): void => {
+    untold.set(reason, (untold.get(reason) ?? 0) + number);
+  };
+  const countedReason = (reason: string): string =>
+    counts.has(reason) || counts.size < reasonsMax ? reason : otherReasons;
+
+  /** Forgets the pairs without a line since `before`, and tells what they have left out. */
+  const tell = (before: number): void => {
+    refill(clock.monotonic());
+    for (const [pair, { at, reason, address, leftOut, message }] of lines) {
+      if (at > before) break;
+      lines.delete(pair);
+      if (leftOut === 0) continue;
+      if (bytes > 0) writeCharged({ reason, address, left_out: leftOut }, message);
+      else leaveOut(reason, leftOut);
+    }
+    if (untold.size === 0) return;
+    writeCharged({ left_out: Object.fromEntries(untold) }, 'more was refused than is logged one by one');
+    untold.clear();
+  };
+  const flush = (): void => tell(clock.monotonic() - lineEveryMs);
+  const timer = setInterval(flush, flushEveryMs);
+  timer.unref();
+
+  return {
+    note(event, message) {
+      const reason = countedReason(event.reason);
+      counts.set(reason, (counts.get(reason) ?? 0) + 1);
+      const now = clock.monotonic();
+      const pair = `${reason} ${addressKey(event.address)}`;
+      const last = lines.get(pair);
+      if (last !== undefined && now - last.at < lineEveryMs) {
+        last.leftOut += 1;
+        return;
+      }
+      refill(now);
+      if (bytes <= 0 || (last === undefined && lines.size >= pairsMax)) {
+        if (last === undefined) leaveOut(reason, 1);
+        else last.leftOut += 1;
+        return;
+      }
+      const leftOut = last?.leftOut ?? 0;
+      writeCharged({ ...cut(event), ...(leftOut === 0 ? {} : { left_out: leftOut }) }, message);
+      lines.delete(pair);
+      lines.set(pair, { at: now, leftOut: 0, reason, address: event.address, message });
+    },
+    counts: () => counts,
+    flush,
+    close() {
+      clearInterval(timer);
+      tell(clock.monotonic());
+    },
+  };
+}
+
+function cut(event: SampledEvent): object {
+  const short = (value: unknown): unknown =>
+    typeof value === 'string' && value.length > textChars ? `${value.slice(0, textChars)}…` : value;
+  return Object.fromEntries(Object.entries(event).map(([name, value]) => [name, short(value)]));
+}
