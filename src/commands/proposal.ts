@@ -4,22 +4,22 @@ import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
-import { eventBytesMax } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
+import { limits } from '../kernel/limits.js';
 import { serialise, wholeEventBytes } from '../storage/event-json.js';
 import type { CommandContext } from './port.js';
 
 export interface Proposal {
   readonly commandId: string;
   readonly events: readonly ProposedEvent[];
-  /** Bytes of data and metadata together. */
+  /** Of all events together, as JSON. */
   readonly bytes: number;
 }
 
 type Decided = readonly { readonly type: string; readonly data: object }[];
 
-/** @throws ServiceError `payload_too_large` when an event is larger than the log takes */
+/** @throws ServiceError `payload_too_large` when the events are together larger than a command may be */
 export function propose(decided: Decided, context: CommandContext, clock: Clock, ids: Ids): Proposal {
   const commandId = ids.next();
   const occurred_at = timestamp(clock.now());
@@ -35,16 +35,15 @@ export function propose(decided: Decided, context: CommandContext, clock: Clock,
     };
     const event = { id: ids.next(), type, data: data as JsonObject, metadata };
     serialise(event);
-    const size = wholeEventBytes(event);
-    if (size > eventBytesMax) {
-      throw new ServiceError(
-        'payload_too_large',
-        `the change makes an event of ${size} bytes; an event may have at most ${eventBytesMax}`,
-      );
-    }
-    bytes += size;
+    bytes += wholeEventBytes(event);
     return event;
   });
+  if (bytes > limits.events.commandBytes) {
+    throw new ServiceError(
+      'payload_too_large',
+      `the change makes events of ${bytes} bytes; the events of one change may have at most ${limits.events.commandBytes}`,
+    );
+  }
   return { commandId, events, bytes };
 }
 

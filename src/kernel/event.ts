@@ -3,6 +3,7 @@
  * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { JsonObject } from './json.js';
+import { limits } from './limits.js';
 
 /** The streams of one installation (`docs/contract/domain.md#one-consistency-boundary-the-fleet`). */
 export const streams = {
@@ -48,8 +49,8 @@ export interface IdempotencyMark {
   readonly body_hash: string;
 }
 
-/** JSON bytes of one event, data and metadata together. */
-export const eventBytesMax = 256 * 1024;
+/** JSON bytes of one event, data and metadata together: a command may be a single event. */
+export const eventBytesMax = limits.events.commandBytes;
 
 /** An event before it has a place in the log. */
 export interface ProposedEvent {

@@ -44,8 +44,10 @@ export const limits = {
   },
   events: {
     // docs/contract/domain.md#commands-and-events
+    /** Of a group of commands; one command alone may have more events. */
     appendEvents: 100,
     appendBytes: 512 * KiB,
+    commandBytes: 512 * KiB,
     foldCheckpointEvery: 20_000,
     // docs/contract/domain.md#one-consistency-boundary-the-fleet
     agentsMaxAgeSeconds: 90 * DAY_SECONDS,

@@ -1,11 +1,20 @@
 /** Commands that wait together are decided on one fold and appended together. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Aggregate } from '../../src/commands/aggregate.js';
+import { fleetAggregate } from '../../src/commands/aggregate.js';
+import { createGateway } from '../../src/commands/gateway.js';
+import type { Gateway } from '../../src/commands/port.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { ok } from '../../src/kernel/result.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { actor, bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed, updateNode } from '../support/fleet.js';
 import { after, unavailable } from '../support/scripted-event-store.js';
 
+const KiB = 1024;
 let fixture: CommandFixture;
 let gateway: FleetGateway;
 
@@ -65,6 +74,54 @@ test('large commands are appended in groups below 512 KiB', async () => {
     const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
     expect(bytes).toBeLessThanOrEqual(limits.events.appendBytes);
   }
+});
+
+/** A gateway on which a refresh of the node writes as many edits of it as are asked for, with descriptions of that size. */
+async function wordyGateway(edits: number, bytes: number): Promise<Gateway<Fleet, FleetCommand>> {
+  const aggregate = fleetAggregate(emptyFleet());
+  const description = { from: null, to: 'ä'.repeat(bytes / 2) };
+  const edit = { type: 'NodeUpdated', data: { node_id: nodeId('a'), changes: { description } } };
+  const wordy: Aggregate<Fleet, FleetCommand> = {
+    ...aggregate,
+    decide: (fleet, command) =>
+      command.type === 'RefreshNodeConfig' ? ok(Array(edits).fill(edit)) : aggregate.decide(fleet, command),
+  };
+  return createGateway(wordy, fixture.options);
+}
+
+test.each([
+  ['five events that no append of the store takes', 5, 240 * KiB],
+  ['five events that one append of the store would take', 5, 110 * KiB],
+  ['one event', 1, 512 * KiB],
+])('a command of more than 512 KiB in %s is refused alone, naming the size', async (_what, edits, bytes) => {
+  const wordy = await wordyGateway(edits, bytes);
+  const run = (command: FleetCommand) => wordy.execute(command, context('test'), () => undefined);
+  const [before, large, behind] = await Promise.allSettled([
+    run(createNode('a')),
+    run({ type: 'RefreshNodeConfig', id: nodeId('a') }),
+    run(createNode('b')),
+  ]);
+  expect([before.status, behind.status]).toEqual(['fulfilled', 'fulfilled']);
+  expect(large).toMatchObject({ status: 'rejected', reason: { code: 'payload_too_large', httpStatus: 413 } });
+  const [, size] = / ([0-9]+) bytes/.exec((large as PromiseRejectedResult).reason.message) ?? [];
+  expect(Number(size)).toBeGreaterThan(edits * bytes);
+  expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([2]);
+  expect((await fixture.log()).map(({ data }) => data['name'])).toEqual(['a', 'b']);
+  await wordy.close();
+});
+
+test('one command may have more events than a group of commands, and is then appended alone', async () => {
+  const wordy = await wordyGateway(300, 1 * KiB);
+  const run = (command: FleetCommand) => wordy.execute(command, context('test'), () => undefined);
+  const commands = [createNode('a'), { type: 'RefreshNodeConfig', id: nodeId('a') } as const, createNode('b')];
+  await Promise.all(commands.map(run));
+  expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([1, 300, 1]);
+  const bytes = fixture.store.appends[1]?.events.reduce(
+    (sum, event) => sum + Buffer.byteLength(JSON.stringify(event)),
+    0,
+  );
+  expect(bytes).toBeLessThanOrEqual(limits.events.commandBytes);
+  await wordy.close();
 });
 
 test('a refused command, or one whose select throws, fails alone', async () => {

@@ -16,7 +16,6 @@ import {
 import type { AppendStep } from '../support/scripted-event-store.js';
 import { notWritten, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
-import { eventBytesMax } from '../../src/kernel/event.js';
 
 let fixture: CommandFixture;
 let gateway: FleetGateway;
@@ -136,17 +135,6 @@ test('a read-only instance refuses with its reason and does not call the store',
   expect(fixture.store.appends).toEqual([]);
   reason = undefined;
   expect(await readOnly.run(createNode('a'))).toMatchObject({ kind: 'done' });
-});
-
-test('an event above 256 KiB is refused alone, measured in bytes', async () => {
-  const description = 'ä'.repeat(eventBytesMax / 2);
-  const [small, large] = await Promise.allSettled([
-    gateway.run(createNode('small')),
-    gateway.run(createNode('large', { description })),
-  ]);
-  expect(small.status).toBe('fulfilled');
-  expect(large).toMatchObject({ status: 'rejected', reason: { code: 'payload_too_large' } });
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });
 
 test('the queue is bounded: a command that does not fit is refused at once', async () => {

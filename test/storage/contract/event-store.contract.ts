@@ -25,6 +25,7 @@ import {
   type Settled,
 } from './appending.js';
 import { eventBytesMax } from '../../../src/kernel/event.js';
+import { limits } from '../../../src/kernel/limits.js';
 import { bounds } from '../../../src/storage/bounds.js';
 
 export interface EventStoreHarness {
@@ -132,6 +133,22 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
           }
         }
         expect(await readAll(store(), stream)).toHaveLength(50);
+      });
+
+      it('takes the largest command, as one event and as many', async () => {
+        const text = (count: number, bytes: number) => {
+          const [probe] = commandOf(count, { text: '' });
+          return 'x'.repeat(Math.floor(bytes / count) - (probe === undefined ? 0 : eventBytes(probe)) - 4);
+        };
+        for (const count of [1, 400]) {
+          const events = commandOf(count, { text: text(count, limits.events.commandBytes) });
+          const bytes = events.reduce((sum, event) => sum + eventBytes(event), 0);
+          expect(bytes).toBeGreaterThan(limits.events.commandBytes - 10 * count);
+          await appendAtEnd(store(), stream, events);
+          const read = await collectRead(store().read(stream, { direction: 'backward', from: 'end', maxCount: count }));
+          expect(read.map(({ id }) => id)).toEqual(events.map(({ id }) => id).reverse());
+          expect(read.at(-1)?.data).toEqual(events[0]?.data);
+        }
       });
 
       it("refuses an empty list and anything beyond the limits as the caller's fault", async () => {
