@@ -36,6 +36,20 @@ export interface ResumePoint {
 export const isAfter = (a: ResumePoint, b: ResumePoint): boolean =>
   a.commit > b.commit || (a.commit === b.commit && a.prepare > b.prepare);
 
+/**
+ * The highest position that a point is certainly past. With `prepare` below `commit` it is the place before the record at
+ * `commit`, which may be the next event to be written.
+ */
+export const passedBy = ({ commit, prepare }: ResumePoint): number =>
+  prepare < commit ? Math.max(0, commit - 1) : commit;
+
+/**
+ * True when a log whose newest event is at `head` cannot have given the point: it was restored from an older backup. With
+ * `prepare` below `commit` the point may be the end of the log, which lies behind the head, so nothing can be said.
+ */
+export const isBeyond = ({ commit, prepare }: ResumePoint, head: number): boolean =>
+  commit > head && prepare === commit;
+
 export type LogItem =
   /** 1 to `bounds.itemEvents` events, of about `bounds.itemBytes` at most unless there is only one. */
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }

@@ -6,7 +6,7 @@
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
-import { isAfter, type EventStore, type LogItem, type ResumePoint } from './event-store.js';
+import { isAfter, passedBy, type EventStore, type LogItem, type ResumePoint } from './event-store.js';
 import { bounds } from './bounds.js';
 
 export type FollowItem =
@@ -90,7 +90,7 @@ function createProgress(after: ResumePoint | 'start'): {
   handle(item: LogItem): FollowItem[];
 } {
   let point = after;
-  let handedOut = after === 'start' ? -1 : after.commit;
+  let handedOut = after === 'start' ? -1 : passedBy(after);
   let seen = handedOut;
   let caughtUpHeldBack = false;
   const assembler = createCommandAssembler();

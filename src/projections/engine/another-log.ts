@@ -4,6 +4,7 @@
  * the first start after a restore only: once the log has grown past the checkpoint, the two cannot be told apart.
  * Implements `docs/architecture.md#read-models`.
  */
+import { isBeyond } from '../../storage/event-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { placeOf, readLayout } from './layout.js';
@@ -24,7 +25,7 @@ export async function ofAnotherLog(
   const checkpoint = await readStore.loadCheckpoint(groupName, placeOf(release, number));
   if (checkpoint === undefined) return undefined;
   const head = await eventStore.headPosition();
-  if (checkpoint.commit <= head) return undefined;
+  if (!isBeyond(checkpoint, head)) return undefined;
   return (
     `the read models hold the log up to position ${checkpoint.commit}, but it ends at ${head}: an older log was ` +
     'restored beside newer read models'

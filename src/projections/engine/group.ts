@@ -12,7 +12,7 @@ import { streams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
 import type { EventStore } from '../../storage/event-store.js';
-import { firstFrom } from '../../storage/event-store.js';
+import { firstFrom, passedBy } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { shortError } from './fold.js';
 import { createHeadProbe } from './head-probe.js';
@@ -109,7 +109,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     layoutNumber = layout.number;
     queryable = active === release;
     const isFirstFill = active === undefined || active < release;
-    progress.passed(checkpoint?.commit ?? 0);
+    progress.passed(checkpoint === undefined ? 0 : passedBy(checkpoint));
     const runner = startRunner({
       eventStore,
       readStore,
@@ -125,7 +125,10 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     const purge = startTombstonePurge({
       readStore,
       logger,
-      checkpoint: async () => (await readStore.loadCheckpoint(groupName, place))?.commit,
+      async checkpoint() {
+        const stored = await readStore.loadCheckpoint(groupName, place);
+        return stored === undefined ? undefined : passedBy(stored);
+      },
       collections: () => collections.values(),
     });
     return { queries, runner, purge };

@@ -15,6 +15,7 @@ import type { RecordedCommand } from '../../kernel/event.js';
 import { createKeyedBatch } from '../../kernel/keyed-batch.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
+import { passedBy } from '../../storage/event-store.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import { followLog } from '../../storage/follow.js';
 import type { FollowItem } from '../../storage/follow.js';
@@ -153,7 +154,7 @@ export function startRunner(deps: RunnerDeps): Runner {
     onWritten: ({ commands }) => applied(commands),
     onPassed(point) {
       handle(point);
-      progress.passed(point.commit);
+      progress.passed(passedBy(point));
     },
     onFailure: () => halted.abort(),
   });

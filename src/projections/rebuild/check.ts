@@ -8,6 +8,7 @@ import { unreachable } from '../../kernel/errors.js';
 import type { Clock } from '../../kernel/clock.js';
 import { canonicalJson } from '../../kernel/json.js';
 import type { Logger } from '../../kernel/logger.js';
+import { passedBy } from '../../storage/event-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import type {
   Collection,
@@ -226,7 +227,7 @@ async function compareIds(side: Side, ids: readonly string[], findings: Findings
 async function compareNow(side: Side, ids: readonly string[]): Promise<readonly (readonly [string, Comparison])[]> {
   const { inUse, copy, fresh, options, release, layout } = side;
   const checkpoint = await options.readStore.loadCheckpoint(groupName, placeOf(release, layout.number));
-  const passed = checkpoint?.commit ?? 0;
+  const passed = checkpoint === undefined ? 0 : passedBy(checkpoint);
   const current = new Map((await inUse.getMany(ids)).map((document) => [document.id, document]));
   const head = await options.eventStore.headPosition();
   const upToDate = await fresh.reached(head, tuning.compareGiveUpMs);

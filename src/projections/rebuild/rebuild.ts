@@ -8,6 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';
 import { errorText, ServiceError } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
+import { passedBy } from '../../storage/event-store.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { ofAnotherLog } from '../engine/another-log.js';
@@ -154,7 +155,7 @@ async function fill(
   const collections = await openCollections(readStore, scope, place);
   const parking = await openParking(readStore, place);
   const after = await readStore.loadCheckpoint(fillName, place);
-  const progress = createProgress(after?.commit ?? 0);
+  const progress = createProgress(after === undefined ? 0 : passedBy(after));
   const status = createStatusBoard(progress.position, parking.list, logger);
   const caughtUp = new AbortController();
   let events = 0;
@@ -187,7 +188,7 @@ async function fill(
     let head = await eventStore.headPosition();
     const position = (): number => {
       const handled = runner.handled();
-      return handled === 'start' ? 0 : handled.commit;
+      return handled === 'start' ? 0 : passedBy(handled);
     };
     while (!ended.aborted) {
       options.onProgress(events, position(), head);

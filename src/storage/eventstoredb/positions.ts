@@ -8,12 +8,16 @@ export function toNumber(value: bigint): number {
   return Number(value);
 }
 
-export const toResumePoint = ({ commit, prepare }: Position): ResumePoint => ({
-  commit: toNumber(commit),
-  prepare: toNumber(prepare),
-});
+/** "No position", -1 on the server: what some servers report as a checkpoint before the first event that matches. */
+const nowhere = 2n ** 64n - 1n;
 
-/** Keeps both halves: the checkpoint of a page without a match is (commit, 0) and must be sent back unchanged. */
+/** @returns undefined for a checkpoint at no position, which says nothing @throws RangeError from 2^53 on */
+export function toResumePoint({ commit, prepare }: Position): ResumePoint | undefined {
+  if (commit === nowhere && prepare === nowhere) return undefined;
+  return { commit: toNumber(commit), prepare: toNumber(prepare) };
+}
+
+/** Keeps both halves: a checkpoint (commit, 0) must be sent back unchanged (`passedBy` says what it means). */
 export const toPosition = ({ commit, prepare }: ResumePoint): Position => ({
   commit: BigInt(commit),
   prepare: BigInt(prepare),

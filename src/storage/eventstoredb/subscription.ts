@@ -7,7 +7,7 @@ import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
-import type { LogItem, ResumePoint, SubscribeOptions } from '../event-store.js';
+import { isBeyond, type LogItem, type ResumePoint, type SubscribeOptions } from '../event-store.js';
 import type { Connection } from './connection.js';
 import { failureText, isFailedDiscovery, isForeignPosition, isTooSlow } from './failure.js';
 import { subscriptionPlaces } from './places.js';
@@ -22,7 +22,7 @@ async function assertWithinLog(connection: Connection, options: SubscribeOptions
   const { after, prefix } = options;
   if (after === 'start' || after.commit === 0) return;
   const head = await readHead(connection);
-  if (head >= after.commit) return;
+  if (!isBeyond(after, head)) return;
   const fields = { prefix, head, after: after.commit };
   logger.error(
     fields,

@@ -1,6 +1,7 @@
 /**
  * Faults of the test server, all of them seen on real servers. Plain data, so that it can be sent as a line of JSON.
  */
+import type { LaterServer } from './later-catch-up.js';
 
 export type AppendFault =
   /** Neither written nor answered. */
@@ -51,6 +52,10 @@ export interface Faults {
   clockAheadMs: number;
   /** Reports checkpoints at a position beyond 2^53. */
   wildCheckpoints: boolean;
+  /** Writes the commit position of every delivered event as "no position". */
+  eventsNowhere: boolean;
+  /** Catches filtered subscriptions up like a later server than 23.10. */
+  later: LaterServer | undefined;
   /** Gossip knows no live node. */
   noNodes: boolean;
 }
@@ -69,6 +74,8 @@ export function createFaults(): Faults {
     silentGossip: false,
     clockAheadMs: 0,
     wildCheckpoints: false,
+    eventsNowhere: false,
+    later: undefined,
     noNodes: false,
   };
 }

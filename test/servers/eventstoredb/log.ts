@@ -65,6 +65,8 @@ export interface EventLog {
   /** All events in order, including those hidden in their stream. */
   readonly all: readonly LogEvent[];
   head(): number;
+  /** Where the next record begins. */
+  end(): number;
   /** True when a record begins at the position, even one without events. */
   isRecord(position: number): boolean;
   /** Calls back with the events of every decided append. @returns a function that stops it */
@@ -210,6 +212,7 @@ export function createLog(persist: (record: LogRecord) => void, now: () => numbe
     isTombstoned,
     isVisible,
     head: () => all.at(-1)?.position ?? 0,
+    end: () => next,
     isRecord: (position) => positions.has(position),
     stream(name) {
       const stream = streams.get(name);

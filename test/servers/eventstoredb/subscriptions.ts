@@ -6,6 +6,7 @@ import { status } from '@grpc/grpc-js';
 import { randomUUID } from 'node:crypto';
 import { handlerThrew, Refusal, streamDeleted } from './calls.js';
 import type { Faults } from './faults.js';
+import { laterCatchUp } from './later-catch-up.js';
 import { indexAt, tombstoneRevision, type EventLog, type LogEvent } from './log.js';
 import type { ReadOptions } from './read-options.js';
 import { eventMessage, startPosition } from './read.js';
@@ -61,17 +62,30 @@ const checkpoint = (commit: number, prepare: number): Plain => ({
   checkpoint: { commitPosition: commit, preparePosition: prepare },
 });
 
-function allFeed(log: EventLog, options: ReadOptions): Feed {
+/** The same event at "no position". */
+function atNowhere(message: Plain): Plain {
+  const outer = message['event'] as Plain;
+  const nowhere = { commitPosition: '18446744073709551615', preparePosition: '18446744073709551615' };
+  const { commitPosition } = nowhere;
+  return { event: { ...outer, commitPosition, event: { ...(outer['event'] as Plain), ...nowhere } } };
+}
+
+function allFeed(log: EventLog, options: ReadOptions, faults: Faults): Feed {
   const { target } = options;
   if (target.kind !== 'all') throw handlerThrew();
-  const { filter } = target;
-  const from = startPosition(log, target.from);
+  const { filter, from: start } = target;
+  const from = startPosition(log, start);
   if (from === undefined) throw handlerThrew();
-  const message = (event: LogEvent): Plain => eventMessage(log, event, options);
+  const message = (event: LogEvent): Plain =>
+    faults.eventsNowhere ? atNowhere(eventMessage(log, event, options)) : eventMessage(log, event, options);
   const matches = (event: LogEvent): boolean => filter === undefined || filter.matches(event);
   const cadence = createCadence((filter?.window ?? 0) * (filter?.interval ?? 0));
-  let index = target.from === 'start' ? 0 : indexAt(log.all, from + 1);
+  let index = start === 'start' ? 0 : indexAt(log.all, from + 1);
   function* catchUp(): Generator<Plain> {
+    if (filter !== undefined && faults.later !== undefined && start !== 'end') {
+      yield* laterCatchUp({ log, filter, from: start, server: faults.later, message });
+      return;
+    }
     const window = filter?.window ?? 500;
     while (index < log.all.length) {
       const page = log.all.slice(index, index + window);
@@ -167,7 +181,7 @@ export function createSubscriptions(log: EventLog, faults: Faults): Subscription
 
   return {
     start(subscriber, options) {
-      const feed = options.target.kind === 'all' ? allFeed(log, options) : streamFeed(log, options);
+      const feed = options.target.kind === 'all' ? allFeed(log, options, faults) : streamFeed(log, options);
       const backlog: LogEvent[][] = [];
       let wakeUp = (): void => undefined;
       const wake = (): Promise<void> =>

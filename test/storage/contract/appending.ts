@@ -4,7 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../../src/kernel/errors.js';
 import type { ProposedEvent, RecordedEvent } from '../../../src/kernel/event.js';
 import type { JsonObject } from '../../../src/kernel/json.js';
-import type { EventStore, ExpectedRevision, LogItem, ResumePoint } from '../../../src/storage/event-store.js';
+import {
+  passedBy,
+  type EventStore,
+  type ExpectedRevision,
+  type LogItem,
+  type ResumePoint,
+} from '../../../src/storage/event-store.js';
 
 /** The events of one command, ready to append. */
 export function commandOf(count: number, data: JsonObject = {}): ProposedEvent[] {
@@ -128,7 +134,7 @@ export async function collectLog(
   const events: RecordedEvent[] = [];
   const points: ResumePoint[] = [];
   let point = after;
-  let seen = after === 'start' ? -1 : after.commit;
+  let seen = after === 'start' ? -1 : passedBy(after);
   while (!stop.aborted) {
     try {
       for await (const item of store.subscribe({ prefix, after: point, signal: stop })) {

@@ -101,6 +101,6 @@ describe('positions', () => {
   it('are refused from 2^53 on and keep both halves', () => {
     expect(toNumber(2n ** 53n - 1n)).toBe(Number.MAX_SAFE_INTEGER);
     expect(() => toNumber(2n ** 53n)).toThrow(RangeError);
-    expect(toPosition(toResumePoint({ commit: 77n, prepare: 0n }))).toEqual({ commit: 77n, prepare: 0n });
+    expect(toPosition(toResumePoint({ commit: 77n, prepare: 0n })!)).toEqual({ commit: 77n, prepare: 0n });
   });
 });
