@@ -57,6 +57,8 @@ export const limits = {
     // docs/contract/domain.md#l4-chain
     hops: 8,
     maxStreams: 65_535,
+    // docs/contract/domain.md#commands-and-events
+    definitionBytes: 192 * KiB,
     // docs/contract/domain.md#scale-the-model-is-built-for
     snapshotBytes: 8 * MiB,
     // docs/contract/domain.md#generation

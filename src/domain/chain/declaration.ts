@@ -78,6 +78,7 @@ export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEv
   noun: 'Chain',
   singular: 'chain',
   plural: 'chains',
+  fields: chainFields,
   decide: decideChain,
   evolve: evolveChain,
   indexed,

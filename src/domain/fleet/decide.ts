@@ -1,9 +1,12 @@
 /**
- * One `decide` for the whole fleet: passes a command to the declaration that decides it.
+ * One `decide` for the whole fleet: passes a command to the declaration that decides it, and keeps the bound that all
+ * definitions have.
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
+import { err } from '../../kernel/result.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Decision } from '../resource/refusal.js';
+import { oversizedDefinition } from './definition-bound.js';
 import type { FleetCommand, FleetEvent } from './events.js';
 import { resources, singletons } from './resources.js';
 
@@ -19,5 +22,7 @@ const decisions: ReadonlyMap<string, Decide> = new Map(
 export function decideFleet(fleet: FleetView, command: FleetCommand): Decision<FleetEvent> {
   const decide = decisions.get(command.type);
   if (decide === undefined) throw new Error(`no resource of the fleet decides the command ${command.type}`);
-  return decide(fleet, command);
+  const decision = decide(fleet, command);
+  const oversized = decision.ok ? oversizedDefinition(fleet, decision.value) : undefined;
+  return oversized === undefined ? decision : err(oversized);
 }

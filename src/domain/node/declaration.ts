@@ -32,6 +32,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
   noun: 'Node',
   singular: 'node',
   plural: 'nodes',
+  fields: nodeFields,
   decide: decideNode,
   evolve: evolveNode,
   indexed: null,

@@ -97,6 +97,8 @@ export interface Resource<
   readonly singular: Singular;
   /** The name of its collection in the read store. */
   readonly plural: string;
+  /** The fields of its definition, whose size is bounded (`fleet/definition-bound.ts`). */
+  readonly fields: readonly (keyof S)[];
   readonly events: EventDeclarations<E>;
   readonly decide: Decisions<C, E>;
   /** The state after one event; undefined once deleted. Ignores an event for a resource that does not exist. */

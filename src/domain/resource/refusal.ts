@@ -5,7 +5,7 @@
 import type { Result } from '../../kernel/result.js';
 import { err } from '../../kernel/result.js';
 
-export type RefusalCode = 'invalid_request' | 'not_found' | 'precondition_failed' | 'conflict';
+export type RefusalCode = 'invalid_request' | 'not_found' | 'precondition_failed' | 'conflict' | 'payload_too_large';
 
 export interface Refusal {
   readonly code: RefusalCode;

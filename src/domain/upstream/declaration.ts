@@ -20,6 +20,7 @@ export const l4Upstream: Resource<
   noun: 'Upstream',
   singular: 'upstream',
   plural: 'upstreams',
+  fields: upstreamFields,
   decide: decideUpstream,
   evolve: lifecycleFold('Upstream', 'upstream'),
   indexed: null,

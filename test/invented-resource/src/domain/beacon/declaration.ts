@@ -14,6 +14,7 @@ export const beacon: Resource<'beacon', 'Beacon', 'beacon', BeaconState, BeaconE
   noun: 'Beacon',
   singular: 'beacon',
   plural: 'beacons',
+  fields: beaconFields,
   decide: decideBeacon,
   evolve: lifecycleFold('Beacon', 'beacon'),
   indexed: {

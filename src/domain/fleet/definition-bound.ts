@@ -1,0 +1,35 @@
+/**
+ * The bound of a definition. An edit holds the old and the new one, a delete of a chain the current and the deployed
+ * one; with both within the bound, every event fits into a command, so what can be created can also be edited,
+ * deployed, deleted and taken back. Implements `docs/contract/domain.md#commands-and-events`.
+ */
+import { limits } from '../../kernel/limits.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import { pick } from '../resource/lifecycle.js';
+import type { Refusal } from '../resource/refusal.js';
+import type { FleetEvent } from './events.js';
+import type { AnyState } from './resources.js';
+import { declaringResource, resourceOf } from './resources.js';
+
+/**
+ * The refusal of decided events that make a definition too large. Only of those that create or edit one: older logs
+ * may hold larger definitions, which can still be deployed and deleted.
+ */
+export function oversizedDefinition(fleet: FleetView, events: readonly FleetEvent[]): Refusal | undefined {
+  for (const event of events) {
+    const declaring = declaringResource(event);
+    if (declaring.kind === 'singleton') continue;
+    const { type, noun, fields, evolve } = declaring.declaration;
+    if (event.type !== `${noun}Created` && event.type !== `${noun}Updated`) continue;
+    const before = fleet.get<AnyState>({ type }, resourceOf(event).id);
+    const after = evolve(before, event, { at: '', commandId: '' });
+    if (after === undefined) continue;
+    const bytes = new TextEncoder().encode(JSON.stringify(pick(after, fields))).length;
+    if (bytes <= limits.fleet.definitionBytes) continue;
+    return {
+      code: 'payload_too_large',
+      message: `the definition of the ${type} would be ${bytes} bytes as JSON; expected at most ${limits.fleet.definitionBytes}`,
+    };
+  }
+  return undefined;
+}

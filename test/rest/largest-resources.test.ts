@@ -1,0 +1,224 @@
+/**
+ * `docs/contract/domain.md#commands-and-events`: whatever can be created can be edited, deployed, deleted and taken back.
+ * The largest of each resource lives its whole life over REST, and the inverse of each of its events is proposed as a
+ * revert would propose it.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemContext } from '../../src/commands/system.js';
+import { propose } from '../../src/commands/proposal.js';
+import type { FleetEvent } from '../../src/domain/fleet/events.js';
+import { fleetEvent } from '../../src/domain/fleet/events.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { unreachable } from '../../src/kernel/errors.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import { limits } from '../../src/kernel/limits.js';
+import { wholeEventBytes } from '../../src/storage/event-json.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+
+let rest: RestFixture;
+beforeAll(async () => {
+  rest = await startRest();
+});
+afterAll(() => rest.close());
+
+const { listEntries, nameChars, descriptionChars, stringChars, labels, settingsNodes } = limits.rest;
+/** Four bytes in UTF-8, one character. */
+const widest = '\u{1F600}';
+const text = (chars: number, seed: string): string => seed + widest.repeat(chars - seed.length);
+/** A DNS name of 253 characters, another one for each seed. */
+const dnsName = (seed: string): string =>
+  `${[63, 63, 63, 61].map((length) => seed.padEnd(length, 'x').slice(0, length)).join('.')}`;
+const names = (count: number, seed: string) => Array.from({ length: count }, (_, index) => dnsName(`${seed}${index}`));
+const pins = (seed: number) =>
+  Array.from({ length: listEntries }, (_, index) => Buffer.alloc(32, seed + index).toString('base64'));
+const tls = (seed: string) => ({ server_name: dnsName(`t${seed}`), spki_pins_sha256: pins(seed.charCodeAt(0)) });
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+/** Labels that fill a node's definition up to the bytes, with keys that no other seed has. */
+function labelsOf(bytes: number, definition: object, seed: string): Record<string, string> {
+  const full: Record<string, string> = {};
+  for (let index = 0; index < labels; index += 1) full[text(stringChars, `${seed}${index} `)] = '';
+  let left = bytes - jsonBytes({ ...definition, labels: full });
+  for (const key of Object.keys(full)) {
+    const wide = Math.min(stringChars, Math.floor(left / 4));
+    full[key] = widest.repeat(wide) + 'x'.repeat(Math.min(stringChars - wide, left - 4 * wide));
+    left -= Buffer.byteLength(full[key]);
+  }
+  return full;
+}
+
+function largestNode(seed: string, bytes: number = limits.fleet.definitionBytes) {
+  const definition = { name: text(nameChars, seed), description: text(descriptionChars, seed), address: dnsName(seed) };
+  return { ...definition, labels: labelsOf(bytes, { ...definition, labels: {} }, seed) };
+}
+
+function largestUpstream(seed: string) {
+  return {
+    endpoint: `${dnsName(seed)}:65535`,
+    server_names: names(listEntries, `u${seed}`),
+    health_check_interval_ms: limits.rest.healthCheckIntervalMs.max - seed.charCodeAt(0),
+    tls: tls(seed),
+  };
+}
+
+function largestChain(seed: string, nodes: readonly string[]) {
+  const hops = nodes.map((node_id, index) => ({
+    node_id,
+    listen_addr: `2001:db8:1111:2222:3333:4444:5555:${seed.charCodeAt(0).toString(16)}`,
+    listen_port: 60_000 + index,
+    outer: 'tcp',
+    security: 'raw',
+    server_names: names(listEntries, `${seed}${index}n`),
+    dial_addr: dnsName(`${seed}d`),
+  }));
+  const target = { endpoint: `${dnsName(seed)}:65535`, tls: tls(seed) };
+  const [name, description] = [text(nameChars, seed), text(descriptionChars, seed)];
+  return { name, description, payload: 'tcp', hops, target };
+}
+
+/** What takes an event back, as `docs/contract/domain.md#audit-and-revert` describes it. */
+function inverseOf(event: FleetEvent): { readonly type: string; readonly data: object } {
+  const back = (changes: object) =>
+    Object.fromEntries(Object.entries(changes).map(([field, { from, to }]) => [field, { from: to, to: from }]));
+  switch (event.type) {
+    case 'NodeCreated':
+    case 'UpstreamCreated':
+    case 'ChainCreated':
+      return { type: event.type.replace('Created', 'Deleted'), data: event.data };
+    case 'NodeDeleted':
+    case 'UpstreamDeleted':
+    case 'ChainDeleted':
+      return { type: event.type.replace('Deleted', 'Created'), data: event.data };
+    case 'NodeUpdated':
+    case 'UpstreamUpdated':
+    case 'ChainUpdated':
+    case 'ConnectivityUpdated':
+      return { type: event.type, data: { ...event.data, changes: back(event.data.changes) } };
+    case 'ChainDeployed':
+      return { type: event.type, data: { ...event.data, ...back({ definition: event.data.definition }) } };
+    case 'NodePskIssued':
+    case 'NodeConfigRefreshed':
+    case 'NodeReportedAddressChanged':
+    case 'NodeGenerationRaised':
+    case 'NodeCommandQueued':
+    case 'CompilerVersionRaised':
+    case 'CompilerVersionLowered':
+      return { type: event.type, data: event.data };
+    default:
+      return unreachable(event);
+  }
+}
+
+/** The headers that make the metadata of events as large as it can be. */
+const headers = () => ({ 'x-request-id': 'r'.repeat(128), 'idempotency-key': randomIds.next().padEnd(128, 'k') });
+
+/** Does the calls of a life in order. @returns bytes of the largest event */
+async function live(life: () => Promise<void>): Promise<number> {
+  const before = (await rest.log()).length;
+  await life();
+  const events = (await rest.log()).slice(before);
+  expect(events.length).toBeGreaterThan(0);
+  for (const recorded of events) {
+    const { actor, request_id: requestId, idempotency } = recorded.metadata;
+    propose([inverseOf(fleetEvent(recorded))], { actor, requestId, idempotency }, systemClock, randomIds);
+  }
+  return Math.max(...events.map(wholeEventBytes));
+}
+
+const post = (url: string, body?: object): Promise<JsonData> => rest.data('POST', url, { body, headers: headers() });
+const put = (url: string, body: object): Promise<JsonData> => rest.data('PUT', url, { body });
+const remove = (url: string): Promise<JsonData> => rest.data('DELETE', url);
+
+test('the largest upstream lives its whole life', async () => {
+  await live(async () => {
+    const { id } = await post('/api/l4-upstreams', { name: text(nameChars, 'a'), ...largestUpstream('a') });
+    const url = `/api/l4-upstreams/${id}`;
+    await put(url, { ...largestUpstream('b'), enabled: false });
+    await put(url, { ...largestUpstream('a'), enabled: true });
+    await remove(url);
+  });
+});
+
+test('the largest chain lives its whole life, and its nodes can be deleted after it', async () => {
+  const bytes = await live(async () => {
+    const nodes: string[] = [];
+    for (let hop = 0; hop < 2 * limits.fleet.hops; hop += 1) {
+      nodes.push((await post('/api/nodes', { name: text(nameChars, `h${hop} `), issue_psk: false })).id);
+    }
+    const [a, b] = [largestChain('a', nodes.slice(0, 8)), largestChain('b', nodes.slice(8))];
+    const { id } = await post('/api/l4-chains', a);
+    const url = `/api/l4-chains/${id}`;
+    await put(url, b);
+    await post(`${url}/deploy`);
+    await put(url, { ...a, enabled: false });
+    await put(url, { enabled: true });
+    await post(`${url}/deploy`);
+    await put(url, b);
+    expect(await rest.data('GET', url)).toMatchObject({ name: b.name, status: 'modified', hops: b.hops });
+    await remove(url);
+    for (const node of nodes) await remove(`/api/nodes/${node}`);
+  });
+  // The deploy holds both definitions; with less the test would not be about the largest ones.
+  expect(bytes).toBeGreaterThan(256 * 1024);
+});
+
+test('the node with the largest definition lives its whole life', async () => {
+  const bytes = await live(async () => {
+    const { id } = await post('/api/nodes', largestNode('a'));
+    const url = `/api/nodes/${id}`;
+    await put(url, largestNode('b'));
+    await put('/api/settings/connectivity', { nodes: [{ node_id: id, multiplex: true, multiplex_port: 65_535 }] });
+    await post(`${url}/psk`);
+    await post(`${url}/config`);
+    await post(`${url}/commands`, { command: 'RUN_DIAGNOSTICS' });
+    await put(url, largestNode('a'));
+    await put(url, { labels: {}, description: null, address: null });
+    await put(url, largestNode('c'));
+    await remove(url);
+  });
+  expect(bytes).toBeGreaterThan(2 * limits.fleet.definitionBytes);
+});
+
+test('the overrides of as many nodes as one change of the settings may name are set, changed and removed', async () => {
+  await live(async () => {
+    const node = { description: null, address: null, labels: {}, issuePsk: false };
+    const created = Array.from({ length: settingsNodes }, (_, index) =>
+      rest.deps.commands.nodes.create(systemContext('test'), { ...node, name: `o ${index}` }),
+    );
+    const nodes = (await Promise.all(created)).map((one) => (one.kind === 'done' ? one.result.node.id : ''));
+    const change = (multiplex: boolean | null, port?: number) =>
+      put('/api/settings/connectivity', {
+        multiplex: port !== undefined,
+        multiplex_port: port ?? null,
+        nodes: nodes.map((node_id) => ({
+          node_id,
+          multiplex,
+          ...(port === undefined ? {} : { multiplex_port: port }),
+        })),
+      });
+    await change(false, 65_535);
+    await change(true, 65_534);
+    await change(null);
+  });
+});
+
+test('a definition of more than 192 KiB is refused on creation and on an edit, naming its size, and nothing is written', async () => {
+  const largest = largestNode('d');
+  const { id, version } = await post('/api/nodes', largest);
+  const above = largestNode('e', limits.fleet.definitionBytes + 1);
+  const refused = /^payload_too_large: .*196609 bytes.*196608/;
+  for (const [method, url] of [
+    ['POST', '/api/nodes'],
+    ['PUT', `/api/nodes/${id}`],
+  ] as const) {
+    const answer = await rest.call(method, url, { body: above });
+    expect([answer.statusCode, answer.json().error]).toEqual([413, expect.stringMatching(refused)]);
+  }
+  const small = await rest.call('PUT', `/api/nodes/${id}`, {
+    body: { description: `é${largest.description.slice(1)}` },
+  });
+  expect([small.statusCode, small.json().error]).toEqual([413, expect.stringMatching(refused)]);
+  expect(await rest.data('GET', `/api/nodes/${id}`)).toMatchObject({ version, name: largest.name });
+});
