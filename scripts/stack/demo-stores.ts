@@ -147,12 +147,13 @@ const startWithinMs = 30_000;
 
 /** Starts `test/servers/stores.ts`, which only a checkout has. @throws CommandError */
 async function startTestServers(): Promise<{ readonly env: Variables; close(): Promise<void> }> {
-  // This file is in scripts/stack, or in dist/scripts/stack.
-  const path = ['../../', '../../../']
-    .map((up) => fileURLToPath(new URL(`${up}test/servers/stores.ts`, import.meta.url)))
+  // In the checkout, seen from dist/scripts/stack; compiled, beside this file's own folder, when a test runs the demo.
+  const path = ['../../../test/servers/stores.ts', '../../test/servers/stores.js']
+    .map((relative) => fileURLToPath(new URL(relative, import.meta.url)))
     .find((candidate) => existsSync(candidate));
   if (path === undefined) throw new CommandError('--test-servers works only in a checkout of the project.');
-  const child = spawn(process.execPath, ['--import', 'tsx', path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const compiler = path.endsWith('.ts') ? ['--import', 'tsx'] : [];
+  const child = spawn(process.execPath, [...compiler, path], { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   const timer = setTimeout(() => child.kill('SIGKILL'), startWithinMs);
   const env: Record<string, string> = {};

@@ -1,6 +1,6 @@
 /**
- * Programs of this project as child processes, started from TypeScript or from the build, like the process that runs this
- * file. For the demo, the end-to-end tests and the benchmarks; not part of the service.
+ * Programs of this project as child processes, always compiled: from the build that this file belongs to, or, in tests,
+ * from what `test/run/compile.ts` has made of the sources. For the demo, the end-to-end tests and the benchmarks; not part of the service.
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
@@ -21,10 +21,15 @@ export interface RunningProgram {
   stop(signal?: NodeJS.Signals, timeoutMs?: number): Promise<number | null>;
 }
 
+/** Root of the compiled programs. @internal exported for tests */
+export const compiledRoot = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../../dist/test-programs' : '../..', import.meta.url),
+);
+
 const maxOutput = 256 * 1024;
 
 export interface ProgramOptions {
-  /** Root of another release to run; this project when absent. */
+  /** Root of another release's compiled programs; this release when absent. */
   readonly root?: string;
 }
 
@@ -38,12 +43,9 @@ export function startProgram(
   args: readonly string[] = [],
   options: ProgramOptions = {},
 ): RunningProgram {
-  const fromSource = import.meta.url.endsWith('.ts');
-  const root = options.root ?? fileURLToPath(new URL('../..', import.meta.url));
-  const entry = join(root, 'src', `${name}.${fromSource ? 'ts' : 'js'}`);
-  const command = fromSource ? ['--import', 'tsx', entry] : ['--enable-source-maps', entry];
+  const entry = join(options.root ?? compiledRoot, 'src', `${name}.js`);
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
-  const child = spawn(process.execPath, [...command, ...args], {
+  const child = spawn(process.execPath, ['--enable-source-maps', entry, ...args], {
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

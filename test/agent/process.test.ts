@@ -1,7 +1,9 @@
 /** `npm run agent` as a process: exit codes, logs and signals. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { compiledRoot } from '../../scripts/stack/process.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { startControlServer } from '../support/agent-control-server.js';
 import type { ControlServer } from '../support/agent-control-server.js';
@@ -23,7 +25,7 @@ interface Running {
 
 function run(environment: Record<string, string>): Running {
   let output = '';
-  const started = spawn(process.execPath, ['--import', 'tsx', 'src/agent/main.ts'], {
+  const started = spawn(process.execPath, ['--enable-source-maps', join(compiledRoot, 'src/agent/main.js')], {
     env: { PATH: process.env.PATH ?? '', ...environment },
   });
   child = started;

@@ -1,9 +1,7 @@
 /** The demo on the stores that its environment names: it runs the same steps and refuses stores that are not empty. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withOwnDatabase, withoutCredentials } from '../../scripts/stack/demo-stores.js';
+import { runScript } from '../support/programs.js';
 import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 import type { StorePair } from '../support/store-pairs.js';
 
@@ -13,13 +11,8 @@ interface Outcome {
 }
 
 async function demo(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Outcome> {
-  const path = fileURLToPath(new URL('../../scripts/demo.ts', import.meta.url));
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_')));
-  const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { env: { ...inherited, ...env } });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, output };
+  const { code, out, err } = await runScript('demo', args, env);
+  return { code, output: out + err };
 }
 
 const steps = 9;

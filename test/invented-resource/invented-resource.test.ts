@@ -22,7 +22,8 @@ import { createManualClock } from '../support/manual-clock.js';
 import { wholeLog } from '../support/installations.js';
 import { runScript } from '../support/programs.js';
 import type { ProjectCopy } from '../support/project-copy.js';
-import { copyProject, projectRoot } from '../support/project-copy.js';
+import { copyProject } from '../support/project-copy.js';
+import { projectRoot } from '../support/project-root.js';
 import { edits } from './edits.js';
 
 const added = join(dirname(fileURLToPath(import.meta.url)), 'src');
@@ -44,6 +45,8 @@ interface AuditEntry {
 }
 
 let copy: ProjectCopy;
+/** Of the compiled copy. */
+let root: string;
 beforeAll(async () => {
   copy = await copyProject('beacons', ['src', 'scripts']);
   cpSync(added, join(copy.root, 'src'), { recursive: true });
@@ -115,8 +118,9 @@ describe('the service with a new resource', () => {
   let beacon: Beacon;
   beforeAll(async () => {
     mkdirSync(dataDir, { mode: 0o700 });
+    root = copy.compile();
     service = await prepareService({ dataDir });
-    await service.start({ root: copy.root });
+    await service.start({ root });
     admin = await service.admin();
     nodeId = (await admin.call<{ id: string }>('POST', '/api/nodes', { name: 'tower' })).id;
     beacon = await admin.call<Beacon>('POST', '/api/beacons', { name: 'north', node_id: nodeId });
@@ -189,9 +193,9 @@ describe('the service with a new resource', () => {
 
     const log = await readLog(dataDir);
     const domain = 'src/domain/fleet';
-    const { captureFleet, encodeFleet, restoreFleet } = await fromCopy<typeof Checkpoint>(`${domain}/checkpoint.ts`);
-    const { applyCommand } = await fromCopy<typeof Apply>(`${domain}/apply.ts`);
-    const { emptyFleet } = await fromCopy<typeof Fleet>(`${domain}/fleet.ts`);
+    const { captureFleet, encodeFleet, restoreFleet } = await fromCopy<typeof Checkpoint>(`${domain}/checkpoint.js`);
+    const { applyCommand } = await fromCopy<typeof Apply>(`${domain}/apply.js`);
+    const { emptyFleet } = await fromCopy<typeof Fleet>(`${domain}/fleet.js`);
     const fleet = emptyFleet();
     for (const command of log) applyCommand(fleet, command);
     const restored = restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
@@ -199,19 +203,19 @@ describe('the service with a new resource', () => {
     expect(restored.idOfName('beacon', 'South')).toBe(beacon.id);
     expect([...restored.referrersOf('node', nodeId)]).toEqual([`beacon/${beacon.id}`]);
 
-    const rebuilt = await runScript('projections-rebuild', ['beacons'], { SVC_DATA_DIR: dataDir }, '', copy.root);
+    const rebuilt = await runScript('projections-rebuild', ['beacons'], { SVC_DATA_DIR: dataDir }, '', root);
     expect(rebuilt).toMatchObject({ code: 0, out: expect.stringMatching(/^Rebuilt beacons from \d+/) });
-    const compared = await runScript('projections-rebuild', ['--check'], { SVC_DATA_DIR: dataDir }, '', copy.root);
+    const compared = await runScript('projections-rebuild', ['--check'], { SVC_DATA_DIR: dataDir }, '', root);
     expect(compared).toMatchObject({ code: 0, out: expect.stringMatching(/: 0 different\.\n$/) });
 
-    await service.start({ root: copy.root });
+    await service.start({ root });
     expect(await (await service.admin()).call('GET', '/api/beacons')).toEqual(before);
   }, 90_000);
 });
 
 /** A module of the copy. */
 function fromCopy<M>(path: string): Promise<M> {
-  return import(/* @vite-ignore */ join(copy.root, path)) as Promise<M>;
+  return import(/* @vite-ignore */ join(root, path)) as Promise<M>;
 }
 
 /** The commands of the fleet that a stopped service has left. */

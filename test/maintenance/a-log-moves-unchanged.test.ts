@@ -148,7 +148,7 @@ describe('a log that is exported and imported', () => {
     await exportTo(path, source);
     const dataDir = join(installations.folder, 'killed');
     for (const lines of [1, 2]) {
-      const child = startChild('../../maintenance/children/importer.ts', [path, dataDir]);
+      const child = startChild('maintenance/children/importer', [path, dataDir]);
       await child.line((line) => line.startsWith('handled') && child.lines.length >= lines);
       await child.stop('SIGKILL');
     }

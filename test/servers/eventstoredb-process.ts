@@ -5,8 +5,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { freePorts } from '../../scripts/stack/process.js';
+import { join } from 'node:path';
+import { compiledRoot, freePorts } from '../../scripts/stack/process.js';
 import { temporaryFolder } from '../storage/contract/temporary-folder.js';
 import type { AppendFault } from './eventstoredb/faults.js';
 
@@ -27,10 +27,10 @@ export interface EventStoreDbProcess {
 }
 
 const startWithinMs = 40_000;
-const main = fileURLToPath(new URL('eventstoredb/main.ts', import.meta.url));
+const main = join(compiledRoot, 'test', 'servers', 'eventstoredb', 'main.js');
 
 async function launch(folder: string, port: number): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', main, folder, String(port)], {
+  const child = spawn(process.execPath, ['--enable-source-maps', main, folder, String(port)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   // Ignores writes to a process that was just killed.

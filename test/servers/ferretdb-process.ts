@@ -6,11 +6,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { freePorts } from '../../scripts/stack/process.js';
 import { temporaryFolder } from '../storage/contract/temporary-folder.js';
+import { projectRoot } from '../support/project-root.js';
 
-export const ferretDbBinary = fileURLToPath(new URL('../../dist/test-servers/ferretdb', import.meta.url));
+export const ferretDbBinary = join(projectRoot, 'dist', 'test-servers', 'ferretdb');
 
 export interface FerretDb {
   /** `mongodb://127.0.0.1:port`, without a database. */

@@ -14,7 +14,7 @@ it('keeps every acknowledged append whole through ten kills under load', async (
   let newestDocument = 0;
   try {
     for (let kill = 0; kill < 10; kill += 1) {
-      const child = startChild('./appender.ts', [folder.path]);
+      const child = startChild('storage/children/appender', [folder.path]);
       await child.line((line) => line === 'open');
       await delay(40 + kill * 23);
       await child.stop('SIGKILL');

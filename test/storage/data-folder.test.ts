@@ -46,7 +46,7 @@ describe('the data folder', () => {
   });
 
   it('is refused while another process uses it, and free as soon as that process is killed', async () => {
-    const child = startChild('./appender.ts', [dataDir]);
+    const child = startChild('storage/children/appender', [dataDir]);
     await child.line((line) => line === 'open');
     await expect(open()).rejects.toThrow(/in use by another process/);
     await child.stop('SIGKILL');
@@ -80,7 +80,7 @@ describe('the data folder', () => {
     // A live process that started after this machine did.
     await writeFile(path, JSON.stringify({ pid: process.ppid, since: Date.now() }));
     expect(await lockByFile(path)).toBeUndefined();
-    const gone = startChild('./exits.ts', []);
+    const gone = startChild('storage/children/exits', []);
     await gone.line((line) => line === 'bye');
     await gone.stop('SIGKILL');
     await writeFile(path, JSON.stringify({ pid: gone.process.pid, since: Date.now() }));

@@ -31,7 +31,7 @@ it.skipIf(!canLimit())(
   async () => {
     const folder = await temporaryFolder();
     try {
-      const child = startChild('./full-disk.ts', [folder.path]);
+      const child = startChild('storage/children/full-disk', [folder.path]);
       const pid = child.process.pid!;
       await child.line((line) => line.startsWith('ping done'));
       for (let round = 0; round < 3; round += 1) {

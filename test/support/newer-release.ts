@@ -15,11 +15,11 @@ export interface NewerRelease {
 }
 
 export async function makeNewerRelease(): Promise<NewerRelease> {
-  const { root, replace, remove } = await copyProject('newer', ['src']);
+  const { replace, compile, remove } = await copyProject('newer', ['src']);
   const [newer, mark] = [compilerVersion + 1, ' (of the newer compiler)'];
   const version = (number: number): string => `compilerVersion = ${number};`;
   await replace('src/domain/compile/version.ts', version(compilerVersion), version(newer));
   const name = 'resource_name: chain.name,';
   await replace('src/domain/chain/rules.ts', name, `resource_name: chain.name + '${mark}',`);
-  return { root, compilerVersion: newer, mark, remove };
+  return { root: compile(), compilerVersion: newer, mark, remove };
 }

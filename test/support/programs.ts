@@ -1,8 +1,8 @@
-/** Runs a script of this project, or of a copy of it, (`scripts/<name>.ts`) to its end, with only the given SVC_* variables. */
+/** Runs a script of this project, or of a copy of it, (`scripts/<name>`) to its end, with only the given SVC_* variables. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { projectRoot } from './project-copy.js';
+import { compiledRoot } from '../../scripts/stack/process.js';
 
 export interface ScriptOutcome {
   readonly code: number | null;
@@ -15,11 +15,11 @@ export async function runScript(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   input = '',
-  root = projectRoot,
+  root = compiledRoot,
 ): Promise<ScriptOutcome> {
-  const path = join(root, 'scripts', `${name}.ts`);
+  const path = join(root, 'scripts', `${name}.js`);
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
-  const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { env: { ...inherited, ...env } });
+  const child = spawn(process.execPath, ['--enable-source-maps', path, ...args], { env: { ...inherited, ...env } });
   let [out, err] = ['', ''];
   child.stdout.on('data', (data: Buffer) => (out += data.toString()));
   child.stderr.on('data', (data: Buffer) => (err += data.toString()));

@@ -4,17 +4,18 @@
  */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { compileSources } from '../run/compile.js';
+import { projectRoot } from './project-root.js';
 
 export interface ProjectCopy {
-  /** For starting one of its programs: `startProgram(…, { root })`. */
+  /** Root of its sources. */
   readonly root: string;
   /** Replaces a text that a file must hold exactly once. @param path from the root of the copy */
   replace(path: string, from: string, to: string): Promise<void>;
+  /** @returns root of the compiled programs, for `startProgram(…, { root })` */
+  compile(): string;
   remove(): Promise<void>;
 }
-
-export const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 
 /** @param name begins the name of the copy's folder */
 export async function copyProject(name: string, folders: readonly string[]): Promise<ProjectCopy> {
@@ -32,6 +33,11 @@ export async function copyProject(name: string, folders: readonly string[]): Pro
         file,
         text.replace(from, () => to),
       );
+    },
+    compile() {
+      const out = join(root, 'compiled');
+      compileSources(root, folders, out);
+      return out;
     },
     remove: () => rm(root, { recursive: true, force: true }),
   };

@@ -1,8 +1,9 @@
-/** Starts a script of this folder as a process and reads its lines. */
+/** Starts a program of the tests as a process and reads its lines. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { compiledRoot } from '../../../scripts/stack/process.js';
 
 export interface Child {
   readonly process: ChildProcess;
@@ -14,11 +15,10 @@ export interface Child {
   stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
-/** `before` precedes the command line, for example to set limits. */
-export function startChild(script: string, args: readonly string[], before: readonly string[] = []): Child {
-  const path = fileURLToPath(new URL(script, import.meta.url));
-  const command = [...before, process.execPath, '--import', 'tsx', path, ...args];
-  const child = spawn(command[0] ?? '', command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+/** @param program of `test/`, for example `storage/children/appender` */
+export function startChild(program: string, args: readonly string[]): Child {
+  const path = join(compiledRoot, 'test', `${program}.js`);
+  const child = spawn(process.execPath, ['--enable-source-maps', path, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   let errors = '';
   let wake = (): void => undefined;

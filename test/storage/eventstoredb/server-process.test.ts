@@ -15,7 +15,7 @@ let store: EventStore;
 let port = 0;
 
 async function start(): Promise<void> {
-  child = startChild('../../servers/eventstoredb/main.ts', [folder.path, String(port)]);
+  child = startChild('servers/eventstoredb/main', [folder.path, String(port)]);
   port = Number((await child.line((line) => line.startsWith('listening '))).split(' ')[1]);
 }
 
