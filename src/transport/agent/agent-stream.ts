@@ -34,6 +34,8 @@ export interface StreamHandlers {
 
 export interface AgentStream {
   readonly connection: AgentConnection;
+  /** Says what the call turned out to be; a faulty one counts against its connection and its address. */
+  judge(verdict: 'sound' | 'faulty'): void;
   /** Starts delivering messages. Called once. */
   start(handlers: StreamHandlers): void;
   /**

@@ -18,7 +18,9 @@ import { isSealedValue } from '../../security/sealing.js';
 import type { MetricSource } from '../../operations/metrics.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import { createAddressBudget } from './admission/address-budget.js';
+import { createFaultyCalls } from './admission/faulty-calls.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';
+import { createLanes } from './admission/lanes.js';
 import { createNodeBudget } from './admission/node-budget.js';
 import { createPendingTable } from './admission/pending-table.js';
 import { createReplayCache } from './admission/replay-cache.js';
@@ -116,6 +118,7 @@ export async function createAgentTransport(
   const draining = (): boolean => closing || delivery.state().kind !== 'ready' || deps.storesAway();
 
   const addresses = createAddressBudget(options.failuresPerAddress.perSecond, options.failuresPerAddress.burst, clock);
+  const lanes = createLanes(clock);
   const nodeBudget = createNodeBudget(clock);
   const pending = createPendingTable(() => gate.poke());
   const gate = createHandshakeGate({
@@ -125,6 +128,7 @@ export async function createAgentTransport(
     pending: () => pending.size,
   });
   const connections = createIdleConnections(clock);
+  const faultyCalls = createFaultyCalls(addresses, deps.refusals);
   const sessions = createNodeSessions({ telemetry, facts, clock, logger, instanceId });
   const reports = createAddressReports({ delivery, clock, logger }, deps.reportAddress);
 
@@ -141,6 +145,7 @@ export async function createAgentTransport(
     logger,
     refusals: deps.refusals,
     addresses,
+    lanes,
     nodes: nodeBudget,
     gate,
     replays: createReplayCache(),
@@ -155,7 +160,12 @@ export async function createAgentTransport(
     clock,
     pending,
     draining,
-    onUnattached: (reason) => countIn(counters.ends, reason.cause),
+    onUnattached(reason, { connection }) {
+      countIn(counters.ends, reason.cause);
+      if (reason.cause === 'draining') return;
+      const event = { reason: `control_${reason.cause}`, address: connection.remoteAddress };
+      deps.refusals.note(event, 'a Control stream was refused to an agent');
+    },
     session: {
       delivery,
       telemetry,
@@ -169,6 +179,7 @@ export async function createAgentTransport(
       unfinished,
       onProven(session, connection) {
         nodeBudget.refund(session.nodeId);
+        lanes.proven(connection.remoteAddress, session.nodeId);
         sessions.add(session);
         connections.attached(connection, session.closed);
       },
@@ -184,7 +195,8 @@ export async function createAgentTransport(
     },
   });
 
-  const grpc = await createGrpcServer({ openSession, control: (stream) => control.open(stream) }, logger);
+  const handlers = { openSession, control: control.open, unsound: faultyCalls.note };
+  const grpc = await createGrpcServer(handlers, logger);
   const accept = (connection: AgentConnection): void => {
     if (closing) return connection.destroy();
     connections.add(connection);

@@ -19,7 +19,7 @@ interface ControlDeps {
   readonly session: LiveSessionDeps;
   draining(): boolean;
   /** A stream was ended before a session was attached to it. */
-  onUnattached(reason: CloseReason): void;
+  onUnattached(reason: CloseReason, stream: AgentStream): void;
 }
 
 interface ControlStreams {
@@ -51,7 +51,9 @@ export function createControlStreams(deps: ControlDeps): ControlStreams {
       end(reason) {
         waiting.delete(entry);
         if (cancelForcedClose !== undefined) return;
-        deps.onUnattached(reason);
+        // Whoever had no chance to attach has done nothing wrong.
+        stream.judge(reason === drainingUnattached ? 'sound' : 'faulty');
+        deps.onUnattached(reason, stream);
         cancelForcedClose = endUnattached(stream, reason);
       },
     };
@@ -63,6 +65,7 @@ export function createControlStreams(deps: ControlDeps): ControlStreams {
       const pending = deps.pending.take(frame.sessionId, stream.connection, deps.clock.monotonic());
       if (pending === undefined) return entry.end(closeReasons.unauthenticated);
       waiting.delete(entry);
+      stream.judge('sound');
       session = startLiveSession(deps.session, pending, stream, openedAt);
       session.frame(frame);
     };

@@ -2,7 +2,8 @@
  * The one file that reaches into @grpc/grpc-js: from a call to its HTTP/2 stream and the connection beneath, which the
  * library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The path
  * `call.call.stream.session.socket` is private, so the version is pinned and `checkGrpcInternals` checks the path at
- * start. The same file guards the one place where the library trusts its peer too much (`guardRefusals`).
+ * start. The same file guards the one place where the library trusts its peer too much (`guardRefusals`), and tells of
+ * every call that is over, those included that the library refuses by itself (`watchCalls`).
  */
 import { once } from 'node:events';
 import { connect } from 'node:http2';
@@ -39,8 +40,12 @@ export function http2StreamOf(call: object): ServerHttp2Stream | undefined {
 
 /** The connection of a call, or undefined if it has just closed. */
 export function connectionOf(call: object): AgentConnection | undefined {
+  return connectionOfStream(http2StreamOf(call));
+}
+
+function connectionOfStream(stream: ServerHttp2Stream | undefined): AgentConnection | undefined {
   try {
-    const socket = http2StreamOf(call)?.session?.socket as Marked | undefined;
+    const socket = stream?.session?.socket as Marked | undefined;
     return socket?.[connectionKey] ?? socket?.stream?.[connectionKey];
   } catch {
     // The HTTP/2 session has already released its socket.
@@ -72,24 +77,49 @@ export function guardRefusals(server: Server): void {
   };
 }
 
+/** How the library takes a call from its HTTP/2 session. */
+interface CallsInside {
+  _streamHandler: (this: Server, interceptors: unknown, stream: ServerHttp2Stream, headers: object) => void;
+}
+
+/**
+ * Calls back when the stream of a call has closed, whoever answered it. Must be called before the server gets a
+ * connection.
+ * @throws Error if the library has changed
+ */
+export function watchCalls(
+  server: Server,
+  onClosed: (stream: ServerHttp2Stream, connection: AgentConnection) => void,
+): void {
+  const inside = server as unknown as CallsInside;
+  const { _streamHandler: streamHandler } = inside;
+  if (typeof streamHandler !== 'function') throw new Error(changedLibrary('takes a call'));
+  inside._streamHandler = (interceptors, stream, headers) => {
+    const connection = connectionOfStream(stream);
+    if (connection !== undefined) stream.once('close', () => onClosed(stream, connection));
+    streamHandler.call(server, interceptors, stream, headers);
+  };
+}
+
 function changedLibrary(what: string): string {
   return `The installed @grpc/grpc-js ${what} in another way than this service expects: install the version in package-lock.json.`;
 }
 
 /**
- * Makes one call over each kind of stream to a gRPC server of its own, and checks that its connection is found.
+ * Makes one call over each kind of stream to a gRPC server of its own, and checks that its connection is found and its end
+ * is told.
  * @throws Error if the library has changed
  */
 export async function checkGrpcInternals(): Promise<void> {
   for (const pair of [await socketPair(), duplexPair()]) {
-    if (await isConnectionFound(pair)) continue;
+    if (await isCallKnown(pair)) continue;
     throw new Error(changedLibrary('keeps the connection of a call'));
   }
 }
 
 type Pair = readonly [Duplex, Duplex];
 
-async function isConnectionFound([serviceEnd, agentEnd]: Pair): Promise<boolean> {
+async function isCallKnown([serviceEnd, agentEnd]: Pair): Promise<boolean> {
   const connection: AgentConnection = {
     id: 0,
     remoteAddress: '',
@@ -99,6 +129,7 @@ async function isConnectionFound([serviceEnd, agentEnd]: Pair): Promise<boolean>
     destroy: () => serviceEnd.destroy(),
   };
   const server = new Server({ 'grpc.enable_channelz': 0 });
+  const endTold = new Promise<boolean>((resolve) => watchCalls(server, (_stream, of) => resolve(of === connection)));
   const connectionFound = new Promise<boolean>((resolve) => {
     const pass = (bytes: Buffer): Buffer => bytes;
     server.register(
@@ -127,7 +158,8 @@ async function isConnectionFound([serviceEnd, agentEnd]: Pair): Promise<boolean>
     request.on('error', () => undefined);
     request.resume();
     request.end();
-    return (await withDeadline(connectionFound, checkWithinMs)) === true;
+    const both = Promise.all([connectionFound, endTold]).then((known) => !known.includes(false));
+    return (await withDeadline(both, checkWithinMs)) === true;
   } finally {
     client.destroy();
     injector.destroy();

@@ -6,6 +6,7 @@
  * `docs/contract/agent-protocol.md#control`.
  */
 import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
+import type { ServerHttp2Stream } from 'node:http2';
 import type { ServerDuplexStream, ServerUnaryCall, handleBidiStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { AgentServiceService } from '../../gen/svc/control/v1/agent_service.js';
 import { SecureAgentServiceService } from '../../gen/svc/control/v1/secure_agent_service.js';
@@ -13,17 +14,41 @@ import { GrpcStatus, errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { AgentConnection, AgentStream, StreamStatus } from './agent-stream.js';
-import { checkGrpcInternals, connectionOf, guardRefusals, http2StreamOf, markConnection } from './grpc-internals.js';
+import {
+  checkGrpcInternals,
+  connectionOf,
+  guardRefusals,
+  http2StreamOf,
+  markConnection,
+  watchCalls,
+} from './grpc-internals.js';
 import { tuning } from './tuning.js';
 
 export type OpenAnswer =
   | { readonly ok: true; readonly response: Uint8Array }
   | { readonly ok: false; readonly status: StreamStatus; readonly trailers?: { readonly [name: string]: string } };
 
+/** An OpenSession call beside its request. */
+export interface OpenCall {
+  readonly connection: AgentConnection;
+  /** True once nobody waits for the answer. */
+  cancelled(): boolean;
+  /** Says what the call turned out to be; one of which nothing is said is `unknown`. */
+  judge(verdict: CallVerdict): void;
+}
+
+/** A faulty call is known to its handler; it makes no sense to this service. */
+export type CallVerdict = 'sound' | 'faulty';
+
 interface GrpcHandlers {
-  /** Answers OpenSession; never rejects. `cancelled` is true once nobody waits for the answer. */
-  openSession(request: Uint8Array, connection: AgentConnection, cancelled: () => boolean): Promise<OpenAnswer>;
+  /** Answers OpenSession; never rejects. */
+  openSession(request: Uint8Array, call: OpenCall): Promise<OpenAnswer>;
   control(stream: AgentStream): void;
+  /**
+   * A call is over that was not sound. `unknown`: no handler could judge it, for its path, its content type or its
+   * framing; or its peer gave it up first.
+   */
+  unsound(connection: AgentConnection, verdict: 'faulty' | 'unknown'): void;
 }
 
 interface GrpcServer {
@@ -56,14 +81,23 @@ export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): 
   await checkGrpcInternals();
   const server = new Server(serverOptions);
   guardRefusals(server);
+  const verdicts = new WeakMap<ServerHttp2Stream, CallVerdict>();
+  const judge: Judge = (call, verdict) => {
+    const stream = http2StreamOf(call);
+    if (stream !== undefined) verdicts.set(stream, verdict);
+  };
+  watchCalls(server, (stream, connection) => {
+    const verdict = verdicts.get(stream) ?? 'unknown';
+    if (verdict !== 'sound') handlers.unsound(connection, verdict);
+  });
   server.register(
     SecureAgentServiceService.openSession.path,
-    openSessionHandler(handlers, logger),
+    openSessionHandler(handlers, judge, logger),
     asBytes,
     asBytes,
     'unary',
   );
-  server.register(SecureAgentServiceService.control.path, controlHandler(handlers), asBytes, asBytes, 'bidi');
+  server.register(SecureAgentServiceService.control.path, controlHandler(handlers, judge), asBytes, asBytes, 'bidi');
   // Without an implementation grpc-js answers UNIMPLEMENTED.
   server.addService(AgentServiceService, {});
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
@@ -80,14 +114,20 @@ export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): 
   };
 }
 
-function openSessionHandler(handlers: GrpcHandlers, logger: Logger): handleUnaryCall<Buffer, Buffer> {
+type Judge = (call: object, verdict: CallVerdict) => void;
+
+function openSessionHandler(handlers: GrpcHandlers, judge: Judge, logger: Logger): handleUnaryCall<Buffer, Buffer> {
   const gone: OpenAnswer = { ok: false, status: { code: GrpcStatus.UNAVAILABLE, details: 'connection closed' } };
   const failed: OpenAnswer = { ok: false, status: { code: GrpcStatus.INTERNAL, details: 'internal error' } };
   const answer = async (call: ServerUnaryCall<Buffer, Buffer>): Promise<OpenAnswer> => {
     const connection = connectionOf(call);
     if (connection === undefined) return gone;
     try {
-      return await handlers.openSession(call.request, connection, () => call.cancelled || connection.closed);
+      return await handlers.openSession(call.request, {
+        connection,
+        cancelled: () => call.cancelled || connection.closed,
+        judge: (verdict) => judge(call, verdict),
+      });
     } catch (error) {
       logger.error({ error: errorText(error) }, 'OpenSession failed');
       return failed;
@@ -105,22 +145,23 @@ function openSessionHandler(handlers: GrpcHandlers, logger: Logger): handleUnary
   };
 }
 
-function controlHandler(handlers: GrpcHandlers): handleBidiStreamingCall<Buffer, Buffer> {
+function controlHandler(handlers: GrpcHandlers, judge: Judge): handleBidiStreamingCall<Buffer, Buffer> {
   return (call) => {
     const connection = connectionOf(call);
     if (connection === undefined) {
       call.end();
       return;
     }
-    handlers.control(agentStream(call, connection));
+    handlers.control(agentStream(call, connection, judge));
   };
 }
 
-function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: AgentConnection): AgentStream {
+function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: AgentConnection, judge: Judge): AgentStream {
   let closing = false;
   let over = false;
   return {
     connection,
+    judge: (verdict) => judge(call, verdict),
     start(stream) {
       call.on('data', (bytes: Buffer) => {
         if (!over) stream.message(bytes);

@@ -24,6 +24,7 @@ import type { X25519KeyPair } from '../../kernel/x25519.js';
 import type { OpenedVerifier, PskVerifier } from '../../security/psk.js';
 import type { AddressBudget } from './admission/address-budget.js';
 import type { HandshakeGate } from './admission/handshake-gate.js';
+import type { Lanes } from './admission/lanes.js';
 import type { NodeBudget } from './admission/node-budget.js';
 import type { PendingTable } from './admission/pending-table.js';
 import type { ReplayCache } from './admission/replay-cache.js';
@@ -31,7 +32,7 @@ import type { AgentConnection } from './agent-stream.js';
 import { createDecoy } from './decoy.js';
 import { intervalsOf } from './agent-intervals.js';
 import { closeReasons } from './close-reasons.js';
-import type { OpenAnswer } from './grpc-server.js';
+import type { OpenAnswer, OpenCall } from './grpc-server.js';
 import { decodeStrictly } from './wire-scan.js';
 
 type SealedVerifier = NonNullable<ReturnType<Delivery['verifier']>>;
@@ -48,6 +49,7 @@ interface OpenSessionDeps {
   readonly logger: Logger;
   readonly refusals: Pick<SampledLog, 'note'>;
   readonly addresses: AddressBudget;
+  readonly lanes: Pick<Lanes, 'take'>;
   readonly nodes: NodeBudget;
   readonly gate: HandshakeGate;
   readonly replays: ReplayCache;
@@ -61,11 +63,7 @@ interface OpenSessionDeps {
   count(outcome: string): void;
 }
 
-export type OpenSession = (
-  bytes: Uint8Array,
-  connection: AgentConnection,
-  cancelled: () => boolean,
-) => Promise<OpenAnswer>;
+export type OpenSession = (bytes: Uint8Array, call: OpenCall) => Promise<OpenAnswer>;
 
 interface Refusal {
   readonly outcome: string;
@@ -174,13 +172,13 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     return OpenSessionResponse.encode({ sessionId: Buffer.from(sessionId), handshake: Buffer.from(message) }).finish();
   };
 
-  const admit = async (
-    request: OpenSessionRequest,
-    connection: AgentConnection,
-    cancelled: () => boolean,
-  ): Promise<OpenResult> => {
+  const admit = async (request: OpenSessionRequest, call: OpenCall): Promise<OpenResult> => {
     const began = clock.monotonic();
-    const charge = await deps.addresses.charge(connection.remoteAddress, deps.admissionDelayMs);
+    const { remoteAddress } = call.connection;
+    const charge =
+      deps.addresses.take(remoteAddress) ??
+      deps.lanes.take(remoteAddress, request.nodeId) ??
+      (await deps.addresses.charge(remoteAddress, deps.admissionDelayMs));
     if (charge === undefined) return refuse(overBudget('address_budget'), true);
     const remainingMs = deps.admissionDelayMs - (clock.monotonic() - began);
     const place = await deps.gate.enter(remainingMs);
@@ -190,7 +188,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     }
     let cpuMs = 0;
     try {
-      const result = await shakeHands(request, connection, cancelled, (cost) => {
+      const result = await shakeHands(request, call, (cost) => {
         cpuMs = cost;
       });
       if (result.ok || !result.addressFault) charge.refund();
@@ -206,8 +204,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
 
   const shakeHands = async (
     request: OpenSessionRequest,
-    connection: AgentConnection,
-    cancelled: () => boolean,
+    { connection, cancelled }: OpenCall,
     onCost: (milliseconds: number) => void,
   ): Promise<OpenResult> => {
     // For every node, known or not, the work begins in its own turn of the event loop: the time to answer reveals
@@ -224,12 +221,15 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     }
   };
 
-  return async (bytes, connection, cancelled) => {
+  return async (bytes, call) => {
     const open = async (): Promise<OpenResult> => {
       const request = readRequest(bytes);
-      if ('code' in request) return refuse(request, false);
+      const faulty = 'code' in request;
+      // The address is charged for a faulty call by whoever counts them for the connection.
+      call.judge(faulty ? 'faulty' : 'sound');
+      if (faulty) return refuse(request, false);
       if (deps.draining()) return refuse(unavailable, false);
-      return admit(request, connection, cancelled);
+      return admit(request, call);
     };
     const result = await open();
     if (result.ok) {
@@ -239,7 +239,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     const { outcome, code, details, trailers } = result.refusal;
     deps.count(outcome);
     if (result.refusal !== unavailable && result.refusal !== gone) {
-      const address = connection.remoteAddress;
+      const address = call.connection.remoteAddress;
       deps.refusals.note({ reason: `handshake_${outcome}`, address }, 'a session was refused to an agent');
     }
     return { ok: false, status: { code, details }, ...(trailers === undefined ? {} : { trailers }) };

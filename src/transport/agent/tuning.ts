@@ -7,6 +7,11 @@ export const tuning = {
   /** Addresses and nodes whose budgets are remembered. */
   addressBudgets: 100_000,
   nodeBudgets: 100_000,
+  /** Pairs of address and node that had a session and are remembered. */
+  lanes: 100_000,
+  /** Failures that one such pair may have while its address is over its budget: burst, and refill per second. */
+  laneBurst: 5,
+  laneFailuresPerSecond: 0.2,
   /** OpenSession calls of one address that may wait for its budget. */
   waitingPerAddress: 16_384,
   /** Processor time that handshakes may use at once after a quiet period. */

@@ -6,20 +6,19 @@
 import type { Clock } from '../../../kernel/clock.js';
 import { addressKey } from '../../../kernel/address-key.js';
 import { createLru } from '../../../kernel/lru.js';
+import { chargeOf } from './charge.js';
+import type { Charge } from './charge.js';
 import { createLine } from './line.js';
 import type { Line } from './line.js';
 import { createTokenBucket } from './token-bucket.js';
 import type { TokenBucket } from './token-bucket.js';
 import { tuning } from '../tuning.js';
 
-interface AddressCharge {
-  /** Returns the token: the attempt was no failure of this address. Only the first call counts. */
-  refund(): void;
-}
-
 export interface AddressBudget {
-  /** Charges the address (IPv6: its /64); undefined if that was not possible within `waitMs`. */
-  charge(address: string, waitMs: number): Promise<AddressCharge | undefined>;
+  /** Charges the address (IPv6: its /64) if that is possible at once. */
+  take(address: string): Charge | undefined;
+  /** As `take`, but waits in line; undefined if that was not possible within `waitMs`. */
+  charge(address: string, waitMs: number): Promise<Charge | undefined>;
   close(): void;
 }
 
@@ -43,38 +42,40 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
     lines.add(entry.line);
     return entry.line;
   };
-  const chargeOf = (entry: Entry): AddressCharge => {
-    let refunded = false;
-    return {
-      refund() {
-        if (refunded) return;
-        refunded = true;
-        entry.bucket.give(clock.monotonic());
-        entry.line?.poke();
-      },
-    };
+  const entryOf = (address: string): Entry => {
+    const key = addressKey(address);
+    const known = entries.get(key);
+    if (known !== undefined) return known;
+    const entry: Entry = { bucket: createTokenBucket(perSecond, burst, clock.monotonic()), line: undefined };
+    entries.set(key, entry);
+    return entry;
+  };
+  const charged = (entry: Entry): Charge =>
+    chargeOf(() => {
+      entry.bucket.give(clock.monotonic());
+      entry.line?.poke();
+    });
+  const takeOf = (entry: Entry): Charge | undefined => {
+    const now = clock.monotonic();
+    if (closed || entry.line !== undefined || entry.bucket.wait(now) > 0) return undefined;
+    entry.bucket.take(now);
+    return charged(entry);
   };
 
   return {
+    take: (address) => takeOf(entryOf(address)),
     async charge(address, waitMs) {
       if (closed) return undefined;
-      const key = addressKey(address);
-      let entry = entries.get(key);
-      if (entry === undefined) {
-        entry = { bucket: createTokenBucket(perSecond, burst, clock.monotonic()), line: undefined };
-        entries.set(key, entry);
-      }
-      if (entry.line === undefined && entry.bucket.wait(clock.monotonic()) === 0) {
-        entry.bucket.take(clock.monotonic());
-        return chargeOf(entry);
-      }
+      const entry = entryOf(address);
+      const atOnce = takeOf(entry);
+      if (atOnce !== undefined) return atOnce;
       const line = lineOf(entry);
       const passed = await line.enter(waitMs);
       if (line.waiting === 0) {
         lines.delete(line);
         if (entry.line === line) entry.line = undefined;
       }
-      return passed ? chargeOf(entry) : undefined;
+      return passed ? charged(entry) : undefined;
     },
     close() {
       closed = true;
