@@ -29,7 +29,9 @@ function main(): number {
   const [folder, ...files] = argv.slice(2);
   const scope = folder === undefined ? undefined : scopes[folder];
   if (folder === undefined || scope === undefined) {
-    stderr.write(`usage: npm run test:mutation -- FOLDER [FILE ...]\nFOLDER is one of ${Object.keys(scopes).join(', ')}\n`);
+    stderr.write(
+      `usage: npm run test:mutation -- FOLDER [FILE ...]\nFOLDER is one of ${Object.keys(scopes).join(', ')}\n`,
+    );
     return 2;
   }
   const root = dirname(dirname(fileURLToPath(import.meta.url)));
