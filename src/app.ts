@@ -45,6 +45,7 @@ import { openInstallation } from './start/installation.js';
 import { createLateGateway } from './start/late-gateway.js';
 import { retriedStart } from './start/retried-start.js';
 import { forgetDeletedNodes, shredReplacedVerifiers } from './start/revocations.js';
+import { followSigningKey } from './start/signing-key.js';
 import { StartError } from './start/start-error.js';
 import { createTelemetry } from './telemetry/telemetry.js';
 import { createAgentTransport } from './transport/agent/agent-transport.js';
@@ -156,13 +157,24 @@ async function wire(
   const limiter = createLoginLimiter({ clock });
   closers.add('login limiter', () => limiter.close());
   const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
+  const signingKey = followSigningKey({ eventStore, keyring, tokens, current: identity.signingPublic, logger });
+  closers.add('signing key', () => signingKey.close());
   const { staticPublic: servicePublic, staticPrivate: servicePrivate } = identity;
   const commands: CommandHandlers = {
     nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids, logger }),
     resources: createResourceHandlers(fleet, ids),
     chains: createChainHandlers(fleet),
     settings: createSettingsHandlers(fleet),
-    accounts: createAccountHandlers({ gateway: accounts, view: accountsView, keyring, hasher, limiter, tokens, facts }),
+    accounts: createAccountHandlers({
+      gateway: accounts,
+      view: accountsView,
+      keyring,
+      hasher,
+      limiter,
+      tokens,
+      facts,
+      logger,
+    }),
   };
 
   // Agents.
@@ -215,7 +227,7 @@ async function wire(
 
   // REST.
   const readiness = (): Readiness => {
-    const reasons = [...health.problems(), ...followers.notReady()];
+    const reasons = [...health.problems(), ...followers.notReady(), ...signingKey.problems()];
     return { ready: reasons.length === 0, reasons };
   };
   const metrics = createMetrics([

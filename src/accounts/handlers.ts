@@ -6,8 +6,9 @@ import { userByName } from '../domain/accounts/accounts.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand, UserState } from '../domain/accounts/user.js';
 import { sleep } from '../kernel/background.js';
-import { ServiceError } from '../kernel/errors.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
+import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
 import type { LoginLimiter } from '../security/login-limiter.js';
 import type { PasswordHasher } from '../security/passwords.js';
@@ -16,6 +17,7 @@ import type { Tokens } from '../security/tokens.js';
 import type { AccountsView } from './view.js';
 import type { CommandHandlers, UserView } from '../commands/handlers-port.js';
 import type { FactRecorder, Gateway } from '../commands/port.js';
+import { systemContext } from '../commands/system.js';
 
 export interface AccountHandlerOptions {
   readonly gateway: Gateway<Accounts, AccountCommand>;
@@ -25,6 +27,7 @@ export interface AccountHandlerOptions {
   readonly limiter: LoginLimiter;
   readonly tokens: Tokens;
   readonly facts: FactRecorder;
+  readonly logger: Logger;
 }
 
 const busyRetrySeconds = 1;
@@ -36,7 +39,7 @@ export function userField(userId: string, field: 'password' | 'display_name' | '
 }
 
 export function createAccountHandlers(options: AccountHandlerOptions): CommandHandlers['accounts'] {
-  const { gateway, view, keyring, hasher, limiter, tokens, facts } = options;
+  const { gateway, view, keyring, hasher, limiter, tokens, facts, logger } = options;
 
   /** The field in clear text; null when it is not set or its key was shredded. */
   async function openField(user: UserState, field: 'password' | 'display_name' | 'email'): Promise<string | null> {
@@ -66,7 +69,8 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
     return keyring.seal(Buffer.from(value), userField(user.id, field), personalKey);
   }
 
-  async function checkPassword(user: UserState | undefined, password: string): Promise<boolean> {
+  /** @returns the stored hash when the password is right */
+  async function checkPassword(user: UserState | undefined, password: string): Promise<string | undefined> {
     // An unknown name costs the same work, so that the time of an answer does not tell whether it exists.
     const stored = user === undefined ? undefined : ((await openField(user, 'password')) ?? undefined);
     const result = await hasher.verify(stored, password);
@@ -75,7 +79,22 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
         hints: { retryAfterSeconds: busyRetrySeconds },
       });
     }
-    return result === 'match' && user !== undefined;
+    return result === 'match' ? stored : undefined;
+  }
+
+  /** Stores the password under today's hash parameters. The sign-in has succeeded and does not depend on it. */
+  async function rehash(user: UserState, password: string): Promise<void> {
+    const hashed = await hasher.hash(password);
+    // Too many sign-ins at once: the next one tries again.
+    if (hashed.kind === 'busy') return;
+    const sealed = await keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
+    const command = { type: 'RehashUserPassword', id: user.id, password: sealed, replaces: user.password } as const;
+    const outcome = await gateway.execute(command, systemContext('password rehash'), ({ users }) => users.get(user.id));
+    const stored = outcome.kind === 'done' && outcome.result?.password.key_id === sealed.key_id;
+    // Not stored when the password was changed meanwhile.
+    const unused = stored ? user.password.key_id : sealed.key_id;
+    const personal = [user.display_name?.key_id, user.email?.key_id];
+    if (!personal.includes(unused)) await keyring.shred(unused);
   }
 
   return {
@@ -89,10 +108,17 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
       let outcome: 'failed' | 'succeeded' | 'abandoned' = 'abandoned';
       try {
         if (admission.delayMs > 0) await sleep(admission.delayMs);
-        const user = userByName(view.accounts, name);
+        let user = userByName(view.accounts, name);
         const account = { user_id: user?.id ?? null, username: user?.username ?? null, address };
         const actor = { type: 'user', id: user?.id ?? '', name: user?.username ?? '' } as const;
-        if (!(await checkPassword(user, password)) || user === undefined) {
+        let phc = await checkPassword(user, password);
+        const newer = userByName(view.accounts, name);
+        if (phc === undefined && newer?.password !== user?.password) {
+          // The stored hash was replaced, and its key deleted, while it was read.
+          user = newer;
+          phc = await checkPassword(user, password);
+        }
+        if (phc === undefined || user === undefined) {
           outcome = 'failed';
           facts.signin({ type: 'SignInRefused', data: account }, actor, requestId);
           throw new ServiceError('unauthenticated', 'the user name or the password is wrong');
@@ -103,6 +129,14 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
           actor,
           requestId,
         );
+        if (hasher.needsRehash(phc)) {
+          rehash(user, password).catch((error: unknown) =>
+            logger.warn(
+              { error: errorText(error), user_id: user.id },
+              'a password was not stored under a stronger hash',
+            ),
+          );
+        }
         const issued = tokens.issue({ sub: user.id, role: user.role, ver: user.token_version });
         return { ...issued, user: await show(user) };
       } finally {

@@ -43,6 +43,12 @@ export type VerifiedToken =
 export interface Tokens {
   issue(subject: TokenSubject, jti?: string): IssuedToken;
   verify(token: string): VerifiedToken;
+  /**
+   * Signs and verifies by another key from now on; every token of the earlier one is refused.
+   * @param seed 32-byte Ed25519 seed
+   * @throws RangeError when the seed is not 32 bytes
+   */
+  replaceKey(seed: Uint8Array): void;
 }
 
 export interface TokensOptions {
@@ -56,31 +62,39 @@ export interface TokensOptions {
 const refused: VerifiedToken = { kind: 'refused', reason: 'invalid' };
 const expired: VerifiedToken = { kind: 'refused', reason: 'expired' };
 
+/** What signs and verifies by one key. @throws RangeError when the seed is not 32 bytes */
+function signatureOf(seed: Uint8Array) {
+  const keys = tokenKeysFrom(seed);
+  return {
+    sign: createSigner({
+      algorithm: 'EdDSA',
+      key: keys.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
+    }),
+    // Only one algorithm, so that a token cannot choose. Expiry is checked below, by the injected clock.
+    check: createVerifier({
+      algorithms: ['EdDSA'],
+      key: keys.publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+      cache: false,
+      checkTyp: 'JWT',
+      ignoreExpiration: true,
+    }),
+  };
+}
+
 /**
- * Tokens of one signing key.
+ * Tokens of one signing key at a time.
  * @throws RangeError when the seed is not 32 bytes.
  */
 export function createTokens(options: TokensOptions): Tokens {
   const { clock, ttlSeconds } = options;
-  const keys = tokenKeysFrom(options.seed);
-  const sign = createSigner({
-    algorithm: 'EdDSA',
-    key: keys.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
-  });
-  // Only one algorithm, so that a token cannot choose. Expiry is checked below, by the injected clock.
-  const checkSignature = createVerifier({
-    algorithms: ['EdDSA'],
-    key: keys.publicKey.export({ format: 'pem', type: 'spki' }).toString(),
-    cache: false,
-    checkTyp: 'JWT',
-    ignoreExpiration: true,
-  });
-  const cache = createLru<string, TokenClaims>({ maxEntries: options.maxCachedTokens ?? cachedTokens });
+  let signature = signatureOf(options.seed);
+  const emptyCache = () => createLru<string, TokenClaims>({ maxEntries: options.maxCachedTokens ?? cachedTokens });
+  let cache = emptyCache();
   const nowSeconds = (): number => Math.floor(clock.now() / 1000);
 
   const claimsOf = (token: string): TokenClaims | undefined => {
     try {
-      return readClaims(checkSignature(token));
+      return readClaims(signature.check(token));
     } catch {
       return undefined;
     }
@@ -97,7 +111,7 @@ export function createTokens(options: TokensOptions): Tokens {
         exp: iat + ttlSeconds,
         ...(jti === undefined ? {} : { jti }),
       };
-      return { token: sign({ ...claims }), expiresIn: ttlSeconds };
+      return { token: signature.sign({ ...claims }), expiresIn: ttlSeconds };
     },
     verify(token) {
       if (token.length === 0 || token.length > tokenChars) return refused;
@@ -112,6 +126,10 @@ export function createTokens(options: TokensOptions): Tokens {
       if (claims.exp > nowSeconds()) return { kind: 'valid', claims };
       cache.delete(cacheKey);
       return expired;
+    },
+    replaceKey(seed) {
+      signature = signatureOf(seed);
+      cache = emptyCache();
     },
   };
 }

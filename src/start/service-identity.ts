@@ -1,10 +1,11 @@
 /**
  * The service's own keys: an X25519 pair that agents pin and an Ed25519 key that signs tokens. Created at the first start
  * and shared by all instances through the stream `svc-service`; the append expects no stream, so of two first starts one
- * wins. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
+ * wins. `signing-key.ts` replaces the key that signs tokens. Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServiceEvent } from '../domain/service/identity.js';
+import { serviceEvent } from '../domain/service/identity.js';
 import { readEvent } from '../domain/log/upcast.js';
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -17,6 +18,7 @@ import type { Keyring } from '../security/keyring.js';
 import type { SealContext, SealedValue } from '../security/sealing.js';
 import { generateServiceIdentity, generateTokenSeed, tokenKeysFrom } from '../security/service-identity.js';
 import type { EventStore } from '../storage/event-store.js';
+import { firstFrom } from '../storage/event-store.js';
 import { propose } from '../commands/proposal.js';
 import { systemContext } from '../commands/system.js';
 import { tuning } from '../commands/tuning.js';
@@ -26,8 +28,10 @@ export interface ServiceIdentity {
   /** 32 bytes. */
   readonly staticPublic: Uint8Array;
   readonly staticPrivate: Uint8Array;
-  /** 32-byte Ed25519 seed. */
+  /** 32-byte Ed25519 seed of the newest key that signs tokens. */
   readonly signingSeed: Uint8Array;
+  /** Its public key, base64url. */
+  readonly signingPublic: string;
 }
 
 export interface ServiceIdentityOptions {
@@ -48,7 +52,9 @@ const place = (installationId: string, field: string): SealContext => ({
   resourceId: installationId,
   field,
 });
-const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
+/** The context that a key for tokens is sealed in. */
+export const signingPlace = (installationId: string): SealContext => place(installationId, 'signing_private');
+export const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 
 /** The identity of this installation, created if there is none. @throws WrongMasterKeyError, ServiceError `unavailable` */
 export async function ensureServiceIdentity(options: ServiceIdentityOptions): Promise<ServiceIdentity> {
@@ -62,20 +68,37 @@ export async function ensureServiceIdentity(options: ServiceIdentityOptions): Pr
 }
 
 async function readIdentity({ eventStore, keyring }: ServiceIdentityOptions): Promise<ServiceIdentity | undefined> {
-  for await (const recorded of eventStore.read(streams.service, { direction: 'forward', from: 'start', maxCount: 1 })) {
-    const { data } = readEvent(recorded) as unknown as ServiceEvent;
-    const [staticPrivate, signingSeed] = await Promise.all([
-      openOrRefuse(keyring, data.static_private, place(data.installation_id, 'static_private')),
-      openOrRefuse(keyring, data.signing_private, place(data.installation_id, 'signing_private')),
-    ]);
-    return {
-      installationId: data.installation_id,
-      staticPublic: Buffer.from(data.static_public, 'base64url'),
-      staticPrivate,
-      signingSeed,
-    };
+  const recorded = await firstFrom(eventStore, streams.service, 'start');
+  const newest = await newestServiceEvent(eventStore);
+  if (recorded === undefined || newest === undefined) return undefined;
+  const { type, data } = serviceEvent(readEvent(recorded));
+  if (type !== 'ServiceIdentityCreated') throw new Error(`${streams.service} begins with ${type}`);
+  const [staticPrivate, signingSeed] = await Promise.all([
+    openOrRefuse(keyring, data.static_private, place(data.installation_id, 'static_private')),
+    openSigningSeed(keyring, newest.event),
+  ]);
+  return {
+    installationId: data.installation_id,
+    staticPublic: Buffer.from(data.static_public, 'base64url'),
+    staticPrivate,
+    signingSeed,
+    signingPublic: newest.event.data.signing_public,
+  };
+}
+
+/** The last event of `svc-service`, which holds the key that signs tokens now. Undefined before the first start. */
+export async function newestServiceEvent(
+  eventStore: EventStore,
+): Promise<{ readonly event: ServiceEvent; readonly revision: number } | undefined> {
+  for await (const recorded of eventStore.read(streams.service, { direction: 'backward', from: 'end', maxCount: 1 })) {
+    return { event: serviceEvent(readEvent(recorded)), revision: recorded.revision };
   }
   return undefined;
+}
+
+/** The 32-byte seed of the key that the event brought. @throws WrongMasterKeyError */
+export function openSigningSeed(keyring: Keyring, { data }: ServiceEvent): Promise<Uint8Array> {
+  return openOrRefuse(keyring, data.signing_private, signingPlace(data.installation_id));
 }
 
 async function openOrRefuse(keyring: Keyring, sealed: object, context: SealContext): Promise<Uint8Array> {
@@ -103,7 +126,7 @@ async function appendIdentity({ eventStore, keyring, clock, ids }: ServiceIdenti
       static_public: base64url(identity.publicKey),
       static_private: await keyring.seal(identity.privateKey, place(installationId, 'static_private')),
       signing_public: base64url(rawPublicKey(seed)),
-      signing_private: await keyring.seal(seed, place(installationId, 'signing_private')),
+      signing_private: await keyring.seal(seed, signingPlace(installationId)),
     },
   };
   const proposal = propose([event], systemContext('first start'), clock, ids);
@@ -114,7 +137,8 @@ async function appendIdentity({ eventStore, keyring, clock, ids }: ServiceIdenti
   await Promise.allSettled([static_private, signing_private].map(({ key_id }) => keyring.shred(key_id)));
 }
 
-function rawPublicKey(seed: Uint8Array): Uint8Array {
+/** The public half of a seed: 32 bytes. */
+export function rawPublicKey(seed: Uint8Array): Uint8Array {
   const { x } = tokenKeysFrom(seed).publicKey.export({ format: 'jwk' });
   return Buffer.from(x ?? '', 'base64url');
 }

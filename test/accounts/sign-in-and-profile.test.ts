@@ -1,4 +1,5 @@
 /** Sign-in, tokens and the caller's own account (`docs/contract/rest.md#authentication-and-roles`). */
+import { hash } from '@node-rs/argon2';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { userField } from '../../src/accounts/handlers.js';
 import type { AccountCommand } from '../../src/domain/accounts/user.js';
@@ -11,6 +12,7 @@ import { clearTextIn } from '../support/clear-text.js';
 import type { CommandFixture } from '../support/command-fixture.js';
 import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { until } from '../support/delivery-fixture.js';
+import { eventually } from '../support/eventually.js';
 
 const password = 'correct horse battery';
 const wrong = 'wrong horse battery';
@@ -118,6 +120,30 @@ test('a password change ends every older token, on another instance once it has 
   } finally {
     await other.close();
   }
+});
+
+test('a sign-in replaces a hash of weaker parameters, and earlier tokens stay valid', async () => {
+  const { token } = await login();
+  const weak = await hash(password, { memoryCost: 4096, timeCost: 2, parallelism: 1 });
+  const sealed = await accounts.keyring.seal(Buffer.from(weak), userField(userId(), 'password'));
+  await accounts.gateway.execute(
+    { type: 'ChangeUserPassword', id: userId(), password: sealed },
+    context,
+    () => undefined,
+  );
+  expect(await accounts.handlers.authenticate(token)).toBeUndefined();
+  const { token: newer } = await login();
+  const stored = () => accounts.view.accounts.users.get(userId());
+  await until(() => stored()?.password.key_id !== sealed.key_id, 'the hash is replaced');
+  expect(await accounts.handlers.authenticate(newer)).toMatchObject({ username: 'admin' });
+  const shredded = async () => (await accounts.keyring.open(sealed, userField(userId(), 'password'))).kind;
+  await eventually(shredded).toBe('shredded');
+  const types = async () => (await fixture.log(streams.accounts)).map(({ type }) => type);
+  const before = await types();
+  await login();
+  await login(wrong).catch(() => undefined);
+  expect(await types()).toEqual(before);
+  expect(before).toEqual(['UserCreated', 'UserPasswordChanged', 'UserPasswordChanged']);
 });
 
 test('profile fields are sealed in the log, under one key that can be shredded', async () => {

@@ -15,7 +15,7 @@ import { goldenLog } from '../support/golden-log.js';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'golden', 'logs');
 /** The log of the coming release: the last one by name. */
-const newest = 'release-0.1';
+const newest = 'release-0.2';
 
 function commandsOf(events: readonly RecordedEvent[]): readonly RecordedCommand[] {
   const commands: RecordedCommand[] = [];

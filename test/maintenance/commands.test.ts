@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { durationText, progressLine } from '../../scripts/maintenance/progress-bar.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { signIn } from '../../scripts/stack/rest-client.js';
+import { createRestClient, signIn } from '../../scripts/stack/rest-client.js';
 import { startProgram } from '../../scripts/stack/process.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
@@ -112,6 +112,7 @@ describe('while the service runs on embedded stores', () => {
       ['log-verify'],
       ['projections-rebuild'],
       ['keys-rotate-master'],
+      ['keys-rotate-signing'],
       ['admin-reset-password', 'admin'],
       ['compiler-lower', '1'],
     ] as const) {
@@ -256,13 +257,22 @@ describe('an installation', () => {
     const password = reset.out.trim().split('\n').at(-1) ?? '';
     expect(password).toHaveLength(24);
     const typed = 'a password that was typed';
+    let token = '';
     await serving(copy, async (again) => {
-      await signIn(again.url, 'admin', password);
+      const admin = createRestClient(again.url);
+      ({ token } = await admin.call<{ token: string }>('POST', '/api/auth/login', { username: 'admin', password }));
       await expect(again.admin()).rejects.toThrow();
+    });
+    expect(await run('keys-rotate-signing', [], inFolder(copy))).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Tokens are signed by a new key now; every earlier token has ended\./),
     });
     const quiet = await run('admin-reset-password', ['admin', '--stdin'], inFolder(copy), `${typed}\n`);
     expect(quiet).toMatchObject({ code: 0, out: expect.not.stringContaining(typed) });
-    await serving(copy, async (again) => void (await signIn(again.url, 'admin', typed)));
+    await serving(copy, async (again) => {
+      expect((await createRestClient(again.url, token).send('GET', '/api/auth/me')).status).toBe(401);
+      await signIn(again.url, 'admin', typed);
+    });
     expect(await run('admin-reset-password', ['nobody'], inFolder(copy))).toMatchObject({
       code: 1,
       err: 'There is no account "nobody".\n',

@@ -53,6 +53,7 @@ export async function startAccounts(
     limiter: createLoginLimiter({ clock }),
     tokens: createTokens({ seed, ttlSeconds: 43_200, clock }),
     facts: createFactRecorder(fixture.options),
+    logger: silentLogger,
     ...overrides,
   };
   return {

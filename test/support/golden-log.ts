@@ -81,6 +81,13 @@ const others: readonly (readonly [stream: string, event: OtherEvent])[] = [
     },
   ],
   [
+    streams.service,
+    {
+      type: 'TokenSigningKeyReplaced',
+      data: { installation_id: uuidFromName('installation'), signing_public: 'bmV3', signing_private: f.sealed },
+    },
+  ],
+  [
     streams.accounts,
     {
       type: 'UserCreated',

@@ -92,6 +92,11 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
       if (!accounts.users.has(command.id)) return refuse('not_found', `there is no user ${command.id}`);
       return ok([{ type: 'UserPasswordChanged', data: { user_id: command.id, password: command.password } }]);
     }
+    case 'RehashUserPassword': {
+      const { id, password, replaces } = command;
+      if (!jsonEqual(accounts.users.get(id)?.password ?? null, replaces)) return ok([]);
+      return ok([{ type: 'UserPasswordChanged', data: { user_id: id, password, rehashed: true } }]);
+    }
     default:
       return unreachable(command);
   }

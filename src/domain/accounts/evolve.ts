@@ -20,8 +20,10 @@ export function evolveUser(state: UserState | undefined, event: AccountEvent, at
       };
       return nextVersion(next, at);
     }
-    case 'UserPasswordChanged':
-      return nextVersion({ ...state, password: event.data.password, token_version: state.token_version + 1 }, at);
+    case 'UserPasswordChanged': {
+      const { password, rehashed } = event.data;
+      return nextVersion({ ...state, password, token_version: state.token_version + (rehashed ? 0 : 1) }, at);
+    }
     default:
       return unreachable(event);
   }

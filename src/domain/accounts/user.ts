@@ -47,7 +47,12 @@ export type AccountEvent =
     }
   | {
       readonly type: 'UserPasswordChanged';
-      readonly data: { readonly user_id: string; readonly password: SealedSecret };
+      readonly data: {
+        readonly user_id: string;
+        readonly password: SealedSecret;
+        /** The same password under stronger hash parameters: tokens stay valid. Absent in events of release 0.1. */
+        readonly rehashed?: true;
+      };
     };
 
 export type AccountCommand =
@@ -69,4 +74,11 @@ export type AccountCommand =
       readonly display_name?: SealedSecret | null | undefined;
       readonly email?: SealedSecret | null | undefined;
     }
-  | { readonly type: 'ChangeUserPassword'; readonly id: string; readonly password: SealedSecret };
+  | { readonly type: 'ChangeUserPassword'; readonly id: string; readonly password: SealedSecret }
+  /** Stores the same password again. Accepted without a change when the password is no longer `replaces`. */
+  | {
+      readonly type: 'RehashUserPassword';
+      readonly id: string;
+      readonly password: SealedSecret;
+      readonly replaces: SealedSecret;
+    };

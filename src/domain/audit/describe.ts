@@ -13,6 +13,7 @@ import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { eventAudit } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
+import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
 import { nameGiven } from './names.js';
 
 interface AuditDescription {
@@ -32,7 +33,7 @@ interface AuditDescription {
 
 type Subject = AuditDescription['resource'];
 
-/** The entry of a command, or null for streams without entries (`svc-agents-*`, `svc-service`). */
+/** The entry of a command, or null if it has none: facts of agents, the first start. */
 export function describeCommand(command: RecordedCommand): AuditDescription | null {
   const [first] = command.events;
   switch (command.stream) {
@@ -45,6 +46,12 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
     case streams.signins: {
       const { user_id: id, username: name } = signinEvent(first).data;
       return entry({ type: 'session', id, name }, [auditOfSignin(first)], true);
+    }
+    case streams.service: {
+      const event = serviceEvent(first);
+      const audit = auditOfService(event);
+      const subject = { type: serviceType, id: event.data.installation_id, name: null };
+      return audit === null ? null : entry(subject, [audit], false);
     }
     default:
       return null;

@@ -4,6 +4,7 @@
  */
 import { userType } from '../accounts/declaration.js';
 import { resourceTypes, singletonTypes } from '../fleet/resources.js';
+import { serviceType } from '../service/identity.js';
 
 const contract = [
   'node',
@@ -16,7 +17,7 @@ const contract = [
   'connectivity',
   userType,
   'session',
-  'service',
+  serviceType,
 ] as const;
 
 export const auditedTypes: readonly string[] = [...new Set([...contract, ...resourceTypes, ...singletonTypes])];

@@ -1,24 +1,55 @@
 /**
- * The identity of an installation: the one event of `svc-service`. It is written at the first start, by an append that
- * expects no stream, so that of several instances only one creates it.
+ * The keys of an installation: the events of `svc-service`. The first one is written at the first start, by an append that
+ * expects no stream, so that of several instances only one creates it; the later ones replace the key that signs tokens.
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
+import type { RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import type { EventAudit } from '../resource/audit-change.js';
+import { eventAudit, masked } from '../resource/audit-change.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
-export type ServiceEvent = {
-  readonly type: 'ServiceIdentityCreated';
-  readonly data: {
-    readonly installation_id: string;
-    /** X25519, base64url. */
-    readonly static_public: string;
-    readonly static_private: SealedSecret;
-    /** Ed25519, base64url. */
-    readonly signing_public: string;
-    readonly signing_private: SealedSecret;
-  };
-};
+export type ServiceEvent =
+  | {
+      readonly type: 'ServiceIdentityCreated';
+      readonly data: {
+        readonly installation_id: string;
+        /** X25519, base64url. */
+        readonly static_public: string;
+        readonly static_private: SealedSecret;
+        /** Ed25519, base64url. */
+        readonly signing_public: string;
+        readonly signing_private: SealedSecret;
+      };
+    }
+  /** Every token that the earlier key signed has ended. */
+  | {
+      readonly type: 'TokenSigningKeyReplaced';
+      readonly data: {
+        readonly installation_id: string;
+        readonly signing_public: string;
+        readonly signing_private: SealedSecret;
+      };
+    };
 
 export const serviceEvents: EventSchemas<ServiceEvent> = {
   ServiceIdentityCreated: { schemaVersion: 1 },
+  TokenSigningKeyReplaced: { schemaVersion: 1 },
 };
+
+/** The resource type of audit entries about the installation. */
+export const serviceType = 'service';
+
+/** A recorded event as one of `svc-service`. Its type and shape must have passed `log/upcast.ts`. */
+export function serviceEvent(event: RecordedEvent): ServiceEvent {
+  if (event.stream !== streams.service) throw new Error(`${event.stream}@${event.revision} is no event of the service`);
+  return event as unknown as ServiceEvent;
+}
+
+/** How the audit shows an event. The first start is nobody's command, so it has no entry. */
+export function auditOfService({ type }: ServiceEvent): EventAudit | null {
+  if (type === 'ServiceIdentityCreated') return null;
+  const changes = [{ path: 'token_signing_key', before: masked, after: masked }];
+  return eventAudit('update', changes, 'a replaced key is deleted');
+}

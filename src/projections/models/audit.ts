@@ -4,6 +4,7 @@
  */
 import { describeCommand } from '../../domain/audit/describe.js';
 import { signinEvent } from '../../domain/accounts/signin.js';
+import { auditOfService, serviceEvent } from '../../domain/service/identity.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import type { AuditEntry } from '../port.js';
@@ -38,7 +39,12 @@ export type AuditFields = {
 /** The types of entries about users and sign-ins. */
 export const accountTypes: ReadonlySet<string> = new Set(['user', 'session']);
 
-const auditedStreams: ReadonlySet<string> = new Set([streams.fleet, streams.accounts, streams.signins]);
+const auditedStreams: ReadonlySet<string> = new Set([
+  streams.fleet,
+  streams.accounts,
+  streams.signins,
+  streams.service,
+]);
 
 /** @param at RFC 3339, UTC, milliseconds */
 function auditOrder(at: string, position: number): string {
@@ -96,6 +102,7 @@ export const audit: ReadModel<AuditFields> = {
     const { command, revert_of } = event.metadata;
     // A command has one entry, made from its first event.
     if (command.index !== 0 || !auditedStreams.has(event.stream)) return [];
+    if (event.stream === streams.service && auditOfService(serviceEvent(event)) === null) return [];
     return revert_of === undefined ? [command.id] : [command.id, revert_of];
   },
 

@@ -1,0 +1,47 @@
+/**
+ * `npm run keys:rotate-signing`: replaces the key that signs access tokens, so that every token ends.
+ * See `docs/operations.md#maintenance-commands`.
+ */
+import { openDataKeyStore } from '../src/security/data-key-documents.js';
+import { createKeyring } from '../src/security/keyring.js';
+import { loadMasterKey } from '../src/security/master-key-source.js';
+import { replaceSigningKey } from '../src/start/signing-key.js';
+import { systemClock } from '../src/kernel/clock.js';
+import { streams } from '../src/kernel/event.js';
+import { randomIds } from '../src/kernel/ids.js';
+import { ensureServiceIdentity } from '../src/start/service-identity.js';
+import { lastRevision } from '../src/storage/event-store.js';
+import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
+import { openInstallation } from './maintenance/installation.js';
+
+const usage = `Usage: npm run keys:rotate-signing
+
+Replaces the key that signs access tokens: every token ends, and everybody signs in again. Use it when the key, a backup
+with its master key, or a token may be in wrong hands. Works on the stores and the master key that the environment names.
+Running instances take up the new key by themselves. Only one process can open embedded stores: stop the service first.`;
+
+await runCommand(usage, async (argv, signal) => {
+  parseArguments(argv, [], 0);
+  const installation = await openInstallation({ signal });
+  try {
+    const { config, eventStore, readStore } = installation;
+    if ((await lastRevision(eventStore, streams.service)) === undefined) {
+      throw new CommandError('The service has never started on these stores: there is no key to replace.');
+    }
+    const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate: false });
+    if (!loaded.ok) throw new CommandError(`The master key cannot be used: ${loaded.error}.`);
+    const keyring = createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
+    try {
+      const options = { eventStore, keyring, clock: systemClock, ids: randomIds };
+      // Rejects a wrong master key before sealing anything with it.
+      await ensureServiceIdentity(options);
+      const publicKey = await replaceSigningKey(options);
+      say(`Tokens are signed by a new key now; every earlier token has ended. Public key: ${publicKey}`);
+    } finally {
+      keyring.close();
+    }
+  } finally {
+    await installation.close();
+  }
+  return exitCodes.done;
+});

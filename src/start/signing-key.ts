@@ -1,0 +1,131 @@
+/**
+ * The key that signs tokens, replaced: by `npm run keys:rotate-signing`, which appends the new key to `svc-service`, and in
+ * every running instance, which follows that stream. Every token that the earlier key signed ends with it. Not the
+ * identity that agents pin, which stays. See `docs/operations.md#maintenance-commands`.
+ */
+import { readCommand } from '../domain/log/upcast.js';
+import type { ServiceEvent } from '../domain/service/identity.js';
+import { serviceEvent } from '../domain/service/identity.js';
+import { sleep } from '../kernel/background.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
+import { streams } from '../kernel/event.js';
+import type { Logger } from '../kernel/logger.js';
+import { backoff, storeRetry } from '../kernel/retry.js';
+import { propose } from '../commands/proposal.js';
+import { systemContext } from '../commands/system.js';
+import { tuning } from '../commands/tuning.js';
+import type { Keyring } from '../security/keyring.js';
+import { generateTokenSeed } from '../security/service-identity.js';
+import type { Tokens } from '../security/tokens.js';
+import type { EventStore } from '../storage/event-store.js';
+import { followLog } from '../storage/follow.js';
+import type { ServiceIdentityOptions } from './service-identity.js';
+import {
+  base64url,
+  newestServiceEvent,
+  openSigningSeed,
+  rawPublicKey,
+  signingPlace,
+  WrongMasterKeyError,
+} from './service-identity.js';
+
+/**
+ * Replaces the key that signs tokens and deletes the earlier one.
+ * @returns the new public key, 32 bytes in base64url
+ * @throws ServiceError `unavailable`, `conflict` when the service has never started on these stores
+ */
+export async function replaceSigningKey({ eventStore, keyring, clock, ids }: ServiceIdentityOptions): Promise<string> {
+  for (let tries = 0; tries < tuning.gatewayAttempts; tries += 1) {
+    const newest = await newestServiceEvent(eventStore);
+    if (newest === undefined) throw new ServiceError('conflict', 'the service has never started on these stores');
+    const { installation_id, signing_private: earlier } = newest.event.data;
+    const seed = generateTokenSeed();
+    const data = {
+      installation_id,
+      signing_public: base64url(rawPublicKey(seed)),
+      signing_private: await keyring.seal(seed, signingPlace(installation_id)),
+    };
+    const proposal = propose([{ type: 'TokenSigningKeyReplaced', data }], systemContext('key rotation'), clock, ids);
+    const outcome = await eventStore.append(streams.service, newest.revision, proposal.events);
+    // What is written is read from the log, whatever the answer: the answer may be lost after the append.
+    const now = await newestServiceEvent(eventStore);
+    if (now?.event.data.signing_public === data.signing_public) {
+      await keyring.shred(earlier.key_id);
+      return data.signing_public;
+    }
+    if (outcome.kind !== 'unknown') await keyring.shred(data.signing_private.key_id);
+    await sleep(backoff(storeRetry, tries));
+  }
+  throw new ServiceError('unavailable', 'the event store did not take the new key that signs tokens');
+}
+
+export interface SigningKeyFollower {
+  /** Why this instance does not have the newest key; until it has, it accepts no earlier token. Empty when it has. */
+  problems(): readonly string[];
+  close(): Promise<void>;
+}
+
+export interface SigningKeyOptions {
+  readonly eventStore: EventStore;
+  readonly keyring: Keyring;
+  readonly tokens: Pick<Tokens, 'replaceKey'>;
+  /** Public key of the seed that `tokens` has, base64url. */
+  readonly current: string;
+  readonly logger: Logger;
+}
+
+/** Gives `tokens` each new key that the log brings. */
+export function followSigningKey(options: SigningKeyOptions): SigningKeyFollower {
+  const { eventStore, keyring, tokens, logger } = options;
+  const stop = new AbortController();
+  let { current } = options;
+  let problem: string | undefined;
+
+  async function take(event: ServiceEvent): Promise<void> {
+    if (event.data.signing_public === current) return;
+    current = event.data.signing_public;
+    // The earlier key ends at once, also when the new one cannot be read yet.
+    tokens.replaceKey(generateTokenSeed());
+    for (let tries = 0; !stop.signal.aborted; tries += 1) {
+      try {
+        tokens.replaceKey(await openSigningSeed(keyring, event));
+        problem = undefined;
+        logger.info({ signing_public: current }, 'tokens are signed by the newest key of the log');
+        return;
+      } catch (error) {
+        const hopeless = error instanceof WrongMasterKeyError;
+        problem = `the new key that signs tokens cannot be read: ${hopeless ? error.message : errorText(error)}`;
+        // Trying again does not help, but a newer key may follow: the replaced one is deleted.
+        if (hopeless) return logger.error({}, problem);
+      }
+      await sleep(backoff(storeRetry, tries), stop.signal);
+    }
+  }
+
+  async function run(): Promise<void> {
+    let atEnd = false;
+    let newest: ServiceEvent | undefined;
+    for await (const item of followLog(eventStore, { prefix: streams.service, after: 'start', signal: stop.signal })) {
+      if (item.kind === 'caught_up') atEnd = true;
+      for (const command of item.kind === 'commands' ? item.commands : []) {
+        newest = serviceEvent(readCommand(command).events[0]);
+      }
+      // Of the keys that the log holds already, only the newest can be opened.
+      if (!atEnd || newest === undefined) continue;
+      await take(newest);
+      newest = undefined;
+    }
+  }
+
+  const running = run().catch((error: unknown) => {
+    problem = `the key that signs tokens is out of date: ${errorText(error)}`;
+    logger.error({ error: errorText(error) }, 'the key that signs tokens no longer follows the log');
+  });
+  return {
+    problems: () => (problem === undefined ? [] : [problem]),
+    async close() {
+      stop.abort();
+      await running;
+    },
+  };
+}
