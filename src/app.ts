@@ -232,6 +232,11 @@ async function wire(
   };
   const metrics = createMetrics([
     { name: 'svc_ready', help: '1 when this instance should get traffic.', read: () => (readiness().ready ? 1 : 0) },
+    {
+      name: 'svc_event_store_starved_total',
+      help: 'Subscriptions to the log that were replaced because they delivered nothing while the log went on.',
+      read: () => eventStore.starved(),
+    },
     { name: 'svc_store_problems', help: 'Stores that do not answer.', read: () => health.problems().length },
     ...followers.metrics(),
     ...agents.metricSources(),

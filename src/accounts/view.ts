@@ -42,6 +42,7 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
       for await (const item of followLog(eventStore, {
         prefix: streams.accounts,
         after: 'start',
+        streams: [streams.accounts],
         signal: stop.signal,
       })) {
         if (item.kind === 'caught_up') {

@@ -110,7 +110,8 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
   const follow = async (): Promise<void> => {
     const position = fleet.position.value;
     const after = fleet.revision.value < 0 ? 'start' : { commit: position, prepare: position };
-    for await (const item of followLog(eventStore, { prefix: streams.fleet, after, signal: stop.signal })) {
+    const [prefix, signal] = [streams.fleet, stop.signal];
+    for await (const item of followLog(eventStore, { prefix, after, streams: [prefix], signal })) {
       switch (item.kind) {
         case 'commands':
           connection.heard();

@@ -4,6 +4,7 @@
  */
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import { StarvedError } from '../storage/event-store.js';
 
 export type LogDistance =
   /** The subscription stands and everything in the log is folded. */
@@ -41,6 +42,8 @@ export function createLogConnection(deps: LogConnectionDeps): LogConnection {
   let cutOff = false;
   /** Something has arrived since the subscription dropped. */
   let heardSince = false;
+  /** The log had more than the subscription delivered when it dropped. */
+  let knownBehind = false;
 
   const endGrace = (): void => {
     clearTimeout(grace);
@@ -61,7 +64,7 @@ export function createLogConnection(deps: LogConnectionDeps): LogConnection {
     distance() {
       if (live) return 'live';
       if (cutOff) return 'cut_off';
-      return grace === undefined ? 'behind' : 'just_dropped';
+      return grace === undefined || knownBehind ? 'behind' : 'just_dropped';
     },
     caughtUp() {
       live = true;
@@ -80,6 +83,7 @@ export function createLogConnection(deps: LogConnectionDeps): LogConnection {
       if (!live) return;
       deps.logger.warn({ error: errorText(cause) }, 'the subscription to the fleet dropped');
       live = false;
+      knownBehind = cause instanceof StarvedError;
       startGrace();
     },
     reset() {

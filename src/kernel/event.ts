@@ -17,11 +17,24 @@ export const streams = {
 
 export const agentShards = 16;
 
+function shardStream(shard: number): string {
+  return `${streams.agentsPrefix}${String(shard).padStart(2, '0')}`;
+}
+
+/** All streams of an installation. */
+export const allStreams: readonly string[] = [
+  streams.fleet,
+  streams.accounts,
+  streams.service,
+  streams.signins,
+  ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
+];
+
 /** The shard that holds the facts of a node's agent. A node is always in the same shard. */
 export function agentsStream(nodeId: string): string {
   let hash = 0;
   for (let index = 0; index < nodeId.length; index += 1) hash = (hash * 31 + nodeId.charCodeAt(index)) >>> 0;
-  return `${streams.agentsPrefix}${String(hash % agentShards).padStart(2, '0')}`;
+  return shardStream(hash % agentShards);
 }
 
 export type Actor =

@@ -11,6 +11,7 @@
  * Not promised: a position in every answer, a known outcome of every append, a subscription that never drops, repeats
  * or splits a command, and a single `caught_up`.
  */
+import { ServiceError } from '../kernel/errors.js';
 import type { ProposedEvent, RecordedEvent } from '../kernel/event.js';
 
 /** `any` does not protect against repeats: use it only where a repeat is harmless. */
@@ -62,8 +63,25 @@ export interface SubscribeOptions {
   /** Only streams whose name starts with it. */
   readonly prefix: string;
   readonly after: ResumePoint | 'start';
+  /**
+   * The streams that the prefix stands for. A store whose subscriptions can be behind without knowing it compares their
+   * heads with what it delivers: only then is a `caught_up` certain, and only then does it throw `StarvedError`.
+   */
+  readonly streams?: readonly string[] | undefined;
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
+}
+
+/** A subscription that was alive delivered nothing although the log went on. The next one uses a new connection. */
+export class StarvedError extends ServiceError {
+  readonly position: number;
+
+  /** @param position of an event that the log has and that was not delivered */
+  constructor(position: number) {
+    super('unavailable', `The subscription to the log delivers nothing, and the log has an event at ${position}.`);
+    this.name = 'StarvedError';
+    this.position = position;
+  }
 }
 
 export interface ReadOptions {
@@ -107,6 +125,8 @@ export interface EventStore {
   loadFoldCheckpoint(name: string): Promise<FoldCheckpoint | undefined>;
   /** Replaces the checkpoint of that name. */
   saveFoldCheckpoint(name: string, checkpoint: FoldCheckpoint): Promise<void>;
+  /** Subscriptions that have ended with `StarvedError` since the store was opened. */
+  starved(): number;
   /** Position of the newest event of any stream; 0 for an empty log. */
   headPosition(): Promise<number>;
   /** @throws ServiceError `unavailable` when the store cannot serve. */

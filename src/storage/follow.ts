@@ -19,6 +19,8 @@ export type FollowItem =
 export interface FollowOptions {
   readonly prefix: string;
   readonly after: ResumePoint | 'start';
+  /** The streams that the prefix stands for, so that a subscription that delivers nothing is noticed. */
+  readonly streams?: readonly string[];
   readonly signal: AbortSignal;
 }
 
@@ -149,7 +151,7 @@ function createProgress(after: ResumePoint | 'start'): {
  * @throws BrokenLogError when the log holds an incomplete command; drops are items, not errors
  */
 export async function* followLog(store: EventStore, options: FollowOptions): AsyncGenerator<FollowItem, void, void> {
-  const { prefix, signal } = options;
+  const { prefix, signal, streams } = options;
   const progress = createProgress(options.after);
   let failures = 0;
   while (!signal.aborted) {
@@ -157,7 +159,7 @@ export async function* followLog(store: EventStore, options: FollowOptions): Asy
     let moved = false;
     let cause: unknown = new Error('the subscription ended');
     try {
-      for await (const item of store.subscribe({ prefix, after: progress.point(), signal })) {
+      for await (const item of store.subscribe({ prefix, after: progress.point(), streams, signal })) {
         for (const out of progress.handle(item)) {
           moved ||= out.kind === 'commands';
           yield out;

@@ -141,6 +141,7 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
     setRetention: (stream, retention) => inner.setRetention(stream, retention),
     loadFoldCheckpoint: (name) => inner.loadFoldCheckpoint(name),
     saveFoldCheckpoint: (name, checkpoint) => inner.saveFoldCheckpoint(name, checkpoint),
+    starved: () => inner.starved(),
     headPosition: () => inner.headPosition(),
     ping: () => inner.ping(),
     settled,

@@ -81,6 +81,7 @@ export function scriptedEventStore(inner: EventStore): ScriptedEventStore {
     setRetention: (stream, retention) => inner.setRetention(stream, retention),
     loadFoldCheckpoint: (name) => inner.loadFoldCheckpoint(name),
     saveFoldCheckpoint: (name, checkpoint) => inner.saveFoldCheckpoint(name, checkpoint),
+    starved: () => inner.starved(),
     headPosition: () => inner.headPosition(),
     ping: () => inner.ping(),
     close: () => inner.close(),

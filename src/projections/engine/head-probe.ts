@@ -19,6 +19,8 @@ export interface HeadProbe {
 export interface HeadProbeDeps {
   readonly eventStore: EventStore;
   readonly prefix: string;
+  /** All streams with the prefix. */
+  readonly streams: readonly string[];
   readonly progress: Progress;
   readonly logger: Logger;
   /** The point up to which everything is handled. */
@@ -26,7 +28,7 @@ export interface HeadProbeDeps {
 }
 
 export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
-  const { eventStore, prefix, progress, logger } = deps;
+  const { eventStore, prefix, streams, progress, logger } = deps;
   const stop = new AbortController();
   let running: Promise<void> | undefined;
 
@@ -38,7 +40,7 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
     const finished = new AbortController();
     const signal = AbortSignal.any([stop.signal, finished.signal, AbortSignal.timeout(tuning.probeTimeoutMs)]);
     try {
-      for await (const item of eventStore.subscribe({ prefix, after, signal })) {
+      for await (const item of eventStore.subscribe({ prefix, after, streams, signal })) {
         // The runner is about to get these events too, and reports its progress itself.
         if (item.kind === 'events') return;
         if (item.kind === 'checkpoint') continue;

@@ -10,7 +10,7 @@ import type { AgentEvent } from '../../domain/agents/facts.js';
 import { UnknownEventError } from '../../domain/log/unknown-event.js';
 import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
-import { streams } from '../../kernel/event.js';
+import { allStreams, streams } from '../../kernel/event.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { createKeyedBatch } from '../../kernel/keyed-batch.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -205,7 +205,8 @@ export function startRunner(deps: RunnerDeps): Runner {
     const signal = AbortSignal.any([stop.signal, finished.signal, halted.signal]);
     [behind, live] = [false, false];
     try {
-      for await (const item of followLog(eventStore, { prefix: streams.prefix, after: handled, signal })) {
+      const { prefix } = streams;
+      for await (const item of followLog(eventStore, { prefix, after: handled, streams: allStreams, signal })) {
         await take(item);
         if (stop.signal.aborted || behind) break;
       }

@@ -15,8 +15,6 @@ import type { Connection, Lease } from './connection.js';
 import { appendFailure, type AppendFailure } from './failure.js';
 import { appendPlaces } from './places.js';
 import { toNumber } from './positions.js';
-import { bounds } from '../bounds.js';
-import { tuning } from './tuning.js';
 
 export interface Appender {
   append(stream: string, expected: ExpectedRevision, events: readonly EventData[]): Promise<AppendOutcome>;
@@ -46,7 +44,8 @@ type TryOutcome = AppendFailure | { readonly kind: 'appended'; readonly revision
 
 export function createAppender(options: AppenderOptions): Appender {
   const { connection, clock, batchPath } = options;
-  const { appendTryMs, appendRetryMs, appendsWaiting, disposeMs, retry } = tuning;
+  const { appendMs, appendTryMs, appendRetryMs, appendDeadlineMs, appendsWaiting, disposeMs, retry } =
+    connection.tuning;
   const states = new WeakMap<EventStoreDBClient, ClientState>();
   const classic = classicCredentials(options.url);
   let waiting = 0;
@@ -97,7 +96,7 @@ export function createAppender(options: AppenderOptions): Appender {
     const call = lease.client.appendToStream(stream, [...events], {
       expectedRevision: typeof expected === 'number' ? BigInt(expected) : expected,
       requiresLeader: true,
-      ...(usesBatch ? { deadline: tuning.appendDeadlineMs } : { deadline: timeoutMs, credentials: classic }),
+      ...(usesBatch ? { deadline: appendDeadlineMs } : { deadline: timeoutMs, credentials: classic }),
     });
     try {
       const result = await withDeadline(call, timeoutMs);
@@ -122,7 +121,7 @@ export function createAppender(options: AppenderOptions): Appender {
     started: number,
   ): Promise<TryOutcome> {
     // Leaves time to discard the client.
-    const until = started + bounds.appendTimeoutMs - disposeMs;
+    const until = started + appendMs - disposeMs;
     let lease: Lease;
     try {
       lease = await connection.lease();

@@ -8,7 +8,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
-import { tuning } from './tuning.js';
+import { tuning as standard, type Tuning } from './tuning.js';
 
 /** A client while it is in use. */
 export interface Lease {
@@ -20,6 +20,7 @@ export interface Lease {
 type OwnLease = { -readonly [field in keyof Lease]: Lease[field] };
 
 export interface Connection {
+  readonly tuning: Tuning;
   /** The current client, once its predecessor has been disposed of. @throws ServiceError `unavailable` when closed */
   lease(): Promise<Lease>;
   /** Disposes of a client. Does nothing for one that was discarded before. */
@@ -34,7 +35,7 @@ const forced = /^(throwOnAppendFailure|nodePreference|keepAliveInterval|keepAliv
  * @throws TypeError for a malformed URL; the message does not repeat it, as it may contain a password
  * @internal exported for tests
  */
-export function connectionString(url: string): string {
+export function connectionString(url: string, tuning: Tuning = standard): string {
   if (!/^esdb(\+discover)?:\/\/[^/?]+/.test(url)) {
     throw new TypeError('the event store URL must look like esdb://host:2113 or esdb+discover://host:2113');
   }
@@ -54,8 +55,8 @@ export function connectionString(url: string): string {
   ].join('&')}`;
 }
 
-export function openConnection(url: string, what: string, logger: Logger): Connection {
-  const text = connectionString(url);
+export function openConnection(url: string, what: string, logger: Logger, tuning: Tuning = standard): Connection {
+  const text = connectionString(url, tuning);
   const create = (): OwnLease => ({ client: EventStoreDBClient.connectionString(text), discarded: false });
   let lease: OwnLease | undefined;
   let disposing: Promise<void> = Promise.resolve();
@@ -68,6 +69,7 @@ export function openConnection(url: string, what: string, logger: Logger): Conne
   }
 
   return {
+    tuning,
     async lease() {
       await disposing;
       if (closed) throw new ServiceError('unavailable', 'The event store is closed.');

@@ -11,7 +11,7 @@ import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
 import { assertAppendable } from '../append-limits.js';
 import { eventBytes } from '../event-json.js';
-import type { EventStore, Retention } from '../event-store.js';
+import { StarvedError, type EventStore, type Retention } from '../event-store.js';
 import { oneAtATime } from '../one-at-a-time.js';
 import { createAppender } from './append.js';
 import { claimBatchPath } from './batch-path.js';
@@ -20,7 +20,7 @@ import { toEventData } from './events.js';
 import { loadFold, saveFold, type FoldAppends } from './fold-checkpoints.js';
 import { readHead, readStream } from './read.js';
 import { subscribeToLog } from './subscription.js';
-import { tuning } from './tuning.js';
+import { tuning as standard, type Tuning } from './tuning.js';
 
 export interface EventStoreDbOptions {
   /** `esdb://…` or `esdb+discover://…`. It may contain a password, so it is never logged. */
@@ -28,6 +28,8 @@ export interface EventStoreDbOptions {
   readonly logger: Logger;
   readonly clock?: Clock;
   readonly ids?: Ids;
+  /** Other times than the standard ones: for tests. */
+  readonly tuning?: Partial<Tuning>;
 }
 
 /** Tries of a write whose repeat is harmless. */
@@ -39,12 +41,14 @@ const harmlessTries = 5;
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const { url, logger, clock = systemClock, ids = randomIds } = options;
-  const writing = openConnection(url, 'appends', logger);
-  const reading = openConnection(url, 'reads', logger);
+  const tuning: Tuning = { ...standard, ...options.tuning };
+  const writing = openConnection(url, 'appends', logger, tuning);
+  const reading = openConnection(url, 'reads', logger, tuning);
   const batchPath = claimBatchPath();
   const appender = createAppender({ url, connection: writing, batchPath, clock });
   const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
+  let starved = 0;
 
   /** Appends an event that may be written twice without harm. @throws ServiceError `unavailable` */
   async function appendHarmless(stream: string, event: EventData): Promise<void> {
@@ -78,7 +82,15 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
       return appender.append(stream, expected, events.map(toEventData));
     },
     read: (stream, readOptions) => readStream(reading, stream, readOptions),
-    subscribe: (subscribeOptions) => subscribeToLog(reading, subscribeOptions, logger),
+    async *subscribe(subscribeOptions) {
+      try {
+        yield* subscribeToLog(reading, subscribeOptions, { logger, clock });
+      } catch (error) {
+        if (error instanceof StarvedError) starved += 1;
+        throw error;
+      }
+    },
+    starved: () => starved,
     setRetention: setMetadata,
     loadFoldCheckpoint: (name) => loadFold(reading, name, logger),
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveFold(foldAppends, ids, name, checkpoint)),

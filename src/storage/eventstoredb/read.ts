@@ -14,7 +14,7 @@ import { toRecordedEvent } from './events.js';
 import { failureText, isFailedDiscovery, isMissingStream, isNotLeader, isTombstoned } from './failure.js';
 import { readPlaces } from './places.js';
 import { toNumber } from './positions.js';
-import { tuning } from './tuning.js';
+import type { Tuning } from './tuning.js';
 
 class UnansweredRead extends ServiceError {
   constructor() {
@@ -22,10 +22,10 @@ class UnansweredRead extends ServiceError {
   }
 }
 
-function takeAll(read: StreamingRead<ResolvedEvent>): Promise<ResolvedEvent[]> {
+function takeAll(read: StreamingRead<ResolvedEvent>, { readPageMs }: Tuning): Promise<ResolvedEvent[]> {
   return new Promise((resolve, reject) => {
     const events: ResolvedEvent[] = [];
-    const timer = setTimeout(() => reject(new UnansweredRead()), tuning.readPageMs);
+    const timer = setTimeout(() => reject(new UnansweredRead()), readPageMs);
     const settle = (error?: unknown): void => {
       clearTimeout(timer);
       if (error === undefined) resolve(events);
@@ -39,11 +39,15 @@ function takeAll(read: StreamingRead<ResolvedEvent>): Promise<ResolvedEvent[]> {
   });
 }
 
-async function takePage(lease: Lease, start: (lease: Lease) => StreamingRead<ResolvedEvent>): Promise<ResolvedEvent[]> {
+async function takePage(
+  lease: Lease,
+  start: (lease: Lease) => StreamingRead<ResolvedEvent>,
+  tuning: Tuning,
+): Promise<ResolvedEvent[]> {
   const giveBack = await readPlaces.take();
   const read = start(lease);
   try {
-    const events = await takeAll(read);
+    const events = await takeAll(read, tuning);
     // A read of a discarded client ends without an error, like a read that found nothing.
     if (lease.discarded) throw new ServiceError('unavailable', 'The event store client was replaced during a read.');
     return events;
@@ -58,11 +62,12 @@ export async function readPage(
   connection: Connection,
   start: (lease: Lease) => StreamingRead<ResolvedEvent>,
 ): Promise<readonly ResolvedEvent[]> {
+  const { tuning } = connection;
   const started = performance.now();
   for (let attempt = 1; ; attempt += 1) {
     const lease = await connection.lease();
     try {
-      return await takePage(lease, start);
+      return await takePage(lease, start, tuning);
     } catch (error) {
       if (isMissingStream(error)) return [];
       if (isFailedDiscovery(error) || error instanceof UnansweredRead)
@@ -103,7 +108,7 @@ export async function* readStream(
   let from = options.from;
   let left = options.maxCount;
   while (left > 0) {
-    const maxCount = Math.min(left, tuning.readPageEvents);
+    const maxCount = Math.min(left, connection.tuning.readPageEvents);
     const page = await readPage(connection, ({ client }) =>
       client.readStream(stream, {
         direction: forward ? FORWARDS : BACKWARDS,
@@ -123,6 +128,18 @@ export async function* readStream(
     if (next < 0) return;
     from = next;
   }
+}
+
+/** Position of a stream's last event; undefined for a stream without any. @throws ServiceError */
+export async function readHeadOf(connection: Connection, stream: string): Promise<number | undefined> {
+  for await (const { position } of readStream(connection, stream, {
+    direction: 'backward',
+    from: 'end',
+    maxCount: 1,
+  })) {
+    return position;
+  }
+  return undefined;
 }
 
 /** Position of the newest event of any stream, including the server's; 0 for an empty log. @throws ServiceError */

@@ -7,14 +7,15 @@
 import { START, streamNameFilter, type AllStreamSubscription, type Position } from '@eventstore/db-client';
 import { withDeadline } from '../../kernel/background.js';
 import type { RecordedEvent } from '../../kernel/event.js';
-import type { LogItem, SubscribeOptions } from '../event-store.js';
+import { passedBy, type LogItem, type SubscribeOptions } from '../event-store.js';
 import type { Lease } from './connection.js';
 import { toRecordedEvent } from './events.js';
 import { jsonSize } from './json-size.js';
 import { subscribeLean, type LeanEvent } from './lean-subscription.js';
 import { toPosition, toResumePoint } from './positions.js';
 import { bounds } from '../bounds.js';
-import { tuning } from './tuning.js';
+import type { Arrived } from './starvation.js';
+import { tuning as standard, type Tuning } from './tuning.js';
 
 type Queued =
   | { readonly kind: 'event'; readonly event: RecordedEvent; readonly bytes: number }
@@ -25,6 +26,9 @@ export interface Flow {
    * Waits for items. @returns at most about one batch of them, none when aborted @throws the error that ended the flow
    */
   next(): Promise<readonly LogItem[]>;
+  arrived(): Arrived;
+  /** Ends the flow with an error, once what has arrived is handed out. */
+  fail(error: Error): void;
   close(): Promise<void>;
 }
 
@@ -83,7 +87,7 @@ function createQueue(): {
 }
 
 /** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
-export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions): Flow {
+export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions, tuning: Tuning = standard): Flow {
   const { catchUpGatherMs, confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = tuning;
   const queue = createQueue();
   let ended: { readonly error: unknown } | undefined;
@@ -92,6 +96,8 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   /** The content of the queue may be taken. */
   let ready = false;
   let isLive = false;
+  let messages = 0;
+  let position = after === 'start' ? 0 : passedBy(after);
   let gathering: NodeJS.Timeout | undefined;
   let turn: NodeJS.Immediate | undefined;
   let checkpoint: Position | undefined;
@@ -143,7 +149,10 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   function settleMarks(subscription: AllStreamSubscription): void {
     if (subscription.readableLength > 0) return;
     const point = checkpoint === undefined ? undefined : toResumePoint(checkpoint);
-    if (point !== undefined) queue.push({ kind: 'checkpoint', point });
+    if (point !== undefined) {
+      queue.push({ kind: 'checkpoint', point });
+      position = Math.max(position, passedBy(point));
+    }
     if (caughtUp) {
       queue.push({ kind: 'caught_up' });
       isLive = true;
@@ -158,8 +167,9 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     prefixes: [prefix],
     maxSearchWindow: searchWindow,
     checkpointInterval: 1,
-    checkpointReached: guarded((_: unknown, position: Position) => {
-      checkpoint = position;
+    checkpointReached: guarded((_: unknown, reached: Position) => {
+      messages += 1;
+      checkpoint = reached;
       settleMarks(subscription);
     }),
   });
@@ -174,6 +184,7 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
   subscription.on(
     'caughtUp',
     guarded(() => {
+      messages += 1;
       caughtUp = true;
       settleMarks(subscription);
     }),
@@ -182,10 +193,12 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
     'data',
     guarded((resolved: LeanEvent) => {
       if (ended !== undefined) return;
+      messages += 1;
       const event = resolved.ours ?? toRecordedEvent(resolved);
       // A waiting checkpoint may lie before or after this event; the position of the event replaces it.
       checkpoint = undefined;
       if (event !== undefined) {
+        position = event.position;
         queue.push({ kind: 'event', event, bytes: resolved.bytes ?? jsonSize(event.data) + jsonSize(event.metadata) });
       }
       if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
@@ -215,6 +228,8 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       if (isLow && subscription.isPaused()) subscription.resume();
       return joined(taken);
     },
+    arrived: () => ({ messages, position, paused: subscription.isPaused(), live: isLive }),
+    fail: end,
     async close() {
       clearTimeout(unconfirmed);
       clearTimeout(gathering);

@@ -4,18 +4,29 @@
  * thrown, and the consumer subscribes again from its last point. Implements `event-store.ts` (subscribe).
  */
 import { sleep } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
-import { isBeyond, type LogItem, type ResumePoint, type SubscribeOptions } from '../event-store.js';
+import {
+  isBeyond,
+  passedBy,
+  StarvedError,
+  type LogItem,
+  type ResumePoint,
+  type SubscribeOptions,
+} from '../event-store.js';
 import type { Connection } from './connection.js';
 import { failureText, isFailedDiscovery, isForeignPosition, isTooSlow } from './failure.js';
 import { subscriptionPlaces } from './places.js';
 import { readHead } from './read.js';
 import { openFlow } from './subscription-flow.js';
-import { tuning } from './tuning.js';
+import { guardCaughtUp, missingAfter, watchForStarvation } from './starvation.js';
 
-const { slowTries, retry } = tuning;
+export interface SubscriptionDeps {
+  readonly logger: Logger;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
 
 /** Refuses a position beyond the end of the log: the log was restored from a backup, and new events would be missed. */
 async function assertWithinLog(connection: Connection, options: SubscribeOptions, logger: Logger): Promise<void> {
@@ -60,31 +71,59 @@ function tellEnd(error: unknown, options: SubscribeOptions, moved: boolean, logg
 async function* flows(
   connection: Connection,
   options: SubscribeOptions,
-  logger: Logger,
+  { logger, clock }: SubscriptionDeps,
 ): AsyncGenerator<LogItem, void, void> {
-  const { prefix, signal } = options;
+  const { prefix, signal, streams } = options;
+  const { tuning } = connection;
+  const { slowTries, retry } = tuning;
   let after = options.after;
   let emptyDrops = 0;
   while (!signal.aborted) {
     const lease = await connection.lease();
     if (signal.aborted) return;
-    const flow = openFlow(lease, { ...options, after });
+    const flow = openFlow(lease, { ...options, after }, tuning);
+    const missing = async (position: number): Promise<number | undefined> =>
+      streams === undefined ? undefined : missingAfter(connection, streams, position);
+    const toHandOut = guardCaughtUp(missing);
+    const watch =
+      streams === undefined
+        ? undefined
+        : watchForStarvation({
+            clock,
+            arrived: flow.arrived,
+            missing,
+            everyMs: tuning.headEveryMs,
+            starvedMs: tuning.starvedMs,
+            starvedCatchingUpMs: tuning.starvedCatchingUpMs,
+            onStarved: (position) => flow.fail(new StarvedError(position)),
+            onError: (error) => logger.debug({ prefix, cause: failureText(error) }, 'the heads could not be read'),
+          });
     let moved = false;
     try {
       while (!signal.aborted) {
         for (const item of await flow.next()) {
           moved ||= item.kind === 'events';
           after = pointBehind(item) ?? after;
-          yield item;
+          yield* await toHandOut(item, after === 'start' ? 0 : passedBy(after));
         }
       }
     } catch (error) {
       if (signal.aborted) return;
       if (isFailedDiscovery(error)) await connection.discard(lease, failureText(error));
+      if (error instanceof StarvedError) {
+        logger.warn(
+          { prefix, after: after === 'start' ? 0 : after.commit, missing: error.position },
+          'a subscription to the event store is alive but delivers nothing while the log goes on; it is replaced',
+        );
+        await connection.discard(lease, 'a subscription delivered nothing');
+        throw error;
+      }
       emptyDrops = moved ? 0 : emptyDrops + 1;
       if (!isTooSlow(error) || emptyDrops > slowTries) throw tellEnd(error, { ...options, after }, moved, logger);
       logger.debug({ prefix }, 'the event store dropped a busy subscription, which resumes at once');
     } finally {
+      // Not awaited: it may be in the middle of a read.
+      void watch?.close();
       await flow.close();
     }
     if (emptyDrops > 0) await sleep(backoff(retry, emptyDrops), signal);
@@ -95,14 +134,14 @@ async function* flows(
 export async function* subscribeToLog(
   connection: Connection,
   options: SubscribeOptions,
-  logger: Logger,
+  deps: SubscriptionDeps,
 ): AsyncGenerator<LogItem, void, void> {
   const { signal } = options;
   if (signal.aborted) return;
-  await assertWithinLog(connection, options, logger);
+  await assertWithinLog(connection, options, deps.logger);
   const giveBack = await subscriptionPlaces.take();
   try {
-    yield* flows(connection, options, logger);
+    yield* flows(connection, options, deps);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {

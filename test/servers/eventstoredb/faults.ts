@@ -43,6 +43,11 @@ export interface Faults {
   caughtUpRepeats: boolean;
   /** Leaves subscriptions and reads without any answer. */
   silentReads: boolean;
+  /**
+   * Cut off from the leader: subscriptions see the log up to this position, go live, and get nothing more. For good: what
+   * they have missed is not delivered when this is unset.
+   */
+  cutOffAt: number | undefined;
   silentFeatures: boolean;
   /** The answer to a feature request. */
   featuresFail: { readonly code: number; readonly details: string } | undefined;
@@ -69,6 +74,7 @@ export function createFaults(): Faults {
     endAfter: 0,
     caughtUpRepeats: false,
     silentReads: false,
+    cutOffAt: undefined,
     silentFeatures: false,
     featuresFail: undefined,
     silentGossip: false,

@@ -181,7 +181,9 @@ export function createSubscriptions(log: EventLog, faults: Faults): Subscription
 
   return {
     start(subscriber, options) {
-      const feed = options.target.kind === 'all' ? allFeed(log, options, faults) : streamFeed(log, options);
+      const seen = (event: LogEvent): boolean => event.position <= (faults.cutOffAt ?? Infinity);
+      const known = faults.cutOffAt === undefined ? log : { ...log, all: log.all.filter(seen) };
+      const feed = options.target.kind === 'all' ? allFeed(known, options, faults) : streamFeed(known, options);
       const backlog: LogEvent[][] = [];
       let wakeUp = (): void => undefined;
       const wake = (): Promise<void> =>
@@ -192,7 +194,7 @@ export function createSubscriptions(log: EventLog, faults: Faults): Subscription
       // Catching up reads the growing log, so live events are those after the last one read.
       let upTo = -1;
       const stop = log.listen((events) => {
-        const fresh = events.filter(({ position }) => position > upTo);
+        const fresh = events.filter((event) => event.position > upTo && seen(event));
         if (fresh.length > 0) backlog.push(fresh);
         wakeUp();
       });

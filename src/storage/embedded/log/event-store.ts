@@ -153,6 +153,7 @@ export function openEventStore(path: string, clock: Clock, logger: Logger): Embe
       }
     },
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveCheckpoint(environment, run, name, checkpoint)),
+    starved: () => 0,
     async headPosition() {
       try {
         return readCounters(environment.get).position;

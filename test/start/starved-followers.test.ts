@@ -1,0 +1,71 @@
+/**
+ * The followers of the log on a node that is cut off from its leader: commands are durable, and neither delivery nor the
+ * read models hear of them. The instance notices, is not ready until both have them, and needs no restart.
+ */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { followAccounts } from '../../src/accounts/view.js';
+import { streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { startProjections } from '../../src/projections/projections.js';
+import { createFollowers } from '../../src/start/followers.js';
+import type { EventStore } from '../../src/storage/event-store.js';
+import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
+import { startCluster, type EventStoreDbCluster } from '../servers/eventstoredb/cluster.js';
+import { createDeliveryFixture } from '../support/delivery-fixture.js';
+import type { DeliveryFixture } from '../support/delivery-fixture.js';
+import { eventually } from '../support/eventually.js';
+import { createFleetLog } from '../support/fleet-log.js';
+import { createNode } from '../support/fleet.js';
+
+let cluster: EventStoreDbCluster;
+let eventStore: EventStore;
+let fixture: DeliveryFixture;
+beforeEach(async () => {
+  cluster = await startCluster();
+  const tuning = { headEveryMs: 40, starvedMs: 150, starvedCatchingUpMs: 150 };
+  eventStore = openEventStoreDb({ url: cluster.url, logger: silentLogger, tuning });
+  fixture = await createDeliveryFixture();
+});
+afterEach(async () => {
+  await fixture.close();
+  await eventStore.close();
+  await cluster.close();
+});
+
+it('are found behind, make the instance unready, and follow again by another node', async () => {
+  const log = await createFleetLog(eventStore);
+  const delivery = await fixture.start({ eventStore });
+  const { readStore } = fixture.stores;
+  const projections = await startProjections({ eventStore, readStore, clock: fixture.clock, logger: silentLogger });
+  const accounts = followAccounts(eventStore, silentLogger);
+  const followers = createFollowers({ delivery, projections, accounts, clock: fixture.clock });
+  try {
+    await followers.caughtUp(eventStore, silentLogger);
+    await eventually(followers.notReady).toEqual([]);
+
+    const [, node] = cluster.nodes;
+    node!.faults.cutOffAt = node!.log.head();
+    cluster.lead(0);
+    await log.run(createNode('one'));
+    const written = log.fleet.revision.value;
+    /** Reasons for being unready, and what the followers hold whenever one of them changes its mind. */
+    const reasons = new Set<string>();
+    const readyAt: (number | undefined)[] = [];
+    const look = (): void => {
+      const now = followers.notReady();
+      for (const reason of now) reasons.add(reason);
+      if (now.length === 0) readyAt.push(Math.min(delivery.revision(), projections.revision(streams.fleet) ?? -1));
+    };
+    delivery.onStateChange(look);
+    projections.onStatusChange(look);
+
+    await eventually(() => readyAt.length).toBeGreaterThan(0);
+    expect(reasons).toContain('the projections are catching up with the log');
+    expect(readyAt[0]).toBe(written);
+    expect(eventStore.starved()).toBeGreaterThan(0);
+    expect(followers.notReady()).toEqual([]);
+  } finally {
+    await accounts.close();
+    await projections.close();
+  }
+});
