@@ -23,6 +23,8 @@ export interface Config {
     readonly pendingSessions: number;
     readonly handshakeCpuShare: number;
     readonly maxConnections: number;
+    /** CIDRs of TCP balancers that begin each connection with a PROXY protocol v2 header. */
+    readonly proxyFrom: readonly string[];
   };
   readonly dataDir: string;
   /** `esdb://…`; undefined: the log is in the data folder. */
@@ -91,10 +93,11 @@ const list = z.string().transform((text) =>
 
 const cidrs = list.superRefine((entries, context) => {
   for (const entry of entries) {
-    const [address = '', bits] = entry.split('/');
+    const [address = '', bits, ...more] = entry.split('/');
     const version = isIP(address);
     const maxBits = version === 4 ? 32 : 128;
-    if (version === 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= maxBits))) {
+    const areBits = bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= maxBits);
+    if (version === 0 || !areBits || more.length > 0 || address.includes('%')) {
       context.addIssue(`expected comma-separated CIDRs, got "${entry}"`);
     }
   }
@@ -150,6 +153,7 @@ const schema = z.object({
   SVC_PENDING_SESSIONS: integer(1, 1_000_000).prefault('8192'),
   SVC_HANDSHAKE_CPU_SHARE: share.prefault('0.5'),
   SVC_MAX_CONNECTIONS: integer(1, 1_000_000).prefault('20000'),
+  SVC_AGENT_PROXY_FROM: cidrs.prefault(''),
 });
 
 type Variables = z.output<typeof schema>;
@@ -215,6 +219,7 @@ export function readConfig(env: Environment): Config {
       pendingSessions: v.SVC_PENDING_SESSIONS,
       handshakeCpuShare: v.SVC_HANDSHAKE_CPU_SHARE,
       maxConnections: v.SVC_MAX_CONNECTIONS,
+      proxyFrom: v.SVC_AGENT_PROXY_FROM,
     },
     dataDir: v.SVC_DATA_DIR,
     eventStoreUrl: v.SVC_EVENTSTORE_URL,

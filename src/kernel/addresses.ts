@@ -15,6 +15,13 @@ export function canonicalIp(text: string): string | undefined {
   return isIPv6(text) && !text.includes('%') ? canonicalIpv6(text) : undefined;
 }
 
+/** The canonical text of a literal, an IPv4-mapped IPv6 address as the IPv4 address that it stands for; else the text itself. */
+export function plainIp(text: string): string {
+  const canonical = canonicalIp(text);
+  if (canonical === undefined || isIPv4(canonical)) return canonical ?? text;
+  return mappedIpv4(ipv6Groups(canonical)) ?? canonical;
+}
+
 /** A DNS name in lower case, or undefined. A name whose last label is a number would be read as an address. */
 export function canonicalDnsName(text: string): string | undefined {
   const name = text.toLowerCase();

@@ -13,8 +13,16 @@ import { readConfig } from '../../src/config.js';
 
 interface Compose {
   readonly services: Readonly<
-    Record<string, { readonly environment?: Readonly<Record<string, string>>; readonly volumes?: readonly string[] }>
+    Record<
+      string,
+      {
+        readonly environment?: Readonly<Record<string, string>>;
+        readonly volumes?: readonly string[];
+        readonly networks?: readonly string[] | { readonly control: { readonly ipv4_address: string } };
+      }
+    >
   >;
+  readonly configs?: Readonly<Record<string, { readonly content: string }>>;
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
@@ -69,3 +77,17 @@ test.each(['docker-compose.embedded.yml', 'docker-compose.yml', 'docker-compose.
     expect(new Set(data).size).toBe(data.length);
   },
 );
+
+test('the load balancer names the agents to each instance, and the instances believe it', async () => {
+  const { services, configs } = await read('docker-compose.three-nodes.yml');
+  const [, agents = ''] = configs!.balancer!.content.split(/^backend agents$/m);
+  const servers = agents.split('\n').filter((line) => line.trim().startsWith('server '));
+  expect(servers).toHaveLength(3);
+  for (const server of servers) expect(server).toContain(' send-proxy-v2');
+  const { networks } = services.balancer!;
+  const address = networks !== undefined && 'control' in networks ? networks.control.ipv4_address : undefined;
+  expect(address).toBeDefined();
+  for (const name of ['control1', 'control2', 'control3']) {
+    expect(services[name]!.environment!.SVC_AGENT_PROXY_FROM).toBe(address);
+  }
+});

@@ -209,6 +209,7 @@ export async function startAgentFixture(options: Partial<AgentTransportOptions> 
       pendingSessions: 8192,
       handshakeCpuShare: 1,
       maxConnections: 1000,
+      proxyFrom: [],
       ...options,
     },
   );

@@ -1,15 +1,27 @@
-/** An L4 load balancer for tests: a connection goes to the first instance that accepts it, and stays there. */
+/**
+ * An L4 load balancer for tests: a connection goes to the first instance that accepts it, and stays there. Like HAProxy with
+ * `send-proxy-v2`, it can name the client in a PROXY header.
+ */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { proxyHeader } from './proxy-header.js';
 
 export interface Balancer {
   readonly port: number;
   close(): Promise<void>;
 }
 
+interface BalancerOptions {
+  /** Begins each connection with a PROXY protocol v2 header that names this address. */
+  readonly clientAddress?: (client: Socket) => string;
+}
+
 /** Listens on a free port of 127.0.0.1. `order` is called per connection: ports of the instances, preferred first. */
-export async function startBalancer(order: () => readonly number[]): Promise<Balancer> {
+export async function startBalancer(
+  order: () => readonly number[],
+  { clientAddress }: BalancerOptions = {},
+): Promise<Balancer> {
   const clients = new Set<Socket>();
   const server = createServer((client) => {
     clients.add(client);
@@ -22,6 +34,7 @@ export async function startBalancer(order: () => readonly number[]): Promise<Bal
       upstream.once('connect', () => {
         upstream.removeAllListeners('error');
         upstream.on('error', () => client.destroy());
+        if (clientAddress !== undefined) upstream.write(proxyHeader(clientAddress(client), client.remotePort));
         client.pipe(upstream).pipe(client);
         client.on('close', () => upstream.destroy());
         upstream.on('close', () => client.destroy());

@@ -7,7 +7,7 @@ import type { GrpcStatusCode } from '../../kernel/errors.js';
 /** What the transport needs of a connection that the listener owns; `OwnedConnection` of the listener fits. */
 export interface AgentConnection {
   readonly id: number;
-  /** Of the peer; empty when the operating system does not report it. */
+  /** Of the client, also behind a balancer; empty when the operating system does not report it. */
   readonly remoteAddress: string;
   readonly stream: Duplex;
   readonly closed: boolean;

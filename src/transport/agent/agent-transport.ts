@@ -45,7 +45,13 @@ interface AgentListener {
 }
 
 type StartAgentListener = (
-  options: { readonly host: string; readonly port: number; readonly maxConnections: number; readonly logger: Logger },
+  options: {
+    readonly host: string;
+    readonly port: number;
+    readonly maxConnections: number;
+    readonly proxyFrom: readonly string[];
+    readonly logger: Logger;
+  },
   accept: (connection: AgentConnection) => void,
 ) => Promise<AgentListener>;
 
@@ -81,6 +87,8 @@ export interface AgentTransportOptions {
   /** Share of one processor. */
   readonly handshakeCpuShare: number;
   readonly maxConnections: number;
+  /** CIDRs of TCP balancers that begin each connection with a PROXY protocol v2 header. */
+  readonly proxyFrom: readonly string[];
   /** How long admission may take in all, in milliseconds; default 2 s. */
   readonly admissionDelayMs?: number;
   /** Bound on the unfinished messages of all sessions, in bytes; default 256 MiB. */
@@ -205,7 +213,8 @@ export async function createAgentTransport(
   let listener: AgentListener;
   try {
     const { host, port } = options.listen;
-    listener = await deps.listen({ host, port, maxConnections: options.maxConnections, logger }, accept);
+    const { maxConnections, proxyFrom } = options;
+    listener = await deps.listen({ host, port, maxConnections, proxyFrom, logger }, accept);
   } catch (error) {
     grpc.close();
     throw new Error(`The agent listener cannot be opened: ${errorText(error)}`, { cause: error });

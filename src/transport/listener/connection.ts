@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream';
 export interface OwnedConnection {
   /** Counts from 1 within the process. */
   readonly id: number;
-  /** Of the peer, as the operating system reports it; empty if it does not. */
+  /** Of the client: as its balancer names it, or as the operating system reports the peer; empty if it does not. */
   readonly remoteAddress: string;
   /** Carries HTTP/2. */
   readonly stream: Duplex;
@@ -20,7 +20,7 @@ export interface OwnedConnection {
   destroy(): void;
 }
 
-export function ownConnection(id: number, socket: Socket): OwnedConnection {
+export function ownConnection(id: number, socket: Socket, remoteAddress: string): OwnedConnection {
   const listeners: (() => void)[] = [];
   let closed = socket.destroyed;
   socket.once('close', () => {
@@ -29,7 +29,7 @@ export function ownConnection(id: number, socket: Socket): OwnedConnection {
   });
   return {
     id,
-    remoteAddress: socket.remoteAddress ?? '',
+    remoteAddress,
     stream: socket,
     get closed() {
       return closed;

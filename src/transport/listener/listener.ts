@@ -1,15 +1,18 @@
 /**
  * The agent listener, one TCP socket: accepts connections, reads their first bytes, hands over those that speak HTTP/2
- * with prior knowledge (h2c) and closes all others. Not gRPC: that is `transport/agent`.
+ * with prior knowledge (h2c) and closes all others. Behind a TCP balancer, the client's address is the one that the balancer
+ * names. Not gRPC: that is `transport/agent`.
  * Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { plainIp } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import { addressRanges } from './address-ranges.js';
 import { ownConnection } from './connection.js';
 import type { OwnedConnection } from './connection.js';
 import { sniff } from './sniff.js';
@@ -20,8 +23,10 @@ interface ListenerOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly maxConnections: number;
+  /** CIDRs of TCP balancers: connections from there begin with a PROXY protocol header. Default: none. */
+  readonly proxyFrom?: readonly string[];
   readonly logger: Logger;
-  /** How long the preface may take, in milliseconds; default 5 s. */
+  /** How long the first bytes may take, in milliseconds; default 5 s. */
   readonly sniffMs?: number;
 }
 
@@ -31,6 +36,8 @@ interface ListenerStats {
   readonly accepted: number;
   /** Closed because they spoke another protocol. */
   readonly foreign: number;
+  /** Closed because a balancer sent no PROXY header, or a malformed one. */
+  readonly unnamed: number;
   /** Closed because the full preface did not arrive in time. */
   readonly silent: number;
   /** Closed at once because `maxConnections` were open. */
@@ -57,17 +64,23 @@ export async function startListener(
   accept: (connection: OwnedConnection) => void,
 ): Promise<Listener> {
   const { logger } = options;
+  const waitMs = options.sniffMs ?? limits.agent.sniffMs;
+  const isBalancer = addressRanges(options.proxyFrom ?? []);
   const sockets = new Set<Socket>();
-  const counts = { accepted: 0, foreign: 0, silent: 0, dropped: 0 };
+  const counts = { accepted: 0, foreign: 0, unnamed: 0, silent: 0, dropped: 0 };
   let onEmpty: (() => void) | undefined;
 
   const settle = (result: Sniffed, socket: Socket, id: number): void => {
-    switch (result) {
+    switch (result.kind) {
       case 'h2c':
-        accept(ownConnection(id, socket));
+        accept(ownConnection(id, socket, result.client ?? plainIp(socket.remoteAddress ?? '')));
         return;
       case 'foreign':
         counts.foreign += 1;
+        socket.destroy();
+        return;
+      case 'no_proxy_header':
+        counts.unnamed += 1;
         socket.destroy();
         return;
       case 'silent':
@@ -92,7 +105,8 @@ export async function startListener(
       if (sockets.size === 0) onEmpty?.();
     });
     const id = counts.accepted;
-    sniff(socket, options.sniffMs ?? limits.agent.sniffMs, (result) => settle(result, socket, id));
+    const expectHeader = isBalancer(socket.remoteAddress ?? '');
+    sniff(socket, { expectHeader, waitMs }, (result) => settle(result, socket, id));
   });
   server.maxConnections = options.maxConnections;
   server.on('drop', () => {
