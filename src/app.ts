@@ -67,12 +67,14 @@ export interface RunningApp {
 
 /**
  * Starts the service; until it is up, its REST port answers that it is starting.
+ * @param onTakenOver called with a sentence when another process has taken over the data folder: this one must end
  * @param processMetrics what `/metrics` shows of the process around the service
  * @throws StartError, ConfigError
  */
 export async function startApp(
   config: Config,
   logger: Logger,
+  onTakenOver: (sentence: string) => void,
   processMetrics: readonly MetricSource[] = [],
 ): Promise<RunningApp> {
   const tls = readTls(config.http.tls);
@@ -82,7 +84,7 @@ export async function startApp(
   const freePort = async (): Promise<void> => starting?.close();
   try {
     const externalStores = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
-    return await retriedStart((closers) => wire(config, tls, logger, processMetrics, closers, freePort), {
+    return await retriedStart((closers) => wire(config, tls, logger, onTakenOver, processMetrics, closers, freePort), {
       externalStores,
       logger,
     });
@@ -102,6 +104,7 @@ async function wire(
   config: Config,
   tls: ReturnType<typeof readTls>,
   logger: Logger,
+  onTakenOver: (sentence: string) => void,
   processMetrics: readonly MetricSource[],
   closers: Closers,
   freePort: () => Promise<void>,
@@ -112,7 +115,8 @@ async function wire(
   closers.add('refusals', () => refusals.close());
 
   // Stores, keyring, identity.
-  const { eventStore, readStore, keyring, identity } = await openInstallation(config, { clock, ids, logger, closers });
+  const opening = { clock, ids, logger, closers, onTakenOver };
+  const { eventStore, readStore, keyring, identity } = await openInstallation(config, opening);
 
   // The followers of the log.
   const facts = createFactRecorder({ eventStore, clock, ids, logger });

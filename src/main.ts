@@ -1,6 +1,6 @@
 /**
  * The program: reads the environment, starts the app, stops it on SIGTERM and SIGINT. A start that fails ends with one
- * sentence on standard error and exit code 1.
+ * sentence on standard error and exit code 1, and so does a service whose data folder another process has taken over.
  */
 import { pino } from 'pino';
 import { startApp } from './app.js';
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
     formatters: { level: (level) => ({ level }) },
   });
   const uncaught = handleUncaught(logger, () => process.exit(1));
-  const app = await startApp(config, logger, uncaught.metrics);
+  const app = await startApp(config, logger, fail, uncaught.metrics);
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;

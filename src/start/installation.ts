@@ -35,6 +35,8 @@ export interface InstallationDeps {
   readonly ids: Ids;
   readonly logger: Logger;
   readonly closers: Closers;
+  /** Called when another process has taken over the data folder, with a sentence for the operator. */
+  onTakenOver(sentence: string): void;
 }
 
 export interface Installation {
@@ -57,8 +59,8 @@ export async function openInstallation(settings: InstallationSettings, deps: Ins
 
 async function open(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
   const { dataDir, eventStoreUrl, mongoUrl } = settings;
-  const { clock, ids, logger, closers } = deps;
-  const stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger });
+  const { clock, ids, logger, closers, onTakenOver } = deps;
+  const stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger, onTakenOver });
   closers.add('stores', () => stores.close());
   const { eventStore, readStore } = stores;
   if ((await readImportMarker(readStore))?.state === 'running') {

@@ -29,6 +29,8 @@ export interface StoreSettings {
   readonly signal?: AbortSignal | undefined;
   /** How long to wait for a store that cannot be reached; without it, forever. */
   readonly giveUpMs?: number | undefined;
+  /** Called once when another process has taken over the data folder, with a sentence for the operator. */
+  readonly onTakenOver?: ((sentence: string) => void) | undefined;
 }
 
 export interface OpenStores {
@@ -52,7 +54,7 @@ export class StoreSettingError extends Error {
  *   when a store was not reached within `giveUpMs` or the signal aborted
  */
 export async function openStores(settings: StoreSettings): Promise<OpenStores> {
-  const { eventStoreUrl, mongoUrl, dataDir, clock, logger } = settings;
+  const { eventStoreUrl, mongoUrl, dataDir, clock, logger, onTakenOver } = settings;
   const opened: { close(): Promise<void> }[] = [];
   const closeLater = <T extends { close(): Promise<void> }>(store: T): T => {
     opened.push(store);
@@ -69,7 +71,7 @@ export async function openStores(settings: StoreSettings): Promise<OpenStores> {
     // Opens both embedded stores even if one is used: they share the data folder and its lock.
     const embedded =
       eventStoreUrl === undefined || mongoUrl === undefined
-        ? closeLater(await openEmbedded({ dataDir, clock, logger }))
+        ? closeLater(await openEmbedded({ dataDir, clock, logger, onTakenOver }))
         : undefined;
     const opening = [
       embedded !== undefined && eventStoreUrl === undefined

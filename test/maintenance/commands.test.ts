@@ -25,6 +25,7 @@ import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { importFrom } from '../support/installations.js';
 import type { ScriptOutcome } from '../support/programs.js';
+import { inNewNamespaces } from '../support/namespaces.js';
 import { runScript as run } from '../support/programs.js';
 
 interface NodeItem {
@@ -106,7 +107,8 @@ afterAll(async () => {
 });
 
 describe('while the service runs on embedded stores', () => {
-  it('every command refuses and asks to stop the service first', async () => {
+  it('every command refuses, also from another container, and asks to stop the service first', async () => {
+    const container = inNewNamespaces('-n') ?? [];
     for (const [script, ...args] of [
       ['log-export', archive],
       ['log-verify'],
@@ -116,7 +118,7 @@ describe('while the service runs on embedded stores', () => {
       ['admin-reset-password', 'admin'],
       ['compiler-lower', '1'],
     ] as const) {
-      const { code, out, err } = await run(script, args, inFolder(first));
+      const { code, out, err } = await run(script, args, inFolder(first), '', undefined, container);
       expect([script, code, out]).toEqual([script, 1, '']);
       expect(err).toMatch(/is in use by another process.*stop the service first\.\n$/);
     }

@@ -1,4 +1,7 @@
-/** Runs a script of this project, or of a copy of it, (`scripts/<name>`) to its end, with only the given SVC_* variables. */
+/**
+ * Runs a script of this project, or of a copy of it, (`scripts/<name>`) to its end, with only the given SVC_* variables.
+ * `before` precedes the command line.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -16,10 +19,12 @@ export async function runScript(
   env: Readonly<Record<string, string>>,
   input = '',
   root = compiledRoot,
+  before: readonly string[] = [],
 ): Promise<ScriptOutcome> {
   const path = join(root, 'scripts', `${name}.js`);
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
-  const child = spawn(process.execPath, ['--enable-source-maps', path, ...args], { env: { ...inherited, ...env } });
+  const [command = '', ...rest] = [...before, process.execPath, '--enable-source-maps', path, ...args];
+  const child = spawn(command, rest, { env: { ...inherited, ...env } });
   let [out, err] = ['', ''];
   child.stdout.on('data', (data: Buffer) => (out += data.toString()));
   child.stderr.on('data', (data: Buffer) => (err += data.toString()));

@@ -2,11 +2,11 @@
  * The data folder: created private, marked with the version of its format, and locked against a second process.
  * Not the stores in it. Implements `docs/contract/configuration.md#configuration` (SVC_DATA_DIR).
  */
-import { open, mkdir, readFile, rename, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { errorText } from '../../kernel/errors.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
-import { lockFolder, type FolderLock } from './folder-lock.js';
+import { lockFolder } from './folder-lock.js';
 
 /** Raise it when the content of the folder changes so that older releases cannot read it. */
 const dataFormat = 1;
@@ -60,28 +60,41 @@ async function checkMarker(folder: string): Promise<void> {
   }
 }
 
+export interface DataFolder {
+  readonly path: string;
+  /** Folders of the two stores. */
+  readonly log: string;
+  readonly read: string;
+  unlock(): Promise<void>;
+}
+
 /**
  * Creates (mode 0700), locks and checks the folder.
  * @throws DataFolderError when it cannot be created, another process uses it, or its format is newer
  */
-export async function openDataFolder(dataDir: string): Promise<{ path: string; lock: FolderLock }> {
+export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   const path = resolve(dataDir);
-  try {
+  const [log, read] = [join(path, 'log'), join(path, 'read')];
+  const cannot = (error: unknown): DataFolderError =>
+    new DataFolderError(`The data folder ${path} cannot be used: ${errorText(error)}.`, { cause: error });
+  const locking = async (): ReturnType<typeof lockFolder> => {
     await mkdir(path, { recursive: true, mode: 0o700 });
     if (!(await stat(path)).isDirectory()) throw new Error('it is not a folder');
-  } catch (error) {
-    throw new DataFolderError(`The data folder ${path} cannot be used: ${errorText(error)}.`, { cause: error });
-  }
-  const lock = await lockFolder(path);
-  if (lock === undefined) {
-    throw new DataFolderError(`The data folder ${path} is in use by another process: stop it or use another folder.`);
+    return lockFolder(path, [log, read]);
+  };
+  const lock = await locking().catch((error: unknown) => {
+    throw cannot(error);
+  });
+  if (lock.kind === 'held') {
+    throw new DataFolderError(
+      `The data folder ${path} is in use by another process (${lock.by}): stop it or use another folder.`,
+    );
   }
   try {
     await checkMarker(path);
   } catch (error) {
     await lock.release();
-    if (error instanceof DataFolderError) throw error;
-    throw new DataFolderError(`The data folder ${path} cannot be used: ${errorText(error)}.`, { cause: error });
+    throw error instanceof DataFolderError ? error : cannot(error);
   }
-  return { path, lock };
+  return { path, log, read, unlock: lock.release };
 }

@@ -6,11 +6,15 @@
  * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so a
  * resolved commit is on disk and readers never see data that is not. With overlapping sync a commit is visible before
  * it is flushed, and a failed flush cannot be undone.
+ *
+ * Every commit is conditional on the id of this process, which the transaction itself looks up (`ownership.ts`). What an
+ * operation has read before its commit is therefore what the transaction finds: nobody else has written in between.
  */
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
+import type { Ownership } from './ownership.js';
 import { commitBytes, createSpaceReserve } from './space-reserve.js';
 
 export interface Change<Name extends string> {
@@ -64,7 +68,7 @@ export interface Environment<Name extends string> {
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
   /** Writes all changes as one transaction. The caller must wait for the outcome before the next commit. */
   commit(changes: readonly Change<Name>[]): Promise<CommitOutcome>;
-  /** @throws the library's error when the environment cannot be read */
+  /** @throws the library's error when the environment cannot be read; Error when another process has taken it over */
   probe(): void;
   close(): Promise<void>;
 }
@@ -72,14 +76,18 @@ export interface Environment<Name extends string> {
 interface Handles<Name extends string> {
   readonly root: RootDatabase<Buffer, Buffer>;
   readonly databases: ReadonlyMap<Name, Database<unknown, Buffer>>;
+  /** One entry, whose version is the id of the process that may write. */
+  readonly owner: Database<unknown, Buffer>;
 }
+
+const ownerKey = Buffer.from('owner');
 
 function openHandles<Name extends string>(path: string, kinds: Readonly<Record<Name, ValueKind>>): Handles<Name> {
   const names = Object.keys(kinds) as Name[];
   const root = open<Buffer, Buffer>({
     path,
     noSubdir: false,
-    maxDbs: names.length + 2,
+    maxDbs: names.length + 3,
     encoding: 'binary',
     keyEncoding: 'binary',
     overlappingSync: false,
@@ -93,11 +101,16 @@ function openHandles<Name extends string>(path: string, kinds: Readonly<Record<N
       const encoding = kinds[name] === 'text' ? 'string' : 'binary';
       databases.set(name, root.openDB<unknown, Buffer>(name, { encoding, keyEncoding: 'binary' }));
     }
+    const owner = root.openDB<unknown, Buffer>('owner', {
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      useVersions: true,
+    });
+    return { root, databases, owner };
   } catch (error) {
     void root.close();
     throw error;
   }
-  return { root, databases };
 }
 
 /** How much of the file LMDB uses. @throws Error when the library does not report it */
@@ -132,15 +145,23 @@ function assertWritable<Name extends string>(changes: readonly Change<Name>[]): 
 const bytesOf = (array: Uint8Array): Buffer => Buffer.from(array.buffer, array.byteOffset, array.byteLength);
 
 /**
- * Opens the environment in the folder `path`, creating it when missing.
+ * Opens the environment in the folder `path`, creating it when missing, and takes it over from the process before.
  * @throws the library's error when the files cannot be opened
  */
 export function openEnvironment<Name extends string>(
   path: string,
   kinds: Readonly<Record<Name, ValueKind>>,
+  ownership: Ownership,
   logger: Logger,
 ): Environment<Name> {
-  let handles: Handles<Name> | undefined = openHandles(path, kinds);
+  const opened = openHandles(path, kinds);
+  try {
+    opened.owner.putSync(ownerKey, Buffer.from([1]), ownership.id);
+  } catch (error) {
+    void opened.root.close();
+    throw error;
+  }
+  let handles: Handles<Name> | undefined = opened;
   const reserve = createSpaceReserve(join(path, 'data.mdb'));
 
   const database = (name: Name): Database<unknown, Buffer> => {
@@ -161,16 +182,17 @@ export function openEnvironment<Name extends string>(
         }
       : { start: range.from, end: range.to, limit: range.limit };
 
-  const probe = (): void => {
+  /** @returns whether the environment is still this process's @throws the library's error when it cannot be read */
+  const isOwn = (): boolean => {
     if (handles === undefined) throw new Error('the store is closed');
     handles.root.resetReadTxn();
-    handles.root.doesExist(Buffer.from([1]));
+    return handles.owner.doesExist(ownerKey, ownership.id);
   };
 
   /** After a failed write of the meta page, LMDB refuses everything until the environment is opened again. */
   async function reopenIfBroken(): Promise<boolean> {
     try {
-      probe();
+      isOwn();
       return false;
     } catch (error) {
       logger.error({ path, cause: errorText(error) }, 'the storage environment is broken and is opened again');
@@ -233,6 +255,8 @@ export function openEnvironment<Name extends string>(
     },
     async commit(changes) {
       if (closed) return { kind: 'not_written', cause: 'the store is closed' };
+      const lost = ownership.lost();
+      if (lost !== undefined) return { kind: 'not_written', cause: lost };
       // The environment broke earlier and could not be opened: try again.
       if (handles === undefined) await reopenIfBroken();
       const current = handles;
@@ -247,7 +271,7 @@ export function openEnvironment<Name extends string>(
       }
       const targets = changes.map((change) => database(change.database));
       try {
-        await current.root.batch(() => {
+        const written = await current.owner.ifVersion(ownerKey, ownership.id, () => {
           for (const [index, change] of changes.entries()) {
             const target = targets[index];
             const key = typeof change.key === 'string' ? Buffer.from(change.key, 'latin1') : change.key;
@@ -255,6 +279,7 @@ export function openEnvironment<Name extends string>(
             else void target?.put(key, change.value);
           }
         });
+        if (!written) return { kind: 'not_written', cause: ownership.lose() };
         if (failing) logger.info({ path }, 'the storage can be written again');
         failing = false;
         return { kind: 'durable' };
@@ -265,7 +290,9 @@ export function openEnvironment<Name extends string>(
         return broken ? { kind: 'unknown', cause } : { kind: 'not_written', cause };
       }
     },
-    probe,
+    probe() {
+      if (!isOwn()) throw new Error(ownership.lose());
+    },
     async close() {
       if (closed) return;
       closed = true;

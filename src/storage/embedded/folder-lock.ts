@@ -1,98 +1,96 @@
 /**
- * Allows one process per folder. On Linux the lock is an abstract unix socket named by the folder's device and inode:
- * the kernel frees it whenever the process ends, so it is never stale. Elsewhere it is a file with the owner's process
- * id and start time, which another process takes over when the owner is gone. Containers that share a volume but no
- * network namespace do not see each other's lock; there, LMDB's own lock still keeps two writers from overwriting each
- * other.
+ * Allows one process per folder. The lock is LMDB's own: who reads an environment is in the table of its lock file, and
+ * whether that process lives is a file lock (fcntl) that the kernel frees when it ends. So it is never stale, holds
+ * across containers that share a volume but no network or process namespace, and asks no more of the file system than
+ * the stores themselves. The environment in `lock/` holds nothing but a note of who has it. Not proof against a lock
+ * that fails, as on some network file systems: `ownership.ts` is.
  */
-import { open, readFile, rm, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { uptime } from 'node:os';
-import { join } from 'node:path';
-import { systemErrorCode } from '../../kernel/files.js';
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, join } from 'node:path';
+import { open, type RootDatabase, type Transaction } from 'lmdb';
 
-export interface FolderLock {
-  release(): Promise<void>;
-}
+/** The folder of the lock in the data folder. */
+export const lockFolderName = 'lock';
+const noteKey = Buffer.from('holder');
 
-/** Takes the lock. @returns undefined when another process, or this one, already holds it */
-export async function lockFolder(folder: string): Promise<FolderLock | undefined> {
-  const { dev, ino } = await stat(folder, { bigint: true });
-  return process.platform === 'linux'
-    ? lockBySocket(`\0gateway-control-data-${dev}-${ino}`)
-    : lockByFile(join(folder, 'lock.pid'));
-}
+export type LockOutcome =
+  | { readonly kind: 'locked'; release(): Promise<void> }
+  /** `by` says which process has it, as far as that is known. */
+  | { readonly kind: 'held'; readonly by: string };
 
-function lockBySocket(path: string): Promise<FolderLock | undefined> {
-  return new Promise((resolve, reject) => {
-    const server = createServer((socket) => socket.destroy());
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') resolve(undefined);
-      else reject(error);
-    });
-    server.listen({ path, exclusive: true }, () => {
-      server.unref();
-      resolve({
-        release: () =>
-          new Promise((done) => {
-            server.close(() => done());
-          }),
-      });
-    });
+/**
+ * What this process holds, by device and inode of the folder. LMDB's locks are per process, so they don't keep it out;
+ * and a transaction that nobody refers to is ended, which frees the lock.
+ */
+const heldHere = new Map<string, { readonly root: RootDatabase<Buffer, Buffer>; reading?: Transaction }>();
+
+const openTable = (path: string): RootDatabase<Buffer, Buffer> =>
+  open<Buffer, Buffer>({
+    path,
+    noSubdir: false,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+    overlappingSync: false,
+    eventTurnBatching: false,
   });
+
+/** The living processes that read an environment. This process must not have read it. */
+function readersOf(root: RootDatabase<Buffer, Buffer>): readonly string[] {
+  root.readerCheck();
+  const pids = [...root.readerList().matchAll(/^\s*(\d+)\s/gm)].map(([, pid = '']) => pid);
+  return [...new Set(pids)];
 }
 
-const heldHere = new Set<string>();
+const note = (): string =>
+  `process ${process.pid} on ${hostname()}, ${basename(process.argv[1] ?? process.execPath)}, since ${new Date().toISOString().slice(0, 19)}Z`;
 
-function isAlive(pid: number): boolean {
+/** The process that has the files of a store open without the lock: of an older release, or its lock was deleted. */
+async function readerWithoutLock(store: string): Promise<string | undefined> {
+  if (!existsSync(join(store, 'data.mdb'))) return undefined;
+  const root = openTable(store);
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemErrorCode(error) === 'EPERM';
+    const readers = readersOf(root);
+    return readers.length === 0 ? undefined : `process ${readers.join(', ')}`;
+  } finally {
+    await root.close();
   }
 }
 
-/** Process ids are reused after a reboot: an owner that started before this boot is gone. */
-const bootedAt = (): number => Date.now() - uptime() * 1000;
-
-/** @internal exported for tests */
-export async function lockByFile(path: string): Promise<FolderLock | undefined> {
-  if (heldHere.has(path)) return undefined;
-  for (let attempt = 0; attempt < 2; attempt += 1) {
-    try {
-      const file = await open(path, 'wx', 0o600);
-      try {
-        await file.writeFile(JSON.stringify({ pid: process.pid, since: Date.now() }));
-      } finally {
-        await file.close();
-      }
-      heldHere.add(path);
-      return {
-        async release() {
-          heldHere.delete(path);
-          await rm(path, { force: true });
-        },
-      };
-    } catch (error) {
-      if (systemErrorCode(error) !== 'EEXIST') throw error;
-    }
-    const owner = await readOwner(path);
-    if (owner !== undefined && owner.since > bootedAt() && owner.pid !== process.pid && isAlive(owner.pid))
+/**
+ * Takes the lock of a data folder.
+ * @param stores folders of its stores, whose files nobody else may have open either
+ * @throws the library's error when the files of the lock cannot be used
+ */
+export async function lockFolder(folder: string, stores: readonly string[]): Promise<LockOutcome> {
+  const { dev, ino } = await stat(folder, { bigint: true });
+  const id = `${dev}:${ino}`;
+  if (heldHere.has(id)) return { kind: 'held', by: note() };
+  const root = openTable(join(folder, lockFolderName));
+  const held: { readonly root: typeof root; reading?: Transaction } = { root };
+  heldHere.set(id, held);
+  const release = async (): Promise<void> => {
+    await root.close();
+    heldHere.delete(id);
+  };
+  try {
+    // In a write transaction, so that of two processes that come at once, the later one finds the other.
+    const holder = root.transactionSync(() => {
+      const [pid] = readersOf(root);
+      if (pid !== undefined) return root.getBinary(noteKey)?.toString('utf8') ?? `process ${pid}`;
+      // Never ended: it stands in the table until the environment is closed.
+      held.reading = root.useReadTransaction();
+      root.putSync(noteKey, Buffer.from(note()));
       return undefined;
-    await rm(path, { force: true });
-  }
-  return undefined;
-}
-
-async function readOwner(path: string): Promise<{ pid: number; since: number } | undefined> {
-  try {
-    const owner: unknown = JSON.parse(await readFile(path, 'utf8'));
-    if (typeof owner !== 'object' || owner === null || !('pid' in owner) || !('since' in owner)) return undefined;
-    return typeof owner.pid === 'number' && typeof owner.since === 'number'
-      ? { pid: owner.pid, since: owner.since }
-      : undefined;
-  } catch {
-    return undefined;
+    });
+    let by = holder;
+    for (const store of stores) by ??= await readerWithoutLock(store);
+    if (by === undefined) return { kind: 'locked', release };
+    await release();
+    return { kind: 'held', by };
+  } catch (error) {
+    await release();
+    throw error;
   }
 }

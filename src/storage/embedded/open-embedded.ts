@@ -9,7 +9,9 @@ import { makePrivate } from '../../kernel/files.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../read-store.js';
 import { DataFolderError, openDataFolder } from './data-folder.js';
+import { lockFolderName } from './folder-lock.js';
 import { openEventStore, type EmbeddedEventStore } from './log/event-store.js';
+import { createOwnership } from './ownership.js';
 import { openReadStore } from './read/read-store.js';
 
 export { DataFolderError } from './data-folder.js';
@@ -18,6 +20,8 @@ export interface EmbeddedOptions {
   readonly dataDir: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Called once, when another process has taken over the folder: nothing can be written any more. */
+  readonly onTakenOver?: ((sentence: string) => void) | undefined;
 }
 
 export interface EmbeddedStores {
@@ -29,15 +33,21 @@ export interface EmbeddedStores {
 
 /** @throws DataFolderError when the folder is in use, of a newer format or unreadable */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedStores> {
-  const { path, lock } = await openDataFolder(options.dataDir);
+  const { path, log: logPath, read: readPath, unlock } = await openDataFolder(options.dataDir);
+  const { clock, logger } = options;
+  const ownership = createOwnership((reason) => {
+    logger.error({ path }, reason);
+    options.onTakenOver?.(`The data folder ${path} cannot be used any more: ${reason}.`);
+  });
   let eventStore: EmbeddedEventStore | undefined;
   let readStore: ReadStore | undefined;
   try {
-    eventStore = openEventStore(join(path, 'log'), options.clock, options.logger);
-    readStore = await openReadStore(join(path, 'read'), options.clock, options.logger);
+    eventStore = openEventStore(logPath, ownership, clock, logger);
+    readStore = await openReadStore(readPath, ownership, clock, logger);
     const [log, documents] = [eventStore, readStore];
-    await makePrivate(0o700, [path, join(path, 'log'), join(path, 'read')]);
-    const files = ['data.mdb', 'lock.mdb'].flatMap((name) => [join(path, 'log', name), join(path, 'read', name)]);
+    const folders = [logPath, readPath, join(path, lockFolderName)];
+    await makePrivate(0o700, [path, ...folders]);
+    const files = folders.flatMap((folder) => ['data.mdb', 'lock.mdb'].map((name) => join(folder, name)));
     await makePrivate(0o600, files);
     let closing: Promise<void> | undefined;
     return {
@@ -46,14 +56,14 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
       close() {
         closing ??= (async () => {
           await Promise.allSettled([log.close(), documents.close()]);
-          await lock.release();
+          await unlock();
         })();
         return closing;
       },
     };
   } catch (error) {
     await Promise.allSettled([eventStore?.close(), readStore?.close()]);
-    await lock.release();
+    await unlock();
     throw new DataFolderError(`The stores in ${path} cannot be opened: ${errorText(error)}.`, { cause: error });
   }
 }

@@ -46,15 +46,15 @@ export function createSpaceReserve(path: string): SpaceReserve {
         refused = 0;
         return;
       }
-      file ??= await open(path, 'r+');
+      // Zeros are only ever appended to the file, whatever `used` says and whoever else writes to it.
+      file ??= await open(path, 'a');
       size = (await file.stat()).size;
-      // Zeros are only ever appended to the file, whatever `used` says.
       const extra = Math.min(extraBytes.max, Math.max(extraBytes.min, used / 8));
       const target = used + need + Math.ceil(extra / pageBytes) * pageBytes;
       while (size < target) {
         const length = Math.min(zeros.length, target - size);
         try {
-          const { bytesWritten } = await file.write(zeros, 0, length, size);
+          const { bytesWritten } = await file.write(zeros, 0, length);
           size += bytesWritten;
         } catch (error) {
           // The extra is optional.

@@ -15,10 +15,14 @@ export interface Child {
   stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
-/** @param program of `test/`, for example `storage/children/appender` */
-export function startChild(program: string, args: readonly string[]): Child {
+/**
+ * @param program of `test/`, for example `storage/children/appender`
+ * @param before precedes the command line
+ */
+export function startChild(program: string, args: readonly string[], before: readonly string[] = []): Child {
   const path = join(compiledRoot, 'test', `${program}.js`);
-  const child = spawn(process.execPath, ['--enable-source-maps', path, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [command = '', ...rest] = [...before, process.execPath, '--enable-source-maps', path, ...args];
+  const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   let errors = '';
   let wake = (): void => undefined;

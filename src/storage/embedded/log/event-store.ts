@@ -12,6 +12,7 @@ import type { AppendOutcome, EventStore, ExpectedRevision } from '../../event-st
 import { oneAtATime } from '../../one-at-a-time.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter } from '../group-writer.js';
+import type { Ownership } from '../ownership.js';
 import { createRecentAppends, decideAppend } from './append.js';
 import { encodeEvent } from './event-codec.js';
 import { loadCheckpoint, saveCheckpoint } from './fold-checkpoints.js';
@@ -72,8 +73,8 @@ function flatten(slices: AsyncGenerator<readonly RecordedEvent[], void, void>): 
  * Opens the log in the folder `path`.
  * @throws the library's error when its files cannot be opened
  */
-export function openEventStore(path: string, clock: Clock, logger: Logger): EmbeddedEventStore {
-  const environment = openEnvironment(path, logDatabases, logger);
+export function openEventStore(path: string, ownership: Ownership, clock: Clock, logger: Logger): EmbeddedEventStore {
+  const environment = openEnvironment(path, logDatabases, ownership, logger);
   const writer = createGroupWriter(environment);
   const wakeUp = createWakeUp();
   const recent = createRecentAppends();

@@ -15,6 +15,7 @@ import { isAfter, type ResumePoint } from '../../event-store.js';
 import type { ReadStore } from '../../read-store.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter, type RunOptions } from '../group-writer.js';
+import type { Ownership } from '../ownership.js';
 import { createCollections } from './collections.js';
 import { readDatabases, type ReadBatch } from './layout.js';
 import { createLeases } from './leases.js';
@@ -31,8 +32,13 @@ function parse<T>(value: Buffer | undefined): T | undefined {
  * Opens the read store in the folder `path` and finishes what a crash interrupted.
  * @throws the library's error when its files cannot be opened
  */
-export async function openReadStore(path: string, clock: Clock, logger: Logger): Promise<ReadStore> {
-  const environment = openEnvironment(path, readDatabases, logger);
+export async function openReadStore(
+  path: string,
+  ownership: Ownership,
+  clock: Clock,
+  logger: Logger,
+): Promise<ReadStore> {
+  const environment = openEnvironment(path, readDatabases, ownership, logger);
   const writer = createGroupWriter(environment);
   let closing: Promise<void> | undefined;
 
