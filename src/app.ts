@@ -40,6 +40,7 @@ import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
 import { raiseCompilerVersion } from './start/compiler-version.js';
 import { ensureFirstAdmin } from './start/first-admin.js';
+import { factMetrics } from './start/fact-metrics.js';
 import { createFollowers } from './start/followers.js';
 import { openInstallation } from './start/installation.js';
 import { createLateGateway } from './start/late-gateway.js';
@@ -136,7 +137,7 @@ async function wire(
       const command = { type: 'RaiseNodeGeneration', id: nodeId, reported } as const;
       await fleet.execute(command, agentContext(nodeId, 'config request'), () => undefined);
     },
-    recordFact: (nodeId, fact) => facts.agent(nodeId, fact, 'agent session'),
+    recordFact: facts.agent,
     nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
   });
   closers.add('delivery', () => delivery.close());
@@ -244,6 +245,7 @@ async function wire(
     { name: 'svc_store_problems', help: 'Stores that do not answer.', read: () => health.problems().length },
     ...followers.metrics(),
     ...agents.metricSources(),
+    ...factMetrics(facts),
     { name: 'svc_refusals_total', help: 'What was refused, by reason.', label: 'reason', read: refusals.counts },
     ...processMetrics,
   ]);

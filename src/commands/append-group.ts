@@ -53,6 +53,7 @@ export async function appendGroup(
         if (!uncertain) return { kind: 'conflict' };
         break;
       case 'unavailable':
+      case 'refused':
         logger.warn({ stream, cause: outcome.cause, tries }, 'the event store refused an append');
         if (!uncertain) return { kind: 'unavailable' };
         break;

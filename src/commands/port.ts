@@ -3,8 +3,8 @@
  * Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/rest.md#consistency`.
  */
 import type { SigninEvent } from '../domain/accounts/signin.js';
-import type { AgentEvent } from '../domain/agents/facts.js';
-import type { Actor, IdempotencyMark, RecordedEvent } from '../kernel/event.js';
+import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
+import type { Actor, EventMetadata, IdempotencyMark, RecordedEvent } from '../kernel/event.js';
 
 /** Who gives a command, in which request, and under which idempotency key. */
 export interface CommandContext {
@@ -51,11 +51,25 @@ export interface Gateway<State, Command> {
 
 /** Records facts in batches. */
 export interface FactRecorder {
-  /** Resolves once the fact is durable. */
-  agent(nodeId: string, event: AgentEvent, requestId: string): Promise<void>;
+  /**
+   * Resolves when it is settled what becomes of the fact. One that its node's budget holds back may wait for minutes,
+   * also after the end of its session.
+   * @param requestId id of the agent's session
+   * @throws ServiceError `unavailable` when too many facts wait, or the service ends before the log takes it
+   */
+  agent(nodeId: string, event: AgentEvent, requestId: string): Promise<FactOutcome>;
+  /** Drops the facts of a node that wait to be written, if what they tell no longer counts. */
+  drop(nodeId: string, obsolete: (metadata: EventMetadata) => boolean): void;
   /** Records in the background. */
   signin(event: SigninEvent, actor: Actor, requestId: string): void;
+  stats(): FactStats;
   close(): Promise<void>;
+}
+
+/** Facts by what became of them since the start, and those held back now. */
+export interface FactStats {
+  readonly outcomes: ReadonlyMap<FactOutcome, number>;
+  readonly held: number;
 }
 
 /** How a command waits until a GET would show it. */

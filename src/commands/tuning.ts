@@ -14,7 +14,19 @@ export const tuning = {
   /** Short, because a waiting deploy learns of an apply through these facts. The contract allows up to 250. */
   agentFactsBatchMs: 25,
   agentFactsQueue: 200_000,
+  agentFactsQueueBytes: 256 * 1024 * 1024,
   signinsBatchMs: 250,
   signinsQueue: 10_000,
+  signinsQueueBytes: 16 * 1024 * 1024,
+  /** A larger fact is refused; what agents may report makes none. */
+  factBytes: 256 * 1024,
+  /** How often the log may refuse a fact before that counts as for good. */
+  factRefusals: 3,
   factRetry: { firstMs: 50, maxMs: 5_000 },
+  /** Nodes whose budget of facts is remembered; more than can be connected. */
+  factBudgets: 100_000,
+  /** Facts held back of all nodes together, in bytes. */
+  heldFactsBytes: 64 * 1024 * 1024,
+  /** How often it is looked whether a fact that was held back may be written. */
+  heldFactsEveryMs: 250,
 } as const;

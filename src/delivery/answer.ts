@@ -46,7 +46,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     if (generation === undefined) return draining();
     const record = await deps.histories.load(nodeId);
     if (versionClaim(claim.version, generation) === 'absurd') {
-      deps.raises.conflict(nodeId, claim.version);
+      deps.raises.conflict(nodeId, session.sessionId, claim.version);
       // The next confirmed apply ends the conflict, even one that was recorded before.
       record.recorded = false;
       return { kind: 'absurd_version' };
@@ -68,7 +68,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
       return mayRaise ? raised(session, claim) : draining();
     }
     session.considered = Math.max(session.considered, newest.stamp.generation);
-    confirm(record, claim, newest.stamp);
+    confirm(session, record, claim, newest.stamp);
     return ofTarget(session, record, claim, newest.stamp);
   };
 
@@ -86,14 +86,16 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     }
   };
 
-  const confirm = (record: ApplyHistoryRecord, claim: Claim, newest: Stamp): void => {
+  const confirm = (session: SessionState, record: ApplyHistoryRecord, claim: Claim, newest: Stamp): void => {
     if (claim.stamp === undefined) return;
     const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
     if (named === undefined) return;
     // The answer does not wait for the fact. The history may change after the answer, which `ofTarget` allows for.
-    deps.applyReports.applied(record, claim.stamp, named, 0).catch((error: unknown) => {
-      deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
-    });
+    deps.applyReports
+      .applied(record, session.sessionId, { stamp: claim.stamp, named, durationMs: 0 })
+      .catch((error: unknown) => {
+        deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
+      });
   };
 
   const ofTarget = async (

@@ -48,7 +48,7 @@ interface Active {
 
 export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   const active = new Map<string, Active>();
-  const released = createLru<string, Pick<ApplyHistoryRecord, 'history' | 'recorded'>>({
+  const released = createLru<string, ApplyHistoryRecord>({
     maxEntries: tuning.rememberedNodes,
   });
 
@@ -90,8 +90,8 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
       const record = active.get(nodeId)?.record;
       active.delete(nodeId);
       if (record === undefined) return;
-      const { history, recorded } = record;
-      if (history.rejected.length > 0 || !recorded) released.set(nodeId, { history, recorded });
+      // The record itself: a fact that is still being written says in it what became of it.
+      if (record.history.rejected.length > 0 || !record.recorded) released.set(nodeId, record);
     },
     forget(nodeId) {
       active.delete(nodeId);

@@ -3,7 +3,7 @@
  * snapshot as its last-good one, and records each fact once. A report on any other snapshot than the newest and the
  * last-good one is counted and ignored. Implements `docs/contract/agent-protocol.md#configuration`.
  */
-import type { AgentEvent, ApplyError } from '../domain/agents/facts.js';
+import type { AgentEvent, ApplyError, RecordFact } from '../domain/agents/facts.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
@@ -14,12 +14,18 @@ import { recordedErrors } from './recorded-errors.js';
 import { afterApply, afterReject, hasRejected, sameStamp, snapshotNamed } from './target.js';
 
 export interface ApplyReports {
-  /** Resolves once the report's fact is durable. @throws ServiceError `unavailable` */
-  report(record: ApplyHistoryRecord, report: ApplyReport): Promise<void>;
-  /** The node runs the snapshot. The history changes at once; resolves once the fact is durable. */
-  applied(record: ApplyHistoryRecord, stamp: Stamp, named: 'newest' | 'last_good', durationMs: number): Promise<void>;
+  /** Resolves once it is settled what becomes of the report's fact. @throws ServiceError `unavailable` */
+  report(record: ApplyHistoryRecord, sessionId: string, report: ApplyReport): Promise<void>;
+  /** The node runs the snapshot. The history changes at once; resolves as `report` does. */
+  applied(record: ApplyHistoryRecord, sessionId: string, applied: Applied): Promise<void>;
   /** Reports ignored since the start. */
   ignored(): number;
+}
+
+interface Applied {
+  readonly stamp: Stamp;
+  readonly named: 'newest' | 'last_good';
+  readonly durationMs: number;
 }
 
 export interface ApplyReportsDeps {
@@ -28,7 +34,7 @@ export interface ApplyReportsDeps {
   readonly logger: Logger;
   /** The newest generation of a node. */
   generation(nodeId: string): number | undefined;
-  recordFact(nodeId: string, event: AgentEvent): Promise<void>;
+  readonly recordFact: RecordFact;
 }
 
 export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
@@ -39,10 +45,12 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     deps.logger.debug({ node_id: nodeId }, 'an apply report fits neither the newest nor the last-good snapshot');
   };
 
-  const record = async (entry: ApplyHistoryRecord, event: AgentEvent): Promise<void> => {
+  const record = async (entry: ApplyHistoryRecord, sessionId: string, event: AgentEvent): Promise<void> => {
+    // While it waits to be written, a repeat is not recorded once more.
     entry.recorded = true;
     try {
-      await deps.recordFact(entry.nodeId, event);
+      const outcome = await deps.recordFact(entry.nodeId, event, sessionId);
+      if (outcome === 'superseded' || outcome === 'refused') entry.recorded = false;
     } catch (error) {
       // The agent repeats its last report on its next session, and that one is recorded.
       entry.recorded = false;
@@ -52,9 +60,8 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   const applied = async (
     entry: ApplyHistoryRecord,
-    stamp: Stamp,
-    named: 'newest' | 'last_good',
-    durationMs: number,
+    sessionId: string,
+    { stamp, named, durationMs }: Applied,
   ): Promise<void> => {
     const { history } = entry;
     const lastGood = named === 'newest' ? await saveNewest(entry, stamp) : stamp;
@@ -62,7 +69,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
       sameStamp(history.applied, stamp) && history.rejected.every((entry) => entry.generation > stamp.generation);
     entry.history = afterApply(entry.history, stamp, lastGood);
     if (isRepeat && entry.recorded) return;
-    await record(entry, {
+    await record(entry, sessionId, {
       type: 'AgentConfigApplied',
       data: { node_id: entry.nodeId, ...stamp, duration_ms: durationMs },
     });
@@ -78,11 +85,16 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     return stamp;
   };
 
-  const rejected = async (entry: ApplyHistoryRecord, stamp: Stamp, errors: readonly ApplyError[]): Promise<void> => {
+  const rejected = async (
+    entry: ApplyHistoryRecord,
+    sessionId: string,
+    stamp: Stamp,
+    errors: readonly ApplyError[],
+  ): Promise<void> => {
     const isRepeat = hasRejected(entry.history, stamp);
     entry.history = afterReject(entry.history, stamp);
     if (isRepeat && entry.recorded) return;
-    await record(entry, {
+    await record(entry, sessionId, {
       type: 'AgentConfigRejected',
       data: { node_id: entry.nodeId, ...stamp, errors: recordedErrors(errors) },
     });
@@ -91,7 +103,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
   return {
     applied,
     ignored: () => ignoredReports,
-    async report(entry, report) {
+    async report(entry, sessionId, report) {
       const generation = deps.generation(entry.nodeId);
       if (generation === undefined || report.generation > BigInt(generation)) return ignore(entry.nodeId);
       const stamp: Stamp = {
@@ -102,8 +114,8 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
       const newestStamp = newest?.kind === 'made' ? newest.stamp : undefined;
       const named = snapshotNamed(stamp, newestStamp, entry.history.lastGood);
       if (named === undefined) return ignore(entry.nodeId);
-      if (report.status === 'rejected') return rejected(entry, stamp, report.errors);
-      return applied(entry, stamp, named, report.durationMs);
+      if (report.status === 'rejected') return rejected(entry, sessionId, stamp, report.errors);
+      return applied(entry, sessionId, { stamp, named, durationMs: report.durationMs });
     },
   };
 }

@@ -3,7 +3,7 @@
  * session. This file only wires the parts to the port; each rule has its own file.
  * Implements `docs/architecture.md#a-push` and `docs/contract/agent-protocol.md#configuration`.
  */
-import type { AgentEvent } from '../domain/agents/facts.js';
+import type { RecordFact } from '../domain/agents/facts.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
 import { planDeploy } from '../domain/compile/plan.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
@@ -41,8 +41,8 @@ export interface DeliveryDeps {
   readonly logger: Logger;
   /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
-  /** Records a fact about the node's agent; resolves once it is durable. */
-  readonly recordFact: (nodeId: string, event: AgentEvent) => Promise<void>;
+  /** Records a fact about the node's agent, which it told on a session; resolves once it is settled what becomes of it. */
+  readonly recordFact: RecordFact;
   /** What the node applied and rejected last, from the log; undefined for a node without facts. */
   readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;
   /** From 0 to 1; spreads the retries of drained agents. */

@@ -3,7 +3,7 @@
  * most once a minute per node. A version that no log can have produced is a conflict: recorded, and refused.
  * Implements `docs/contract/domain.md#generation`.
  */
-import type { AgentEvent } from '../domain/agents/facts.js';
+import type { AgentEvent, RecordFact } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
@@ -21,7 +21,7 @@ export interface GenerationRaises {
   /** The log has a raise, written by any instance. @param at time of the command, RFC 3339 */
   seen(nodeId: string, at: string): void;
   /** Records a version that no log can have produced, at most once a minute per node. */
-  conflict(nodeId: string, reported: bigint): void;
+  conflict(nodeId: string, sessionId: string, reported: bigint): void;
 }
 
 export interface GenerationRaisesDeps {
@@ -29,7 +29,7 @@ export interface GenerationRaisesDeps {
   raiseGeneration(nodeId: string, reported: number): Promise<void>;
   /** True once the node's generation is above `reported`. */
   passed(nodeId: string, reported: number): Promise<boolean>;
-  recordFact(nodeId: string, event: AgentEvent): Promise<void>;
+  readonly recordFact: RecordFact;
   onError(nodeId: string, error: unknown): void;
 }
 
@@ -61,14 +61,14 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       const time = Date.parse(at);
       if (remainingMs(time, limits.fleet.generationRaiseEveryMs) > 0) raisedAt.set(nodeId, time);
     },
-    conflict(nodeId, reported) {
+    conflict(nodeId, sessionId, reported) {
       if (remainingMs(conflictAt.get(nodeId), tuning.versionConflictEveryMs) > 0) return;
       conflictAt.set(nodeId, clock.now());
       const event: AgentEvent = {
         type: 'AgentVersionConflict',
         data: { node_id: nodeId, reported: String(reported) },
       };
-      deps.recordFact(nodeId, event).catch((error: unknown) => {
+      deps.recordFact(nodeId, event, sessionId).catch((error: unknown) => {
         conflictAt.delete(nodeId);
         deps.onError(nodeId, error);
       });

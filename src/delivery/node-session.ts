@@ -71,7 +71,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
           try {
             const record = await histories.load(nodeId);
             useUpSecondChance(session, record);
-            await deps.applyReports.report(record, report);
+            await deps.applyReports.report(record, sessionId, report);
           } finally {
             releaseIfClosed(session);
           }

@@ -104,6 +104,8 @@ export const limits = {
     commandExpiryMs: 10 * MINUTE,
     // docs/contract/agent-protocol.md#control
     recordedErrorBytes: 16 * KiB,
+    /** Facts that one node can write into the log. */
+    factBytes: { perMinute: 64 * KiB, burst: 512 * KiB },
     // docs/contract/agent-protocol.md#several-instances
     sessionsEndedWaitMs: 2 * SECOND,
     // docs/contract/configuration.md#configuration

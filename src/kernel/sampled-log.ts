@@ -1,5 +1,5 @@
 /**
- * A log of what strangers can cause, which no flood of it can fill: at most one line a second for each reason and address,
+ * A log of what strangers can cause, or what repeats for as long as its cause lasts; no flood can fill it: at most one line a second for each reason and address,
  * with the number left out since the last one, and a budget of bytes for all lines together. What the budget does not
  * admit is summed up by reason in one line. Everything is counted by reason for `/metrics`. Not for what happens only once
  * or only by an operator's hand: that goes to the logger.
@@ -10,8 +10,8 @@ import type { Clock } from './clock.js';
 interface SampledEvent {
   /** One of a small fixed set, in snake_case; the label of the counter. */
   readonly reason: string;
-  /** Of the peer; an IPv6 address counts as its /64. */
-  readonly address: string;
+  /** Of the peer, if there is one; an IPv6 address counts as its /64. */
+  readonly address?: string;
   /** More for the line; long texts are cut. Never a secret. */
   readonly [field: string]: unknown;
 }
@@ -36,7 +36,7 @@ interface LastLine {
   readonly at: number;
   leftOut: number;
   readonly reason: string;
-  readonly address: string;
+  readonly address: string | undefined;
   readonly message: string;
 }
 
@@ -99,7 +99,7 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
       const reason = countedReason(event.reason);
       counts.set(reason, (counts.get(reason) ?? 0) + 1);
       const now = clock.monotonic();
-      const pair = `${reason} ${addressKey(event.address)}`;
+      const pair = `${reason} ${addressKey(event.address ?? '')}`;
       const last = lines.get(pair);
       if (last !== undefined && now - last.at < lineEveryMs) {
         last.leftOut += 1;

@@ -24,8 +24,13 @@ export type AppendOutcome =
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
   /** The events may be written, now or later. Look for their ids before trying again. */
   | { readonly kind: 'unknown'; readonly cause: string }
-  /** Certainly not written: the store could not be reached, or it refused. */
-  | { readonly kind: 'unavailable'; readonly cause: string };
+  /** Certainly not written: the store could not be reached, or cannot take it now. */
+  | { readonly kind: 'unavailable'; readonly cause: string }
+  /**
+   * Certainly not written, and another try would be refused as well until an operator has changed something. `what`: the
+   * store takes nothing into this stream (rights, a tombstone), or not this append (its size or shape).
+   */
+  | { readonly kind: 'refused'; readonly what: 'stream' | 'append'; readonly cause: string };
 
 /** Where a subscription resumes, exclusive. EventStoreDB needs both halves; the embedded log sets them equal. */
 export interface ResumePoint {

@@ -257,7 +257,7 @@ async function createDelivering(caughtUp: () => Promise<void>) {
     clock: fixture.clock,
     logger: silentLogger,
     raiseGeneration: () => Promise.resolve(),
-    recordFact: () => Promise.resolve(),
+    recordFact: () => Promise.resolve('recorded'),
     nodeFacts: () => Promise.resolve(undefined),
   });
 }

@@ -1,5 +1,6 @@
 /** What a session is answered and offered, on real stores: requests, pushes, rejects, restarts, generation raises. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FactOutcome } from '../../src/domain/agents/facts.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
@@ -380,6 +381,7 @@ describe('an apply report', () => {
       recordFact: async (_nodeId, event) => {
         if (failing) throw new ServiceError('unavailable', 'away');
         fixture.facts.push(event);
+        return 'recorded';
       },
     });
     const session = openSession(delivery, 'n1');
@@ -387,6 +389,28 @@ describe('an apply report', () => {
     await expect(session.apply(push)).rejects.toThrow('away');
     failing = false;
     await session.apply(push);
+    expect(fixture.facts).toHaveLength(1);
+  });
+});
+
+describe('a report whose fact was not written', () => {
+  it.each(['superseded', 'refused'] as const)('is recorded when it is repeated: %s', async (outcome) => {
+    const outcomes: FactOutcome[] = [outcome, 'recorded', 'recorded'];
+    const delivery = await fixture.start({
+      recordFact: async (_nodeId, event, sessionId) => {
+        const became = outcomes.shift() ?? 'recorded';
+        if (became === 'recorded') fixture.facts.push(event);
+        expect(sessionId).toBe(outcomes.length === 2 ? 's1' : 's2');
+        return became;
+      },
+    });
+    const first = openSession(delivery, 'n1', 's1');
+    const push = snapshotOf(await first.ask());
+    await first.apply(push);
+    first.nodeSession.close();
+    const second = openSession(delivery, 'n1', 's2');
+    await second.apply(push);
+    await second.apply(push);
     expect(fixture.facts).toHaveLength(1);
   });
 });

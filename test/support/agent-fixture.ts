@@ -3,6 +3,7 @@
  * their calls. Its clock is the machine's plus what a test adds.
  */
 import { randomBytes } from 'node:crypto';
+import type { FactRecorder } from '../../src/commands/port.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { NodeState } from '../../src/domain/node/node.js';
 import { defaultSettings } from '../../src/domain/settings/settings.js';
@@ -32,11 +33,11 @@ import type { AgentTransport, AgentTransportOptions } from '../../src/transport/
 import { startListener } from '../../src/transport/listener/listener.js';
 import { createMemoryDataKeyStore } from './memory-data-key-store.js';
 
-interface ShiftedClock extends Clock {
+export interface ShiftedClock extends Clock {
   advance(milliseconds: number): void;
 }
 
-function createShiftedClock(): ShiftedClock {
+export function createShiftedClock(): ShiftedClock {
   let offset = 0;
   return {
     now: () => Date.now() + offset,
@@ -80,7 +81,7 @@ export interface AgentFixture {
   readonly commands: Map<string, AgentCommandName[]>;
   readonly nodeSessions: FakeNodeSession[];
   /** What was given to the sampled log. */
-  readonly refusals: { readonly reason: string; readonly address: string }[];
+  readonly refusals: { readonly reason: string; readonly address?: string }[];
   /** Whether the app says that the stores are out of reach. */
   storesAway: boolean;
   /** The answer to the next ConfigRequests. */
@@ -110,8 +111,17 @@ export function snapshotPush(generation: number, bytes = 0): SnapshotPush {
   return { generation, checksum, payload };
 }
 
-export async function startAgentFixture(options: Partial<AgentTransportOptions> = {}): Promise<AgentFixture> {
-  const clock = createShiftedClock();
+/** What a test may put in place of the fakes. */
+interface RealParts {
+  readonly facts?: Pick<FactRecorder, 'agent' | 'drop'>;
+  readonly clock?: ShiftedClock;
+}
+
+export async function startAgentFixture(
+  options: Partial<AgentTransportOptions> = {},
+  real: RealParts = {},
+): Promise<AgentFixture> {
+  const clock = real.clock ?? createShiftedClock();
   const identity = generateServiceIdentity();
   const keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: createMemoryDataKeyStore() });
   const verifiers = new Map<string, SealedValue>();
@@ -179,10 +189,12 @@ export async function startAgentFixture(options: Partial<AgentTransportOptions> 
     {
       delivery,
       telemetry,
-      facts: {
+      facts: real.facts ?? {
         async agent(_nodeId, event) {
           facts.push(event);
+          return 'recorded';
         },
+        drop: () => undefined,
       },
       keyring,
       clock,

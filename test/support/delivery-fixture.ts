@@ -58,6 +58,7 @@ export async function createDeliveryFixture(): Promise<DeliveryFixture> {
         },
         recordFact: async (_nodeId, event) => {
           facts.push(event);
+          return 'recorded';
         },
         nodeFacts: async (nodeId) => recordedReportsOf(facts, nodeId),
         ...overrides,

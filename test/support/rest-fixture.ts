@@ -17,6 +17,7 @@ import type { SnapshotPush } from '../../src/delivery/port.js';
 import { userField } from '../../src/accounts/handlers.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { systemClock } from '../../src/kernel/clock.js';
+import type { Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
@@ -67,8 +68,8 @@ export interface RestFixture {
   tokenOf(role: Role): string;
   /** Opens a session of the node's agent, which has not applied anything yet. */
   connect(nodeId: string): Promise<ConnectedAgent>;
-  /** Events of `svc-fleet`. */
-  log(): Promise<readonly RecordedEvent[]>;
+  /** Events of a stream, `svc-fleet` by default. */
+  log(stream?: string): Promise<readonly RecordedEvent[]>;
   /** The position of the last event in the log. */
   position(): Promise<number>;
   close(): Promise<void>;
@@ -83,8 +84,8 @@ const offlineAfterMs = 60_000;
 /** How long a start may take on a busy machine. */
 const patienceMs = 20_000;
 
-export async function startRest(options: Partial<RestOptions> = {}): Promise<RestFixture> {
-  const [clock, ids] = [systemClock, randomIds];
+export async function startRest(options: Partial<RestOptions> = {}, clock: Clock = systemClock): Promise<RestFixture> {
+  const ids = randomIds;
   const { logger, logged } = notedLogger();
   const closers = createClosers(logger);
   const fixture = await openCommandFixture(clock);
@@ -111,7 +112,7 @@ export async function startRest(options: Partial<RestOptions> = {}): Promise<Res
     async raiseGeneration(nodeId, reported) {
       await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId, reported });
     },
-    recordFact: (nodeId, fact) => facts.agent(nodeId, fact, 'agent session'),
+    recordFact: facts.agent,
     nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
   });
   closers.add('delivery', () => delivery.close());
@@ -223,7 +224,7 @@ export async function startRest(options: Partial<RestOptions> = {}): Promise<Res
         },
       };
     },
-    log: () => fixture.log(),
+    log: (stream) => fixture.log(stream),
     position: () => eventStore.headPosition(),
     close: () => closers.closeAll(),
   };

@@ -17,6 +17,10 @@ export type AppendStep = (write: () => Promise<AppendOutcome>, call: AppendCall)
 
 const passes: AppendStep = (write) => write();
 export const unavailable: AppendStep = async () => ({ kind: 'unavailable', cause: 'scripted' });
+/** The store takes nothing into the stream, as without rights, or not these events. */
+export const refused =
+  (what: 'stream' | 'append'): AppendStep =>
+  async () => ({ kind: 'refused', what, cause: 'scripted: refused' });
 export const notWritten: AppendStep = async () => ({ kind: 'unknown', cause: 'scripted: not written' });
 /** Written, but the answer is lost. */
 export const answerLost: AppendStep = async (write) => {

@@ -53,6 +53,15 @@ export type AgentEvent =
   /** Two agents share the node's PSK: shown as `duplicate_agent` until `until` (RFC 3339). */
   | { readonly type: 'AgentDuplicateSeen'; readonly data: { readonly node_id: string; readonly until: string } };
 
+/**
+ * What became of a fact: it is durable; a newer one of its kind is written in its place; its session was superseded before
+ * it was written; or the log refuses it for good.
+ */
+export type FactOutcome = 'recorded' | 'coalesced' | 'superseded' | 'refused';
+
+/** Records what an agent told on a session. @throws ServiceError `unavailable` */
+export type RecordFact = (nodeId: string, event: AgentEvent, sessionId: string) => Promise<FactOutcome>;
+
 export const agentEvents: EventSchemas<AgentEvent> = {
   AgentSessionOpened: { schemaVersion: 1 },
   AgentConfigApplied: { schemaVersion: 1 },

@@ -40,7 +40,11 @@ interface Try {
   shared: boolean;
 }
 
-type TryOutcome = AppendFailure | { readonly kind: 'appended'; readonly revision: number; readonly position?: number };
+type TryOutcome =
+  | AppendFailure
+  | { readonly kind: 'appended'; readonly revision: number; readonly position?: number }
+  /** The append could not even be sent. */
+  | { readonly kind: 'not_sent'; readonly cause: string };
 
 export function createAppender(options: AppenderOptions): Appender {
   const { connection, clock, batchPath } = options;
@@ -126,11 +130,11 @@ export function createAppender(options: AppenderOptions): Appender {
     try {
       lease = await connection.lease();
     } catch (error) {
-      return { kind: 'refused', cause: errorText(error) };
+      return { kind: 'not_sent', cause: errorText(error) };
     }
     const left = Math.min(appendTryMs, until - clock.monotonic());
     const leave = await enter(stateOf(lease), clock.monotonic() + left);
-    if (leave === undefined) return { kind: 'refused', cause: 'the previous append was not answered' };
+    if (leave === undefined) return { kind: 'not_sent', cause: 'the previous append was not answered' };
     let outcome: TryOutcome = { kind: 'unknown', cause: 'the append threw' };
     try {
       outcome = await send(
@@ -163,6 +167,8 @@ export function createAppender(options: AppenderOptions): Appender {
         case 'unknown':
           return { kind: 'unknown', cause: outcome.cause };
         case 'refused':
+          return { kind: 'refused', what: outcome.what, cause: outcome.cause };
+        case 'not_sent':
           return { kind: 'unavailable', cause: outcome.cause };
         case 'not_written':
           if (clock.monotonic() - started >= appendRetryMs) return { kind: 'unavailable', cause: outcome.cause };

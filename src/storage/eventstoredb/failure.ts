@@ -11,8 +11,8 @@ export type AppendFailure =
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
   /** Certainly not written, and worth another try. With `discard`, this client never works again. */
   | { readonly kind: 'not_written'; readonly cause: string; readonly discard: boolean }
-  /** Certainly not written, and another try would fail the same way. */
-  | { readonly kind: 'refused'; readonly cause: string }
+  /** Certainly not written, and another try would fail the same way: into this stream, or with these events. */
+  | { readonly kind: 'refused'; readonly what: 'stream' | 'append'; readonly cause: string }
   /** Possibly written, now or later. */
   | { readonly kind: 'unknown'; readonly cause: string };
 
@@ -87,14 +87,15 @@ export function appendFailure(error: unknown, alone: boolean): AppendFailure {
     case ErrorType.UNKNOWN:
       if (notReady.test(cause)) return { kind: 'not_written', cause, discard: false };
       return /Could not recognize BadRequest|RESOURCE_EXHAUSTED/.test(cause)
-        ? { kind: 'refused', cause }
+        ? { kind: 'refused', what: 'append', cause }
         : { kind: 'unknown', cause };
     case ErrorType.STREAM_DELETED:
     case ErrorType.ACCESS_DENIED:
+      return { kind: 'refused', what: 'stream', cause };
     case ErrorType.MAXIMUM_APPEND_SIZE_EXCEEDED:
     case ErrorType.INVALID_ARGUMENT:
     case ErrorType.MISSING_REQUIRED_METADATA_PROPERTY:
-      return { kind: 'refused', cause };
+      return { kind: 'refused', what: 'append', cause };
     default:
       return { kind: 'unknown', cause };
   }

@@ -58,7 +58,7 @@ type StartAgentListener = (
 interface AgentTransportDeps {
   readonly delivery: Delivery;
   readonly telemetry: Telemetry;
-  readonly facts: Pick<FactRecorder, 'agent'>;
+  readonly facts: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -100,6 +100,7 @@ export function startLiveSession(
   };
   const drain = (): void => run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, deps.random) });
   const drainAfter = (error: unknown, message: string): void => {
+    if (over) return;
     logger.warn({ node_id: nodeId, session_id: id, error: errorText(error) }, message);
     drain();
   };

@@ -5,6 +5,7 @@
  * `docs/contract/agent-protocol.md#rekey` and `docs/contract/agent-protocol.md#several-instances`.
  */
 import type { FactRecorder } from '../../commands/port.js';
+import type { FactOutcome } from '../../domain/agents/facts.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { canonicalIp } from '../../kernel/addresses.js';
@@ -22,7 +23,7 @@ import { tuning } from './tuning.js';
 
 interface NodeSessionsDeps {
   readonly telemetry: Pick<Telemetry, 'sessionOpened' | 'sessionEnded'>;
-  readonly facts: Pick<FactRecorder, 'agent'>;
+  readonly facts: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly instanceId: string;
@@ -31,7 +32,7 @@ interface NodeSessionsDeps {
 interface NodeSessions {
   /** Adds an attached session, from its first valid frame to the end of its stream. */
   add(session: LiveSession): void;
-  /** Makes the session the node's live one. Rejects if its presence or the fact cannot be recorded. */
+  /** Makes the session the node's live one. Rejects if its presence or the fact cannot be recorded now. */
   hello(session: LiveSession, hello: AgentHello): Promise<void>;
   ended(session: LiveSession, agentReason: SessionCloseReason | undefined): void;
   /** An AgentSessionOpened fact was read from the log, of this or another instance. */
@@ -74,6 +75,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   };
 
   const supersede = (entry: Entry, session: LiveSession): void => {
+    // What the older session has told would be read as newer than what the newer one tells.
+    deps.facts.drop(session.nodeId, ({ request_id }) => request_id === session.id);
     const { supersedings, duplicate } = noteSuperseded(entry.supersedings, clock.now());
     entry.supersedings = supersedings;
     session.supersede();
@@ -94,7 +97,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const isSuccessor = (session: LiveSession, { rekeyedAt }: Entry): boolean =>
     isRecentRekey(rekeyedAt) && session.openedAt <= rekeyedAt;
 
-  const announce = (session: LiveSession, hello: AgentHello): Promise<void> =>
+  const announce = (session: LiveSession, hello: AgentHello): Promise<FactOutcome> =>
     deps.facts.agent(
       session.nodeId,
       {
@@ -104,9 +107,9 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
           session_id: session.id,
           instance_id: deps.instanceId,
           agent_version: hello.agentVersion,
-          public_ipv4: hello.publicIpv4,
-          public_ipv6: hello.publicIpv6,
-          detected_addresses: hello.detectedAddresses.map((address) => canonicalIp(address) ?? address),
+          public_ipv4: canonicalIp(hello.publicIpv4) ?? '',
+          public_ipv6: canonicalIp(hello.publicIpv6) ?? '',
+          detected_addresses: hello.detectedAddresses.flatMap((address) => canonicalIp(address) ?? []),
           multiplex: hello.multiplex,
           multiplex_port: hello.multiplexPort,
         },

@@ -93,6 +93,8 @@ export async function appendSurely(
       }
       case 'unavailable':
         break;
+      case 'refused':
+        throw new Error(`the store refuses an append to ${stream}: ${outcome.cause}`);
       default: {
         const never: never = outcome;
         throw new Error(`unknown outcome ${JSON.stringify(never)}`);

@@ -233,11 +233,11 @@ describe('appends to EventStoreDB', () => {
     expect(ids(await readAll(fixture.store, 'svc-a'))).toEqual(ids(groups.flat()));
   });
 
-  it('to a tombstoned stream are unavailable, not a conflict', async () => {
+  it('to a tombstoned stream are refused for the whole stream, not a conflict', async () => {
     fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     fixture.server.log.tombstone('svc-a', { kind: 'any' });
-    expect((await fixture.store.append('svc-a', 0, commandOf(1))).kind).toBe('unavailable');
+    expect(await fixture.store.append('svc-a', 0, commandOf(1))).toMatchObject({ kind: 'refused', what: 'stream' });
   });
 
   it('of one store do not fail with those of another store in the same process', async () => {

@@ -10,8 +10,8 @@ import { chargeOf } from './charge.js';
 import type { Charge } from './charge.js';
 import { createLine } from './line.js';
 import type { Line } from './line.js';
-import { createTokenBucket } from './token-bucket.js';
-import type { TokenBucket } from './token-bucket.js';
+import { createTokenBucket } from '../../../kernel/token-bucket.js';
+import type { TokenBucket } from '../../../kernel/token-bucket.js';
 import { tuning } from '../tuning.js';
 
 export interface AddressBudget {

@@ -6,8 +6,8 @@
 import type { Clock } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
 import { createLru } from '../../../kernel/lru.js';
-import { createTokenBucket } from './token-bucket.js';
-import type { TokenBucket } from './token-bucket.js';
+import { createTokenBucket } from '../../../kernel/token-bucket.js';
+import type { TokenBucket } from '../../../kernel/token-bucket.js';
 import { tuning } from '../tuning.js';
 
 export interface NodeBudget {

@@ -1,0 +1,172 @@
+/**
+ * Appends the facts of one stream in batches: a bounded queue, retried until the log has them. Not what a node may write
+ * (`fact-budget.ts`). Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "batched".
+ *
+ * Appends expect any revision, so a retry after an unknown outcome may write a fact twice on a store that forgets ids.
+ * That does no harm: every reader of facts treats a repeat as the same fact.
+ */
+import type { FactOutcome } from '../domain/agents/facts.js';
+import { sleep } from '../kernel/background.js';
+import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
+import type { ProposedEvent } from '../kernel/event.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import { backoff } from '../kernel/retry.js';
+import { eventBytes } from '../storage/event-json.js';
+import type { EventStore } from '../storage/event-store.js';
+import { tuning } from './tuning.js';
+
+export interface StreamBatchOptions {
+  readonly eventStore: Pick<EventStore, 'append'>;
+  readonly logger: Logger;
+  /** How long the first fact waits for others. */
+  readonly everyMs: number;
+  /** Facts that may wait, and their bytes. */
+  readonly maxFacts: number;
+  readonly maxBytes: number;
+  /** The log refuses a fact for good. */
+  onRefused(event: ProposedEvent, cause: string): void;
+}
+
+export interface StreamBatch {
+  /**
+   * Resolves when the fact is durable, or is given up: superseded, or refused by the log.
+   * @throws ServiceError `unavailable` when the queue is full or closed
+   */
+  add(event: ProposedEvent): Promise<FactOutcome>;
+  /** Drops the facts that have not been written yet; one whose append is on its way may still be written. */
+  drop(obsolete: (event: ProposedEvent) => boolean): void;
+  /** Tries once more to write what waits, then gives up. */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  readonly event: ProposedEvent;
+  readonly bytes: number;
+  readonly settle: (outcome: FactOutcome) => void;
+  readonly fail: (error: ServiceError) => void;
+}
+
+export function createStreamBatch(stream: string, options: StreamBatchOptions): StreamBatch {
+  const { eventStore, logger } = options;
+  /** In the order of arrival. */
+  const queue = new Set<Waiting>();
+  const stop = new AbortController();
+  let queueBytes = 0;
+  let running: Promise<void> | undefined;
+
+  const remove = (waiting: Waiting): boolean => {
+    if (!queue.delete(waiting)) return false;
+    queueBytes -= waiting.bytes;
+    return true;
+  };
+  const settle = (waiting: Waiting, outcome: FactOutcome): void => {
+    if (remove(waiting)) waiting.settle(outcome);
+  };
+  const failAll = (message: string): void => {
+    for (const waiting of queue) if (remove(waiting)) waiting.fail(new ServiceError('unavailable', message));
+  };
+  const refuse = (waiting: Waiting, cause: string): void => {
+    options.onRefused(waiting.event, cause);
+    settle(waiting, 'refused');
+  };
+
+  /** The oldest facts, as many as one append may hold. */
+  const nextGroup = (): readonly Waiting[] => {
+    const group: Waiting[] = [];
+    let bytes = 0;
+    for (const waiting of queue) {
+      bytes += waiting.bytes;
+      if (group.length >= limits.events.appendEvents || (group.length > 0 && bytes > limits.events.appendBytes)) break;
+      group.push(waiting);
+    }
+    return group;
+  };
+
+  /** Appends one group. It only shrinks between its tries: a store recognises a repeat by its first events. */
+  const appendNext = async (): Promise<void> => {
+    let group = nextGroup();
+    for (let tries = 0; ; tries += 1) {
+      group = group.filter((waiting) => queue.has(waiting));
+      if (group.length === 0) return;
+      const outcome = await eventStore.append(
+        stream,
+        'any',
+        group.map(({ event }) => event),
+      );
+      switch (outcome.kind) {
+        case 'appended':
+          for (const waiting of group) settle(waiting, 'recorded');
+          return;
+        case 'refused':
+          if (tries + 1 < tuning.factRefusals) break;
+          // One fact of several may be to blame.
+          if (group.length > 1 && outcome.what === 'append') return appendOneByOne(group);
+          // Where the stream takes nothing, what waits behind the group would wait for nothing.
+          for (const waiting of outcome.what === 'stream' ? queue : group) refuse(waiting, outcome.cause);
+          return;
+        case 'conflict':
+        case 'unknown':
+        case 'unavailable':
+          break;
+        default:
+          unreachable(outcome);
+      }
+      // Logged once, as the retries do not end.
+      if (tries === 0) {
+        logger.warn({ stream, outcome: outcome.kind, waiting: queue.size }, 'facts could not be appended yet');
+      }
+      if (stop.signal.aborted) return failAll('the service shut down before the event store took the fact');
+      await sleep(backoff(tuning.factRetry, tries), stop.signal);
+    }
+  };
+
+  const appendOneByOne = async (group: readonly Waiting[]): Promise<void> => {
+    for (const waiting of group) {
+      if (!queue.has(waiting)) continue;
+      const outcome = await eventStore.append(stream, 'any', [waiting.event]);
+      if (outcome.kind === 'appended') settle(waiting, 'recorded');
+      else if (outcome.kind === 'refused') refuse(waiting, outcome.cause);
+      // Anything else is tried again, with what is left of the group.
+      else return;
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    // Facts that arrive soon after the first join its batch. A close ends this wait.
+    await sleep(options.everyMs, stop.signal);
+    try {
+      while (queue.size > 0) await appendNext();
+    } catch (error) {
+      logger.error({ stream, error: errorText(error), waiting: queue.size }, 'facts could not be appended');
+      failAll('the event store did not take the fact');
+    }
+    // No await since the queue was found empty: the next fact starts a new run.
+    running = undefined;
+  };
+
+  return {
+    async add(event) {
+      const bytes = eventBytes(event);
+      if (bytes > tuning.factBytes) {
+        options.onRefused(event, `a fact of ${bytes} bytes is too large to be recorded`);
+        return 'refused';
+      }
+      if (stop.signal.aborted || queue.size >= options.maxFacts || queueBytes + bytes > options.maxBytes) {
+        throw new ServiceError('unavailable', `too many facts are waiting for the stream ${stream}`);
+      }
+      return new Promise((resolve, reject) => {
+        queue.add({ event, bytes, settle: resolve, fail: reject });
+        queueBytes += bytes;
+        running ??= run();
+      });
+    },
+    drop(obsolete) {
+      for (const waiting of queue) if (obsolete(waiting.event)) settle(waiting, 'superseded');
+    },
+    async close() {
+      stop.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,19 @@
+/** The fact recorder in `/metrics`. What the numbers mean is said in `docs/operations.md`. */
+import type { FactRecorder } from '../commands/port.js';
+import type { MetricSource } from '../operations/metrics.js';
+
+export function factMetrics(facts: Pick<FactRecorder, 'stats'>): readonly MetricSource[] {
+  return [
+    {
+      name: 'svc_facts_total',
+      help: 'Facts of agents and sign-ins, by what became of them.',
+      label: 'outcome',
+      read: () => facts.stats().outcomes,
+    },
+    {
+      name: 'svc_facts_held',
+      help: 'Facts held back because their node has used up what it may write into the log.',
+      read: () => facts.stats().held,
+    },
+  ];
+}
