@@ -11,8 +11,8 @@ import { limits } from '../../../kernel/limits.js';
 import { createLru } from '../../../kernel/lru.js';
 import { chargeOf } from './charge.js';
 import type { Charge } from './charge.js';
-import { createTokenBucket } from './token-bucket.js';
-import type { TokenBucket } from './token-bucket.js';
+import { createTokenBucket } from '../../../kernel/token-bucket.js';
+import type { TokenBucket } from '../../../kernel/token-bucket.js';
 import { tuning } from '../tuning.js';
 
 export interface Lanes {
