@@ -25,6 +25,8 @@ export interface AnswerDeps {
   generation(nodeId: string): number | undefined;
   /** Resolves true once the fold is up to date, false if that takes too long. */
   upToDate(): Promise<boolean>;
+  /** Resolves true once the fold has what the log has now, false if that takes too long. */
+  atHead(): Promise<boolean>;
   drainRetryMs(): number;
 }
 
@@ -34,13 +36,16 @@ interface Claim {
   readonly stamp: Stamp | undefined;
 }
 
+/** How often a version ahead of the fold was judged: as it came, again at the log's head, and after a raise. */
+type Judged = 'as_it_came' | 'at_head' | 'raised';
+
 /** Answers one request. Never throws: a request that cannot be answered now is drained. */
 export type Answerer = (session: SessionState, configVersion: bigint, checksum: Uint8Array) => Promise<ConfigAnswer>;
 
 export function createAnswerer(deps: AnswerDeps): Answerer {
   const draining = (): ConfigAnswer => ({ kind: 'draining', retryAfterMs: deps.drainRetryMs() });
 
-  const answer = async (session: SessionState, claim: Claim, mayRaise: boolean): Promise<ConfigAnswer> => {
+  const answer = async (session: SessionState, claim: Claim, judged: Judged): Promise<ConfigAnswer> => {
     const { nodeId } = session;
     const generation = deps.generation(nodeId);
     if (generation === undefined) return draining();
@@ -65,18 +70,32 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     }
     const versus = versionClaim(claim.version, newest.stamp.generation);
     if (versus === 'ahead' || (versus === 'equal' && !sameStamp(claim.stamp, newest.stamp))) {
-      return mayRaise ? raised(session, claim) : draining();
+      return ahead(session, claim, judged);
     }
     session.considered = Math.max(session.considered, newest.stamp.generation);
     confirm(session, record, claim, newest.stamp);
     return ofTarget(session, record, claim, newest.stamp);
   };
 
+  const ahead = async (session: SessionState, claim: Claim, judged: Judged): Promise<ConfigAnswer> => {
+    switch (judged) {
+      case 'as_it_came':
+        // Perhaps the log is not older than the agent, but this fold.
+        return (await deps.atHead()) ? answer(session, claim, 'at_head') : draining();
+      case 'at_head':
+        return raised(session, claim);
+      case 'raised':
+        return draining();
+      default:
+        return unreachable(judged);
+    }
+  };
+
   const raised = async (session: SessionState, claim: Claim): Promise<ConfigAnswer> => {
     const outcome = await deps.raises.raise(session.nodeId, Number(claim.version));
     switch (outcome.kind) {
       case 'raised':
-        return answer(session, claim, false);
+        return answer(session, claim, 'raised');
       case 'too_soon':
         return { kind: 'overloaded', retryAfterMs: outcome.retryAfterMs };
       case 'unavailable':
@@ -153,7 +172,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
         ? undefined
         : { generation: Number(configVersion), checksum: Buffer.from(checksum).toString('hex') };
     try {
-      return await answer(session, { version: configVersion, stamp }, true);
+      return await answer(session, { version: configVersion, stamp }, 'as_it_came');
     } catch (error) {
       const level = error instanceof ServiceError && error.code === 'unavailable' ? 'warn' : 'error';
       deps.logger[level]({ node_id: session.nodeId, error: errorText(error) }, 'a ConfigRequest could not be answered');

@@ -22,6 +22,7 @@ import type { FoldBatch, Revoked } from './fold-batch.js';
 import { createFanOut } from './fan-out.js';
 import { createLastGoodCleanup } from './last-good-cleanup.js';
 import { openLastGoodSnapshots } from './last-good.js';
+import { createLogHead } from './log-head.js';
 import { createNewestSnapshots } from './newest.js';
 import type { Delivery, DeliveryState } from './port.js';
 import { createGenerationRaises } from './generation-raise.js';
@@ -51,6 +52,8 @@ export interface DeliveryDeps {
   readonly checkpointEvery?: number;
   /** How long it counts as ready after its subscription drops, in milliseconds. */
   readonly dropGraceMs?: number;
+  /** How long a ConfigRequest waits for the log, in milliseconds. */
+  readonly requestWaitMs?: number;
   /** The compiler; tests pass one that fails. */
   readonly compile?: typeof compileNode;
   /** Its version; tests pass that of another release. */
@@ -81,6 +84,7 @@ export interface DeliveryService extends Delivery {
 export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryService> {
   const { logger, clock, readStore, keyring } = deps;
   const random = deps.random ?? Math.random;
+  const requestWaitMs = deps.requestWaitMs ?? tuning.requestWaitMs;
   const onListenerError = (error: unknown): void =>
     logger.error({ error: errorText(error) }, 'a listener of delivery failed');
   const stateListeners = createListeners<DeliveryState>(onListenerError);
@@ -123,7 +127,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     clock,
     raiseGeneration: deps.raiseGeneration,
     recordFact: deps.recordFact,
-    passed: (nodeId, reported) => fold.until(() => (generation(nodeId) ?? 0) > reported, tuning.requestWaitMs),
+    passed: (nodeId, reported) => fold.until(() => (generation(nodeId) ?? 0) > reported, requestWaitMs),
     onError: (nodeId, error) =>
       logger.warn({ node_id: nodeId, error: errorText(error) }, 'a generation was not raised'),
   });
@@ -136,7 +140,12 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     logger,
     generation,
     // Cut off from the log, the newest known snapshot is served: better than ending a session that works.
-    upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', tuning.requestWaitMs),
+    upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', requestWaitMs),
+    atHead: createLogHead({
+      eventStore: deps.eventStore,
+      folded: (revision) => fold.until(() => fold.fleet().revision.value >= revision, requestWaitMs),
+      waitMs: requestWaitMs,
+    }),
     drainRetryMs: () => Math.round(tuning.drainRetryMs * (0.5 + random())),
   });
   const sessions = createSessionRegistry();

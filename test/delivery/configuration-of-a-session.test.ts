@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FactOutcome } from '../../src/domain/agents/facts.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
+import { streams } from '../../src/kernel/event.js';
+import type { EventStore } from '../../src/storage/event-store.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import {
@@ -24,6 +26,49 @@ afterEach(() => fixture.close());
 
 const refresh = (id = 'n1'): Promise<number> => fixture.log.run({ type: 'RefreshNodeConfig', id });
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+/** A store whose subscriptions can be held, like those of an instance that lags; counts reads of the fleet's head. */
+function laggingStore(inner: EventStore): {
+  readonly store: EventStore;
+  hold(): void;
+  release(): void;
+  headReads(): number;
+} {
+  let held = Promise.resolve();
+  let release = (): void => undefined;
+  let headReads = 0;
+  return {
+    store: {
+      ...inner,
+      async *subscribe(options) {
+        for await (const item of inner.subscribe(options)) {
+          await held;
+          yield item;
+        }
+      },
+      read(stream, options) {
+        if (stream === streams.fleet && options.from === 'end') headReads += 1;
+        return inner.read(stream, options);
+      },
+    },
+    hold() {
+      held = new Promise((resolve) => {
+        release = resolve;
+      });
+    },
+    release: () => release(),
+    headReads: () => headReads,
+  };
+}
+
+/** Raises generations in the log of the fixture, whose writer takes one command at a time. */
+function oneAfterTheOther(): (nodeId: string, reported: number) => Promise<void> {
+  let last: Promise<unknown> = Promise.resolve();
+  return async (id, reported) => {
+    last = last.then(() => fixture.log.run({ type: 'RaiseNodeGeneration', id, reported }));
+    await last;
+  };
+}
 
 /** The sealed bytes of a node's last-good snapshot, once they are written. */
 async function lastGoodBytes(nodeId: string): Promise<Uint8Array> {
@@ -434,6 +479,41 @@ describe('a ConfigRequest with a version that the service does not have', () => 
     const generation = delivery.generation('n1')!;
     const answer = await openSession(delivery, 'n1').nodeSession.request(BigInt(generation), Buffer.alloc(32, 1));
     expect(snapshotOf(answer).generation).toBeGreaterThan(generation);
+  });
+
+  it('raises nothing while the fold only lags behind the instance that gave the agent its version', async () => {
+    const other = await fixture.start();
+    const lagging = laggingStore(fixture.stores.eventStore);
+    const raises: number[] = [];
+    const raiseGeneration = async (_nodeId: string, reported: number): Promise<void> => void raises.push(reported);
+    const delivery = await fixture.start({ eventStore: lagging.store, raiseGeneration, requestWaitMs: 200 });
+    const session = openSession(delivery, 'n1');
+    lagging.hold();
+    await other.waitFor(await refresh(), 5000);
+    const push = snapshotOf(await openSession(other, 'n1').ask());
+    expect(delivery.generation('n1')).toBeLessThan(push.generation);
+
+    // Not within the time of a request: the agent comes again.
+    const asked = (): Promise<unknown> => session.nodeSession.request(BigInt(push.generation), push.checksum);
+    expect(await asked()).toMatchObject({ kind: 'draining' });
+    const answering = asked();
+    await settled();
+    lagging.release();
+    expect(await answering).toEqual({ kind: 'unchanged', generation: push.generation });
+    expect(raises).toEqual([]);
+  });
+
+  it('raises the generation of every node of a restored log, with few reads of its head', async () => {
+    const nodes = Array.from({ length: 40 }, (_, index) => `r${index}`);
+    for (const id of nodes) await fixture.log.createNode(id);
+    const lagging = laggingStore(fixture.stores.eventStore);
+    const delivery = await fixture.start({ eventStore: lagging.store, raiseGeneration: oneAfterTheOther() });
+    const answers = await Promise.all(
+      nodes.map((id) => openSession(delivery, id).nodeSession.request(5000n, Buffer.alloc(32, 1))),
+    );
+    for (const answer of answers) expect(snapshotOf(answer).generation).toBeGreaterThan(5000);
+    expect(lagging.headReads()).toBeGreaterThan(0);
+    expect(lagging.headReads()).toBeLessThan(nodes.length / 2);
   });
 
   it('is too soon when another instance raised the generation a moment ago', async () => {
