@@ -30,6 +30,7 @@ const given: Readonly<Record<string, string>> = {
   SVC_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
   EVENTSTORE_PASSWORD: 'a1b2c3',
   MONGO_PASSWORD: 'd4e5f6',
+  SVC_METRICS_TOKEN: 'a7b8c9d0',
 };
 const interpolated = (text: string): string => text.replaceAll(/\$\{(\w+)[^}]*\}/g, (_, name: string) => given[name]!);
 
@@ -89,5 +90,24 @@ test('the load balancer names the agents to each instance, and the instances bel
   expect(address).toBeDefined();
   for (const name of ['control1', 'control2', 'control3']) {
     expect(services[name]!.environment!.SVC_AGENT_PROXY_FROM).toBe(address);
+  }
+});
+
+test('docker-compose.three-nodes.yml gives no private key to anybody but its owner, and every password goes over TLS', async () => {
+  const { services } = await read('docker-compose.three-nodes.yml');
+  const users = (volume: string): readonly string[] =>
+    Object.entries(services)
+      .filter(([, service]) => service.volumes?.some((mounted) => mounted.startsWith(`${volume}:`)))
+      .map(([name]) => name);
+  expect(users('authority')).toEqual(['certificates']);
+  for (const name of ['es1', 'es2', 'es3', 'mongo1', 'mongo2', 'mongo3']) {
+    expect(new Set(users(`${name}-certs`))).toEqual(new Set([name, 'certificates']));
+  }
+  for (const name of ['control1', 'control2', 'control3']) {
+    const { SVC_EVENTSTORE_URL, SVC_MONGODB_URL } = services[name]!.environment!;
+    expect([SVC_EVENTSTORE_URL, SVC_MONGODB_URL]).toEqual([
+      expect.stringContaining('tls=true'),
+      expect.stringContaining('tls=true'),
+    ]);
   }
 });

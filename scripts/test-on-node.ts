@@ -1,0 +1,71 @@
+/**
+ * `npm run test:node -- VERSION [TEST ...]`: runs the tests on another Node, for example `24`. The binary comes from the npm
+ * package `node-<platform>-<arch>`, is kept in `dist/node`, and is what child processes of the tests get as well.
+ * It is not a part of CI, which runs on the Node that is installed.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { arch, argv, env, exit, platform, stderr, stdout } from 'node:process';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** What runs without names of tests: all but what only reads files, builds copies of the project or takes minutes. */
+const mainTests = [
+  'test/accounts',
+  'test/agent',
+  'test/agent-protocol',
+  'test/cluster',
+  'test/commands',
+  'test/conformance',
+  'test/delivery',
+  'test/domain',
+  'test/e2e/main-job',
+  'test/e2e/release-0.1-folder',
+  'test/kernel',
+  'test/noise',
+  'test/projections',
+  'test/rest',
+  'test/security',
+  'test/start',
+  'test/storage/embedded',
+  'test/storage/event-store.embedded',
+  'test/storage/read-store.embedded',
+  'test/telemetry',
+  'test/wire',
+];
+
+function nodeBinary(version: string): string {
+  const folder = join(root, 'dist', 'node', version);
+  const binary = join(folder, 'node_modules', `node-${platform}-${arch}`, 'bin', 'node');
+  if (existsSync(binary)) return binary;
+  mkdirSync(folder, { recursive: true });
+  const wanted = `node-${platform}-${arch}@${version}`;
+  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--no-save', '--prefix', folder, wanted], {
+    stdio: 'inherit',
+  });
+  if (status !== 0 || !existsSync(binary)) throw new Error(`npm has no package ${wanted}`);
+  return binary;
+}
+
+function main(): number {
+  const [version, ...tests] = argv.slice(2);
+  if (version === undefined || !/^\d+(\.\d+){0,2}$/.test(version)) {
+    stderr.write(
+      'usage: npm run test:node -- VERSION [TEST ...]\nVERSION is a version of Node, for example 24 or 24.21.0\n',
+    );
+    return 2;
+  }
+  const binary = nodeBinary(version);
+  stdout.write(`Node ${spawnSync(binary, ['--version'], { encoding: 'utf8' }).stdout}`);
+  const { status } = spawnSync(
+    binary,
+    [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...(tests.length > 0 ? tests : mainTests)],
+    // First in the path, for whatever starts `node` by its name.
+    { cwd: root, stdio: 'inherit', env: { ...env, PATH: `${dirname(binary)}${delimiter}${env.PATH ?? ''}` } },
+  );
+  return status ?? 1;
+}
+
+exit(main());
