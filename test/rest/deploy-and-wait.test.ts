@@ -1,7 +1,7 @@
 /**
  * `docs/contract/rest.md#l4-chains` and `docs/contract/rest.md#nodes`: deploy, `?wait=applied`, deployments, snapshot, PSK.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import { startRest } from '../support/rest-fixture.js';
@@ -202,6 +202,38 @@ describe('nodes', () => {
     expect(await rest.data('GET', `${config}?generation=${generation + 5}`)).toMatchObject({ generation });
     expect((await rest.call('GET', `${config}?generation=${generation - 1}`)).statusCode).toBe(404);
     expect((await rest.call('GET', `${config}?generation=x`)).statusCode).toBe(400);
+  });
+
+  test('the snapshot of a node that is being created or deleted is there or a 404, however the reads race', async () => {
+    const statuses = new Set<number>();
+    for (let round = 0; round < 10; round += 1) {
+      const name = `raced-${round}`;
+      let settled = false;
+      const life = aNode(name)
+        .then(({ id }) => rest.call('DELETE', `/api/nodes/${id}`))
+        .finally(() => (settled = true));
+      while (!settled) {
+        // The list knows a node before its creator does. Reads alone would leave the log no turn to be written.
+        await setImmediate();
+        const { items } = await rest.data('GET', `/api/nodes?q=${name}`);
+        for (const { id } of items) statuses.add((await rest.call('GET', `/api/nodes/${id}/config`)).statusCode);
+      }
+      expect((await life).statusCode).toBe(200);
+    }
+    expect([...statuses].filter((code) => code !== 200 && code !== 404)).toEqual([]);
+  });
+
+  test('a snapshot waits for the fold where the read models are ahead of it, and for them where they are behind', async () => {
+    const fold = vi.spyOn(rest.deps.delivery, 'snapshotJson');
+    for (let i = 0; i < 3; i += 1) fold.mockResolvedValueOnce(undefined);
+    expect((await rest.call('GET', `/api/nodes/${first}/config`)).statusCode).toBe(200);
+    const { id } = await aNode('gone');
+    const record = await rest.deps.projections.nodes.get(id);
+    await rest.data('DELETE', `/api/nodes/${id}`);
+    const readModel = vi.spyOn(rest.deps.projections.nodes, 'get');
+    for (let i = 0; i < 3; i += 1) readModel.mockResolvedValueOnce(record);
+    expect((await rest.call('GET', `/api/nodes/${id}/config`)).statusCode).toBe(404);
+    expect(readModel.mock.calls.length).toBe(4);
   });
 
   test('a node is answered with all of its fields', async () => {

@@ -5,7 +5,9 @@
  */
 import { z } from 'zod';
 import { sleep } from '../../kernel/background.js';
+import type { SnapshotJson } from '../../delivery/port.js';
 import { ServiceError } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
 import { commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
@@ -61,19 +63,32 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const id = pathId(request.params, 'node');
-      // From memory, so also while the read store is away: that is read only for a node without a snapshot.
-      const newest = await deps.delivery.snapshotJson(id);
-      if (newest === undefined) {
-        orNotFound(await deps.projections.nodes.get(id), 'node');
-        throw new ServiceError('unavailable', "the node's configuration is not compiled yet");
-      }
-      const { generation, checksum, snapshot } = newest;
+      const { generation, checksum, snapshot } = await newestSnapshot(deps, id);
       if ((request.query.generation ?? generation) < generation) {
         throw new ServiceError('not_found', `generation: only the newest can be shown, which is ${generation}`);
       }
       return ok({ node_id: id, generation, checksum, snapshot: { ...snapshot } });
     },
   });
+}
+
+/**
+ * The newest snapshot, from memory, so also while the read store is away. Fold and read models follow the log each by
+ * itself: of a node that was created or deleted a moment ago, one may know what the other does not yet, so they are asked
+ * until they agree.
+ * @throws ServiceError `not_found`; `unavailable` if they do not agree in time
+ */
+async function newestSnapshot(deps: RestDeps, id: string): Promise<SnapshotJson> {
+  const deadline = deps.clock.monotonic() + limits.rest.projectionWaitMs;
+  for (;;) {
+    const newest = await deps.delivery.snapshotJson(id);
+    if (newest !== undefined) return newest;
+    orNotFound(await deps.projections.nodes.get(id), 'node');
+    if (deps.clock.monotonic() >= deadline) {
+      throw new ServiceError('unavailable', 'this instance is behind the log and cannot show the configuration yet');
+    }
+    await sleep(tuning.foldPollMs);
+  }
 }
 
 async function currentGeneration(deps: RestDeps, id: string): Promise<number> {

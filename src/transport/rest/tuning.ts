@@ -11,6 +11,8 @@ export const tuning = {
   pushWaitMs: 2_000,
   /** How often a waiting deploy or refresh reads presence, beside being called back. */
   waitPollMs: 100,
+  /** How often a snapshot is looked for while the fold and the read models do not agree about its node. */
+  foldPollMs: 20,
   /** Sign-ins from one address, successful or not; far above the budget of failures. */
   loginsPerMinute: 600,
   loginAddresses: 10_000,
