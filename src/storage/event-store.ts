@@ -126,6 +126,7 @@ export interface EventStore {
   read(stream: string, options: ReadOptions): AsyncIterable<RecordedEvent>;
   /** Iterates until aborted. @throws ServiceError `unavailable` when dropped; subscribe again from the last point */
   subscribe(options: SubscribeOptions): AsyncIterable<LogItem>;
+  /** Sets what is given; the rest of the stream's metadata stays. @throws ServiceError `unavailable` */
   setRetention(stream: string, retention: Retention): Promise<void>;
   loadFoldCheckpoint(name: string): Promise<FoldCheckpoint | undefined>;
   /** Replaces the checkpoint of that name. */

@@ -2,7 +2,7 @@
  * Opens the EventStoreDB adapter. Code outside this folder imports only this file. Does not wait for a store that is
  * away: `open-stores.ts` does. Implements `docs/architecture.md#storage`.
  */
-import { jsonEvent, type EventData } from '@eventstore/db-client';
+import type { EventData } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
 import { systemClock, type Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
@@ -11,13 +11,14 @@ import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
 import { assertAppendable } from '../append-limits.js';
 import { eventBytes } from '../event-json.js';
-import { StarvedError, type EventStore, type Retention } from '../event-store.js';
+import { StarvedError, type EventStore } from '../event-store.js';
 import { oneAtATime } from '../one-at-a-time.js';
 import { createAppender } from './append.js';
 import { claimBatchPath } from './batch-path.js';
 import { openConnection } from './connection.js';
 import { toEventData } from './events.js';
 import { loadFold, saveFold, type FoldAppends } from './fold-checkpoints.js';
+import { harmlessTries, setRetention, type MetadataDeps } from './metadata.js';
 import { readHead, readStream } from './read.js';
 import { subscribeToLog } from './subscription.js';
 import { tuning as standard, type Tuning } from './tuning.js';
@@ -31,9 +32,6 @@ export interface EventStoreDbOptions {
   /** Other times than the standard ones: for tests. */
   readonly tuning?: Partial<Tuning>;
 }
-
-/** Tries of a write whose repeat is harmless. */
-const harmlessTries = 5;
 
 /**
  * Connects with the first call. Calls are `unavailable` until the store can be reached.
@@ -63,17 +61,10 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     }
   }
 
-  function setMetadata(stream: string, { maxAgeSeconds, maxCount }: Retention): Promise<void> {
-    const data = {
-      ...(maxAgeSeconds === undefined ? {} : { $maxAge: maxAgeSeconds }),
-      ...(maxCount === undefined ? {} : { $maxCount: maxCount }),
-    };
-    return appendHarmless(`$$${stream}`, jsonEvent({ id: ids.next(), type: '$metadata', data }) as EventData);
-  }
-
+  const metadata: MetadataDeps = { reading, appender, ids, logger };
   const foldAppends: FoldAppends = {
     append: appendHarmless,
-    keep: (stream, maxCount) => setMetadata(stream, { maxCount }),
+    keep: (stream, maxCount) => setRetention(metadata, stream, { maxCount }),
   };
 
   return {
@@ -91,7 +82,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
       }
     },
     starved: () => starved,
-    setRetention: setMetadata,
+    setRetention: (stream, retention) => setRetention(metadata, stream, retention),
     loadFoldCheckpoint: (name) => loadFold(reading, name, logger),
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveFold(foldAppends, ids, name, checkpoint)),
     headPosition: () => readHead(reading),

@@ -398,6 +398,13 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(await appendSurely(store(), stream, 1, commandOf(1))).toEqual({ kind: 'appended', revision: 2 });
       });
 
+      it('is set one by one: what is not named stays', async () => {
+        await appendAtEnd(store(), stream, commandOf(5));
+        await store().setRetention(stream, { maxCount: 2 });
+        await store().setRetention(stream, { maxAgeSeconds: 3600 });
+        expect((await readAll(store(), stream)).map(({ revision }) => revision)).toEqual([3, 4]);
+      });
+
       it('survives a reopening', async () => {
         await store().setRetention(stream, { maxCount: 1 });
         await appendAtEnd(store(), stream, commandOf(3));

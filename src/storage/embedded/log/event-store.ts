@@ -144,7 +144,10 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
     read: (stream, options) => flatten(translated(readSlices(environment, stream, options, clock.now))),
     subscribe: (options) => translated(subscribeLog(environment, nameOf, wakeUp, options)),
     async setRetention(stream, retention) {
-      await run((batch) => putStreamRecord(batch, stream, { ...ensureStream(batch, stream), retention }));
+      await run((batch) => {
+        const record = ensureStream(batch, stream);
+        putStreamRecord(batch, stream, { ...record, retention: { ...record.retention, ...retention } });
+      });
     },
     async loadFoldCheckpoint(name) {
       try {

@@ -1,0 +1,89 @@
+/**
+ * Sets our fields in the metadata of a stream and leaves everything else as it is: access rights, `$tb`, what tools put
+ * there. Reads, merges, and writes only a difference, at the revision that was read, so that a concurrent writer's change
+ * stays. Implements `event-store.ts` (setRetention).
+ */
+import { BACKWARDS, END, jsonEvent, type EventData } from '@eventstore/db-client';
+import { sleep } from '../../kernel/background.js';
+import { ServiceError, unreachable } from '../../kernel/errors.js';
+import type { Ids } from '../../kernel/ids.js';
+import type { JsonObject } from '../../kernel/json.js';
+import type { Logger } from '../../kernel/logger.js';
+import { backoff } from '../../kernel/retry.js';
+import type { Retention } from '../event-store.js';
+import type { Appender } from './append.js';
+import type { Connection } from './connection.js';
+import { toNumber } from './positions.js';
+import { readPage } from './read.js';
+
+/** Tries of a write that is repeated until it is certain, here and for fold checkpoints. */
+export const harmlessTries = 5;
+
+export interface MetadataDeps {
+  readonly reading: Connection;
+  readonly appender: Appender;
+  readonly ids: Ids;
+  readonly logger: Logger;
+}
+
+interface Stored {
+  readonly revision: number | 'no_stream';
+  readonly fields: JsonObject;
+}
+
+async function read(reading: Connection, stream: string): Promise<Stored> {
+  const page = await readPage(reading, ({ client }) =>
+    client.readStream(stream, { direction: BACKWARDS, fromRevision: END, maxCount: 1, requiresLeader: true }),
+  );
+  const event = page[0]?.event;
+  if (event === undefined) return { revision: 'no_stream', fields: {} };
+  const { data } = event;
+  // The server ignores what is not an object too.
+  const isObject = event.isJson && typeof data === 'object' && !Array.isArray(data) && !(data instanceof Uint8Array);
+  return { revision: toNumber(event.revision), fields: isObject ? (data as JsonObject) : {} };
+}
+
+/** True for a number that reading has changed: a soft-deleted stream has a `$tb` of 2^63-1. */
+function hasUnsafeNumber(value: unknown): boolean {
+  if (typeof value === 'number') return Math.abs(value) > Number.MAX_SAFE_INTEGER;
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasUnsafeNumber);
+}
+
+/** @throws ServiceError `unavailable` */
+export async function setRetention(deps: MetadataDeps, stream: string, retention: Retention): Promise<void> {
+  const { reading, appender, ids, logger } = deps;
+  const { maxAgeSeconds, maxCount } = retention;
+  const ours: JsonObject = {
+    ...(maxAgeSeconds === undefined ? {} : { $maxAge: maxAgeSeconds }),
+    ...(maxCount === undefined ? {} : { $maxCount: maxCount }),
+  };
+  const target = `$$${stream}`;
+  let cause = 'others keep writing it';
+  for (let attempt = 1; attempt <= harmlessTries; attempt += 1) {
+    if (attempt > 1) await sleep(backoff(reading.tuning.retry, attempt - 1));
+    const { revision, fields } = await read(reading, target);
+    if (Object.entries(ours).every(([name, value]) => fields[name] === value)) return;
+    if (hasUnsafeNumber(fields)) {
+      logger.warn({ stream }, 'the retention of a stream is not set: its metadata holds a number beyond 2^53');
+      return;
+    }
+    const event = jsonEvent({ id: ids.next(), type: '$metadata', data: { ...fields, ...ours } }) as EventData;
+    const outcome = await appender.append(target, revision, [event]);
+    switch (outcome.kind) {
+      case 'appended':
+        return;
+      case 'conflict':
+        break;
+      case 'refused':
+        throw new ServiceError('unavailable', `The event store refuses the metadata of ${stream}: ${outcome.cause}.`);
+      case 'unknown':
+      case 'unavailable':
+        // Whether it was written shows when it is read again.
+        cause = outcome.cause;
+        break;
+      default:
+        unreachable(outcome);
+    }
+  }
+  throw new ServiceError('unavailable', `The metadata of ${stream} cannot be written now: ${cause}.`);
+}
