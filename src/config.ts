@@ -27,7 +27,7 @@ export interface Config {
     readonly proxyFrom: readonly string[];
   };
   readonly dataDir: string;
-  /** `esdb://…`; undefined: the log is in the data folder. */
+  /** `esdb://…` or `kurrentdb://…`; undefined: the log is in the data folder. */
   readonly eventStoreUrl: string | undefined;
   /** `mongodb://…/database`; undefined: the read models are in the data folder. */
   readonly mongoUrl: string | undefined;
@@ -131,7 +131,7 @@ const schema = z.object({
   // Both may contain a password: their values are never printed.
   SVC_EVENTSTORE_URL: z
     .string()
-    .regex(/^esdb(\+discover)?:\/\/./, 'expected esdb://…')
+    .regex(/^(esdb|kurrentdb|kdb|kurrent)(\+discover)?:\/\/./i, 'expected esdb://… or kurrentdb://…')
     .optional(),
   SVC_MONGODB_URL: z
     .string()

@@ -19,7 +19,7 @@ const progressEveryMs = 30_000;
 
 export interface StoreSettings {
   readonly dataDir: string;
-  /** `esdb://…`; without it, the log is in the data folder. */
+  /** `esdb://…` or `kurrentdb://…`; without it, the log is in the data folder. */
   readonly eventStoreUrl?: string | undefined;
   /** `mongodb://…/database`; without it, the read models are in the data folder. */
   readonly mongoUrl?: string | undefined;
@@ -98,7 +98,7 @@ export async function openStores(settings: StoreSettings): Promise<OpenStores> {
 /** The URL without credentials and options, which may be secret. */
 function shownAddress(url: string): string {
   const [address = ''] = url.split('?');
-  const [scheme = ''] = /^[a-z+]+:\/\//.exec(address) ?? [];
+  const [scheme = ''] = /^[a-z+]+:\/\//i.exec(address) ?? [];
   return scheme + address.slice(Math.max(scheme.length, address.lastIndexOf('@') + 1));
 }
 

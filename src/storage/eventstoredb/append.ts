@@ -10,6 +10,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText, ServiceError, unreachable } from '../../kernel/errors.js';
 import { backoff } from '../../kernel/retry.js';
 import type { AppendOutcome, ExpectedRevision } from '../event-store.js';
+import type { StoreAddress } from './address.js';
 import { classicCredentials, type BatchPath } from './batch-path.js';
 import type { Connection, Lease } from './connection.js';
 import { appendFailure, type AppendFailure } from './failure.js';
@@ -21,7 +22,7 @@ export interface Appender {
 }
 
 export interface AppenderOptions {
-  readonly url: string;
+  readonly address: StoreAddress;
   readonly connection: Connection;
   readonly batchPath: BatchPath;
   readonly clock: Clock;
@@ -51,7 +52,7 @@ export function createAppender(options: AppenderOptions): Appender {
   const { appendMs, appendTryMs, appendRetryMs, appendDeadlineMs, appendsWaiting, disposeMs, retry } =
     connection.tuning;
   const states = new WeakMap<EventStoreDBClient, ClientState>();
-  const classic = classicCredentials(options.url);
+  const classic = classicCredentials(options.address);
   let waiting = 0;
 
   function stateOf({ client }: Lease): ClientState {

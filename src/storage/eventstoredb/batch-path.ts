@@ -3,6 +3,8 @@
  * of all its clients in one table, where the failure of one rejects the others, and later answers throw outside of any
  * promise. Other adapters use the classic call, which shares nothing and is slower.
  */
+import type { StoreAddress, User } from './address.js';
+
 let owner: symbol | undefined;
 
 export interface BatchPath {
@@ -23,13 +25,8 @@ export function claimBatchPath(): BatchPath {
 }
 
 /**
- * Credentials, taken from the URL. The client uses the classic call when a call has credentials of its own; without TLS
- * it does not send them.
+ * Credentials of a call of its own, with which the client uses the classic call; without TLS it does not send them.
+ * Undefined when there is no user name, only a certificate: then there is only the batch path.
  */
-export function classicCredentials(url: string): { readonly username: string; readonly password: string } | undefined {
-  const [, username, password] = /^esdb(?:\+discover)?:\/\/([^:@/]*):([^@/]*)@/.exec(url) ?? [];
-  if (username !== undefined && password !== undefined) {
-    return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
-  }
-  return /[?&]tls=false/i.test(url) ? { username: 'none', password: 'none' } : undefined;
-}
+export const classicCredentials = ({ user, tls }: StoreAddress): User | undefined =>
+  user ?? (tls ? undefined : { username: 'none', password: 'none' });

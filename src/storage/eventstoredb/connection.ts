@@ -4,10 +4,16 @@
  * table, so an old client that fails late would reject appends of the new one. Not the calls themselves; each has its
  * own file.
  */
-import { EventStoreDBClient } from '@eventstore/db-client';
+import {
+  EventStoreDBClient,
+  type DNSClusterOptions,
+  type GossipClusterOptions,
+  type SingleNodeOptions,
+} from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
+import type { StoreAddress } from './address.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
 /** A client while it is in use. */
@@ -28,36 +34,51 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-const forced = /^(throwOnAppendFailure|nodePreference|keepAliveInterval|keepAliveTimeout)=/i;
+type Settings = DNSClusterOptions | GossipClusterOptions | SingleNodeOptions;
 
 /**
- * Sets the options that the adapter depends on, whatever the URL says.
- * @throws TypeError for a malformed URL; the message does not repeat it, as it may contain a password
+ * What a client is constructed with. The adapter depends on some of it, whatever the URL says.
  * @internal exported for tests
  */
-export function connectionString(url: string, tuning: Tuning = standard): string {
-  if (!/^esdb(\+discover)?:\/\/[^/?]+/.test(url)) {
-    throw new TypeError('the event store URL must look like esdb://host:2113 or esdb+discover://host:2113');
-  }
-  const [address = '', query = ''] = url.split('?');
-  const given = query.split('&').filter((pair) => pair !== '' && !forced.test(pair));
-  const isGiven = (name: string): boolean => given.some((pair) => pair.toLowerCase().startsWith(`${name}=`));
+export function clientSettings({ hosts, dnsDiscovery, options }: StoreAddress, tuning: Tuning = standard): Settings {
   const { keepaliveMs, gossipSeconds } = tuning;
-  return `${address}?${[
-    ...given,
-    'throwOnAppendFailure=true',
-    'nodePreference=leader',
+  const forced = {
+    throwOnAppendFailure: true,
     // Pings are the only sign that a subscription's server hangs. Below ten seconds the client warns on the console.
-    `keepAliveInterval=${keepaliveMs}`,
-    `keepAliveTimeout=${keepaliveMs}`,
+    keepAliveInterval: keepaliveMs,
+    keepAliveTimeout: keepaliveMs,
+  };
+  const { maxDiscoverAttempts, discoveryInterval, gossipTimeout = gossipSeconds, ...others } = options;
+  const [endpoint] = hosts;
+  if (!dnsDiscovery && hosts.length === 1) return { ...others, ...forced, endpoint };
+  const discovery = {
+    ...others,
+    ...forced,
+    nodePreference: 'leader',
     // A node that hangs may be the one that is asked for the addresses of the others.
-    ...(isGiven('gossiptimeout') ? [] : [`gossipTimeout=${gossipSeconds}`]),
-  ].join('&')}`;
+    gossipTimeout,
+    ...(maxDiscoverAttempts === undefined ? {} : { maxDiscoverAttempts }),
+    ...(discoveryInterval === undefined ? {} : { discoveryInterval }),
+  } as const;
+  return dnsDiscovery ? { ...discovery, discover: endpoint } : { ...discovery, endpoints: [...hosts] };
 }
 
-export function openConnection(url: string, what: string, logger: Logger, tuning: Tuning = standard): Connection {
-  const text = connectionString(url, tuning);
-  const create = (): OwnLease => ({ client: EventStoreDBClient.connectionString(text), discarded: false });
+function createClient(settings: Settings, { credentials, user }: StoreAddress): EventStoreDBClient {
+  // One branch per overload.
+  if ('endpoint' in settings) return new EventStoreDBClient(settings, credentials, user);
+  if ('endpoints' in settings) return new EventStoreDBClient(settings, credentials, user);
+  return new EventStoreDBClient(settings, credentials, user);
+}
+
+/** @param what its calls, for the log */
+export function openConnection(
+  address: StoreAddress,
+  what: string,
+  logger: Logger,
+  tuning: Tuning = standard,
+): Connection {
+  const settings = clientSettings(address, tuning);
+  const create = (): OwnLease => ({ client: createClient(settings, address), discarded: false });
   let lease: OwnLease | undefined;
   let disposing: Promise<void> = Promise.resolve();
   let closed = false;

@@ -13,6 +13,7 @@ import { assertAppendable } from '../append-limits.js';
 import { eventBytes } from '../event-json.js';
 import { StarvedError, type EventStore } from '../event-store.js';
 import { oneAtATime } from '../one-at-a-time.js';
+import { readAddress } from './address.js';
 import { createAppender } from './append.js';
 import { claimBatchPath } from './batch-path.js';
 import { openConnection } from './connection.js';
@@ -24,7 +25,7 @@ import { subscribeToLog } from './subscription.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
 export interface EventStoreDbOptions {
-  /** `esdb://…` or `esdb+discover://…`. It may contain a password, so it is never logged. */
+  /** See `address.ts`. It may contain a password, so it is never logged. */
   readonly url: string;
   readonly logger: Logger;
   readonly clock?: Clock;
@@ -38,12 +39,16 @@ export interface EventStoreDbOptions {
  * @throws TypeError for a malformed URL
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
-  const { url, logger, clock = systemClock, ids = randomIds } = options;
+  const { logger, clock = systemClock, ids = randomIds } = options;
+  const address = readAddress(options.url);
+  if (address.unused.length > 0) {
+    logger.warn({ options: address.unused }, 'the URL of the event store has options that are not used');
+  }
   const tuning: Tuning = { ...standard, ...options.tuning };
-  const writing = openConnection(url, 'appends', logger, tuning);
-  const reading = openConnection(url, 'reads', logger, tuning);
+  const writing = openConnection(address, 'appends', logger, tuning);
+  const reading = openConnection(address, 'reads', logger, tuning);
   const batchPath = claimBatchPath();
-  const appender = createAppender({ url, connection: writing, batchPath, clock });
+  const appender = createAppender({ address, connection: writing, batchPath, clock });
   const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
   let starved = 0;

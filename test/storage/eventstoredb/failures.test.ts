@@ -1,8 +1,6 @@
 /** Every error seen from real servers and the client, and what it says about an append. */
 import type { ResolvedEvent } from '@eventstore/db-client';
 import { describe, expect, it } from 'vitest';
-import { connectionString } from '../../../src/storage/eventstoredb/connection.js';
-import { classicCredentials } from '../../../src/storage/eventstoredb/batch-path.js';
 import { toRecordedEvent } from '../../../src/storage/eventstoredb/events.js';
 import { appendFailure, isTooSlow } from '../../../src/storage/eventstoredb/failure.js';
 import { toNumber, toPosition, toResumePoint } from '../../../src/storage/eventstoredb/positions.js';
@@ -51,31 +49,6 @@ describe('an error of an append', () => {
 
   it('asks for another client after a failed discovery', () => {
     expect(appendFailure(new Error('Failed to discover after 3 attempts.'), false)).toMatchObject({ discard: true });
-  });
-});
-
-describe('the URL of the store', () => {
-  it('cannot override options that the adapter depends on', () => {
-    const text = connectionString('esdb://h:2113?tls=false&throwOnAppendFailure=false&nodePreference=follower');
-    const forcedOptions = 'keepAliveInterval=10000&keepAliveTimeout=10000';
-    expect(text).toBe(
-      `esdb://h:2113?tls=false&throwOnAppendFailure=true&nodePreference=leader&${forcedOptions}&gossipTimeout=2`,
-    );
-    const other = connectionString('esdb://h:2113?keepAliveInterval=-1&keepAliveTimeout=-1&gossipTimeout=9');
-    expect(other).toBe(
-      `esdb://h:2113?gossipTimeout=9&throwOnAppendFailure=true&nodePreference=leader&${forcedOptions}`,
-    );
-  });
-
-  it('is not repeated in an error message', () => {
-    expect(() => connectionString('mongodb://admin:secret@h')).toThrow(TypeError);
-    expect(() => connectionString('mongodb://admin:secret@h')).not.toThrow(/secret/);
-  });
-
-  it('provides the credentials of the classic call', () => {
-    expect(classicCredentials('esdb://a:b%40c@h:2113')).toEqual({ username: 'a', password: 'b@c' });
-    expect(classicCredentials('esdb://h:2113?tls=false')).toBeDefined();
-    expect(classicCredentials('esdb://h:2113')).toBeUndefined();
   });
 });
 

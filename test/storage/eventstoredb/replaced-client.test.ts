@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { expect, it } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
+import { readAddress } from '../../../src/storage/eventstoredb/address.js';
 import { openConnection } from '../../../src/storage/eventstoredb/connection.js';
 import { readPage } from '../../../src/storage/eventstoredb/read.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 
 it('fails the reads in flight', async () => {
   const server = await startEventStoreDb();
-  const connection = openConnection(server.url, 'reads', silentLogger);
+  const connection = openConnection(readAddress(server.url), 'reads', silentLogger);
   try {
     server.faults.silentReads = true;
     const reading = readPage(connection, ({ client }) =>

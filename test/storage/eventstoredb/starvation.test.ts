@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
+import { readAddress } from '../../../src/storage/eventstoredb/address.js';
 import { openConnection } from '../../../src/storage/eventstoredb/connection.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { missingAfter, watchForStarvation, type Arrived } from '../../../src/storage/eventstoredb/starvation.js';
@@ -104,7 +105,7 @@ describe('a subscription to a node that is cut off from its leader', { timeout: 
   });
 
   it('lacks only what the leader has in its streams, not foreign events', async () => {
-    const connection = openConnection(cluster.url, 'reads', silentLogger);
+    const connection = openConnection(readAddress(cluster.url), 'reads', silentLogger);
     const position = await appendAtEnd(store, 'svc-a', commandOf(1)).then(() => store.headPosition());
     try {
       writeForeign(cluster.nodes[0]!, 3);
