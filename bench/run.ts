@@ -4,6 +4,7 @@
  *   npm run bench -- [names…] [--quick] [--events N] [--agents N]
  */
 import { adapters } from './adapters.js';
+import { attacks } from './attacks.js';
 import { commands } from './commands.js';
 import { convergence } from './convergence.js';
 import { machine } from './figures.js';
@@ -22,6 +23,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   handshakes,
   memory,
   adapters,
+  attacks,
 };
 
 async function main(): Promise<void> {

@@ -1,0 +1,132 @@
+/**
+ * What a flood costs the service and a good agent: each attack in turn, on a service of its own, with a good agent that
+ * connects once a second meanwhile. There is no floor; the first row is the service without an attack.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../src/kernel/clock.js';
+import { streams } from '../src/kernel/event.js';
+import { silentLogger } from '../src/kernel/logger.js';
+import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
+import { startChild } from './child.js';
+import { rounded, spread } from './figures.js';
+import type { Figure, Report } from './figures.js';
+import { createNodes } from './fleet-over-rest.js';
+import type { BenchOptions } from './options.js';
+import type { Attack, StartAttack } from './processes/attacker.js';
+import type { Attempts, GoodAgent } from './processes/good-agent.js';
+import { collectable, memoryOf, residentBytes, withFolder, withService } from './stack.js';
+import type { BenchService } from './stack.js';
+
+const rows: readonly ('none' | Attack)[] = [
+  'none',
+  'reset',
+  'idle',
+  'malformed',
+  'hello_loop',
+  'reports',
+  'heartbeats',
+];
+/** Clock ticks per second of `/proc/<pid>/stat`; the same on every Linux that Node supports. */
+const ticksPerSecond = 100;
+/** So that a hundred idle connections fill the listener, as twenty thousand would. */
+const connections = '100';
+const goodNodes = 4;
+
+export async function attacks({ quick }: BenchOptions): Promise<Report> {
+  const seconds = quick ? 5 : 60;
+  const figures: Record<string, Figure> = { seconds_of_each: seconds };
+  for (const row of rows) figures[row] = await measure(row, seconds);
+  return { bench: 'attacks', figures };
+}
+
+async function measure(attack: 'none' | Attack, seconds: number): Promise<Figure> {
+  return withFolder(async (folder) => {
+    const dataDir = join(folder, 'data');
+    const { from, took, ...figures } = await withService(
+      { dataDir, env: { ...collectable, SVC_LOG_LEVEL: 'info', SVC_MAX_CONNECTIONS: connections } },
+      (service) => attacked(service, attack, seconds),
+    );
+    const stored = await bytesAfter(dataDir, from);
+    return { ...figures, events_kib_per_minute: rounded((stored / 1_024) * (60 / took)) };
+  });
+}
+
+async function attacked(service: BenchService, attack: 'none' | Attack, seconds: number) {
+  const [attackers, ...good] = await createNodes(service, 1 + goodNodes);
+  if (attackers === undefined) throw new Error('no node was created');
+  const { hostname: host, port } = new URL(service.process.controlEndpoint);
+  const [attacker, agent] = [startChild('processes/attacker'), startChild('processes/good-agent')];
+  try {
+    await agent.ask('start', { host, port: Number(port), nodes: good } satisfies GoodAgent);
+    await delay(3_000);
+    await agent.ask<Attempts>('result');
+    const { child, pid } = service.process.program();
+    let logged = 0;
+    child.stdout?.on('data', (chunk: Buffer) => (logged += chunk.length));
+    const before = await memoryOf(service.process);
+    const from = await logPosition(service.process.url);
+    const cpuBefore = await cpuSeconds(pid);
+    const began = performance.now();
+    if (attack !== 'none') {
+      await attacker.ask('start', { attack, host, port: Number(port), ...attackers } satisfies StartAttack);
+    }
+    await delay(seconds * 1_000);
+    const took = (performance.now() - began) / 1_000;
+    const cpu = (await cpuSeconds(pid)) - cpuBefore;
+    const log = logged;
+    const outcome = await agent.ask<Attempts>('result');
+    const sent = attack === 'none' ? 0 : await attacker.ask<number>('stop');
+    await delay(1_000);
+    const [{ peak }, after] = [await residentBytes(pid), await memoryOf(service.process)];
+    return {
+      from,
+      took,
+      sent,
+      cpu_cores: rounded(cpu / took),
+      log_lines_kib_per_minute: rounded((log / 1_024) * (60 / took)),
+      peak_mib: rounded(peak / 2 ** 20),
+      heap_growth_afterwards_mib: rounded((after.heap - before.heap) / 2 ** 20),
+      good_agent: {
+        opened: outcome.took.length,
+        failed: outcome.failed.length,
+        first_failure: outcome.failed[0] ?? null,
+        ms: outcome.took.length === 0 ? null : { ...spread(outcome.took) },
+      },
+    };
+  } finally {
+    await Promise.all([attacker.close(), agent.close()]);
+  }
+}
+
+/** User and system time that the process has taken. */
+async function cpuSeconds(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+/** The log position that the read models hold. */
+async function logPosition(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(10_000) })).text();
+  return Number(/^svc_projection_position (\S+)$/m.exec(text)?.[1]);
+}
+
+/** Bytes of the facts of agents behind a log position, as JSON. The service must have stopped. */
+async function bytesAfter(dataDir: string, position: number): Promise<number> {
+  const { eventStore, close } = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
+  const stop = new AbortController();
+  let bytes = 0;
+  try {
+    const after = { commit: position, prepare: position };
+    for await (const item of eventStore.subscribe({ prefix: streams.agentsPrefix, after, signal: stop.signal })) {
+      if (item.kind === 'caught_up') break;
+      for (const event of item.kind === 'events' ? item.events : []) bytes += JSON.stringify(event).length;
+    }
+  } finally {
+    stop.abort();
+    await close();
+  }
+  return bytes;
+}

@@ -1,0 +1,259 @@
+/**
+ * A separate process that attacks the agent listener of the benchmark's own service, at a bounded rate and until it is
+ * stopped. The unauthenticated attacks come from 127.0.0.2 and need no key; the authenticated ones have the PSK of a node.
+ */
+import { createConnection } from 'node:net';
+import type { Socket } from 'node:net';
+import { connect as connectHttp2 } from 'node:http2';
+import type { ClientHttp2Session } from 'node:http2';
+import { createControlClient } from '../../src/agent/control-client.js';
+import type { AgentMessage, ControlStream } from '../../src/agent/control-stream.js';
+import { ConfigApplyReport, ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
+import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { AgentHello, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { sleep } from '../../src/kernel/background.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { agentKeysFrom } from '../../src/noise/keys.js';
+import { answerParent } from '../child.js';
+
+export const attacks = ['reset', 'idle', 'malformed', 'hello_loop', 'reports', 'heartbeats'] as const;
+export type Attack = (typeof attacks)[number];
+
+export interface StartAttack {
+  readonly attack: Attack;
+  readonly host: string;
+  readonly port: number;
+  /** Of the attacker's own node. */
+  readonly nodeId: string;
+  readonly controlPsk: string;
+}
+
+const strangersAddress = '127.0.0.2';
+
+/**
+ * Preface, SETTINGS, HEADERS of a request to `/x`, and RST_STREAM: what a library that answers a request whose stream is
+ * already gone must survive.
+ */
+const requestAndReset = Buffer.from(
+  '505249202a20485454502f322e300d0a0d0a534d0d0a0d0a00000004000000000000003401040000000100073a6d6574686f6404504f5354' +
+    '00073a736368656d650468747470000a3a617574686f72697479016100053a70617468022f7800000403000000000100000008',
+  'hex',
+);
+const prefaceOnly = requestAndReset.subarray(0, 33);
+
+let stopped = new AbortController();
+let running: Promise<number> = Promise.resolve(0);
+
+answerParent({
+  start(attack: StartAttack) {
+    stopped = new AbortController();
+    running = run(attack, stopped.signal);
+  },
+  /** The number of connections, calls, sessions or messages sent. */
+  async stop() {
+    stopped.abort();
+    return running;
+  },
+});
+
+async function run(attack: StartAttack, signal: AbortSignal): Promise<number> {
+  switch (attack.attack) {
+    case 'reset':
+      return paced(200, signal, () => write(attack, requestAndReset, 500));
+    case 'idle':
+      // As many as the listener lets in, opened again as it closes them.
+      return paced(100, signal, () => write(attack, prefaceOnly, 60_000));
+    case 'malformed':
+      return malformedOpens(attack, signal);
+    case 'hello_loop':
+      return helloLoop(attack, signal);
+    case 'reports':
+      return flood(attack, signal, 1_000, report);
+    case 'heartbeats':
+      return flood(attack, signal, 50, () => emptyEntries);
+    default:
+      return attack.attack satisfies never;
+  }
+}
+
+/** Calls `act` `perSecond` times a second until the signal aborts. */
+async function paced(perSecond: number, signal: AbortSignal, act: () => void): Promise<number> {
+  const began = performance.now();
+  let sent = 0;
+  while (!signal.aborted) {
+    for (; sent < ((performance.now() - began) / 1000) * perSecond; sent += 1) act();
+    await sleep(5, signal);
+  }
+  for (const socket of open) socket.destroy();
+  return sent;
+}
+
+const open = new Set<Socket>();
+
+function write({ host, port }: StartAttack, bytes: Buffer, lifeMs: number): void {
+  if (open.size >= 2_000) return;
+  const socket = createConnection({ host, port, localAddress: strangersAddress });
+  open.add(socket);
+  socket.on('error', () => undefined);
+  socket.once('close', () => open.delete(socket));
+  socket.setTimeout(lifeMs, () => socket.destroy());
+  socket.resume();
+  socket.write(bytes);
+}
+
+/** OpenSession requests of 16 KiB that do not parse, 1.8 MB a second, four at once on each connection. */
+async function malformedOpens({ host, port }: StartAttack, signal: AbortSignal): Promise<number> {
+  const body = Buffer.alloc(5 + 16_384, 0xff);
+  body.writeUInt8(0, 0);
+  body.writeUInt32BE(16_384, 1);
+  let session: ClientHttp2Session | undefined;
+  let inFlight = 0;
+  const connection = (): ClientHttp2Session => {
+    if (session !== undefined && !session.closed && !session.destroyed) return session;
+    inFlight = 0;
+    session = connectHttp2(`http://${host}:${port}`, {
+      createConnection: () => createConnection({ host, port, localAddress: strangersAddress }),
+    });
+    session.on('error', () => undefined);
+    return session;
+  };
+  const sent = await paced(110, signal, () => {
+    const current = connection();
+    if (inFlight >= 4) return;
+    const call = current.request({
+      ':method': 'POST',
+      ':path': '/svc.control.v1.SecureAgentService/OpenSession',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    inFlight += 1;
+    call.on('error', () => undefined);
+    call.once('close', () => {
+      if (current === session) inFlight -= 1;
+    });
+    call.resume();
+    call.end(body);
+  });
+  session?.destroy();
+  return sent;
+}
+
+/** Sessions one after the other, each with a hello as large as a hello may be. */
+async function helloLoop(attack: StartAttack, signal: AbortSignal): Promise<number> {
+  let sessions = 0;
+  while (!signal.aborted) {
+    const connected = await connect(attack, signal);
+    if (connected === undefined) {
+      await sleep(20, signal);
+      continue;
+    }
+    sessions += 1;
+    const detectedAddresses = Array.from({ length: 64 }, (_, n) => `${sessions}-${n}-`.padEnd(1_024, 'x'));
+    connected.stream.send(hello({ detectedAddresses }));
+    await connected.stream.close({ reason: SessionCloseReason.NORMAL, message: '', retryAfterMs: 0 }, 500);
+    connected.end();
+  }
+  return sessions;
+}
+
+/** One session that sends `perSecond` messages a second, and the next one when it ends. */
+async function flood(
+  attack: StartAttack,
+  signal: AbortSignal,
+  perSecond: number,
+  message: (index: number, snapshot: RuntimeConfigSnapshot) => AgentMessage,
+): Promise<number> {
+  let sent = 0;
+  while (!signal.aborted) {
+    const connected = await connect(attack, signal);
+    if (connected === undefined) {
+      await sleep(100, signal);
+      continue;
+    }
+    const { stream } = connected;
+    stream.send(hello());
+    stream.send({ $case: 'configRequest', value: { nodeId: '', configVersion: 0n, checksum: Buffer.alloc(0) } });
+    const ended = new AbortController();
+    void stream.ended.then(() => ended.abort());
+    const snapshot = await Promise.race([connected.snapshot, stream.ended.then(() => undefined)]);
+    if (snapshot !== undefined) {
+      await paced(perSecond, AbortSignal.any([signal, ended.signal]), () => {
+        stream.send(message(sent, snapshot));
+        sent += 1;
+      });
+    }
+    connected.end();
+  }
+  return sent;
+}
+
+interface Connected {
+  readonly stream: ControlStream;
+  /** The first one received. */
+  readonly snapshot: Promise<RuntimeConfigSnapshot>;
+  end(): void;
+}
+
+async function connect(attack: StartAttack, signal: AbortSignal): Promise<Connected | undefined> {
+  const { host, port, nodeId, controlPsk } = attack;
+  const keys = agentKeysFrom(controlPsk);
+  if (!keys.ok) throw new Error(keys.error);
+  const [clock, agentVersion, offset] = [systemClock, 'attacker/1', { milliseconds: 0 }];
+  const client = createControlClient({
+    endpoint: { host, port },
+    nodeId,
+    keys: keys.value,
+    agentVersion,
+    clock,
+    offset,
+  });
+  const opened = await client.open(signal);
+  if (!opened.ok) {
+    client.close();
+    return undefined;
+  }
+  let take: (snapshot: RuntimeConfigSnapshot) => void = () => undefined;
+  const snapshot = new Promise<RuntimeConfigSnapshot>((resolve) => {
+    take = resolve;
+  });
+  const stream = opened.value.attach({
+    onMessage(message) {
+      if (message.$case === 'configUpdate' && message.value.update?.$case === 'snapshot') {
+        take(message.value.update.value);
+      }
+    },
+  });
+  return {
+    stream,
+    snapshot,
+    end() {
+      stream.cut('the attack ends');
+      client.close();
+    },
+  };
+}
+
+function hello(partial: Partial<AgentHello> = {}): AgentMessage {
+  return { $case: 'hello', value: AgentHello.fromPartial({ agentVersion: 'attacker/1', ...partial }) };
+}
+
+/** Applied and rejected in turn, with other errors each time. */
+function report(index: number, { generation, checksum }: RuntimeConfigSnapshot): AgentMessage {
+  const rejected = index % 2 === 0;
+  const message = `${index} `.padEnd(3_900, 'x');
+  return {
+    $case: 'applyReport',
+    value: ConfigApplyReport.fromPartial({
+      generation,
+      checksum,
+      status: rejected ? ConfigApplyStatus.REJECTED : ConfigApplyStatus.APPLIED,
+      errors: rejected ? [{ resourceType: 'l4_chain', resourceId: '', path: 'hops[0]', message }] : [],
+    }),
+  };
+}
+
+const emptyEntries: AgentMessage = {
+  $case: 'heartbeat',
+  value: HeartbeatRequest.fromPartial({ linkMetrics: Array.from({ length: 16_384 }, () => ({})) }),
+};
