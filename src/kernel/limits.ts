@@ -71,6 +71,7 @@ export const limits = {
     // docs/contract/agent-protocol.md#the-listener
     listenBacklog: 4096,
     sniffMs: 5 * SECOND,
+    withoutSessionMs: 10 * SECOND,
     // docs/contract/agent-protocol.md#opensession
     protocolVersion: 1,
     handshakeBytes: { min: 48, max: 1024 },

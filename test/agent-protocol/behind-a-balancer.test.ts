@@ -1,60 +1,22 @@
 /** Agents behind a TCP balancer that sends PROXY headers: whose address a connection has, and which are closed. */
 import { status } from '@grpc/grpc-js';
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { silentLogger } from '../../src/kernel/logger.js';
 import { issueControlPsk } from '../../src/security/psk.js';
-import type { OwnedConnection } from '../../src/transport/listener/connection.js';
 import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
-import { startListener } from '../../src/transport/listener/listener.js';
-import type { Listener } from '../../src/transport/listener/listener.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import { startBalancer } from '../support/balancer.js';
 import { eventually } from '../support/eventually.js';
+import { reading, startListenerFixture } from '../support/listener-fixture.js';
+import type { ListenerFixture } from '../support/listener-fixture.js';
 import { extension, localProxyHeader, proxyHeader, rawProxyHeader } from '../support/proxy-header.js';
 import { createRawAgent, isRefused } from '../support/raw-agent.js';
 
 describe('the listener', () => {
-  let listener: Listener;
-  const clients: Socket[] = [];
-  const accepted: OwnedConnection[] = [];
+  let fixture: ListenerFixture;
 
-  async function start(options: { proxyFrom?: string[]; sniffMs?: number } = {}): Promise<void> {
-    accepted.length = 0;
-    listener = await startListener(
-      {
-        host: '127.0.0.1',
-        port: 0,
-        maxConnections: 100,
-        proxyFrom: ['192.0.2.0/24', '127.0.0.0/8'],
-        logger: silentLogger,
-        ...options,
-      },
-      (connection) => accepted.push(connection),
-    );
-  }
-  async function dial(bytes?: Buffer): Promise<Socket> {
-    const socket = connect({ host: '127.0.0.1', port: Number(listener.address.split(':')[1]) });
-    clients.push(socket);
-    socket.setNoDelay(true);
-    socket.on('error', () => undefined);
-    socket.resume();
-    await once(socket, 'connect');
-    if (bytes !== undefined) socket.write(bytes);
-    return socket;
-  }
-  const received = (connection: OwnedConnection): { text: string } => {
-    const read = { text: '' };
-    connection.stream.on('data', (bytes: Buffer) => (read.text += bytes.toString('latin1')));
-    connection.stream.resume();
-    return read;
-  };
-  afterEach(async () => {
-    for (const client of clients.splice(0)) client.destroy();
-    await listener.close(0);
-  });
+  const start = async (proxyFrom = ['192.0.2.0/24', '127.0.0.0/8']): Promise<ListenerFixture> =>
+    (fixture = await startListenerFixture({ proxyFrom }));
+  afterEach(() => fixture.close());
 
   test.each([
     ['an IPv4 client', proxyHeader('198.51.100.7'), '198.51.100.7'],
@@ -63,16 +25,16 @@ describe('the listener', () => {
     ['the balancer itself (LOCAL)', localProxyHeader(extension(4, Buffer.alloc(100))), '127.0.0.1'],
     ['nobody (UNSPEC)', rawProxyHeader(0x21, 0x00, Buffer.alloc(0)), '127.0.0.1'],
   ])('takes the address from a header that names %s, and hands over what follows it', async (_, header, address) => {
-    await start();
+    const { accepted, dial } = await start();
     await dial(Buffer.concat([header, h2cPreface, Buffer.from('frames')]));
     await eventually(() => accepted.length).toBe(1);
     expect(accepted[0]!.remoteAddress).toBe(address);
-    const read = received(accepted[0]!);
+    const read = reading(accepted[0]!);
     await eventually(() => read.text).toBe(Buffer.concat([h2cPreface, Buffer.from('frames')]).toString('latin1'));
   });
 
   test('takes the header in pieces of any size, one byte at a time included', async () => {
-    await start();
+    const { accepted, dial } = await start();
     const bytes = Buffer.concat([proxyHeader('2001:db8::9', 1, extension(5, Buffer.alloc(20))), h2cPreface]);
     for (const size of [1, 7, 15, 16, 17, 51, 60]) {
       const socket = await dial();
@@ -86,27 +48,30 @@ describe('the listener', () => {
   });
 
   test('closes a connection of a balancer without a header, with a malformed one, and with one that is cut off', async () => {
-    await start({ sniffMs: 200 });
+    const { accepted, clock, dial, listener, refusals } = await start();
     const header = proxyHeader('198.51.100.7');
     const sockets = [
-      await dial(Buffer.from(h2cPreface)),
+      await dial(h2cPreface),
       await dial(rawProxyHeader(0x21, 0x12, Buffer.alloc(12))),
       await dial(header.subarray(0, 20)),
       await dial(Buffer.concat([header, Buffer.from('GET /')])),
     ];
+    await eventually(() => listener.stats().open.sniffing).toBe(1);
+    clock.advance(5_001);
     await eventually(() => sockets.map((socket) => socket.closed)).toEqual([true, true, true, true]);
     expect(accepted).toEqual([]);
-    await eventually(() => listener.stats()).toMatchObject({ unnamed: 2, silent: 1, foreign: 1, connections: 0 });
+    expect(listener.stats()).toMatchObject({ closed: { no_proxy_header: 2, silent: 1, foreign: 1 } });
+    expect(refusals).toContainEqual({ reason: 'connection_no_proxy_header', address: '127.0.0.1' });
   });
 
   test('takes a header from anywhere else for a wrong first byte, and the preface alone for an agent', async () => {
-    await start({ proxyFrom: ['192.0.2.0/24', '2001:db8::/32'] });
+    const { accepted, dial, listener } = await start(['192.0.2.0/24', '2001:db8::/32']);
     const socket = await dial(Buffer.concat([proxyHeader('198.51.100.7'), h2cPreface]));
     await eventually(() => socket.closed).toBe(true);
-    await dial(Buffer.from(h2cPreface));
+    await dial(h2cPreface);
     await eventually(() => accepted.length).toBe(1);
     expect(accepted[0]!.remoteAddress).toBe('127.0.0.1');
-    expect(listener.stats()).toMatchObject({ foreign: 1, unnamed: 0 });
+    expect(listener.stats()).toMatchObject({ closed: { foreign: 1, no_proxy_header: 0 } });
   });
 });
 

@@ -11,6 +11,10 @@ export interface AgentConnection {
   readonly remoteAddress: string;
   readonly stream: Duplex;
   readonly closed: boolean;
+  /** The connection carries one more session, pending ones included: it is not idle, and no newcomer takes its place. */
+  sessionOpened(): void;
+  /** It carries one session less. */
+  sessionEnded(): void;
   /** Calls back once, when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
   /** Closes the socket at once. */

@@ -29,9 +29,8 @@ import type { ReportAddress } from './address-reports.js';
 import type { AgentConnection } from './agent-stream.js';
 import { createControlStreams } from './control.js';
 import { countIn, createCounters, metricSources } from './counters.js';
-import type { Counters, Gauges } from './counters.js';
+import type { ConnectionStats, Counters, Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
-import { createIdleConnections } from './idle-connections.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createUnfinishedBytes } from './unfinished-bytes.js';
@@ -40,6 +39,7 @@ import { tuning } from './tuning.js';
 /** What the transport needs of the listener; `startListener` of `transport/listener` fits. */
 interface AgentListener {
   readonly address: string;
+  stats(): ConnectionStats;
   stop(): void;
   close(graceMs: number): Promise<void>;
 }
@@ -50,7 +50,9 @@ type StartAgentListener = (
     readonly port: number;
     readonly maxConnections: number;
     readonly proxyFrom: readonly string[];
+    readonly clock: Clock;
     readonly logger: Logger;
+    readonly refusals: Pick<SampledLog, 'note'>;
   },
   accept: (connection: AgentConnection) => void,
 ) => Promise<AgentListener>;
@@ -102,7 +104,7 @@ export interface AgentTransport {
   noteSessionOpened(nodeId: string, sessionId: string, instanceId: string): void;
   /** True once every session that the node has here now is gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
-  stats(): Gauges & Readonly<Counters>;
+  stats(): Gauges & Readonly<Counters> & { readonly connections: ConnectionStats };
   metricSources(): readonly MetricSource[];
   /** Closes every session with DRAINING, waits up to `graceMs` for the agents to leave, then closes their sockets. */
   close(graceMs: number): Promise<void>;
@@ -135,7 +137,6 @@ export async function createAgentTransport(
     cpuShare: options.handshakeCpuShare,
     pending: () => pending.size,
   });
-  const connections = createIdleConnections(clock);
   const faultyCalls = createFaultyCalls(addresses, deps.refusals);
   const sessions = createNodeSessions({ telemetry, facts, clock, logger, instanceId });
   const reports = createAddressReports({ delivery, clock, logger }, deps.reportAddress);
@@ -189,7 +190,8 @@ export async function createAgentTransport(
         nodeBudget.refund(session.nodeId);
         lanes.proven(connection.remoteAddress, session.nodeId);
         sessions.add(session);
-        connections.attached(connection, session.closed);
+        connection.sessionOpened();
+        void session.closed.then(connection.sessionEnded);
       },
       async onHello(session, hello) {
         reports.hello(session.nodeId, hello);
@@ -207,14 +209,14 @@ export async function createAgentTransport(
   const grpc = await createGrpcServer(handlers, logger);
   const accept = (connection: AgentConnection): void => {
     if (closing) return connection.destroy();
-    connections.add(connection);
     grpc.accept(connection);
   };
   let listener: AgentListener;
   try {
     const { host, port } = options.listen;
     const { maxConnections, proxyFrom } = options;
-    listener = await deps.listen({ host, port, maxConnections, proxyFrom, logger }, accept);
+    const { refusals } = deps;
+    listener = await deps.listen({ host, port, maxConnections, proxyFrom, clock, logger, refusals }, accept);
   } catch (error) {
     grpc.close();
     throw new Error(`The agent listener cannot be opened: ${errorText(error)}`, { cause: error });
@@ -240,7 +242,6 @@ export async function createAgentTransport(
     const now = clock.monotonic();
     pending.sweep(now);
     control.sweep(now);
-    connections.sweep();
     for (const session of sessions.all()) session.tick(now);
     sessions.sweep();
     reports.sweep();
@@ -264,8 +265,8 @@ export async function createAgentTransport(
     address: listener.address,
     noteSessionOpened: (nodeId, sessionId, from) => sessions.noteSessionOpened(nodeId, sessionId, from),
     sessionsEnded: (nodeId, timeoutMs) => sessions.sessionsEnded(nodeId, timeoutMs),
-    stats: () => ({ ...gauges(), ...counters }),
-    metricSources: () => metricSources(counters, gauges),
+    stats: () => ({ ...gauges(), ...counters, connections: listener.stats() }),
+    metricSources: () => metricSources(counters, gauges, () => listener.stats()),
     async close(graceMs) {
       if (closing) return;
       closing = true;

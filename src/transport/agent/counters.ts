@@ -37,8 +37,40 @@ export interface Gauges {
   readonly slowStreams: number;
 }
 
-export function metricSources(counters: Counters, gauges: () => Gauges): readonly MetricSource[] {
+/** What the listener tells of its connections. */
+export interface ConnectionStats {
+  readonly accepted: number;
+  /** Open now, by kind. */
+  readonly open: Readonly<Record<string, number>>;
+  /** Closed by the listener, by reason. */
+  readonly closed: Readonly<Record<string, number>>;
+}
+
+export function metricSources(
+  counters: Counters,
+  gauges: () => Gauges,
+  connections: () => ConnectionStats,
+): readonly MetricSource[] {
+  const byName = (numbers: Readonly<Record<string, number>>): ReadonlyMap<string, number> =>
+    new Map(Object.entries(numbers));
   return [
+    {
+      name: 'svc_agent_connections',
+      help: 'Open agent connections: first bytes awaited, without a session, with one',
+      label: 'kind',
+      read: () => byName(connections().open),
+    },
+    {
+      name: 'svc_agent_connections_accepted',
+      help: 'Agent connections accepted',
+      read: () => connections().accepted,
+    },
+    {
+      name: 'svc_agent_connections_closed',
+      help: 'Agent connections that the listener closed, by reason',
+      label: 'reason',
+      read: () => byName(connections().closed),
+    },
     { name: 'svc_agent_sessions', help: 'Attached agent sessions', read: () => gauges().sessions },
     {
       name: 'svc_agent_pending_sessions',

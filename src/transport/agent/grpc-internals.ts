@@ -125,6 +125,8 @@ async function isCallKnown([serviceEnd, agentEnd]: Pair): Promise<boolean> {
     remoteAddress: '',
     stream: serviceEnd,
     closed: false,
+    sessionOpened: () => undefined,
+    sessionEnded: () => undefined,
     onClose: () => undefined,
     destroy: () => serviceEnd.destroy(),
   };

@@ -66,8 +66,6 @@ const serverOptions = {
   'grpc.max_send_message_length': limits.agent.grpcMessageBytes,
   'grpc.keepalive_time_ms': tuning.keepaliveMs,
   'grpc.keepalive_timeout_ms': tuning.keepaliveTimeoutMs,
-  // A connection without a stream carries no session.
-  'grpc.max_connection_idle_ms': tuning.connectionIdleMs,
   // In megabytes, as node:http2 counts it.
   'grpc-node.max_session_memory': tuning.connectionMemoryMiB,
   'grpc.enable_channelz': 0,

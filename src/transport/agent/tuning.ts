@@ -21,8 +21,6 @@ export const tuning = {
   /** Interval of the HTTP/2 pings to agents, and how long their answer may take. */
   keepaliveMs: 60_000,
   keepaliveTimeoutMs: 20_000,
-  /** A connection without any stream is closed after this time. */
-  connectionIdleMs: 60_000,
   connectionMemoryMiB: 10,
   /** Interval at which the timeouts of sessions and pending sessions are checked. */
   sweepMs: 200,

@@ -1,7 +1,7 @@
 /**
- * A TCP connection that the service owns: the peer's address, the stream that is handed over, and the forced close. Not
- * the protocol spoken on it. With REALITY the stream will be the one inside the TLS session; address and forced close
- * remain those of the socket.
+ * A TCP connection that the service owns: the client's address, the stream that is handed over, whether it carries a
+ * session, and the forced close. Not the protocol spoken on it. With REALITY the stream will be the one inside the TLS
+ * session; address and forced close remain those of the socket.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -14,13 +14,23 @@ export interface OwnedConnection {
   /** Carries HTTP/2. */
   readonly stream: Duplex;
   readonly closed: boolean;
+  /** The connection carries one more session, pending ones included: it is not idle, and no newcomer takes its place. */
+  sessionOpened(): void;
+  /** It carries one session less. */
+  sessionEnded(): void;
   /** Calls back once, when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
   /** Closes the socket at once; data that is not sent yet is lost. */
   destroy(): void;
 }
 
-export function ownConnection(id: number, socket: Socket, remoteAddress: string): OwnedConnection {
+/** What the listener does when a connection gains or loses a session. */
+interface SessionMarks {
+  sessionOpened(): void;
+  sessionEnded(): void;
+}
+
+export function ownConnection(id: number, socket: Socket, remoteAddress: string, marks: SessionMarks): OwnedConnection {
   const listeners: (() => void)[] = [];
   let closed = socket.destroyed;
   socket.once('close', () => {
@@ -34,6 +44,8 @@ export function ownConnection(id: number, socket: Socket, remoteAddress: string)
     get closed() {
       return closed;
     },
+    sessionOpened: marks.sessionOpened,
+    sessionEnded: marks.sessionEnded,
     onClose(listener) {
       if (closed) listener();
       else listeners.push(listener);

@@ -1,47 +1,59 @@
 /**
  * The agent listener, one TCP socket: accepts connections, reads their first bytes, hands over those that speak HTTP/2
- * with prior knowledge (h2c) and closes all others. Behind a TCP balancer, the client's address is the one that the balancer
- * names. Not gRPC: that is `transport/agent`.
- * Implements `docs/contract/agent-protocol.md#the-listener`.
+ * with prior knowledge (h2c) and closes all others, and those that go without a session for too long. When it is full, a
+ * newcomer takes the place of a connection without a session. Behind a TCP balancer, the client's address is the one that
+ * the balancer names. Not gRPC: that is `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { plainIp } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
+import type { SampledLog } from '../../kernel/sampled-log.js';
 import { addressRanges } from './address-ranges.js';
+import { createConnectionTable } from './connection-table.js';
+import type { ConnectionKinds, Entry } from './connection-table.js';
 import { ownConnection } from './connection.js';
 import type { OwnedConnection } from './connection.js';
 import { sniff } from './sniff.js';
 import type { Sniffed } from './sniff.js';
+import { tuning } from './tuning.js';
 
 interface ListenerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
   readonly maxConnections: number;
-  /** CIDRs of TCP balancers: connections from there begin with a PROXY protocol header. Default: none. */
-  readonly proxyFrom?: readonly string[];
+  /** CIDRs of TCP balancers: connections from there begin with a PROXY protocol header. */
+  readonly proxyFrom: readonly string[];
+  readonly clock: Clock;
   readonly logger: Logger;
-  /** How long the first bytes may take, in milliseconds; default 5 s. */
-  readonly sniffMs?: number;
+  /** Where connections that are closed for a fault are noted. */
+  readonly refusals: Pick<SampledLog, 'note'>;
 }
 
+/** Why the listener closes a connection, with the sentence for the log; null: it is no fault. */
+const closings = {
+  evicted: 'a connection without a session was closed to let another one in',
+  refused: 'a connection was refused: SVC_MAX_CONNECTIONS are open, and each has a session',
+  idle: null,
+  silent: 'the first bytes of a connection did not arrive in time',
+  foreign: 'a connection did not begin with the HTTP/2 preface',
+  no_proxy_header: 'a balancer (SVC_AGENT_PROXY_FROM) did not begin a connection with a valid PROXY v2 header',
+} as const;
+
+type Closing = keyof typeof closings;
+
 interface ListenerStats {
-  /** Open now, including those whose first bytes are still awaited. */
-  readonly connections: number;
   readonly accepted: number;
-  /** Closed because they spoke another protocol. */
-  readonly foreign: number;
-  /** Closed because a balancer sent no PROXY header, or a malformed one. */
-  readonly unnamed: number;
-  /** Closed because the full preface did not arrive in time. */
-  readonly silent: number;
-  /** Closed at once because `maxConnections` were open. */
-  readonly dropped: number;
+  /** Open now, by kind. */
+  readonly open: ConnectionKinds;
+  /** Closed by the listener, by reason. */
+  readonly closed: Readonly<Record<Closing, number>>;
 }
 
 export interface Listener {
@@ -54,6 +66,14 @@ export interface Listener {
   close(graceMs: number): Promise<void>;
 }
 
+/** A connection from its first byte. */
+interface Arrival {
+  readonly id: number;
+  readonly socket: Socket;
+  /** Of the socket's peer, until a balancer has named the client. */
+  address: string;
+}
+
 /**
  * Starts listening.
  * @param accept is given each connection that speaks h2c, with all its bytes unread; must not throw
@@ -63,29 +83,43 @@ export async function startListener(
   options: ListenerOptions,
   accept: (connection: OwnedConnection) => void,
 ): Promise<Listener> {
-  const { logger } = options;
-  const waitMs = options.sniffMs ?? limits.agent.sniffMs;
-  const isBalancer = addressRanges(options.proxyFrom ?? []);
+  const { clock, logger, maxConnections, refusals } = options;
+  const isBalancer = addressRanges(options.proxyFrom);
+  /** Including those that are closed but still held by the operating system. */
   const sockets = new Set<Socket>();
-  const counts = { accepted: 0, foreign: 0, unnamed: 0, silent: 0, dropped: 0 };
+  const table = createConnectionTable<Arrival>();
+  const closed = { evicted: 0, refused: 0, idle: 0, silent: 0, foreign: 0, no_proxy_header: 0 };
+  let accepted = 0;
   let onEmpty: (() => void) | undefined;
 
-  const settle = (result: Sniffed, socket: Socket, id: number): void => {
+  const close = (entry: Entry<Arrival>, reason: Closing): void => {
+    const { socket, address } = entry.value;
+    table.remove(entry);
+    closed[reason] += 1;
+    const sentence = closings[reason];
+    if (sentence !== null) refusals.note({ reason: `connection_${reason}`, address }, sentence);
+    socket.destroy();
+  };
+
+  const settle = (entry: Entry<Arrival>, result: Sniffed): void => {
+    const { id, socket } = entry.value;
     switch (result.kind) {
-      case 'h2c':
-        accept(ownConnection(id, socket, result.client ?? plainIp(socket.remoteAddress ?? '')));
+      case 'h2c': {
+        const address = result.client ?? entry.value.address;
+        entry.value.address = address;
+        table.sniffed(entry, address);
+        const marks = {
+          sessionOpened: () => table.sessionOpened(entry),
+          sessionEnded: () => table.sessionEnded(entry, clock.monotonic()),
+        };
+        accept(ownConnection(id, socket, address, marks));
         return;
+      }
       case 'foreign':
-        counts.foreign += 1;
-        socket.destroy();
+        close(entry, 'foreign');
         return;
       case 'no_proxy_header':
-        counts.unnamed += 1;
-        socket.destroy();
-        return;
-      case 'silent':
-        counts.silent += 1;
-        socket.destroy();
+        close(entry, 'no_proxy_header');
         return;
       case 'gone':
         socket.destroy();
@@ -96,30 +130,52 @@ export async function startListener(
   };
 
   const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
-    counts.accepted += 1;
+    accepted += 1;
+    const address = plainIp(socket.remoteAddress ?? '');
+    const entry = table.add({ id: accepted, socket, address }, address, clock.monotonic());
     sockets.add(socket);
     // A reset by the peer is ordinary; without a listener the event would end the process.
     socket.on('error', (error) => logger.debug({ error: errorText(error) }, 'agent connection failed'));
     socket.once('close', () => {
+      table.remove(entry);
       sockets.delete(socket);
       if (sockets.size === 0) onEmpty?.();
     });
-    const id = counts.accepted;
-    const expectHeader = isBalancer(socket.remoteAddress ?? '');
-    sniff(socket, { expectHeader, waitMs }, (result) => settle(result, socket, id));
-  });
-  server.maxConnections = options.maxConnections;
-  server.on('drop', () => {
-    counts.dropped += 1;
+    if (table.size > maxConnections) {
+      // The newcomer is one of those without a session, so there always is one; alone among them, it is refused.
+      const expendable = table.expendable() ?? entry;
+      close(expendable, expendable === entry ? 'refused' : 'evicted');
+      if (expendable === entry) return;
+    }
+    sniff(socket, isBalancer(address), (result) => settle(entry, result));
   });
 
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: options.host, port: options.port, backlog: limits.agent.listenBacklog }, () => {
-      server.off('error', reject);
-      resolve();
+  const sweep = setInterval(() => {
+    const now = clock.monotonic();
+    closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
+    closeWhile(table.longestWithoutSession, (since) => now - since > limits.agent.withoutSessionMs, 'idle');
+  }, tuning.sweepMs);
+  sweep.unref();
+  const closeWhile = (
+    next: () => Entry<Arrival> | undefined,
+    isOverdue: (since: number) => boolean,
+    reason: Closing,
+  ): void => {
+    for (let entry = next(); entry !== undefined && isOverdue(entry.since); entry = next()) close(entry, reason);
+  };
+
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host: options.host, port: options.port, backlog: limits.agent.listenBacklog }, () => {
+        server.off('error', reject);
+        resolve();
+      });
     });
-  });
+  } catch (error) {
+    clearInterval(sweep);
+    throw error;
+  }
   // For instance, no file descriptor is left for the next connection; the open ones stay.
   server.on('error', (error) => logger.error({ error: errorText(error) }, 'agent listener error'));
   const bound = server.address() as AddressInfo;
@@ -129,7 +185,7 @@ export async function startListener(
   };
   return {
     address: formatHostPort({ host: bound.address, port: bound.port }),
-    stats: () => ({ connections: sockets.size, ...counts }),
+    stats: () => ({ accepted, open: table.kinds(), closed: { ...closed } }),
     stop,
     async close(graceMs) {
       stop();
@@ -138,6 +194,7 @@ export async function startListener(
         if (sockets.size === 0) resolve();
       });
       if (sockets.size > 0 && graceMs > 0) await withDeadline(empty, graceMs);
+      clearInterval(sweep);
       for (const socket of sockets) socket.destroy();
       await empty;
     },

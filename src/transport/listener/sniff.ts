@@ -17,22 +17,17 @@ export type Sniffed =
   | { readonly kind: 'foreign' }
   /** A balancer did not begin with a PROXY header, or with one that is malformed. */
   | { readonly kind: 'no_proxy_header' }
-  /** The full preface did not arrive in time. */
-  | { readonly kind: 'silent' }
   /** Ended or failed before the protocol was clear. */
   | { readonly kind: 'gone' };
 
-interface SniffOptions {
-  /** The peer is a balancer, so a PROXY header comes first. */
-  readonly expectHeader: boolean;
-  /** How long header and preface may take together, in milliseconds. */
-  readonly waitMs: number;
-}
-
-/** Calls `done` once. For `h2c` the socket is then paused, with its preface and what follows unread. */
-export function sniff(socket: Socket, options: SniffOptions, done: (result: Sniffed) => void): void {
+/**
+ * Calls `done` once; whoever loses patience closes the socket. For `h2c` the socket is then paused, with its preface and
+ * what follows unread.
+ * @param expectHeader the peer is a balancer, so a PROXY header comes first
+ */
+export function sniff(socket: Socket, expectHeader: boolean, done: (result: Sniffed) => void): void {
   let bytes: Buffer = Buffer.alloc(0);
-  let headerExpected = options.expectHeader;
+  let headerExpected = expectHeader;
   let client: string | undefined;
 
   /** Takes the header off the bytes. @returns false while bytes are missing, or if it has ended the sniffing */
@@ -65,10 +60,7 @@ export function sniff(socket: Socket, options: SniffOptions, done: (result: Snif
     finish({ kind: 'h2c', client });
   };
   const gone = (): void => finish({ kind: 'gone' });
-  const timer = setTimeout(() => finish({ kind: 'silent' }), options.waitMs);
-  timer.unref();
   const finish = (result: Sniffed): void => {
-    clearTimeout(timer);
     socket.off('data', read);
     socket.off('end', gone);
     socket.off('close', gone);

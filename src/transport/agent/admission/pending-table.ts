@@ -47,6 +47,7 @@ export function createPendingTable(onFreed: () => void): PendingTable {
     ofNode?.delete(session);
     if (ofNode?.size === 0) byNode.delete(session.nodeId);
     byConnection.get(session.connection)?.delete(session);
+    session.connection.sessionEnded();
     onFreed();
   };
   const drop = (session: PendingSession): void => {
@@ -66,6 +67,7 @@ export function createPendingTable(onFreed: () => void): PendingTable {
       }
       byNode.set(session.nodeId, ofNode.add(session));
       byId.set(session.id, session);
+      session.connection.sessionOpened();
       const ofConnection = byConnection.get(session.connection);
       if (ofConnection !== undefined) {
         ofConnection.add(session);

@@ -1,0 +1,165 @@
+/**
+ * Every open connection, whether it carries a session, and how many without one each address has: so that a newcomer can
+ * take the place of one that nobody will miss. Not sockets: `listener.ts` closes them. Each operation takes constant time,
+ * because it is needed most in a flood. Implements the bounds of `docs/contract/agent-protocol.md#the-listener`.
+ */
+import { addressKey } from '../../kernel/address-key.js';
+import { append, linkedList, remove } from '../../kernel/linked-list.js';
+import type { LinkedList, Place } from '../../kernel/linked-list.js';
+
+/** A connection in the table, which alone changes it. */
+export interface Entry<T> {
+  readonly value: T;
+  /** When it came, or lost its last session; monotonic milliseconds. */
+  readonly since: number;
+  /** How many it carries. */
+  readonly sessions: number;
+}
+
+/** How many connections there are; of a `sniffing` one the first bytes are awaited. */
+export type ConnectionKinds = Readonly<Record<'sniffing' | 'without_session' | 'with_session', number>>;
+
+export interface ConnectionTable<T> {
+  /** Adds a connection whose first bytes are awaited. */
+  add(value: T, address: string, now: number): Entry<T>;
+  /** Its first bytes have come; `address` is the client's, which a balancer may have named. */
+  sniffed(entry: Entry<T>, address: string): void;
+  sessionOpened(entry: Entry<T>): void;
+  sessionEnded(entry: Entry<T>, now: number): void;
+  /** Nothing happens if it was removed before. */
+  remove(entry: Entry<T>): void;
+  /** The oldest connection without a session of the address that has most of them. */
+  expendable(): Entry<T> | undefined;
+  /** The connection whose first bytes are awaited for longest. */
+  longestSniffed(): Entry<T> | undefined;
+  /** The connection that has had no session for longest. */
+  longestWithoutSession(): Entry<T> | undefined;
+  readonly size: number;
+  kinds(): ConnectionKinds;
+}
+
+/** An address with connections without a session. */
+interface Address<T> {
+  /** In the order in which they came, or lost their last session. */
+  readonly members: LinkedList<Member<T>>;
+  /** Its place among the addresses with as many. */
+  rank: Place<Address<T>> | undefined;
+}
+
+interface Member<T> extends Entry<T> {
+  key: string;
+  since: number;
+  sessions: number;
+  /** False once it was removed. */
+  present: boolean;
+  /** While it has no session: its place in the order of age, and in that of its address. */
+  inAge: Place<Member<T>> | undefined;
+  inAddress: Place<Member<T>> | undefined;
+  inSniffing: Place<Member<T>> | undefined;
+}
+
+export function createConnectionTable<T>(): ConnectionTable<T> {
+  const byAge = linkedList<Member<T>>();
+  const sniffing = linkedList<Member<T>>();
+  const addresses = new Map<string, Address<T>>();
+  /** `ranks[n]`: the addresses with n connections without a session. */
+  const ranks: LinkedList<Address<T>>[] = [];
+  /** The largest n with an address; it changes by one at a time, because the connections of an address do. */
+  let highest = 0;
+  let size = 0;
+
+  const rank = (address: Address<T>): void => {
+    if (address.rank !== undefined) remove(address.rank);
+    const count = address.members.size;
+    address.rank = count === 0 ? undefined : append((ranks[count] ??= linkedList()), address);
+    if (count > highest) highest = count;
+    else if (ranks[highest]?.size === 0) highest -= 1;
+  };
+  const joinAddress = (member: Member<T>): void => {
+    const address = addresses.get(member.key) ?? { members: linkedList(), rank: undefined };
+    addresses.set(member.key, address);
+    member.inAddress = append(address.members, member);
+    rank(address);
+  };
+  const leaveAddress = (member: Member<T>): void => {
+    const address = addresses.get(member.key);
+    if (member.inAddress === undefined || address === undefined) return;
+    remove(member.inAddress);
+    member.inAddress = undefined;
+    rank(address);
+    if (address.members.size === 0) addresses.delete(member.key);
+  };
+  const loseSession = (member: Member<T>, now: number): void => {
+    member.since = now;
+    member.inAge = append(byAge, member);
+    joinAddress(member);
+  };
+  const leaveSniffing = (member: Member<T>): void => {
+    if (member.inSniffing !== undefined) remove(member.inSniffing);
+    member.inSniffing = undefined;
+  };
+  const leaveWithoutSession = (member: Member<T>): void => {
+    if (member.inAge !== undefined) remove(member.inAge);
+    member.inAge = undefined;
+    leaveAddress(member);
+  };
+  const memberOf = (entry: Entry<T>): Member<T> => entry as Member<T>;
+
+  return {
+    add(value, address, now) {
+      const member: Member<T> = {
+        value,
+        key: addressKey(address),
+        since: now,
+        sessions: 0,
+        present: true,
+        inAge: undefined,
+        inAddress: undefined,
+        inSniffing: undefined,
+      };
+      size += 1;
+      member.inSniffing = append(sniffing, member);
+      loseSession(member, now);
+      return member;
+    },
+    sniffed(entry, address) {
+      const member = memberOf(entry);
+      if (!member.present) return;
+      leaveSniffing(member);
+      const key = addressKey(address);
+      if (key === member.key) return;
+      leaveAddress(member);
+      member.key = key;
+      joinAddress(member);
+    },
+    sessionOpened(entry) {
+      const member = memberOf(entry);
+      member.sessions += 1;
+      if (member.sessions === 1) leaveWithoutSession(member);
+    },
+    sessionEnded(entry, now) {
+      const member = memberOf(entry);
+      member.sessions -= 1;
+      if (member.sessions === 0 && member.present) loseSession(member, now);
+    },
+    remove(entry) {
+      const member = memberOf(entry);
+      if (!member.present) return;
+      member.present = false;
+      size -= 1;
+      leaveSniffing(member);
+      leaveWithoutSession(member);
+    },
+    expendable: () => ranks[highest]?.first?.value.members.first?.value,
+    longestSniffed: () => sniffing.first?.value,
+    longestWithoutSession: () => byAge.first?.value,
+    get size() {
+      return size;
+    },
+    kinds: () => ({
+      sniffing: sniffing.size,
+      without_session: byAge.size - sniffing.size,
+      with_session: size - byAge.size,
+    }),
+  };
+}
