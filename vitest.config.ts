@@ -1,12 +1,25 @@
 import { defineConfig } from 'vitest/config';
+import { SkippedReporter } from './test/run/skipped.js';
+
+/** Tests that start programs, watch the process they run in, or replace a module. */
+const alone = [
+  ...['e2e', 'invented-resource', 'maintenance', 'start', 'storage'].map((folder) => `test/${folder}/**/*.test.ts`),
+  'test/domain/large-fleets.test.ts',
+];
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/run/global-setup.ts'],
+    reporters: ['default', new SkippedReporter()],
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    // Real servers, real sockets and fsync share two cores: more workers only make each other late.
-    maxWorkers: 2,
+    // Three on two cores, because the longest files mostly wait for the programs that they start.
+    maxWorkers: 3,
+    // Projects run in the order of their names: the many short files at the end leave no worker without work.
+    projects: [
+      { extends: true, test: { name: 'alone', include: alone } },
+      // Share processes, because loading the service's modules takes longer than most of these files.
+      { extends: true, test: { name: 'together', include: ['test/**/*.test.ts'], exclude: alone, isolate: false } },
+    ],
   },
 });

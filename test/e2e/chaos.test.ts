@@ -41,7 +41,7 @@ const password = 'a password for the chaos only';
 const sizes = { commands: 500, callersPerInstance: 4, agents: 3 };
 const patienceMs = 60_000;
 
-describe.skipIf(!ferretDbBuilt('the chaos test'))('two instances under random kills and outages', () => {
+describe.skipIf(!ferretDbBuilt())('two instances under random kills and outages', () => {
   const random = createRandom(seed);
   const services: ServiceProcess[] = [];
   const clients: RestClient[] = [];

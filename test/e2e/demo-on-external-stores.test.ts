@@ -20,7 +20,7 @@ const succeeded = (output: string): readonly number[] =>
   [...output.matchAll(/^✔ +(\d+) /gm)].map(([, number]) => Number(number));
 const everyStep = Array.from({ length: steps }, (_, index) => index + 1);
 
-describe.skipIf(!externalStoresBuilt('the demo'))('the demo', () => {
+describe.skipIf(!externalStoresBuilt())('the demo', () => {
   let pair: StorePair;
   beforeAll(async () => {
     pair = await externalStores.open();

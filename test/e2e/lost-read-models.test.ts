@@ -10,7 +10,7 @@ import type { SmallSite } from '../support/small-site.js';
 import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 import { answers, command, offered, running } from '../support/what-stays.js';
 
-describe.skipIf(!externalStoresBuilt('lost read models'))('lost read models', () => {
+describe.skipIf(!externalStoresBuilt())('lost read models', () => {
   test('are computed again from the log: at a start, or by a rebuild if the checkpoint is still there', async () => {
     const pair = await externalStores.open();
     const client = new MongoClient(pair.env['SVC_MONGODB_URL']!);

@@ -11,7 +11,7 @@ import type { SmallSite } from '../support/small-site.js';
 import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 import { answers, command, offered, running } from '../support/what-stays.js';
 
-describe.skipIf(!externalStoresBuilt('a move between stores'))('a move between stores', () => {
+describe.skipIf(!externalStoresBuilt())('a move between stores', () => {
   test('to external stores and back keeps all generations and pushes nothing', async () => {
     const pair = await externalStores.open();
     let site: SmallSite | undefined;

@@ -29,7 +29,7 @@ interface NodeView {
   readonly apply: { readonly state: string };
 }
 
-describe.skipIf(!ferretDbBuilt('several instances of the service'))('two instances on shared stores', () => {
+describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
   let folder: string;
   let log: EventStoreDbServer;
   let mongo: FerretDb;

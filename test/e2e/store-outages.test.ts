@@ -40,7 +40,7 @@ interface CreatedNode {
 const answerWithinMs = 12_000;
 const password = 'not-to-be-seen-anywhere';
 
-describe.skipIf(!ferretDbBuilt('outages of the stores'))('outages of the stores', () => {
+describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
   let folder: string;
   let service: ServiceProcess;
   let starting: Promise<void>;

@@ -1,6 +1,7 @@
 /**
  * `npm run test:servers`: builds the servers for tests that are not written in JavaScript, unless they are up to date.
- * Without Go or its modules, the suites that need these servers are skipped, with a notice here and in each suite.
+ * `npm test` does this first. Without Go or its modules, the suites that need these servers are skipped, and `npm test`
+ * lists them at its end.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -10,9 +11,18 @@ import { ferretDbBinary } from './ferretdb-process.js';
 
 const source = fileURLToPath(new URL('ferretdb', import.meta.url));
 
+/** Of one step; the modules come over the network. */
+const withinMs = 15 * 60_000;
+
 function go(...args: readonly string[]): boolean {
   const env = { ...process.env, CGO_ENABLED: '0' };
-  return spawnSync('go', args, { cwd: source, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
+  const { status } = spawnSync('go', args, {
+    cwd: source,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: withinMs,
+  });
+  return status === 0;
 }
 
 const modified = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -25,7 +35,7 @@ function isFresh(): boolean {
 function skipped(reason: string): void {
   // With an old binary the suites would run against another server than the sources describe.
   rmSync(ferretDbBinary, { force: true });
-  process.stderr.write(`\n!!!! ${reason}: the suites that run against a real MongoDB protocol server are SKIPPED.\n\n`);
+  process.stderr.write(`test servers: ${reason}, so suites that need it are skipped\n`);
 }
 
 if (isFresh()) console.log('test servers: up to date');

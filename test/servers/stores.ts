@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { startEventStoreDb } from './eventstoredb/server.js';
 import { ferretDbBuilt, startFerretDb } from './ferretdb-process.js';
 
-if (ferretDbBuilt('this command')) {
+if (ferretDbBuilt()) {
   const [log, mongo] = await Promise.all([startEventStoreDb(), startFerretDb()]);
   const lines = [
     `SVC_EVENTSTORE_URL=${log.url}`,
@@ -24,5 +24,6 @@ if (ferretDbBuilt('this command')) {
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
 } else {
+  process.stderr.write('FerretDB is missing: install Go and run `npm run test:servers`\n');
   process.exitCode = 1;
 }

@@ -35,14 +35,13 @@ const embeddedStores: StoreKind = {
 
 export const externalStores: StoreKind = { name: 'EventStoreDB and MongoDB', external: true, open: openExternal };
 
-/** Whether tests on external stores can run; prints a line on standard error if they cannot. */
-export const externalStoresBuilt = (suite: string): boolean =>
-  named('SVC_TEST_MONGODB_URL') !== undefined || ferretDbBuilt(`${suite} on ${externalStores.name}`);
+/** Whether tests on external stores can run. */
+export const externalStoresBuilt = (): boolean => named('SVC_TEST_MONGODB_URL') !== undefined || ferretDbBuilt();
 
 /** Runs the same tests on both pairs. */
 export function onStorePairs(suite: string, tests: (stores: StoreKind) => void): void {
-  describe(`on ${embeddedStores.name}`, () => tests(embeddedStores));
-  describe.skipIf(!externalStoresBuilt(suite))(`on ${externalStores.name}`, () => tests(externalStores));
+  describe(`${suite} on ${embeddedStores.name}`, () => tests(embeddedStores));
+  describe.skipIf(!externalStoresBuilt())(`${suite} on ${externalStores.name}`, () => tests(externalStores));
 }
 
 function named(variable: string): string | undefined {

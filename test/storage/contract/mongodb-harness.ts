@@ -17,7 +17,7 @@ export function withDatabase(url: string, database: string): string {
 const freshDatabase = (): string => `svc_test_${randomUUID().replaceAll('-', '')}`;
 
 /**
- * Runs the tests on FerretDB, or skips them with a notice when it was not built, and on the server that
+ * Runs the tests on FerretDB, or skips them when it was not built, and on the server that
  * SVC_TEST_MONGODB_URL names, if any. `server` returns a URL with any database; `kill` crashes that server and starts
  * it again, where the tests started it.
  */
@@ -25,7 +25,7 @@ export function onMongoServers(
   suite: string,
   tests: (server: () => Promise<string>, kill?: () => Promise<void>) => void,
 ): void {
-  describe.skipIf(!ferretDbBuilt(suite))('on FerretDB', () => {
+  describe.skipIf(!ferretDbBuilt())(`${suite} on FerretDB`, () => {
     let started: Promise<FerretDb> | undefined;
     afterAll(async () => {
       await (await started)?.close();
@@ -37,7 +37,7 @@ export function onMongoServers(
   });
   const named = process.env['SVC_TEST_MONGODB_URL'];
   if (named !== undefined && named !== '') {
-    describe('on the server of SVC_TEST_MONGODB_URL', () => tests(async () => named));
+    describe(`${suite} on the server of SVC_TEST_MONGODB_URL`, () => tests(async () => named));
   }
 }
 

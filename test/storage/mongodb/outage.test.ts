@@ -22,7 +22,7 @@ async function persist<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-describe.skipIf(!ferretDbBuilt('outages of MongoDB'))('an outage of MongoDB', () => {
+describe.skipIf(!ferretDbBuilt())('an outage of MongoDB', () => {
   let server: FerretDb;
   let store: ReadStore;
   let collection: Collection;

@@ -13,7 +13,7 @@ import { startMongoReplicaSet, type MongoReplicaSet } from '../../servers/mongod
 const spec: CollectionSpec = { name: 'kept', version: 1, indexes: [{ fields: ['n'] }] };
 const codeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.code : error);
 
-describe.skipIf(!ferretDbBuilt('the read store on a replica set'))('a replica set', () => {
+describe.skipIf(!ferretDbBuilt())('a replica set', () => {
   let set: MongoReplicaSet;
   let store: ReadStore;
   let collection: Collection;
