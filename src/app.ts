@@ -53,6 +53,8 @@ import { createAgentTransport } from './transport/agent/agent-transport.js';
 import { startListener } from './transport/listener/listener.js';
 import { buildRest } from './transport/rest/build.js';
 import type { Readiness } from './transport/rest/deps.js';
+import { createRestSockets } from './transport/rest/sockets.js';
+import { createWaitingPlaces } from './transport/rest/waiting-places.js';
 import { answerWhileStarting } from './transport/rest/while-starting.js';
 
 const version = '0.1.0';
@@ -81,7 +83,10 @@ export async function startApp(
   const tls = readTls(config.http.tls);
   const { listen } = config.http;
   // Nobody knows a port that the system chooses before the service is up.
-  const starting = listen.port === 0 ? undefined : await answerWhileStarting(listen, tls).catch(cannotListen(listen));
+  const starting =
+    listen.port === 0
+      ? undefined
+      : await answerWhileStarting(listen, tls, config.http.trustedProxies).catch(cannotListen(listen));
   const freePort = async (): Promise<void> => starting?.close();
   try {
     const externalStores = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
@@ -114,6 +119,8 @@ async function wire(
   // Everything that a stranger can cause is logged here, so that no flood of it fills a disk.
   const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
   closers.add('refusals', () => refusals.close());
+  const refusedCommands = createSampledLog({ clock, write: (fields, message) => logger.info(fields, message) });
+  closers.add('refused commands', () => refusedCommands.close());
 
   // Stores, keyring, identity.
   const opening = { clock, ids, logger, closers, onTakenOver };
@@ -235,6 +242,9 @@ async function wire(
     const reasons = [...health.problems(), ...followers.notReady(), ...signingKey.problems()];
     return { ready: reasons.length === 0, reasons };
   };
+  const { corsOrigins, trustedProxies, metricsToken } = config.http;
+  const sockets = createRestSockets({ trustedProxies, refusals });
+  const waitingDeploys = createWaitingPlaces();
   const metrics = createMetrics([
     { name: 'svc_ready', help: '1 when this instance should get traffic.', read: () => (readiness().ready ? 1 : 0) },
     {
@@ -246,11 +256,18 @@ async function wire(
     ...followers.metrics(),
     ...agents.metricSources(),
     ...factMetrics(facts),
+    { name: 'svc_rest_connections', help: 'Open connections of REST.', read: () => sockets.open },
+    { name: 'svc_rest_waiting_deploys', help: 'Deploys that wait for their nodes.', read: () => waitingDeploys.taken },
+    {
+      name: 'svc_rest_refused_commands_total',
+      help: 'What callers with a token were refused, by reason.',
+      label: 'reason',
+      read: refusedCommands.counts,
+    },
     { name: 'svc_refusals_total', help: 'What was refused, by reason.', label: 'reason', read: refusals.counts },
     ...processMetrics,
   ]);
   closers.add('metrics', () => metrics.close());
-  const { corsOrigins, trustedProxies, metricsToken } = config.http;
   const rest = await buildRest(
     {
       commands,
@@ -260,6 +277,10 @@ async function wire(
       clock,
       ids,
       logger,
+      refusals,
+      refusedCommands,
+      sockets,
+      waitingDeploys,
       sessionsEnded: cluster.sessionsEnded,
       readiness,
       storesAway: () => (health.problems().length === 0 ? undefined : health.problems().join(', ')),

@@ -95,6 +95,41 @@ test('wait=applied answers 200 with the states as they are when the time is up; 
   }
 });
 
+test('deploys that wait are bounded for each user and in all: beyond it a 429 that deploys nothing', async () => {
+  const bounded = await startRest({ waitingDeploys: { inAll: 3, perUser: 2 } });
+  const node = await aNode('connected', bounded);
+  const agent = await bounded.connect(node.id);
+  const chain = await aChain([node.id], bounded);
+  const wait = (role: 'admin' | 'operator', more = {}) =>
+    bounded.call('POST', `${chain}/deploy?wait=applied&timeout_ms=30000`, { role, ...more });
+  const deploys = async (): Promise<number> =>
+    (await bounded.log()).filter((event) => event.type === 'ChainDeployed').length;
+  const waiting = [wait('admin'), wait('admin')];
+  await expect.poll(deploys).toBe(2);
+  const refused = await wait('admin', { headers: { 'idempotency-key': 'again' } });
+  expect([refused.statusCode, refused.json().error]).toEqual([
+    429,
+    'rate_limited: wait: at most 2 deploys of one user wait at a time; nothing was deployed: try again, or deploy without waiting',
+  ]);
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+  waiting.push(wait('operator'));
+  await expect.poll(deploys).toBe(3);
+  const full = await wait('operator');
+  expect([full.statusCode, full.json().error]).toEqual([429, expect.stringContaining('at most 3 deploys wait')]);
+  // Without waiting, there is no bound.
+  expect((await bounded.call('POST', `${chain}/deploy`)).statusCode).toBe(200);
+  expect(await deploys()).toBe(4);
+  await agent.disconnect();
+  for (const answer of await Promise.all(waiting)) expect(answer.statusCode).toBe(200);
+  // The places are free again, also those of commands that are refused.
+  await bounded.data('PUT', chain, { body: { enabled: false } });
+  for (let i = 0; i < 4; i += 1) expect((await wait('admin')).statusCode).toBe(409);
+  await bounded.data('PUT', chain, { body: { enabled: true } });
+  const key = { headers: { 'idempotency-key': 'again' } };
+  expect((await wait('admin', key)).statusCode).toBe(200);
+  await bounded.close();
+});
+
 test('closing the server answers a deploy that still waits', async () => {
   const closing = await startRest();
   const node = await aNode('connected', closing);

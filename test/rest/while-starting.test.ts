@@ -7,7 +7,7 @@ import { answerWhileStarting } from '../../src/transport/rest/while-starting.js'
 
 async function starting(): Promise<{ url: string; port: number; close(): Promise<void> }> {
   const [port] = await freePorts(1);
-  const server = await answerWhileStarting({ host: '127.0.0.1', port: port! }, undefined);
+  const server = await answerWhileStarting({ host: '127.0.0.1', port: port! }, undefined, []);
   onTestFinished(() => server.close());
   return { url: `http://127.0.0.1:${port}`, port: port!, close: () => server.close() };
 }
@@ -48,5 +48,5 @@ it('closes its connections and frees the port, also while a client is idle', asy
 
 it('rejects with EADDRINUSE when the port is taken', async () => {
   const { port } = await starting();
-  await expect(answerWhileStarting({ host: '127.0.0.1', port }, undefined)).rejects.toThrow(/EADDRINUSE/);
+  await expect(answerWhileStarting({ host: '127.0.0.1', port }, undefined, [])).rejects.toThrow(/EADDRINUSE/);
 });

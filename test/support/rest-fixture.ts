@@ -22,6 +22,7 @@ import { createClosers } from '../../src/kernel/closers.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { Logger } from '../../src/kernel/logger.js';
+import { createSampledLog } from '../../src/kernel/sampled-log.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
@@ -30,6 +31,9 @@ import type { Followers } from '../../src/start/followers.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
+import { createRestSockets } from '../../src/transport/rest/sockets.js';
+import { createWaitingPlaces } from '../../src/transport/rest/waiting-places.js';
+import type { WaitingBounds } from '../../src/transport/rest/waiting-places.js';
 import { startAccounts } from './accounts-fixture.js';
 import { openCommandFixture } from './command-fixture.js';
 import { openSession, until } from './delivery-fixture.js';
@@ -84,7 +88,14 @@ const offlineAfterMs = 60_000;
 /** How long a start may take on a busy machine. */
 const patienceMs = 20_000;
 
-export async function startRest(options: Partial<RestOptions> = {}, clock: Clock = systemClock): Promise<RestFixture> {
+interface RestChoices extends Partial<RestOptions> {
+  readonly waitingDeploys?: WaitingBounds;
+}
+
+export async function startRest(
+  { waitingDeploys, ...options }: RestChoices = {},
+  clock: Clock = systemClock,
+): Promise<RestFixture> {
   const ids = randomIds;
   const { logger, logged } = notedLogger();
   const closers = createClosers(logger);
@@ -133,6 +144,10 @@ export async function startRest(options: Partial<RestOptions> = {}, clock: Clock
   await gateway.run({ type: 'RaiseCompilerVersion', version: compilerVersion });
   await until(() => followers.notReady().length === 0, 'the service is ready');
 
+  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
+  closers.add('refusals', () => refusals.close());
+  const refusedCommands = createSampledLog({ clock, write: (fields, message) => logger.info(fields, message) });
+  closers.add('refused commands', () => refusedCommands.close());
   const deps: RestDeps = {
     commands: {
       nodes: createNodeHandlers({
@@ -157,6 +172,10 @@ export async function startRest(options: Partial<RestOptions> = {}, clock: Clock
     clock,
     ids,
     logger,
+    refusals,
+    refusedCommands,
+    sockets: createRestSockets({ trustedProxies: options.trustedProxies ?? [], refusals }),
+    waitingDeploys: createWaitingPlaces(waitingDeploys),
     sessionsEnded: async () => true,
     readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),
     storesAway: () => undefined,

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import rateLimit from '@fastify/rate-limit';
-import { canonicalIp } from '../../kernel/addresses.js';
+import { plainIp } from '../../kernel/addresses.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
@@ -71,12 +71,7 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
     },
     handler: async (request) => {
       const { username, password } = request.body;
-      const { token, expiresIn, user } = await accounts.login(
-        username,
-        password,
-        callerAddress(request.ip),
-        request.id,
-      );
+      const { token, expiresIn, user } = await accounts.login(username, password, plainIp(request.ip), request.id);
       return ok({ token, token_type: 'Bearer' as const, expires_in: expiresIn, user });
     },
   });
@@ -123,10 +118,4 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       return ok(outcome.kind === 'done' ? outcome.result : await accounts.me(userId));
     },
   });
-}
-
-/** The canonical form, with IPv4 as such: an address has one budget, however the socket spells it. */
-function callerAddress(ip: string): string {
-  const address = canonicalIp(ip) ?? ip;
-  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }

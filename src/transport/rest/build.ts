@@ -32,7 +32,12 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   const table = createRouteTable();
   const app = Fastify({
     logger: false,
-    serverFactory: (handler) => createHttpServer(handler, options.tls),
+    serverFactory: (handler) =>
+      createHttpServer(handler, {
+        tls: options.tls,
+        sockets: deps.sockets,
+        patience: options.patience,
+      }),
     genReqId: (request) => requestId(request, () => deps.ids.next()),
     requestIdHeader: false,
     trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
@@ -42,8 +47,8 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     routerOptions: { maxParamLength: 16_384 },
     exposeHeadRoutes: false,
     return503OnClosing: false,
-    clientErrorHandler: answerClientError,
-    frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps.logger),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.refusals),
+    frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps),
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
@@ -56,7 +61,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     }
   });
   boundClosing(app);
-  installErrors(app, deps.logger);
+  installErrors(app, deps);
   installCorrelation(app);
   await app.register(helmet, {
     contentSecurityPolicy: {

@@ -10,7 +10,7 @@ import type { DeploymentNodeState } from './apply-state.js';
 import { deploymentNodeStates, deploymentState } from './apply-state.js';
 import type { ChainView } from './chain-schema.js';
 import { chainSchema, chainView } from './chain-schema.js';
-import { commandContext, setCommandHeaders } from './consistency.js';
+import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { oneOf } from './fields.js';
@@ -43,7 +43,9 @@ const deploymentSchema: z.ZodType<DeploymentView> = z
   .meta({ id: 'Deployment' });
 
 const deployQuery = query({
-  wait: oneOf(['applied']).optional(),
+  wait: oneOf(['applied'])
+    .optional()
+    .meta({ description: 'Answer when every connected node has applied or rejected; too many at a time are a 429' }),
   timeout_ms: queryInteger(0, limits.rest.deployWaitMaxMs)
     .optional()
     .meta({ default: limits.rest.deployWaitDefaultMs }),
@@ -72,18 +74,24 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
-      const outcome = await deps.commands.chains.deploy(commandContext(request), id, request.headers['if-match']);
-      setCommandHeaders(reply, outcome);
-      const { chain, deployment } =
-        outcome.kind === 'done'
-          ? { chain: chainView(outcome.result.chain), deployment: newDeployment(outcome.commandId, outcome.result) }
-          : await repeatedDeploy(deps, outcome.resourceId, outcome.commandId);
-      if (request.query.wait === undefined) return ok({ chain, deployment: await viewOf(deps, deployment) });
-      const disconnected = new AbortController();
-      reply.raw.once('close', () => disconnected.abort());
-      const ms = request.query.timeout_ms ?? limits.rest.deployWaitDefaultMs;
-      const signal = AbortSignal.any([stopping.signal, disconnected.signal]);
-      return ok({ chain, deployment: await waitApplied(deps, deployment, ms, signal) });
+      // A place first: without one, nothing is deployed.
+      const leave = request.query.wait === undefined ? undefined : deps.waitingDeploys.take(callerOf(request).userId);
+      try {
+        const outcome = await deps.commands.chains.deploy(commandContext(request), id, request.headers['if-match']);
+        setCommandHeaders(reply, outcome);
+        const { chain, deployment } =
+          outcome.kind === 'done'
+            ? { chain: chainView(outcome.result.chain), deployment: newDeployment(outcome.commandId, outcome.result) }
+            : await repeatedDeploy(deps, outcome.resourceId, outcome.commandId);
+        if (leave === undefined) return ok({ chain, deployment: await viewOf(deps, deployment) });
+        const disconnected = new AbortController();
+        reply.raw.once('close', () => disconnected.abort());
+        const ms = request.query.timeout_ms ?? limits.rest.deployWaitDefaultMs;
+        const signal = AbortSignal.any([stopping.signal, disconnected.signal]);
+        return ok({ chain, deployment: await waitApplied(deps, deployment, ms, signal) });
+      } finally {
+        leave?.();
+      }
     },
   });
 

@@ -12,8 +12,12 @@ import type { Delivery } from '../../delivery/port.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
+import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { Projections } from '../../projections/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
+import type { RestSockets } from './sockets.js';
+import type { Patience } from './tuning.js';
+import type { WaitingPlaces } from './waiting-places.js';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -29,6 +33,12 @@ export interface RestDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
+  /** Where what strangers are refused is counted and logged. */
+  readonly refusals: Pick<SampledLog, 'note'>;
+  /** The same for callers with a token: no stranger can use up its lines. */
+  readonly refusedCommands: Pick<SampledLog, 'note'>;
+  readonly sockets: Pick<RestSockets, 'guard'>;
+  readonly waitingDeploys: Pick<WaitingPlaces, 'take'>;
   /**
    * True once every session of the node that began before the call is closed on every instance, false after the time.
    */
@@ -51,6 +61,8 @@ export interface RestOptions {
   readonly metricsToken?: string | undefined;
   /** PEM texts. When set, REST is served over TLS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** Instead of that of `tuning.ts`. */
+  readonly patience?: Patience;
 }
 
 /** The fastify instance that resources add their routes to, with zod schemas. */

@@ -5,47 +5,24 @@
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError, errorText } from '../../kernel/errors.js';
-import type { Logger } from '../../kernel/logger.js';
-import type { RestApp } from './deps.js';
+import { plainIp } from '../../kernel/addresses.js';
+import type { RestApp, RestDeps } from './deps.js';
 import { failure } from './envelope.js';
 
-export function installErrors(app: RestApp, logger: Logger): void {
-  app.setErrorHandler((error, request, reply) => answerError(error, request, reply, logger));
+type Logs = Pick<RestDeps, 'logger' | 'refusals' | 'refusedCommands'>;
+
+export function installErrors(app: RestApp, logs: Logs): void {
+  app.setErrorHandler((error, request, reply) => answerError(error, request, reply, logs));
   // The gate refuses unknown paths before; this is for a path that only the router does not know.
   app.setNotFoundHandler((request, reply) =>
-    answerError(new ServiceError('not_found', 'no such path'), request, reply, logger),
+    answerError(new ServiceError('not_found', 'no such path'), request, reply, logs),
   );
 }
 
 /** Answers with the envelope. An unexpected fault is described in the log only, under the request id. */
-export function answerError(
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  logger: Logger,
-): FastifyReply {
+export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, logs: Logs): FastifyReply {
   const answered = sayIfWritten(asServiceError(error), reply);
-  const facts = { request_id: request.id, method: request.method, route: request.routeOptions?.url ?? null };
-  if (answered.code === 'internal') {
-    logger.error(
-      { ...facts, error: errorText(error), stack: error instanceof Error ? error.stack : undefined },
-      'request failed',
-    );
-  } else if (answered.code === 'unavailable') {
-    logger.warn(
-      {
-        ...facts,
-        error: answered.message,
-        cause: answered.cause === undefined ? undefined : errorText(answered.cause),
-      },
-      'request unavailable',
-    );
-  } else if (request.method !== 'GET') {
-    logger.info(
-      { ...facts, code: answered.code, error: answered.message, user_id: request.caller?.userId },
-      'command refused',
-    );
-  }
+  log(error, answered, request, logs);
   if (answered.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer');
   const { retryAfterSeconds, allow } = answered.hints;
   if (retryAfterSeconds !== undefined) void reply.header('retry-after', String(Math.ceil(retryAfterSeconds)));
@@ -55,6 +32,29 @@ export function answerError(
     .header('content-type', 'application/json; charset=utf-8')
     .serializer(JSON.stringify)
     .send(failure(answered.code, answered.message));
+}
+
+/** Strangers and callers can repeat all but an unexpected fault as often as they like, so that goes to the sampled logs. */
+function log(error: unknown, answered: ServiceError, request: FastifyRequest, logs: Logs): void {
+  const facts = { request_id: request.id, method: request.method, route: request.routeOptions?.url ?? null };
+  if (answered.code === 'internal') {
+    const stack = error instanceof Error ? error.stack : undefined;
+    logs.logger.error({ ...facts, error: errorText(error), stack }, 'request failed');
+    return;
+  }
+  const cause = answered.cause === undefined ? {} : { cause: errorText(answered.cause) };
+  const event = {
+    reason: `rest_${answered.code}`,
+    address: plainIp(request.ip),
+    ...facts,
+    error: answered.message,
+    ...cause,
+  };
+  const userId = request.caller?.userId;
+  if (userId === undefined) logs.refusals.note(event, 'request refused');
+  else if (answered.code === 'unavailable')
+    logs.refusedCommands.note({ ...event, user_id: userId }, 'request unavailable');
+  else if (request.method !== 'GET') logs.refusedCommands.note({ ...event, user_id: userId }, 'command refused');
 }
 
 /** Says so when the command was committed: the caller must not take the error for a refusal. */
@@ -91,9 +91,24 @@ const malformed: Readonly<Record<string, readonly [string, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'expected the whole request sooner'],
 };
 
-/** Answers bytes that are not an HTTP request on the bare socket, with the envelope as well. */
-export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+function reasonOf(code: string): 'rest_too_slow' | 'rest_tls' | 'rest_not_http' {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'rest_too_slow';
+  return /^ERR_(?:SSL|TLS)_/.test(code) ? 'rest_tls' : 'rest_not_http';
+}
+
+/** Answers bytes that are not an HTTP request on the bare socket, with the envelope as well, and closes it. */
+export function answerClientError(
+  error: Error & { code?: string },
+  socket: Socket,
+  refusals: RestDeps['refusals'],
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const reason = reasonOf(error.code ?? '');
+  refusals.note({ reason, address: plainIp(socket.remoteAddress ?? ''), code: error.code }, 'request refused');
+  if (reason === 'rest_tls') {
     socket.destroy();
     return;
   }
@@ -101,5 +116,7 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
   const text = JSON.stringify(failure('invalid_request', sentence));
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+    // A peer that keeps its half open would keep the socket.
+    () => socket.destroy(),
   );
 }

@@ -6,18 +6,33 @@ import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { RestApp, RestOptions } from './deps.js';
+import type { RestSockets } from './sockets.js';
 import { tuning } from './tuning.js';
+import type { Patience } from './tuning.js';
 
 /** Longer than load balancers keep idle connections, so that the balancer closes first. */
 const keepAliveMs = 72_000;
 
-export function createHttpServer(handler: RequestListener, tls: RestOptions['tls']): Server {
+interface HttpServerOptions {
+  readonly tls: RestOptions['tls'];
+  readonly sockets: Pick<RestSockets, 'guard'>;
+  /** Instead of that of `tuning.ts`. */
+  readonly patience?: Patience | undefined;
+}
+
+export function createHttpServer(handler: RequestListener, options: HttpServerOptions): Server {
+  const { tls, patience = tuning.patience } = options;
+  const times = {
+    headersTimeout: patience.headersMs,
+    requestTimeout: patience.requestMs,
+    connectionsCheckingInterval: patience.checkEveryMs,
+    keepAliveTimeout: keepAliveMs,
+  };
   const server =
-    tls === undefined ? createServer(handler) : createTlsServer({ ...tls, minVersion: 'TLSv1.2' }, handler);
-  server.requestTimeout = tuning.requestTimeoutMs;
-  server.headersTimeout = tuning.headersTimeoutMs;
-  server.keepAliveTimeout = keepAliveMs;
-  server.maxConnections = tuning.connections;
+    tls === undefined
+      ? createServer(times, handler)
+      : createTlsServer({ ...tls, ...times, minVersion: 'TLSv1.2', handshakeTimeout: patience.headersMs }, handler);
+  options.sockets.guard(server);
   return server;
 }
 

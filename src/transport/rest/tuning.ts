@@ -1,10 +1,21 @@
 /** The numbers of the REST transport that no contract states. Those that it states are in `src/kernel/limits.ts`. */
 export const tuning = {
-  requestTimeoutMs: 60_000,
-  headersTimeoutMs: 15_000,
+  /** How long what a client sends may take. */
+  patience: {
+    /** A TLS handshake, and the headers of a request. */
+    headersMs: 15_000,
+    /** A request with its body. */
+    requestMs: 60_000,
+    /** How often both are looked at: a request is cut so much late. Node's default is half a minute. */
+    checkEveryMs: 1_000,
+  },
+  /** Open sockets, in all and of one client address; trusted proxies have no bound of their own. */
+  sockets: { inAll: 10_000, perAddress: 1_000 },
+  /** Deploys that may wait for their nodes at a time; each looks at them every `waitPollMs`. */
+  waitingDeploys: { inAll: 128, perUser: 16 },
+  waitingRetrySeconds: 5,
   /** How long open requests may take once the service stops. */
   closeWithinMs: 5_000,
-  connections: 10_000,
   /** How much of a too large body is read and dropped, so that its sender sees the 413. */
   drainBytes: 16 * 1024 * 1024,
   /** How long a refresh waits for its push, to answer `pushed`. */
@@ -17,3 +28,5 @@ export const tuning = {
   loginsPerMinute: 600,
   loginAddresses: 10_000,
 } as const;
+
+export type Patience = { readonly [name in keyof typeof tuning.patience]: number };

@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RestOptions } from './deps.js';
 import { failure } from './envelope.js';
 import { createHttpServer } from './http-server.js';
+import { createRestSockets } from './sockets.js';
 
 const reason = 'the service is starting; its log says what it waits for';
 
@@ -30,8 +31,11 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
 export async function answerWhileStarting(
   listen: { readonly host: string; readonly port: number },
   tls: RestOptions['tls'],
+  trustedProxies: readonly string[],
 ): Promise<{ close(): Promise<void> }> {
-  const server = createHttpServer(answer, tls);
+  // What is refused before the service is up is not logged.
+  const refusals = { note: () => undefined };
+  const server = createHttpServer(answer, { tls, sockets: createRestSockets({ trustedProxies, refusals }) });
   server.listen(listen.port, listen.host);
   await once(server, 'listening');
   let closed: Promise<unknown> | undefined;

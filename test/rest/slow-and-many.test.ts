@@ -1,0 +1,183 @@
+/**
+ * The edge of REST over real sockets: requests that arrive too slowly, and clients that open too many connections.
+ * `docs/contract/rest.md#errors`.
+ */
+import { once } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { answerClientError } from '../../src/transport/rest/errors.js';
+import { createHttpServer } from '../../src/transport/rest/http-server.js';
+import { createRestSockets } from '../../src/transport/rest/sockets.js';
+import { tuning } from '../../src/transport/rest/tuning.js';
+import { eventually } from '../support/eventually.js';
+
+const patience = { headersMs: 200, requestMs: 500, checkEveryMs: 20 };
+const refused: { readonly reason: string; readonly address: string }[] = [];
+const refusals = { note: (event: (typeof refused)[number]) => void refused.push(event) };
+const opened: { destroy(): void }[] = [];
+const servers: Server[] = [];
+
+afterEach(async () => {
+  for (const socket of opened.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) {
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  }
+  refused.length = 0;
+});
+
+async function answerBody(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    let bytes = 0;
+    for await (const chunk of request as AsyncIterable<Buffer>) bytes += chunk.length;
+    response.end(String(bytes));
+  } catch {
+    // The connection was cut.
+  }
+}
+
+interface Limits {
+  readonly inAll?: number;
+  readonly perAddress?: number;
+  readonly trustedProxies?: readonly string[];
+}
+
+async function serve({ trustedProxies = [], ...bounds }: Limits = {}) {
+  const sockets = createRestSockets({ trustedProxies, refusals, ...bounds });
+  const handler = (request: IncomingMessage, response: ServerResponse): void => void answerBody(request, response);
+  const server = createHttpServer(handler, { tls: undefined, sockets, patience });
+  server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, refusals));
+  server.listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  return { server, sockets, port: (server.address() as AddressInfo).port };
+}
+
+interface Client {
+  readonly socket: Socket;
+  text(): string;
+  closed(): boolean;
+}
+
+/** A client that never closes its own half, from one of the loopback addresses. */
+async function dial(port: number, localAddress = '127.0.0.1'): Promise<Client> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true });
+  opened.push(socket);
+  let text = '';
+  let closed = false;
+  socket.on('data', (data: Buffer) => (text += data.toString()));
+  socket.on('error', () => undefined);
+  socket.on('end', () => (closed = true));
+  socket.on('close', () => (closed = true));
+  await once(socket, 'connect');
+  return { socket, text: () => text, closed: () => closed };
+}
+
+/** Writes a byte at a time until the peer has closed. @returns after how many milliseconds that was */
+async function trickle({ socket, closed }: Client, byte: string): Promise<number> {
+  const began = performance.now();
+  await eventually(() => {
+    if (!closed()) socket.write(byte);
+    return closed();
+  }).toBe(true);
+  return performance.now() - began;
+}
+
+/** What a busy machine may add to a time. */
+const slackMs = 3_000;
+
+describe('a request that arrives too slowly is answered 408 and cut at about its time,', () => {
+  test.each([
+    ['silent from the start', '', ''],
+    ['headers byte by byte', 'GET / HTTP/1.1\r\nHost: a\r\nX-', 'a'],
+    [
+      'headers byte by byte, after a request that was complete',
+      'GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nX-',
+      'x',
+    ],
+  ])('%s', async (_name, begin, byte) => {
+    const { server, port } = await serve();
+    const client = await dial(port);
+    client.socket.write(begin);
+    const took = await trickle(client, byte);
+    expect(took).toBeGreaterThan(patience.headersMs - 50);
+    expect(took).toBeLessThan(patience.headersMs + slackMs);
+    expect(client.text()).toMatch(/HTTP\/1\.1 408 [^]*"invalid_request: expected the whole request sooner"/);
+    // Gone, although the client keeps its half open.
+    await eventually(() => connectionsOf(server)).toBe(0);
+    expect(refused).toMatchObject([{ reason: 'rest_too_slow', address: '127.0.0.1' }]);
+  });
+
+  test('a body byte by byte', async () => {
+    const { server, port } = await serve();
+    const client = await dial(port);
+    client.socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n');
+    const took = await trickle(client, 'x');
+    expect(took).toBeGreaterThan(patience.requestMs - 50);
+    expect(took).toBeLessThan(patience.requestMs + slackMs);
+    expect(client.text()).toMatch(/HTTP\/1\.1 408 /);
+    await eventually(() => connectionsOf(server)).toBe(0);
+  });
+
+  test('not one that is complete in time, nor an idle connection between two requests', async () => {
+    const { port } = await serve();
+    const client = await dial(port);
+    for (let requests = 1; requests <= 3; requests += 1) {
+      client.socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc');
+      await eventually(() => client.text().match(/200 OK/g)?.length).toBe(requests);
+      await new Promise((resolve) => setTimeout(resolve, patience.headersMs + 5 * patience.checkEveryMs));
+    }
+    expect(client.closed()).toBe(false);
+  });
+
+  test('by default within a second or so of the 15 and 60 s that the service grants', () => {
+    expect(tuning.patience).toEqual({ headersMs: 15_000, requestMs: 60_000, checkEveryMs: 1_000 });
+  });
+});
+
+describe('open connections are bounded', () => {
+  const works = async (port: number, from?: string): Promise<boolean> => {
+    const client = await dial(port, from);
+    client.socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await eventually(() => client.closed() || client.text() !== '').toBe(true);
+    return client.text().startsWith('HTTP/1.1 200 ');
+  };
+
+  test('for each address: beyond it a connection is closed at once, and others are served', async () => {
+    const { port, sockets } = await serve({ perAddress: 3 });
+    expect([await works(port), await works(port), await works(port)]).toEqual([true, true, true]);
+    expect(await works(port)).toBe(false);
+    expect(await works(port, '127.0.0.2')).toBe(true);
+    expect(refused).toEqual([{ reason: 'rest_connections_of_address', address: '127.0.0.1' }]);
+    expect(sockets.open).toBe(4);
+    opened[0]?.destroy();
+    await eventually(() => sockets.open).toBe(3);
+    expect(await works(port)).toBe(true);
+  });
+
+  test('not for a trusted proxy', async () => {
+    const { port } = await serve({ perAddress: 1, trustedProxies: ['127.0.0.2/32'] });
+    for (let i = 0; i < 4; i += 1) expect(await works(port, '127.0.0.2')).toBe(true);
+    expect(await works(port, '127.0.0.3')).toBe(true);
+    expect(await works(port, '127.0.0.3')).toBe(false);
+  });
+
+  test('in all, proxies included', async () => {
+    const { port } = await serve({ inAll: 2, trustedProxies: ['127.0.0.2/32'] });
+    expect([await works(port), await works(port, '127.0.0.2'), await works(port, '127.0.0.2')]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(refused).toEqual([{ reason: 'rest_connections', address: '127.0.0.2' }]);
+  });
+});
+
+function connectionsOf(server: Server): Promise<number> {
+  return new Promise((resolve, reject) =>
+    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
+  );
+}
