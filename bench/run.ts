@@ -9,6 +9,7 @@ import { commands } from './commands.js';
 import { convergence } from './convergence.js';
 import { machine } from './figures.js';
 import type { Report } from './figures.js';
+import { flood } from './flood.js';
 import { handshakes } from './handshakes.js';
 import { memory } from './memory.js';
 import type { BenchOptions } from './options.js';
@@ -21,6 +22,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   replay,
   convergence,
   handshakes,
+  flood,
   memory,
   adapters,
   attacks,

@@ -105,6 +105,12 @@ export const limits = {
     commandExpiryMs: 10 * MINUTE,
     // docs/contract/agent-protocol.md#control
     recordedErrorBytes: 16 * KiB,
+    /** What may be read of one node: heartbeats, metrics and config requests, the entries in them, bytes of frames. */
+    reading: {
+      payloads: { perSecond: 2, burst: 20 },
+      entries: { perSecond: 4_000, burst: 40_000 },
+      bytes: { perSecond: 512 * KiB, burst: 4 * MiB },
+    },
     /** Facts that one node can write into the log. */
     factBytes: { perMinute: 64 * KiB, burst: 512 * KiB },
     // docs/contract/agent-protocol.md#several-instances

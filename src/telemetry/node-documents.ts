@@ -120,8 +120,8 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     heartbeat(nodeId, { cpu_usage, memory_usage, uptime_seconds, link_metrics, runtime_listeners }, at) {
       batches.heartbeats.put(nodeId, {
         fields: { reported_at: at, cpu_usage, memory_usage, uptime_seconds },
-        runtime: JSON.stringify(runtime_listeners, withoutBigInt),
-        links: JSON.stringify(link_metrics, withoutBigInt),
+        runtime: JSON.stringify(runtime_listeners),
+        links: JSON.stringify(link_metrics),
       });
     },
     metrics: (nodeId, report, at) =>

@@ -2,12 +2,13 @@
 import fc from 'fast-check';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { AgentPayload, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
 import { createCipherState } from '../../src/noise/cipher-state.js';
 import { decodeFrame, encodeFrame } from '../../src/transport/agent/frame.js';
 import { createInbound } from '../../src/transport/agent/inbound.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
-import { checkShape } from '../../src/transport/agent/wire-scan.js';
+import { countFields } from '../../src/transport/agent/wire-scan.js';
 
 describe('the frame codec', () => {
   test('writes the same bytes as the generated code', () => {
@@ -78,6 +79,18 @@ describe('reading a payload', () => {
     const read = readAgentPayload(Buffer.concat([header, listeners]), 'node-1');
     expect(read).toEqual({ kind: 'refused', why: 'runtime_listeners: too many entries' });
   });
+  test.each([
+    ['listeners', 4_096, { bandwidth: (count: number) => ({ listeners: Array.from({ length: count }, () => ({})) }) }],
+    ['upstreams', 16_384, { gateway: (count: number) => ({ upstreams: Array.from({ length: count }, () => ({})) }) }],
+  ])('refuses a metrics report with more %s than %i', (name, most, parts) => {
+    const read = (count: number) => {
+      const report = Object.fromEntries(Object.entries(parts).map(([part, of]) => [part, of(count)]));
+      const value = MetricsReport.fromPartial(report);
+      return readAgentPayload(AgentPayload.encode({ payload: { $case: 'metrics', value } }).finish(), 'node-1');
+    };
+    expect(read(most)).toMatchObject({ kind: 'message', entries: most });
+    expect(read(most + 1)).toEqual({ kind: 'refused', why: `${name}: too many entries` });
+  });
   test('counts nested entries over the whole message', () => {
     const shape = { nested: { 1: { counted: { 2: { name: 'inner', max: 3 } } } } };
     const inner = [(2 << 3) | 2, 0];
@@ -86,8 +99,9 @@ describe('reading a payload', () => {
       2 * count,
       ...Array.from({ length: count }, () => inner).flat(),
     ];
-    expect(checkShape(Buffer.from([...outer(2), ...outer(1)]), shape)).toBe('fits');
-    expect(checkShape(Buffer.from([...outer(2), ...outer(2)]), shape)).toEqual({ tooMany: 'inner' });
+    const countIn = (...bytes: number[]) => countFields(Buffer.from(bytes), shape);
+    expect(countIn(...outer(2), ...outer(1))).toEqual({ ok: true, value: new Map([['inner', 3]]) });
+    expect(countIn(...outer(2), ...outer(2))).toEqual({ ok: false, error: { tooMany: 'inner' } });
   });
   test('accepts unknown fields of a later release', () => {
     const payload = AgentPayload.encode({

@@ -2,6 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ConfigAnswer } from '../../src/delivery/port.js';
+import { LinkMetric, RuntimeListener, RuntimeRoute } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { startState, step } from '../../src/transport/agent/session.js';
 import type { SessionInput, SessionOutput, SessionState } from '../../src/transport/agent/session.js';
@@ -37,7 +39,32 @@ describe('the session machine', () => {
       [2_000, say(heartbeatOf(3))],
       [3_000, say(configRequestOf(5n, Buffer.alloc(32, 1)))],
     ]);
-    expect(outputs.map(({ kind }) => kind)).toEqual(['hello', 'alive', 'heartbeat', 'alive', 'config_request']);
+    expect(outputs.map(({ kind }) => kind)).toEqual([
+      'hello',
+      'charge',
+      'alive',
+      'heartbeat',
+      'charge',
+      'alive',
+      'config_request',
+    ]);
+  });
+  test('charges the list entries of heartbeats and metrics, listeners and their routes alike', () => {
+    const [route, link] = [RuntimeRoute.fromPartial({}), LinkMetric.fromPartial({})];
+    const listener = RuntimeListener.fromPartial({ routes: [route, route, route] });
+    const upstream = { cluster: '', requests: 0n, errors: 0n, healthy: true, latencyP99Ms: 0 };
+    const metrics = MetricsReport.fromPartial({
+      bandwidth: { listeners: [{}, {}] },
+      gateway: { upstreams: [upstream] },
+    });
+    const { outputs } = play([
+      [1_000, say(helloOf({ detectedAddresses: ['::1'] }))],
+      [1_000, say(heartbeatOf(1, { runtimeListeners: [listener, listener], linkMetrics: [link] }))],
+      [1_000, say({ $case: 'metrics', value: metrics })],
+      [1_000, say(configRequestOf(0n))],
+    ]);
+    const charged = outputs.flatMap((output) => (output.kind === 'charge' ? [output.entries] : []));
+    expect(charged).toEqual([9, 3, 0]);
   });
   test('accepts a node_id that is empty or that of its node', () => {
     const { outputs } = play([[1_000, say(helloOf({ nodeId: 'node-1' }))]]);
@@ -112,6 +139,17 @@ describe('the time limits of a session', () => {
     const pause = (paused: boolean): SessionInput => ({ kind: 'paused', paused });
     expect(reasonOf(play([hello, [2_000, pause(true)], tick(60_000)]).outputs)).toBe('open');
     expect(reasonOf(play([hello, [2_000, pause(true)], [60_000, pause(false)], tick(89_000)]).outputs)).toBe('open');
+  });
+  test('do not count the time of a pause for an unfinished message either', () => {
+    const pause = (paused: boolean): SessionInput => ({ kind: 'paused', paused });
+    const part: readonly [number, SessionInput] = [25_000, { kind: 'fragment' }];
+    const paused = [hello, part, [40_000, pause(true)], tick(59_000), [60_000, pause(false)]] as const;
+    expect(reasonOf(play([...paused, tick(75_000)]).outputs)).toBe('open');
+    expect(reasonOf(play([...paused, tick(75_001)]).outputs)).toBe(SessionCloseReason.PROTOCOL_ERROR);
+    // A message that was begun only after the pause has its whole time, and the pause counts once.
+    const later = [hello, [40_000, pause(true)], [60_000, pause(false)], [61_000, { kind: 'fragment' }]] as const;
+    expect(reasonOf(play([...later, tick(91_000)]).outputs)).toBe('open');
+    expect(reasonOf(play([...later, tick(91_001)]).outputs)).toBe(SessionCloseReason.PROTOCOL_ERROR);
   });
   test('expire it after 1.15 times the granted interval, counted from OpenSession', () => {
     const alive: readonly [number, SessionInput] = [110_000, say(heartbeatOf(1))];

@@ -1,7 +1,7 @@
 /** A peer that does not read: what it costs, what it gets when it reads again, and how it is closed. */
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
+import { snapshotPush, startAgentFixture, unlimited } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createRawAgent, heartbeatOf } from '../support/raw-agent.js';
@@ -14,7 +14,7 @@ let stream: RawStream;
 const MiB = 1024 * 1024;
 
 beforeEach(async () => {
-  fixture = await startAgentFixture();
+  fixture = await startAgentFixture({ reading: unlimited });
   agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
   stream = await agent.connect();
   await eventually(() => fixture.nodeSessions.length).toBe(1);

@@ -100,6 +100,10 @@ export interface AgentFixture {
 
 export const instanceId = 'instance-1';
 
+const plenty = { perSecond: 1e9, burst: 1e9 };
+/** For a test whose agent says more than one may. */
+export const unlimited = { payloads: plenty, entries: plenty, bytes: plenty };
+
 /** @param bytes about how long the payload is */
 export function snapshotPush(generation: number, bytes = 0): SnapshotPush {
   const checksum = Buffer.alloc(32, generation);

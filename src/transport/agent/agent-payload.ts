@@ -9,13 +9,14 @@ import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { decodeStrictly } from './wire-scan.js';
+import { decodeCounted } from './wire-scan.js';
 import type { WireShape } from './wire-scan.js';
 
 export type AgentMessage = NonNullable<AgentPayload['payload']>;
 
+/** `entries`: list entries of the message, which are what it costs. */
 type ReadPayload =
-  | { readonly kind: 'message'; readonly message: AgentMessage }
+  | { readonly kind: 'message'; readonly message: AgentMessage; readonly entries: number }
   /** Parses, but contains nothing that this release knows. */
   | { readonly kind: 'empty' }
   | { readonly kind: 'refused'; readonly why: string };
@@ -36,7 +37,7 @@ const shape: WireShape = {
     4: { counted: { 3: { name: 'errors', max: agent.applyErrors } }, nested: { 3: {} } },
     5: {
       nested: {
-        3: { counted: { 5: { name: 'listeners', max: agent.metricsListeners } } },
+        4: { counted: { 5: { name: 'listeners', max: agent.metricsListeners } } },
         5: { counted: { 6: { name: 'upstreams', max: agent.metricsUpstreams } } },
       },
     },
@@ -46,16 +47,19 @@ const shape: WireShape = {
 
 /** @param nodeId the session's node: a payload names this node or leaves the field empty */
 export function readAgentPayload(bytes: Uint8Array, nodeId: string): ReadPayload {
-  const decoded = decodeStrictly(AgentPayload, bytes, shape);
+  const decoded = decodeCounted(AgentPayload, bytes, shape);
   if (!decoded.ok) {
     return refused(
       decoded.error === 'malformed' ? 'payload does not parse' : `${decoded.error.tooMany}: too many entries`,
     );
   }
-  const message = decoded.value.payload;
-  if (message === undefined) return { kind: 'empty' };
-  const why = objection(message, nodeId);
-  return why === undefined ? { kind: 'message', message } : refused(why);
+  const { message, counts } = decoded.value;
+  if (message.payload === undefined) return { kind: 'empty' };
+  const why = objection(message.payload, nodeId);
+  if (why !== undefined) return refused(why);
+  let entries = 0;
+  for (const count of counts.values()) entries += count;
+  return { kind: 'message', message: message.payload, entries };
 }
 
 function refused(why: string): ReadPayload {

@@ -33,6 +33,8 @@ import type { ConnectionStats, Counters, Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
+import { createReadBudgets } from './read-budget.js';
+import type { ReadLimits } from './read-budget.js';
 import { createUnfinishedBytes } from './unfinished-bytes.js';
 import { tuning } from './tuning.js';
 
@@ -93,6 +95,8 @@ export interface AgentTransportOptions {
   readonly proxyFrom: readonly string[];
   /** How long admission may take in all, in milliseconds; default 2 s. */
   readonly admissionDelayMs?: number;
+  /** What may be read of one node; the contract's numbers by default. */
+  readonly reading?: ReadLimits;
   /** Bound on the unfinished messages of all sessions, in bytes; default 256 MiB. */
   readonly unfinishedBytes?: number;
 }
@@ -137,6 +141,7 @@ export async function createAgentTransport(
     cpuShare: options.handshakeCpuShare,
     pending: () => pending.size,
   });
+  const readBudgets = createReadBudgets(clock, options.reading);
   const faultyCalls = createFaultyCalls(addresses, deps.refusals);
   const sessions = createNodeSessions({ telemetry, facts, clock, logger, instanceId });
   const reports = createAddressReports({ delivery, clock, logger }, deps.reportAddress);
@@ -186,6 +191,7 @@ export async function createAgentTransport(
       rekeySeconds: options.rekeySeconds,
       counters,
       unfinished,
+      readBudget: (nodeId) => readBudgets.of(nodeId),
       onProven(session, connection) {
         nodeBudget.refund(session.nodeId);
         lanes.proven(connection.remoteAddress, session.nodeId);
@@ -250,14 +256,18 @@ export async function createAgentTransport(
 
   const gauges = (): Gauges => {
     const now = clock.monotonic();
-    let slowStreams = 0;
-    for (const session of sessions.all()) if (session.slowFor(now) > slowAfterMs) slowStreams += 1;
+    let [slowStreams, throttledSessions] = [0, 0];
+    for (const session of sessions.all()) {
+      if (session.slowFor(now) > slowAfterMs) slowStreams += 1;
+      if (session.throttled) throttledSessions += 1;
+    }
     return {
       sessions: sessions.size,
       pending: pending.size,
       waiting: gate.waiting,
       unfinishedBytes: unfinished.total,
       slowStreams,
+      throttledSessions,
     };
   };
 

@@ -10,6 +10,8 @@ export interface Counters {
   framesOut: number;
   ignoredReports: number;
   snapshotsSent: number;
+  /** How often a session's reads were paused because it had sent more than it may. */
+  readPauses: number;
 }
 
 export function createCounters(): Counters {
@@ -20,6 +22,7 @@ export function createCounters(): Counters {
     framesOut: 0,
     ignoredReports: 0,
     snapshotsSent: 0,
+    readPauses: 0,
   };
 }
 
@@ -35,6 +38,8 @@ export interface Gauges {
   readonly unfinishedBytes: number;
   /** Streams whose peer has not taken a fragment for more than a second. */
   readonly slowStreams: number;
+  /** Sessions that are not read now because they have sent more than they may. */
+  readonly throttledSessions: number;
 }
 
 /** What the listener tells of its connections. */
@@ -88,6 +93,16 @@ export function metricSources(
       read: () => gauges().unfinishedBytes,
     },
     { name: 'svc_agent_slow_streams', help: 'Streams whose peer reads slowly', read: () => gauges().slowStreams },
+    {
+      name: 'svc_agent_throttled_sessions',
+      help: 'Sessions whose reads are paused because they sent more than they may',
+      read: () => gauges().throttledSessions,
+    },
+    {
+      name: 'svc_agent_read_pauses_total',
+      help: 'Times that the reads of a session were paused because it sent more than it may',
+      read: () => counters.readPauses,
+    },
     { name: 'svc_agent_handshakes', help: 'OpenSession by outcome', label: 'outcome', read: () => counters.handshakes },
     { name: 'svc_agent_session_ends', help: 'Ended streams by cause', label: 'cause', read: () => counters.ends },
     { name: 'svc_agent_frames_in', help: 'Frames received', read: () => counters.framesIn },

@@ -21,11 +21,10 @@ export function decodeFrame(bytes: Uint8Array): Frame | undefined {
   let sessionId: Uint8Array = none;
   let sequence = 0;
   let ciphertext: Uint8Array = none;
-  const parsed = scanMessage(bytes, 0, bytes.length, (field) => {
+  const parsed = scanMessage(bytes, (field) => {
     if (field.number === 1 && field.wireType === 2) sessionId = bytes.subarray(field.start, field.end);
     else if (field.number === 2 && field.wireType === 0) sequence = field.varint;
     else if (field.number === 3 && field.wireType === 2) ciphertext = bytes.subarray(field.start, field.end);
-    return true;
   });
   return parsed ? { sessionId, sequence, ciphertext } : undefined;
 }

@@ -22,6 +22,7 @@ import { createHeartbeats } from './heartbeats.js';
 import { createInbound } from './inbound.js';
 import type { Inbound } from './inbound.js';
 import { createOutbox } from './outbox.js';
+import type { ReadBudget } from './read-budget.js';
 import { createSessionClosing } from './session-closing.js';
 import { startState, step } from './session.js';
 import type { SessionInput, SessionOutput, SessionState } from './session.js';
@@ -41,6 +42,8 @@ export interface LiveSessionDeps {
   readonly rekeySeconds: number;
   readonly counters: Counters;
   readonly unfinished: UnfinishedBytes;
+  /** What may be read of a node. */
+  readBudget(nodeId: string): ReadBudget;
   /** The session's first valid frame has come. */
   onProven(session: LiveSession, connection: AgentConnection): void;
   /** The hello has come: the session becomes its node's live one. Rejects when the stores are out of reach. */
@@ -69,6 +72,8 @@ export interface LiveSession {
   tick(now: number): void;
   /** For how many milliseconds the peer has not taken the fragment on its way. */
   slowFor(now: number): number;
+  /** Its reads are paused because it has sent more than it may. */
+  readonly throttled: boolean;
   /** Resolves when the stream is over. */
   readonly closed: Promise<void>;
 }
@@ -91,7 +96,10 @@ export function startLiveSession(
   });
   let proven = false;
   let paused = false;
+  /** The agent cannot be heard through no fault of its own, or pays for what it has sent. */
+  let excused = false;
   let over = false;
+  let throttled = false;
 
   const run = (input: SessionInput): void => {
     const stepped = step(state, input, clock.monotonic());
@@ -106,6 +114,7 @@ export function startLiveSession(
   };
 
   const unfinished = deps.unfinished.share();
+  const budget = deps.readBudget(nodeId);
   const inbound = createInbound(pending.noise.receive, pending.sessionId);
   const outbox = createOutbox({
     stream,
@@ -141,16 +150,26 @@ export function startLiveSession(
   );
   const closing = createSessionClosing(stream, outbox);
 
-  /** Stops reading while this side is busy or the agent does not read its answers, so that nothing piles up here. */
+  /**
+   * Stops reading while this side is busy, the agent has sent more than it may or does not read its answers, so that
+   * nothing piles up here: HTTP/2 flow control holds the agent back. What it is sent goes on meanwhile.
+   */
   const balance = (): void => {
     if (over) return;
-    const busy = Math.max(config.waiting, heartbeats.waiting) >= tuning.serialQueueRequests;
+    const spent = state.phase === 'live' && budget.spent;
+    if (spent && !throttled) counters.readPauses += 1;
+    throttled = spent;
+    const busy = spent || Math.max(config.waiting, heartbeats.waiting) >= tuning.serialQueueRequests;
     const full = outbox.waiting >= tuning.outboxPayloads;
-    if ((busy || full) === paused) return;
-    paused = busy || full;
-    stream.pause(paused);
+    const resumes = paused && !busy && !full;
+    if ((busy || full) !== paused) {
+      paused = busy || full;
+      stream.pause(paused);
+    }
     // While only `full` holds, the agent is to blame for its silence and may become idle.
-    if (busy || !paused) run({ kind: 'paused', paused });
+    if (busy === excused && !resumes) return;
+    excused = busy;
+    run({ kind: 'paused', paused: busy });
   };
 
   const presence = (): PresenceFacts => ({
@@ -167,6 +186,9 @@ export function startLiveSession(
         deps.onHello(session, output.hello).catch((error: unknown) => {
           drainAfter(error, 'agent drained: its session cannot be recorded');
         });
+        return;
+      case 'charge':
+        budget.payload(output.entries);
         return;
       case 'alive':
         telemetry.alive(nodeId, presence(), heartbeats.intervals.offlineAfterMs);
@@ -217,8 +239,9 @@ export function startLiveSession(
     closing.begin(reason, proven);
   };
 
-  const receive = (incoming: Inbound): void => {
+  const receive = (incoming: Inbound, bytes: number): void => {
     counters.framesIn += 1;
+    budget.frame(bytes);
     if (!proven && inbound.proven) {
       proven = true;
       deps.onProven(session, stream.connection);
@@ -240,10 +263,10 @@ export function startLiveSession(
       return heartbeats.intervals.offlineAfterMs;
     },
     frame(frame) {
-      if (!over) receive(inbound.takeFrame(frame));
+      if (!over) receive(inbound.takeFrame(frame), frame.ciphertext.length);
     },
     message(bytes) {
-      if (!over) receive(inbound.take(bytes));
+      if (!over) receive(inbound.take(bytes), bytes.length);
     },
     halfClosed: () => run({ kind: 'half_closed' }),
     gone() {
@@ -254,9 +277,13 @@ export function startLiveSession(
     revoke: () => run({ kind: 'revoked' }),
     drain,
     tick(now) {
+      if (throttled) balance();
       if (!over && mayHaveEnded(state, now)) run({ kind: 'tick' });
     },
     slowFor: (now) => (outbox.writingSince === undefined ? 0 : now - outbox.writingSince),
+    get throttled() {
+      return throttled && !over;
+    },
     closed: closing.closed,
   };
   return session;

@@ -29,8 +29,8 @@ interface OpenState {
   readonly lastPayloadAt: number;
   /** When the first fragment of the unfinished message arrived. */
   readonly unfinishedSince: number | undefined;
-  /** The service has stopped reading, so the agent's silence does not count. */
-  readonly paused: boolean;
+  /** Since when the service has not read, so that the agent's silence does not count; undefined while it reads. */
+  readonly pausedSince: number | undefined;
   readonly intervals: AgentIntervals;
 }
 
@@ -60,6 +60,8 @@ export type SessionInput =
 
 export type SessionOutput =
   | { readonly kind: 'hello'; readonly hello: AgentHello }
+  /** A heartbeat, metrics report or config request was read, with its list entries: charged to what may be read. */
+  | { readonly kind: 'charge'; readonly entries: number }
   /** A valid payload arrived. Only after `hello`. */
   | { readonly kind: 'alive' }
   | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest }
@@ -96,7 +98,7 @@ export function startState(start: SessionStart): SessionState {
     expiresAt: start.openedAt + Math.round(start.rekeyAfterSecs * 1000 * agent.sessionAgeFactor),
     lastPayloadAt: start.streamAt,
     unfinishedSince: undefined,
-    paused: false,
+    pausedSince: undefined,
     intervals: start.intervals,
   };
 }
@@ -120,7 +122,7 @@ export function step(state: SessionState, input: SessionInput, now: number): Ste
     case 'tick':
       return onTick(state, now);
     case 'paused':
-      return next({ ...state, paused: input.paused, lastPayloadAt: input.paused ? state.lastPayloadAt : now });
+      return next(input.paused ? { ...state, pausedSince: state.pausedSince ?? now } : resumed(state, now));
     case 'config_answer':
       return onAnswer(state, input.answer);
     case 'intervals':
@@ -163,16 +165,28 @@ function reasonFor(failure: InboundFailure): CloseReason {
   }
 }
 
+/** The agent could not be heard meanwhile: its silence begins now, and its unfinished message has lost no time. */
+function resumed(state: OpenState, now: number): OpenState {
+  const { unfinishedSince, pausedSince } = state;
+  const late = unfinishedSince === undefined ? 0 : now - Math.max(pausedSince ?? now, unfinishedSince);
+  return {
+    ...state,
+    pausedSince: undefined,
+    lastPayloadAt: now,
+    unfinishedSince: unfinishedSince === undefined ? undefined : unfinishedSince + late,
+  };
+}
+
 function onTick(state: OpenState, now: number): Step {
   if (now > state.expiresAt) return over(closeReasons.expired);
   if (state.phase === 'hello') {
     return now > state.helloBy ? over(closeReasons.outOfOrder('no hello within 10 s')) : next(state);
   }
   if (state.unfinishedSince !== undefined) {
-    const late = now - state.unfinishedSince > agent.messageCompleteMs && !state.paused;
+    const late = now - state.unfinishedSince > agent.messageCompleteMs && state.pausedSince === undefined;
     return late ? over(closeReasons.protocolError('a message was not complete within 30 s')) : next(state);
   }
-  const silent = now - state.lastPayloadAt > state.intervals.offlineAfterMs && !state.paused;
+  const silent = now - state.lastPayloadAt > state.intervals.offlineAfterMs && state.pausedSince === undefined;
   return silent ? over(closeReasons.idle) : next(state);
 }
 
@@ -188,23 +202,24 @@ function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
   if (state.phase === 'hello') {
     return message.$case === 'hello' ? next(alive, { kind: 'hello', hello: message.value }) : next(alive);
   }
-  return onMessage(alive, message);
+  return onMessage(alive, message, read.kind === 'message' ? read.entries : 0);
 }
 
-function onMessage(state: OpenState, message: AgentMessage): Step {
+function onMessage(state: OpenState, message: AgentMessage, entries: number): Step {
+  const charge: SessionOutput = { kind: 'charge', entries };
   switch (message.$case) {
     case 'hello':
       return over(closeReasons.outOfOrder('a second hello'));
     case 'heartbeat':
-      return next(state, { kind: 'alive' }, { kind: 'heartbeat', heartbeat: message.value });
+      return next(state, charge, { kind: 'alive' }, { kind: 'heartbeat', heartbeat: message.value });
     case 'configRequest': {
       const { configVersion: version, checksum } = message.value;
-      return next(state, { kind: 'alive' }, { kind: 'config_request', version, checksum });
+      return next(state, charge, { kind: 'alive' }, { kind: 'config_request', version, checksum });
     }
     case 'applyReport':
       return next(state, { kind: 'alive' }, reportOf(message.value));
     case 'metrics':
-      return next(state, { kind: 'alive' }, { kind: 'metrics', metrics: message.value });
+      return next(state, charge, { kind: 'alive' }, { kind: 'metrics', metrics: message.value });
     case 'close':
       return over(closeReasons.byAgent, message.value.reason);
     default:

@@ -12,6 +12,8 @@ export const tuning = {
   /** Failures that one such pair may have while its address is over its budget: burst, and refill per second. */
   laneBurst: 5,
   laneFailuresPerSecond: 0.2,
+  /** Nodes whose budget of reading is remembered; more than can be connected. */
+  readBudgets: 50_000,
   /** OpenSession calls of one address that may wait for its budget. */
   waitingPerAddress: 16_384,
   /** Processor time that handshakes may use at once after a quiet period. */

@@ -1,0 +1,189 @@
+/** A node that sends more than it may: its reads are paused, and everything else goes on. Real sockets. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { LinkMetric, RuntimeListener, RuntimeRoute } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
+import type { AgentFixture } from '../support/agent-fixture.js';
+import { eventually } from '../support/eventually.js';
+import { configRequestOf, createRawAgent, heartbeatOf } from '../support/raw-agent.js';
+import type { RawAgent, RawStream, Sayable } from '../support/raw-agent.js';
+
+const MiB = 1024 * 1024;
+let fixture: AgentFixture;
+let agent: RawAgent;
+let stream: RawStream;
+
+beforeEach(async () => {
+  fixture = await startAgentFixture();
+  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+  stream = await agent.connect();
+  await eventually(() => fixture.nodeSessions.length).toBe(1);
+});
+afterEach(async () => {
+  agent.disconnect();
+  await fixture.close();
+});
+
+const throttled = (): number => fixture.transport.stats().throttledSessions;
+const answered = (): number => stream.heard.length;
+const bytesOf = (payload: Sayable): Uint8Array => AgentPayload.encode({ payload }).finish();
+
+/** Says heartbeats until the service reads no more. */
+async function flood(count = 200): Promise<void> {
+  for (let sequence = 0; sequence < count; sequence += 1) stream.say(heartbeatOf(sequence));
+  await eventually(throttled).toBe(1);
+}
+
+describe('a session that sends more than it may', () => {
+  test('is read at 2 payloads a second after a burst of 20, is never ended for it, and loses nothing', async () => {
+    await flood(60);
+    const first = answered();
+    expect(first).toBeGreaterThanOrEqual(20);
+    expect(first).toBeLessThan(30);
+    fixture.clock.advance(5_000);
+    await eventually(() => answered() - first).toBeGreaterThanOrEqual(10);
+    expect(answered() - first).toBeLessThan(20);
+    for (let seconds = 0; seconds < 30; seconds += 10) {
+      fixture.clock.advance(10_000);
+      await eventually(answered).toBeGreaterThanOrEqual(Math.min(60, 30 + seconds));
+    }
+    await eventually(answered).toBe(60);
+    expect(fixture.transport.stats().ends.size).toBe(0);
+  });
+
+  test.each([
+    ['heartbeats', heartbeatOf(1)],
+    ['config requests', configRequestOf(0n)],
+    [
+      'metrics',
+      {
+        $case: 'metrics',
+        value: { sequence: 1n, timestamp: undefined, connections: undefined, bandwidth: undefined, gateway: undefined },
+      },
+    ],
+  ] as const)('is paused for %s', async (_, payload) => {
+    fixture.answer = () => ({ kind: 'unchanged', generation: 1 });
+    for (let index = 0; index < 21; index += 1) stream.say(payload);
+    await eventually(throttled).toBe(1);
+    expect(fixture.transport.stats().readPauses).toBe(1);
+  });
+
+  test('is not paused for what it may send at once', async () => {
+    for (let sequence = 0; sequence < 19; sequence += 1) stream.say(heartbeatOf(sequence));
+    await eventually(answered).toBe(19);
+    expect(throttled()).toBe(0);
+  });
+
+  test('is paused for the entries of its heartbeats, by what they cost', async () => {
+    const routes = Array.from({ length: 16_384 }, () => RuntimeRoute.fromPartial({}));
+    const linkMetrics = Array.from({ length: 16_384 }, () => LinkMetric.fromPartial({}));
+    const heavy = heartbeatOf(1, { linkMetrics, runtimeListeners: [RuntimeListener.fromPartial({ routes })] });
+    const bytes = bytesOf(heavy);
+    for (let round = 0; round < 4; round += 1) stream.sayBytes(bytes);
+    await eventually(throttled).toBe(1);
+    await eventually(answered).toBe(2);
+    // 65,538 entries are read, 40,000 were allowed at once: 6.4 seconds are owed.
+    fixture.clock.advance(4_000);
+    await delay(500);
+    expect(answered()).toBe(2);
+    fixture.clock.advance(3_000);
+    await eventually(answered).toBe(3);
+  });
+
+  test('is paused for bytes, also within a message that is not complete', async () => {
+    // A heartbeat with an unknown field of 3.5 MiB, as a later release might have.
+    const content = Buffer.alloc(3.5 * MiB);
+    const field = Buffer.concat([Buffer.from([0x9a, 0x06]), varint(content.length), content]);
+    const large = Buffer.concat([bytesOf(heartbeatOf(1)), field]);
+    stream.sayBytes(large);
+    await eventually(answered).toBe(1);
+    expect(throttled()).toBe(0);
+    stream.sayBytes(large);
+    await eventually(throttled).toBe(1);
+    expect(fixture.transport.stats().unfinishedBytes).toBeGreaterThan(0);
+    expect(answered()).toBe(1);
+    fixture.clock.advance(8_000);
+    await eventually(answered).toBe(2);
+  });
+});
+
+describe('a session that is paused', () => {
+  /** Heartbeats with so many entries that the next one is read after 6 seconds. */
+  async function pauseForSeconds(): Promise<void> {
+    const linkMetrics = Array.from({ length: 16_384 }, () => LinkMetric.fromPartial({}));
+    for (let round = 0; round < 4; round += 1) stream.say(heartbeatOf(round, { linkMetrics }));
+    await eventually(throttled).toBe(1);
+  }
+
+  test('is not idle, however long the pause is', async () => {
+    stream.halfClose();
+    await stream.status;
+    fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 1 };
+    stream = await agent.connect();
+    await pauseForSeconds();
+    fixture.clock.advance(4_000);
+    await delay(500);
+    expect(fixture.transport.stats().ends.get('idle')).toBeUndefined();
+    expect(throttled()).toBe(1);
+    fixture.clock.advance(4_000);
+    await eventually(answered).toBe(4);
+    // Silence counts again after the pause.
+    fixture.clock.advance(4_000);
+    await eventually(() => fixture.transport.stats().ends.get('idle')).toBe(1);
+  });
+
+  test('still gets pushes', async () => {
+    stream.say(configRequestOf(0n));
+    await eventually(() => stream.generationsHeard()).toEqual([1n]);
+    await pauseForSeconds();
+    fixture.nodeSessions[0]!.slot.offer(snapshotPush(7, 200_000));
+    await eventually(() => stream.generationsHeard()).toEqual([1n, 7n]);
+    expect(throttled()).toBe(1);
+  });
+
+  test('is revoked and superseded at once', async () => {
+    await pauseForSeconds();
+    const newer = await agent.connect();
+    expect((await stream.status).code).toBe(status.ABORTED);
+    expect(stream.closeHeard()?.reason).toBe(SessionCloseReason.SUPERSEDED);
+    await eventually(throttled).toBe(1);
+    fixture.revoke('node-1');
+    expect(await fixture.transport.sessionsEnded('node-1', 2_000)).toBe(true);
+    expect((await newer.status).code).not.toBe(status.OK);
+  });
+
+  test('holds its agent back by flow control: what the agent goes on sending does not pile up here', async () => {
+    await pauseForSeconds();
+    let taken = 0;
+    const frame = Buffer.alloc(60_000);
+    for (let index = 0; index < 200; index += 1) stream.call.write(frame, () => (taken += frame.length));
+    await delay(500);
+    expect(taken).toBeLessThan(MiB);
+    expect(throttled()).toBe(1);
+  });
+
+  test('is not helped by a new session: what was read counts for the node', async () => {
+    await pauseForSeconds();
+    stream.halfClose();
+    agent.disconnect();
+    await eventually(() => fixture.transport.stats().sessions).toBe(0);
+    agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+    stream = await agent.connect();
+    stream.say(heartbeatOf(1));
+    await eventually(throttled).toBe(1);
+    await delay(300);
+    expect(answered()).toBe(0);
+    fixture.clock.advance(8_000);
+    await eventually(answered).toBe(1);
+  });
+});
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let rest = value; ; rest >>>= 7) {
+    if (rest < 128) return Buffer.from([...bytes, rest]);
+    bytes.push((rest & 127) | 128);
+  }
+}
