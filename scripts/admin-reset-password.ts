@@ -78,6 +78,7 @@ async function resetPassword(installation: Installation, name: string, password:
       ids,
       logger,
       readOnly: () => view.failure(),
+      sharedTime: systemClock.now,
     });
     try {
       const user = userByName(view.accounts, name);

@@ -88,6 +88,7 @@ async function fleetGateway(eventStore: Installation['eventStore']): Promise<Gat
       ids: randomIds,
       logger: plainLogger,
       readOnly: () => undefined,
+      sharedTime: systemClock.now,
     });
   } catch (error) {
     if (!(error instanceof UnknownEventError)) throw error;

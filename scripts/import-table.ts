@@ -63,7 +63,7 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   '@eventstore/db-client': ['storage'],
   fastify: ['transport/rest'],
   '@fastify/': ['transport/rest'],
-  '@grpc/grpc-js': ['transport/agent', 'agent', 'gen'],
+  '@grpc/grpc-js': ['transport/agent', 'agent', 'gen', 'storage'],
 };
 
 /** Names of the packages that package.json lists. */

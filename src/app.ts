@@ -9,7 +9,7 @@ import { followAccounts } from './accounts/view.js';
 import { openCommandClaims } from './cluster/command-claims.js';
 import { joinCluster } from './cluster/membership.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
-import { createFactRecorder } from './commands/facts.js';
+import { createFactRecorder, setFactRetention } from './commands/facts.js';
 import { createGateway } from './commands/gateway.js';
 import type { CommandHandlers } from './commands/handlers-port.js';
 import { createNodeHandlers } from './commands/nodes.js';
@@ -48,6 +48,7 @@ import { retriedStart } from './start/retried-start.js';
 import { forgetDeletedNodes, shredReplacedVerifiers } from './start/revocations.js';
 import { followSigningKey } from './start/signing-key.js';
 import { StartError } from './start/start-error.js';
+import { whenWritable } from './start/when-writable.js';
 import { createTelemetry } from './telemetry/telemetry.js';
 import { createAgentTransport } from './transport/agent/agent-transport.js';
 import { startListener } from './transport/listener/listener.js';
@@ -124,7 +125,7 @@ async function wire(
 
   // Stores, keyring, identity.
   const opening = { clock, ids, logger, closers, onTakenOver };
-  const { eventStore, readStore, keyring, identity } = await openInstallation(config, opening);
+  const { eventStore, readStore, keyring, identity, clocks } = await openInstallation(config, opening);
 
   // The followers of the log.
   const facts = createFactRecorder({ eventStore, clock, ids, logger });
@@ -153,19 +154,23 @@ async function wire(
   await followers.caughtUp(eventStore, logger);
 
   // Commands. The fleet's gateway goes on from the fold that delivery has read.
-  const { readOnlyReason } = followers;
-  const gatewayOptions = { eventStore, projections: followers, clock, ids, logger, readOnly: readOnlyReason };
+  const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
+  const sharedTime = clocks.now;
+  const gatewayOptions = { eventStore, projections: followers, clock, ids, logger, readOnly, sharedTime };
   fleet.provide(await createGateway(fleetAggregate(fleetOf(delivery.captureCommitted())), gatewayOptions));
   closers.add('fleet gateway', () => fleet.close());
   const accounts = await createGateway(accountsAggregate(), gatewayOptions);
   closers.add('accounts gateway', () => accounts.close());
-  if (readOnlyReason() === undefined) await raiseCompilerVersion(fleet, logger);
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
-  if (readOnlyReason() === undefined) {
+  const firstCommands = async (): Promise<void> => {
+    await setFactRetention(eventStore);
+    await raiseCompilerVersion(fleet, logger);
     const { adminPassword: password, dataDir } = config;
     await ensureFirstAdmin({ gateway: accounts, view: accountsView, keyring, hasher, ids, logger, password, dataDir });
-  }
+  };
+  const waiting = await whenWritable(readOnly, firstCommands, logger);
+  closers.add('first commands', () => waiting.close());
   const limiter = createLoginLimiter({ clock });
   closers.add('login limiter', () => limiter.close());
   const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
@@ -195,6 +200,7 @@ async function wire(
   forgetDeletedNodes(delivery, telemetry, logger);
   const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
   closers.add('store health', () => health.close());
+  const storeProblems = (): readonly string[] => [...health.problems(), ...clocks.problems()];
   const claims = await openCommandClaims({ readStore, clock, logger });
   closers.add('command claims', () => claims.close());
   const agents = await createAgentTransport(
@@ -213,7 +219,7 @@ async function wire(
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
         await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);
       },
-      storesAway: () => health.problems().length > 0,
+      storesAway: () => storeProblems().length > 0,
       claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
     },
     config.agents,
@@ -239,7 +245,7 @@ async function wire(
 
   // REST.
   const readiness = (): Readiness => {
-    const reasons = [...health.problems(), ...followers.notReady(), ...signingKey.problems()];
+    const reasons = [...storeProblems(), ...followers.notReady(), ...signingKey.problems()];
     return { ready: reasons.length === 0, reasons };
   };
   const { corsOrigins, trustedProxies, metricsToken } = config.http;
@@ -251,6 +257,12 @@ async function wire(
       name: 'svc_event_store_starved_total',
       help: 'Subscriptions to the log that were replaced because they delivered nothing while the log went on.',
       read: () => eventStore.starved(),
+    },
+    {
+      name: 'svc_store_clock_difference_seconds',
+      help: "By how much this instance's clock is ahead of a store's; negative when it is behind.",
+      label: 'store',
+      read: clocks.differences,
     },
     { name: 'svc_store_problems', help: 'Stores that do not answer.', read: () => health.problems().length },
     ...followers.metrics(),
@@ -283,7 +295,7 @@ async function wire(
       waitingDeploys,
       sessionsEnded: cluster.sessionsEnded,
       readiness,
-      storesAway: () => (health.problems().length === 0 ? undefined : health.problems().join(', ')),
+      storesAway: () => (storeProblems().length === 0 ? undefined : storeProblems().join(', ')),
       metrics: () => metrics.text(),
     },
     { version, corsOrigins, trustedProxies, metricsToken, tls },

@@ -60,6 +60,7 @@ async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
     ids: randomIds,
     logger: silentLogger,
     readOnly: () => undefined,
+    sharedTime: systemClock.now,
   });
 }
 

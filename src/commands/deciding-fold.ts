@@ -24,6 +24,8 @@ export interface DecidingFoldOptions {
   readonly eventStore: EventStore;
   readonly clock: Clock;
   readonly ids: Ids;
+  /** See `GatewayOptions`. */
+  readonly sharedTime: () => number;
 }
 
 /** A command that was decided on the fold with the events of the commands before it. */
@@ -55,7 +57,7 @@ export interface DecidingFold<State, Command> {
 
 export function createDecidingFold<State extends DecidingState, Command>(
   { stream, state, decide, apply }: Aggregate<State, Command>,
-  { eventStore, clock, ids }: DecidingFoldOptions,
+  { eventStore, clock, ids, sharedTime }: DecidingFoldOptions,
 ): DecidingFold<State, Command> {
   let newestPosition = state.position.value;
   // A fold that was handed over is never rolled back.
@@ -86,7 +88,7 @@ export function createDecidingFold<State extends DecidingState, Command>(
 
   /** The answer to an idempotency key that was used before, or undefined. */
   function repeatOf({ key_hash, body_hash }: IdempotencyMark): Answer | undefined {
-    const accepted = acceptedKey(state.idempotency, key_hash, clock.now());
+    const accepted = acceptedKey(state.idempotency, key_hash, sharedTime());
     if (accepted === undefined) return undefined;
     if (accepted.body_hash !== body_hash) {
       const message =

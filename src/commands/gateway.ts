@@ -26,8 +26,13 @@ export interface GatewayOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** A reason why nothing may be written now (an event that this release does not know), or undefined. */
+  /** A reason why nothing may be written now (an unknown event, a wrong clock), or undefined. */
   readonly readOnly: () => string | undefined;
+  /**
+   * Now, in milliseconds since the epoch, not ahead because this instance's clock is: judges the age of idempotency
+   * keys.
+   */
+  readonly sharedTime: () => number;
 }
 
 /** Starts a gateway; reads the end of the stream first. @throws ServiceError `unavailable`, UnknownEventError */

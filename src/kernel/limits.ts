@@ -53,6 +53,11 @@ export const limits = {
     agentsMaxAgeSeconds: 90 * DAY_SECONDS,
     signinsMaxAgeSeconds: 400 * DAY_SECONDS,
   },
+  clocks: {
+    // docs/contract/domain.md#commands-and-events
+    apartMs: 30 * SECOND,
+    compareEveryMs: MINUTE,
+  },
   fleet: {
     // docs/contract/domain.md#l4-chain
     hops: 8,

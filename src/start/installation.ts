@@ -2,12 +2,14 @@
  * Opens an installation: its stores, its keyring under the master key, and its identity. Refuses one that must not be
  * served: an unfinished import, or read models of another log.
  */
-import { setFactRetention } from '../commands/facts.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Closers } from '../kernel/closers.js';
+import { ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
+import { watchStoreClocks } from '../operations/store-clocks.js';
+import type { StoreClocks } from '../operations/store-clocks.js';
 import { ofAnotherLog } from '../projections/engine/another-log.js';
 import { openDataKeyStore } from '../security/data-key-documents.js';
 import { createKeyring } from '../security/keyring.js';
@@ -44,6 +46,7 @@ export interface Installation {
   readonly readStore: ReadStore;
   readonly keyring: Keyring;
   readonly identity: ServiceIdentity;
+  readonly clocks: StoreClocks;
 }
 
 /** What is opened goes to `closers`, also when the opening fails. @throws StartError, ServiceError `unavailable` */
@@ -72,9 +75,19 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
   }
   const keyring = await openKeyring(settings, stores);
   closers.add('keyring', () => keyring.close());
+  const clocks = await watchStoreClocks({
+    stores: { 'event store': eventStore, 'read store': readStore },
+    clock,
+    logger,
+  });
+  closers.add('store clocks', () => clocks.close());
+  const [wrongClock] = clocks.problems();
+  if (wrongClock !== undefined && (await lastRevision(eventStore, streams.service)) === undefined) {
+    // There is nothing to serve yet, and the first event of the installation is not written by a wrong clock.
+    throw new ServiceError('unavailable', wrongClock);
+  }
   const identity = await ensureServiceIdentity({ eventStore, keyring, clock, ids });
-  await setFactRetention(eventStore);
-  return { eventStore, readStore, keyring, identity };
+  return { eventStore, readStore, keyring, identity, clocks };
 }
 
 /**

@@ -13,6 +13,7 @@
  */
 import { ServiceError } from '../kernel/errors.js';
 import type { ProposedEvent, RecordedEvent } from '../kernel/event.js';
+import type { StoreTime } from './store-time.js';
 
 /** `any` does not protect against repeats: use it only where a repeat is harmless. */
 export type ExpectedRevision = number | 'no_stream' | 'any';
@@ -135,6 +136,8 @@ export interface EventStore {
   starved(): number;
   /** Position of the newest event of any stream; 0 for an empty log. */
   headPosition(): Promise<number>;
+  /** What the store knows of the time now; undefined when it knows nothing. @throws ServiceError `unavailable` */
+  time(): Promise<StoreTime | undefined>;
   /** @throws ServiceError `unavailable` when the store cannot serve. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -6,6 +6,7 @@
  */
 import type { Json } from '../kernel/json.js';
 import type { ResumePoint } from './event-store.js';
+import type { StoreTime } from './store-time.js';
 
 export type FieldValue = Json | Uint8Array;
 export type Fields = { readonly [field: string]: FieldValue };
@@ -148,6 +149,8 @@ export interface ReadStore {
   activate(projection: string, version: number): Promise<void>;
 
   readonly leases: Leases;
+  /** What the store knows of the time now; undefined when it knows nothing. @throws ServiceError `unavailable` */
+  time(): Promise<StoreTime | undefined>;
   /** @throws ServiceError `unavailable` when the store cannot serve. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -1,8 +1,11 @@
 /** Idempotency keys of the last 24 hours, folded from the log (`docs/contract/rest.md#consistency`). */
 import { describe, expect, it } from 'vitest';
-import { acceptedKey } from '../../src/domain/aggregate/idempotency.js';
+import type { IdempotencyTable } from '../../src/domain/aggregate/idempotency.js';
+import { acceptedKey, rememberKey } from '../../src/domain/aggregate/idempotency.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import type { RecordedEvent } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 
 const hour = 3_600_000;
@@ -14,6 +17,27 @@ function use(fleet: Fleet, name: string, key: string, hours: number): void {
     idempotency: { key_hash: key, body_hash: `body of ${name}` },
   });
   expect(performed.kind).toBe('written');
+}
+
+/** An accepted command of any kind, straight into the table. */
+function record(table: IdempotencyTable, key: string, hours: number): void {
+  const event: RecordedEvent = {
+    id: key,
+    stream: streams.fleet,
+    type: 'NodeConfigRefreshed',
+    data: { node_id: 'n' },
+    revision: 0,
+    position: 0,
+    metadata: {
+      command: { id: key, index: 0, count: 1 },
+      actor: { type: 'system', id: 'test', name: 'test' },
+      request_id: 'test',
+      occurred_at: new Date(start + hours * hour).toISOString(),
+      schema_version: 1,
+      idempotency: { key_hash: key, body_hash: 'body' },
+    },
+  };
+  rememberKey(table, event, 'n');
 }
 
 const accepted = (fleet: Fleet, key: string, hours: number) =>
@@ -41,21 +65,37 @@ describe('an idempotency key', () => {
   });
 
   it('is dropped after it expired, so that the table does not grow without bound', () => {
-    const fleet = emptyFleet();
-    for (let step = 0; step < 400; step += 1) use(fleet, `n${step}`, `key ${step}`, step);
-    expect(fleet.idempotency.keys.size).toBeLessThanOrEqual(27);
-    expect([...fleet.idempotency.hours.entries()].length).toBeLessThanOrEqual(27);
-    for (let step = 377; step < 400; step += 1) expect(accepted(fleet, `key ${step}`, 399.5)).toBeDefined();
+    const table = emptyFleet().idempotency;
+    // One command each five minutes, for twenty days.
+    const steps = 20 * 24 * 12;
+    for (let step = 0; step < steps; step += 1) record(table, `key ${step}`, step / 12);
+    expect(table.keys.size).toBeLessThan(2_000);
+    expect([...table.hours.entries()].length).toBeLessThan(150);
+    const now = start + ((steps - 1) / 12) * hour;
+    const lastDay = Array.from({ length: 24 * 12 - 1 }, (_, index) => `key ${steps - 1 - index}`);
+    for (const key of lastDay) expect(acceptedKey(table, key, now)).toBeDefined();
+  });
+
+  it('is not dropped because one clock is days ahead and writes many commands', () => {
+    const table = emptyFleet().idempotency;
+    for (let step = 0; step < 3_000; step += 1) record(table, `key ${step}`, step / 1_000);
+    for (let step = 0; step < 500; step += 1) record(table, `ahead ${step}`, 72);
+    record(table, 'last', 3);
+    for (const key of ['key 0', 'key 2999', 'ahead 0', 'ahead 499', 'last']) {
+      expect(acceptedKey(table, key, start + 3 * hour), key).toBeDefined();
+    }
   });
 
   it('of a rolled back command is forgotten, and the keys that it dropped are back', () => {
     const fleet = emptyFleet();
     use(fleet, 'a', 'kept', 0);
+    for (let step = 1; step < 1_000; step += 1) record(fleet.idempotency, `key ${step}`, 80);
+    fleet.journal.commit();
     const mark = fleet.journal.mark();
-    use(fleet, 'b', 'lost', 30);
+    use(fleet, 'b', 'lost', 80);
     expect(accepted(fleet, 'kept', 1), 'dropped by the other command').toBeUndefined();
     fleet.journal.rollback(mark);
-    expect(accepted(fleet, 'lost', 30)).toBeUndefined();
+    expect(accepted(fleet, 'lost', 80)).toBeUndefined();
     expect(accepted(fleet, 'kept', 1)).toBeDefined();
   });
 });

@@ -71,6 +71,7 @@ async function written(dataDir: string, commands: readonly FleetCommand[], unkno
     ids: randomIds,
     logger: silentLogger,
     readOnly: () => undefined,
+    sharedTime: systemClock.now,
   });
   for (const command of commands) await gateway.execute(command, systemContext('test'), () => undefined);
   await gateway.close();

@@ -72,6 +72,7 @@ export async function openCommandFixture<C extends Clock>(
     ids: randomIds,
     logger: silentLogger,
     readOnly: () => undefined,
+    sharedTime: clock.now,
   };
   const gateways: FleetGateway[] = [];
   const closeGateways = async (): Promise<void> => {

@@ -143,6 +143,7 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
     saveFoldCheckpoint: (name, checkpoint) => inner.saveFoldCheckpoint(name, checkpoint),
     starved: () => inner.starved(),
     headPosition: () => inner.headPosition(),
+    time: () => inner.time(),
     ping: () => inner.ping(),
     settled,
     async close() {

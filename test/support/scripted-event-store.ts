@@ -87,6 +87,7 @@ export function scriptedEventStore(inner: EventStore): ScriptedEventStore {
     saveFoldCheckpoint: (name, checkpoint) => inner.saveFoldCheckpoint(name, checkpoint),
     starved: () => inner.starved(),
     headPosition: () => inner.headPosition(),
+    time: () => inner.time(),
     ping: () => inner.ping(),
     close: () => inner.close(),
   };

@@ -1,6 +1,6 @@
 /**
- * Idempotency keys of the last 24 hours, folded from event metadata, so that every instance recognises a repeat, also after
- * a restart. Implements `docs/contract/rest.md#consistency`, `Idempotency-Key`.
+ * Idempotency keys of the last 24 hours, and some older ones, folded from event metadata, so that every instance
+ * recognises a repeat, also after a restart. Implements `docs/contract/rest.md#consistency`, `Idempotency-Key`.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
@@ -23,7 +23,10 @@ export interface IdempotencyTable {
 }
 
 const hourMs = 3_600_000;
-const keptHours = limits.rest.idempotencyWindowMs / hourMs;
+/** Twice the window, so that no clock that is a little wrong drops a key within it. */
+const keptHours = (2 * limits.rest.idempotencyWindowMs) / hourMs;
+/** So many keys must be newer than a key by `keptHours` before it is dropped. */
+const newerKeys = 1_000;
 
 export function createIdempotencyTable(journal: Journal): IdempotencyTable {
   return { keys: createTable(journal), hours: createIndex(journal) };
@@ -39,29 +42,48 @@ export function putKey(table: IdempotencyTable, keyHash: string, accepted: Accep
   table.hours.add(String(hourOf(accepted.at)), keyHash);
 }
 
+/**
+ * Drops the hours that are out of the window. The time of a command is that of one instance's clock, and a single clock
+ * that is days ahead must not drop keys that are still good: an old key goes only when many commands say that it is old.
+ * So the table holds the keys of two windows, and some more where commands are rare.
+ */
+function dropOld(table: IdempotencyTable): void {
+  if (table.keys.size <= newerKeys) return;
+  const hours = [...table.hours.entries()].map(([hour, keys]) => ({ hour: Number(hour), keys }));
+  let counted = 0;
+  const newest = hours
+    .sort((a, b) => b.hour - a.hour)
+    .find(({ keys }) => {
+      counted += keys.size;
+      return counted >= newerKeys;
+    });
+  for (const { hour, keys } of hours) {
+    if (newest === undefined || hour >= newest.hour - keptHours) continue;
+    for (const key of keys) {
+      table.hours.remove(String(hour), key);
+      table.keys.delete(key);
+    }
+  }
+}
+
 /** Remembers the key of a command's event, and drops the hours that are out of the window. */
 export function rememberKey(table: IdempotencyTable, event: RecordedEvent, resourceId: string): void {
   const mark = event.metadata.idempotency;
   if (mark === undefined) return;
-  const at = Date.parse(event.metadata.occurred_at);
-  const oldest = hourOf(at) - keptHours - 1;
-  for (const [hour, keys] of table.hours.entries()) {
-    if (Number(hour) >= oldest) continue;
-    for (const key of keys) {
-      table.hours.remove(hour, key);
-      table.keys.delete(key);
-    }
-  }
   putKey(table, mark.key_hash, {
     body_hash: mark.body_hash,
     command_id: event.metadata.command.id,
     resource_id: resourceId,
     revision: event.revision,
-    at,
+    at: Date.parse(event.metadata.occurred_at),
   });
+  dropOld(table);
 }
 
-/** The command that used a key within the last 24 hours before `now` (milliseconds). */
+/**
+ * The command that used a key within the last 24 hours.
+ * @param now milliseconds since the epoch, never ahead because of one instance's clock (`store-clocks.ts`)
+ */
 export function acceptedKey(table: IdempotencyTable, keyHash: string, now: number): AcceptedKey | undefined {
   const accepted = table.keys.get(keyHash);
   return accepted !== undefined && now - accepted.at < limits.rest.idempotencyWindowMs ? accepted : undefined;

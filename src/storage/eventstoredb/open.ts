@@ -21,6 +21,7 @@ import { toEventData } from './events.js';
 import { loadFold, saveFold, type FoldAppends } from './fold-checkpoints.js';
 import { harmlessTries, setRetention, type MetadataDeps } from './metadata.js';
 import { readHead, readStream } from './read.js';
+import { readServerTime } from './server-time.js';
 import { subscribeToLog } from './subscription.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
@@ -91,6 +92,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     loadFoldCheckpoint: (name) => loadFold(reading, name, logger),
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveFold(foldAppends, ids, name, checkpoint)),
     headPosition: () => readHead(reading),
+    time: () => readServerTime(reading, clock),
     async ping() {
       await readHead(reading);
     },

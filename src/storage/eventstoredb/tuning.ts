@@ -59,6 +59,8 @@ const standard = {
   keepaliveMs: 10_000,
   /** How long one node of a cluster is asked who the leader is. */
   gossipSeconds: 2,
+  /** An answer about the server's time that took longer says too little. */
+  serverTimeMs: 5_000,
 };
 
 /** Tests pass other times. */

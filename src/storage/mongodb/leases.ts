@@ -14,6 +14,7 @@ import { assertLeaseName } from '../read-store-limits.js';
 import { batches } from './batches.js';
 import { isDuplicate } from './failures.js';
 import type { IndexKey } from './indexes.js';
+import { serverTime } from './server-time.js';
 
 export interface MongoLease {
   readonly _id: string;
@@ -60,13 +61,6 @@ function live({ kind, name, holder, endsAt, data }: MongoLease, now: number): Le
 }
 
 export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
-  /** Milliseconds since the epoch on the primary's clock. */
-  async function serverTime(): Promise<number> {
-    const { localTime } = await db.command({ hello: 1 });
-    if (!(localTime instanceof Date)) throw new Error('the server does not report its time');
-    return localTime.getTime();
-  }
-
   async function insert(lease: MongoLease): Promise<boolean> {
     try {
       await leases.insertOne(lease);
@@ -109,7 +103,7 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
 
   return {
     async take(kind, claim) {
-      const lease = encode(kind, claim, await serverTime());
+      const lease = encode(kind, claim, await serverTime(db));
       const replace = () => leases.replaceOne({ _id: lease._id }, lease, { upsert: true });
       try {
         await replace();
@@ -120,7 +114,7 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
       }
     },
     async acquire(kind, claim) {
-      const now = await serverTime();
+      const now = await serverTime(db);
       const lease = encode(kind, claim, now);
       const free = { _id: lease._id, $or: [{ holder: claim.holder }, { endsAt: { $lte: now } }] };
       if ((await leases.replaceOne(free, lease)).matchedCount === 1) return true;
@@ -129,7 +123,7 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
     async renew(kind, claims) {
       const lost: string[] = [];
       for (const batch of batches(claims)) {
-        const now = await serverTime();
+        const now = await serverTime(db);
         const wanted = batch.map((claim) => encode(kind, claim, now));
         if ((await extend(wanted)) === wanted.length) continue;
         const current = await stillHeld(wanted.map(({ held }) => held));
@@ -142,16 +136,16 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
     },
     async get(kind, name) {
       const lease = await leases.findOne({ _id: leaseId(kind, name) });
-      return lease === null ? undefined : live(lease, await serverTime());
+      return lease === null ? undefined : live(lease, await serverTime(db));
     },
     async list(kind) {
       const all = await leases.find({ kind }).toArray();
       // Read afterwards, so that every listed lease was live when the list was read.
-      const now = await serverTime();
+      const now = await serverTime(db);
       return all.flatMap((lease) => live(lease, now) ?? []);
     },
     async purge(kind, olderThanMs) {
-      await leases.deleteMany({ kind, endsAt: { $lt: (await serverTime()) - olderThanMs } });
+      await leases.deleteMany({ kind, endsAt: { $lt: (await serverTime(db)) - olderThanMs } });
     },
   };
 }

@@ -15,6 +15,7 @@ import { createCollections } from './collections.js';
 import { ensureIndexes } from './indexes.js';
 import { createLeases, leaseIndexes, type MongoLease } from './leases.js';
 import { createProgress, type MongoCheckpoint, type MongoPointer } from './progress.js';
+import { timeOfServer } from './server-time.js';
 import { reviveSilentClient } from './silent-driver.js';
 import { tuning } from './tuning.js';
 
@@ -90,6 +91,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
   }
   logOutages(client, logger);
   const revival = reviveSilentClient(client, logger);
+  const time = answeredWithin(tuning.pingMs, () => timeOfServer(db));
   const ping = answeredWithin(tuning.pingMs, () => db.command({ ping: 1 }));
   let closing: Promise<void> | undefined;
   const progress = createProgress(
@@ -104,6 +106,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
     activeVersion: answerUnavailable(progress.activeVersion),
     activate: answerUnavailable(progress.activate),
     leases: impatientLeases(answeringLeases(createLeases(db, leases)), tuning.readMs),
+    time: answerUnavailable(time),
     ping: answerUnavailable(async () => {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
       await ping();

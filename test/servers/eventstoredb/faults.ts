@@ -55,6 +55,8 @@ export interface Faults {
   silentGossip: boolean;
   /** How far the server's clock is ahead of the client's. */
   clockAheadMs: number;
+  /** Answers carry the server's time. */
+  dates: boolean;
   /** Reports checkpoints at a position beyond 2^53. */
   wildCheckpoints: boolean;
   /** Writes the commit position of every delivered event as "no position". */
@@ -79,6 +81,7 @@ export function createFaults(): Faults {
     featuresFail: undefined,
     silentGossip: false,
     clockAheadMs: 0,
+    dates: true,
     wildCheckpoints: false,
     eventsNowhere: false,
     later: undefined,

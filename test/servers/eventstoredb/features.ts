@@ -4,6 +4,7 @@ import type { Faults } from './faults.js';
 import type { Plain } from './wire.js';
 
 const client = 'event_store.client.';
+const startedAt = Date.now();
 const subscriptionFeatures = ['stream', 'all'];
 
 /** Services, their methods, and the features reported for some of them. */
@@ -53,11 +54,14 @@ export const supportedMethods: Plain = {
   eventStoreServerVersion: '23.10.8',
 };
 
-/** One node, or this one as a follower beside its leader. Times are ticks of 100 ns. */
+/**
+ * One node, or this one as a follower beside its leader. Times are ticks of 100 ns. A node without others renews its own
+ * only when its role changes, so this one's stays at the time of its start.
+ */
 export function clusterInfo(host: string, port: number, faults: Faults): Plain {
   const member = (state: string, address: string, at: number): Plain => ({
     instanceId: structuredUuid(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`),
-    timeStamp: `${Date.now()}0000`,
+    timeStamp: `${startedAt}0000`,
     state,
     isAlive: !faults.noNodes,
     httpEndPoint: { address, port: at },

@@ -247,7 +247,15 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     }),
   });
   grpc.addService(gossipService, {
-    read: unary(() => (faults.silentGossip ? undefined : clusterInfo('127.0.0.1', port, faults))),
+    read: unary((call) => {
+      if (faults.silentGossip) return undefined;
+      const headers = new Metadata();
+      // Kestrel puts its time on every answer.
+      if (faults.dates) headers.set('date', new Date(Date.now() + faults.clockAheadMs).toUTCString());
+      else headers.set('date', 'not told');
+      call.sendMetadata(headers);
+      return clusterInfo('127.0.0.1', port, faults);
+    }),
   });
 
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());

@@ -136,6 +136,13 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
         expect(await readAll(store(), stream)).toHaveLength(50);
       });
 
+      it("tells its clock's time, or that it is not earlier than the newest event", async () => {
+        await appendAtEnd(store(), stream, commandOf(1));
+        const time = await store().time();
+        expect(time?.kind).toMatch(/^(clock|not_before)$/);
+        expect(Math.abs((time?.at ?? 0) - Date.now())).toBeLessThan(time?.kind === 'clock' ? 2_500 : 20_000);
+      });
+
       it('takes the largest command, as one event and as many', async () => {
         const text = (count: number, bytes: number) => {
           const [probe] = commandOf(count, { text: '' });

@@ -410,6 +410,12 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect((await leases.get(kind, 'n2'))?.holder).toBe('a');
       });
 
+      it('end by a clock that tells its time, or by that of this process', async () => {
+        const time = await store().time();
+        expect(time?.kind ?? 'clock').toBe('clock');
+        if (time !== undefined) expect(Math.abs(time.at - Date.now())).toBeLessThan(2_000);
+      });
+
       it('are acquired by exactly one of many callers', async () => {
         const { leases } = store();
         const won = await Promise.all(

@@ -17,6 +17,7 @@ import { createRecentAppends, decideAppend } from './append.js';
 import { encodeEvent } from './event-codec.js';
 import { loadCheckpoint, saveCheckpoint } from './fold-checkpoints.js';
 import { ensureStream, logDatabases, putStreamRecord, readCounters, type LogBatch } from './layout.js';
+import { newestRecordedAt } from './newest.js';
 import { readSlices } from './read-stream.js';
 import { createStreamNames, subscribeLog } from './subscription.js';
 import { trimStreams } from './trim.js';
@@ -161,6 +162,14 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
     async headPosition() {
       try {
         return readCounters(environment.get).position;
+      } catch (error) {
+        throw unavailable(error);
+      }
+    },
+    async time() {
+      try {
+        const at = newestRecordedAt(environment);
+        return at === undefined ? undefined : { kind: 'not_before', at };
       } catch (error) {
         throw unavailable(error);
       }

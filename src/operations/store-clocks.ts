@@ -1,0 +1,129 @@
+/**
+ * Compares the clock of this instance with those of its stores: at the start, every minute, and more often while they
+ * are apart. In between, the last comparison is carried on by the monotonic clock, so that a jump of this instance's
+ * clock shows at once. An instance that is too far apart must not write: times of events, the age of idempotency keys
+ * and expiries would be wrong. Implements `docs/contract/domain.md#commands-and-events`.
+ */
+import { startLoop } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { EventStore } from '../storage/event-store.js';
+import type { ReadStore } from '../storage/read-store.js';
+import type { StoreTime } from '../storage/store-time.js';
+
+const { apartMs, compareEveryMs } = limits.clocks;
+/** While clocks are apart or not compared yet. */
+const compareAgainMs = 5_000;
+
+export interface StoreClocks {
+  /** One sentence per store whose clock is too far from this instance's; judged now. */
+  problems(): readonly string[];
+  /** By how many seconds this instance's clock is ahead of each store's, negative when behind. Unknown ones are left out. */
+  differences(): ReadonlyMap<string, number>;
+  /**
+   * Now by the slowest of the clocks, in milliseconds since the epoch: what is a day old by it is a day old by all of
+   * them, even if this instance's clock has jumped ahead.
+   */
+  now(): number;
+  close(): Promise<void>;
+}
+
+export interface StoreClockOptions {
+  readonly stores: {
+    readonly 'event store': Pick<EventStore, 'time'>;
+    readonly 'read store': Pick<ReadStore, 'time'>;
+  };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How often it looks whether a comparison is due, in milliseconds. */
+  readonly lookEveryMs?: number;
+}
+
+interface Compared {
+  readonly time: StoreTime;
+  /** When, by the monotonic clock. */
+  readonly since: number;
+}
+
+/** Resolves after the first comparison, which may have found a store out of reach. */
+export async function watchStoreClocks(options: StoreClockOptions): Promise<StoreClocks> {
+  const { clock, logger, lookEveryMs = 1_000 } = options;
+  const stores = Object.entries(options.stores);
+  const compared = new Map<string, Compared>();
+  /** Without a store that has a clock, time is carried on from here. */
+  const began = { wall: clock.now(), since: clock.monotonic() };
+  let comparedAt = Number.NEGATIVE_INFINITY;
+  /** Stores that were asked and do not tell their time. */
+  const silent = new Set<string>();
+  /** Problems that are logged. */
+  let logged = '';
+
+  const clockOf = ({ time, since }: Compared): number => time.at + clock.monotonic() - since;
+
+  function aheadMs(entry: Compared): number {
+    return entry.time.kind === 'clock' ? clock.now() - clockOf(entry) : Math.min(0, clock.now() - entry.time.at);
+  }
+
+  function problems(): readonly string[] {
+    return [...compared].flatMap(([name, entry]) => {
+      const ahead = aheadMs(entry);
+      if (Math.abs(ahead) <= apartMs) return [];
+      const seconds = Math.round(Math.abs(ahead) / 1000);
+      const what = entry.time.kind === 'clock' ? `the ${name}'s` : `the newest event of the ${name}`;
+      const direction = ahead > 0 ? 'ahead of' : 'behind';
+      return [`the clock of this instance is ${seconds} s ${direction} ${what}; expected at most ${apartMs / 1000} s`];
+    });
+  }
+
+  async function compare(name: string, store: Pick<EventStore, 'time'>): Promise<void> {
+    const time = await store.time().catch((error: unknown) => {
+      logger.debug({ store: name, error: errorText(error) }, 'the clock of a store cannot be read now');
+      return null;
+    });
+    if (time === null) return;
+    if (time === undefined) {
+      silent.add(name);
+      return;
+    }
+    const before = compared.get(name)?.time;
+    // What was recorded stays recorded: an event with an earlier time behind it does not make a clock right.
+    const kept = time.kind === 'not_before' && before !== undefined && before.at > time.at ? before : time;
+    compared.set(name, { time: kept, since: clock.monotonic() });
+  }
+
+  function tell(): void {
+    const found = problems().join(', ');
+    const anew = (found === '') !== (logged === '');
+    logged = found;
+    if (!anew) return;
+    if (found === '') logger.info({}, 'the clocks of this instance and its stores agree again');
+    else logger.error({ problems: found }, 'the clock of this instance is wrong, or that of a store: no commands');
+  }
+
+  async function look(): Promise<void> {
+    tell();
+    const unknown = stores.some(([name]) => !compared.has(name) && !silent.has(name));
+    const everyMs = unknown || logged !== '' ? compareAgainMs : compareEveryMs;
+    if (clock.monotonic() - comparedAt < everyMs) return;
+    comparedAt = clock.monotonic();
+    await Promise.all(stores.map(([name, store]) => compare(name, store)));
+    tell();
+  }
+
+  await look();
+  const loop = startLoop(lookEveryMs, look, (error) =>
+    logger.error({ error: errorText(error) }, 'the clocks could not be compared'),
+  );
+  return {
+    problems,
+    differences: () => new Map([...compared].map(([name, entry]) => [name, aheadMs(entry) / 1000])),
+    now() {
+      const clocks = [...compared.values()].filter(({ time }) => time.kind === 'clock').map(clockOf);
+      const carried = clocks.length === 0 ? [began.wall + clock.monotonic() - began.since] : clocks;
+      return Math.min(clock.now(), ...carried);
+    },
+    close: () => loop.close(),
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * The server's clock: the `date` header of an answer, which its web server puts on every answer, a refusal included, to
+ * the second. The time stamps in gossip are not used: a server without other nodes renews its own only when its role
+ * changes. Depends on one internal of the client package, the channel to the node that it uses, which is the leader; in
+ * a version of the package without it, the server's time is unknown. Implements `store-time.ts`.
+ */
+import type { Channel, Metadata, ServiceError as GrpcError } from '@grpc/grpc-js';
+import { Client, credentials } from '@grpc/grpc-js';
+import { timedOut, withDeadline } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { ServiceError } from '../../kernel/errors.js';
+import type { StoreTime } from '../store-time.js';
+import type { Connection, Lease } from './connection.js';
+import { failureText } from './failure.js';
+
+/** Changes nothing, and every server answers it. */
+const method = '/event_store.client.gossip.Gossip/Read';
+/** The header names a second; on average half of it is over. */
+const halfSecondMs = 500;
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+
+async function channelOf({ client }: Lease): Promise<Channel | undefined> {
+  const inner = client as unknown as { readonly getChannel?: unknown };
+  if (typeof inner.getChannel !== 'function') return undefined;
+  const channel: unknown = await (inner.getChannel as () => Promise<unknown>)();
+  return typeof channel === 'object' && channel !== null ? (channel as Channel) : undefined;
+}
+
+/** The date of one answer, in milliseconds since the epoch; undefined when it has none. @throws the call's error */
+function dateOfAnswer(channel: Channel, answerMs: number): Promise<number | undefined> {
+  // Never closed: that would close the channel of the client package.
+  const caller = new Client('unused', credentials.createInsecure(), { channelOverride: channel });
+  return new Promise((resolve, reject) => {
+    const dateOf = (headers: Metadata | undefined): number | undefined => {
+      const at = Date.parse(String(headers?.get('date')[0]));
+      return Number.isNaN(at) ? undefined : at;
+    };
+    let date: number | undefined;
+    const done = (error: GrpcError | null): void => {
+      date ??= dateOf(error?.metadata);
+      if (error === null || date !== undefined) resolve(date);
+      else reject(error);
+    };
+    const call = caller.makeUnaryRequest(
+      method,
+      asIs,
+      asIs,
+      Buffer.alloc(0),
+      { deadline: Date.now() + answerMs },
+      done,
+    );
+    call.on('metadata', (headers: Metadata) => {
+      date = dateOf(headers);
+    });
+  });
+}
+
+/** The server's time now; undefined when it cannot be known. @throws ServiceError `unavailable` */
+export async function readServerTime(
+  connection: Connection,
+  clock: Pick<Clock, 'monotonic'>,
+): Promise<StoreTime | undefined> {
+  const { serverTimeMs: answerMs } = connection.tuning;
+  const asking = async (): Promise<StoreTime | undefined> => {
+    const channel = await channelOf(await connection.lease());
+    if (channel === undefined) return undefined;
+    const sent = clock.monotonic();
+    const date = await dateOfAnswer(channel, answerMs);
+    if (date === undefined) return undefined;
+    return { kind: 'clock', at: date + halfSecondMs + (clock.monotonic() - sent) / 2 };
+  };
+  try {
+    const time = await withDeadline(asking(), answerMs);
+    if (time !== timedOut) return time;
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError('unavailable', `The event store does not tell its time: ${failureText(error)}.`);
+  }
+  throw new ServiceError('unavailable', 'The event store does not tell its time.');
+}

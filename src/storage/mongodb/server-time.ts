@@ -1,0 +1,17 @@
+/** The primary's clock, which `hello` returns. Leases end by it (`leases.ts`), and instances compare theirs with it. */
+import type { Db } from 'mongodb';
+import type { StoreTime } from '../store-time.js';
+
+/** Milliseconds since the epoch. */
+export async function serverTime(db: Db): Promise<number> {
+  const { localTime } = await db.command({ hello: 1 });
+  if (!(localTime instanceof Date)) throw new Error('the server does not report its time');
+  return localTime.getTime();
+}
+
+/** The primary's time when its answer has arrived: half of the way is the way back. */
+export async function timeOfServer(db: Db): Promise<StoreTime> {
+  const sent = performance.now();
+  const at = await serverTime(db);
+  return { kind: 'clock', at: at + (performance.now() - sent) / 2 };
+}

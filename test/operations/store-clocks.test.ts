@@ -1,0 +1,200 @@
+/**
+ * `docs/contract/domain.md#commands-and-events`: an instance compares its clock with those of its stores. The instances
+ * of these tests are gateways on one log, each with a wall clock of its own.
+ */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Clock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { StoreClocks } from '../../src/operations/store-clocks.js';
+import { watchStoreClocks } from '../../src/operations/store-clocks.js';
+import type { StoreTime } from '../../src/storage/store-time.js';
+import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
+import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { createNode } from '../support/fleet.js';
+import type { ManualClock } from '../support/manual-clock.js';
+import { createManualClock } from '../support/manual-clock.js';
+import { until } from '../support/delivery-fixture.js';
+
+const second = 1_000;
+const hour = 3_600 * second;
+const day = 24 * hour;
+
+const opened: StoreClocks[] = [];
+afterEach(async () => {
+  for (const clocks of opened.splice(0)) await clocks.close();
+});
+
+/** A wall clock that is wrong by what the test says; its monotonic time is right. */
+function skewable(clock: Clock, skewMs = 0): Clock & { skewMs: number } {
+  const made = { skewMs, now: () => clock.now() + made.skewMs, monotonic: clock.monotonic };
+  return made;
+}
+
+const storeWith = (time: () => StoreTime | undefined | Error) => ({
+  time: async () => {
+    const told = time();
+    if (told instanceof Error) throw told;
+    return told;
+  },
+});
+const without = storeWith(() => undefined);
+
+async function watch(
+  clock: Clock,
+  eventStore: { time(): Promise<StoreTime | undefined> },
+  readStore = without,
+): Promise<StoreClocks> {
+  const stores = { 'event store': eventStore, 'read store': readStore };
+  const clocks = await watchStoreClocks({ stores, clock, logger: silentLogger, lookEveryMs: 2 });
+  opened.push(clocks);
+  return clocks;
+}
+
+describe('two instances on one log', () => {
+  let fixture: CommandFixture;
+  let right: FleetGateway;
+  const key = { idempotency: { key_hash: 'key', body_hash: 'body' } };
+  let names = 0;
+  const post = (over: FleetGateway) => over.run(createNode(`n ${(names += 1)}`), key);
+  const storeOf = () => storeWith(() => ({ kind: 'clock', at: fixture.clock.now() }));
+
+  async function instance(clock: Clock): Promise<FleetGateway> {
+    const clocks = await watch(clock, storeOf());
+    return fixture.gateway({
+      eventStore: fixture.stores.eventStore,
+      clock,
+      readOnly: () => clocks.problems()[0],
+      sharedTime: clocks.now,
+    });
+  }
+
+  beforeEach(async () => {
+    fixture = await createCommandFixture();
+    right = await instance(fixture.clock);
+  });
+  afterEach(() => fixture.close());
+
+  test.each([
+    ['ahead of', 2 * day],
+    ['behind', -2 * day],
+    ['ahead of', 31 * second],
+    ['behind', -31 * second],
+  ])('one that is %s the store by more than 30 s refuses commands, naming store and seconds', async (where, skewMs) => {
+    const clock = skewable(fixture.clock, skewMs);
+    const wrong = await instance(clock);
+    const refusal = await refusalOf(post(wrong));
+    expect([refusal.code, refusal.message]).toEqual([
+      'unavailable',
+      `the clock of this instance is ${Math.abs(skewMs) / second} s ${where} the event store's; expected at most 30 s`,
+    ]);
+    expect(await fixture.log()).toEqual([]);
+    clock.skewMs = 29 * second * Math.sign(skewMs);
+    expect(await post(wrong)).toMatchObject({ kind: 'done' });
+  });
+
+  test('one whose clock jumps two days ahead recognises a repeat all the same', async () => {
+    const clock = skewable(fixture.clock);
+    const jumping = await instance(clock);
+    expect(await post(right)).toMatchObject({ kind: 'done' });
+    const clocks = await watch(clock, storeOf());
+    // Commands that were let through before the jump.
+    const careless = await fixture.gateway({ clock, sharedTime: clocks.now });
+    clock.skewMs = 2 * day;
+    expect(await post(careless)).toMatchObject({ kind: 'repeated' });
+    expect((await refusalOf(post(jumping))).code).toBe('unavailable');
+    for (let written = 0; written < 20; written += 1) {
+      await careless.run(createNode(`other ${written}`), { idempotency: { key_hash: `${written}`, body_hash: 'b' } });
+    }
+    expect(await post(right), 'the commands of the wrong clock drop no key').toMatchObject({ kind: 'repeated' });
+    expect(await post(careless)).toMatchObject({ kind: 'repeated' });
+    fixture.clock.advance(day);
+    clock.skewMs = 0;
+    expect(await post(careless), 'a day later by every clock').toMatchObject({ kind: 'done' });
+  });
+});
+
+describe('the comparison', () => {
+  let clock: ManualClock;
+  let own: Clock & { skewMs: number };
+  beforeEach(() => {
+    clock = createManualClock();
+    own = skewable(clock);
+  });
+
+  test("a store's clock that jumps is noticed within a minute, and its recovery within seconds", async () => {
+    let storeAhead = 0;
+    let asked = 0;
+    const store = storeWith(() => {
+      asked += 1;
+      return { kind: 'clock', at: clock.now() + storeAhead };
+    });
+    const clocks = await watch(own, without, store);
+    expect([asked, clocks.problems()]).toEqual([1, []]);
+    storeAhead = 45 * second;
+    clock.advance(59 * second);
+    expect(clocks.problems()).toEqual([]);
+    clock.advance(1 * second);
+    await until(() => clocks.problems().length > 0, 'the jump is noticed');
+    expect(clocks.problems()).toEqual([
+      "the clock of this instance is 45 s behind the read store's; expected at most 30 s",
+    ]);
+    expect(clocks.differences()).toEqual(new Map([['read store', -45]]));
+    storeAhead = 0;
+    clock.advance(5 * second);
+    await until(() => clocks.problems().length === 0, 'the recovery is noticed');
+    expect(clocks.differences()).toEqual(new Map([['read store', 0]]));
+  });
+
+  test('a store that cannot be asked at the start is asked again after seconds, and is no problem meanwhile', async () => {
+    let away = true;
+    const store = storeWith(() => (away ? new Error('away') : { kind: 'clock', at: clock.now() + day }));
+    const clocks = await watch(own, store);
+    expect([clocks.problems(), [...clocks.differences()]]).toEqual([[], []]);
+    away = false;
+    clock.advance(5 * second);
+    await until(() => clocks.problems().length > 0, 'the comparison is made');
+    away = true;
+    clock.advance(hour);
+    expect(clocks.problems(), 'carried on while the store is away').toHaveLength(1);
+  });
+
+  test('a clock set back behind the newest event is noticed, and no event written meanwhile hides it', async () => {
+    let recorded: number | undefined;
+    let asked = 0;
+    const store = storeWith(() => {
+      asked += 1;
+      return recorded === undefined ? undefined : { kind: 'not_before', at: recorded };
+    });
+    const clocks = await watch(own, store);
+    expect(clocks.problems()).toEqual([]);
+    recorded = own.now();
+    clock.advance(60 * second);
+    await until(() => clocks.differences().size === 1, 'the newest event is known');
+    clock.advance(hour);
+    own.skewMs = -2 * hour;
+    expect(clocks.problems()).toEqual([
+      'the clock of this instance is 3540 s behind the newest event of the event store; expected at most 30 s',
+    ]);
+    recorded = own.now();
+    // The second question comes only after the answer to the first was taken.
+    for (const question of ['first', 'second']) {
+      const before = asked;
+      clock.advance(60 * second);
+      await until(() => asked > before, `the ${question} question`);
+    }
+    expect(clocks.problems()).toHaveLength(1);
+    own.skewMs = 0;
+    expect(clocks.problems()).toEqual([]);
+    expect(clocks.differences()).toEqual(new Map([['event store', 0]]));
+  });
+
+  test('without a store that has a clock, a jump ahead does not make anything older', async () => {
+    const clocks = await watch(own, without);
+    const before = clocks.now();
+    own.skewMs = 2 * day;
+    clock.advance(second);
+    expect(clocks.now()).toBe(before + second);
+    own.skewMs = -hour;
+    expect(clocks.now()).toBe(own.now());
+  });
+});
