@@ -1,0 +1,117 @@
+/** The service that is fuzzed, a good agent beside it, and what must still hold afterwards. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { env } from 'node:process';
+import fc from 'fast-check';
+import type { Arbitrary } from 'fast-check';
+import { expect } from 'vitest';
+import { startAgentProcess } from '../../scripts/stack/agent.js';
+import { eventually as waitFor } from '../../scripts/stack/process.js';
+import type { RestClient } from '../../scripts/stack/rest-client.js';
+import { createRestClient } from '../../scripts/stack/rest-client.js';
+import { prepareService } from '../../scripts/stack/service.js';
+import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { eventually } from '../support/eventually.js';
+
+const seed = Number(env.FUZZ_SEED ?? 20_261_122);
+const factor = Number(env.FUZZ_RUNS ?? 1);
+
+/** Milliseconds for a file, by the number of inputs. */
+export const fuzzTimeoutMs = 60_000 + factor * 30_000;
+
+/** The same inputs for the same seed. @param runs how many without `FUZZ_RUNS` */
+export function inputs<T>(arbitrary: Arbitrary<T>, runs: number): readonly T[] {
+  return fc.sample(arbitrary, { seed, numRuns: runs * factor });
+}
+
+/** Sends each input, at most `at` at the same time. A failure names the seed and the input's number. */
+export async function sendAll<T>(all: readonly T[], at: number, send: (input: T, index: number) => Promise<void>) {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < all.length; index = next++) {
+      try {
+        await send(all[index]!, index);
+      } catch (error) {
+        throw new Error(`input ${index} of seed ${seed}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: at }, worker));
+}
+
+const password = 'a password for fuzzing only';
+
+/** A module, as a data URL, that collects garbage on SIGUSR2. */
+const collectOnSignal = `data:text/javascript,${encodeURIComponent(
+  `import v8 from 'node:v8'; import vm from 'node:vm'; v8.setFlagsFromString('--expose-gc');
+   const gc = vm.runInNewContext('gc'); process.on('SIGUSR2', () => { gc(); gc(); });`,
+)}`;
+
+/** What the heap may have grown by after everything is collected: caches that fill, no more. */
+const heapGrowthBytes = 24 * 1024 * 1024;
+
+export interface Fuzzed {
+  readonly service: ServiceProcess;
+  readonly admin: RestClient;
+  /** The admin's. */
+  readonly token: string;
+  readonly host: string;
+  readonly port: number;
+  /** Fails unless the service runs, its memory is back, and the good agent is unharmed. */
+  unharmed(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startFuzzed(): Promise<Fuzzed> {
+  const folder = mkdtempSync(join(tmpdir(), 'fuzz-'));
+  const NODE_OPTIONS = `--import=${collectOnSignal}`;
+  const service = await prepareService({
+    dataDir: join(folder, 'data'),
+    env: { SVC_LOG_LEVEL: 'warn', SVC_ADMIN_PASSWORD: password, NODE_OPTIONS },
+  });
+  await service.start();
+  const account = { username: 'admin', password };
+  const { token } = await createRestClient(service.url).call<{ token: string }>('POST', '/api/auth/login', account);
+  const admin = createRestClient(service.url, token);
+  const node = await admin.call<{ id: string; control_psk: string }>('POST', '/api/nodes', { name: 'good' });
+  const { controlEndpoint } = service;
+  const agent = startAgentProcess({ nodeId: node.id, controlPsk: node.control_psk, controlEndpoint });
+  const path = `/api/nodes/${node.id}`;
+  await waitFor('the agent is online', async () =>
+    (await admin.call<{ status: string }>('GET', path)).status === 'online' ? true : undefined,
+  );
+
+  const usedHeap = async (): Promise<number> => {
+    service.program().child.kill('SIGUSR2');
+    const text = await (await fetch(`${service.url}/metrics`)).text();
+    return Number(/^nodejs_heap_size_used_bytes (\S+)$/m.exec(text)?.[1]);
+  };
+  const before = await usedHeap();
+  const { hostname, port } = new URL(controlEndpoint);
+
+  return {
+    service,
+    admin,
+    token,
+    host: hostname,
+    port: Number(port),
+    async unharmed() {
+      expect(service.program().exited(), service.program().output().slice(-2_000)).toBe(false);
+      // The last resort of the process was not needed either.
+      expect(service.program().output()).not.toContain('stream that has ended');
+      expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+      await eventually(async () => (await usedHeap()) - before).toBeLessThan(heapGrowthBytes);
+      expect(agent.output().split('connected to the service')).toHaveLength(2);
+      const { generation } = await admin.call<{ generation: number }>('POST', `${path}/config`);
+      await eventually(
+        async () => (await admin.call<{ applied_generation: number | null }>('GET', path)).applied_generation,
+      ).toBe(generation);
+    },
+    async close() {
+      await agent.stop();
+      await service.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
