@@ -102,6 +102,39 @@ const anyFrame: Arbitrary<Buffer> = fc.oneof(
   { weight: 1, arbitrary: bytes(40) },
 );
 
+/** A request that makes sense, and what may follow on its stream: the interleavings that a library may not expect. */
+const requestAndMore: Arbitrary<readonly Buffer[]> = fc
+  .tuple(
+    fc.constantFrom(1, 3),
+    fc.constantFrom(0x4, 0x5),
+    requestHeaders,
+    fc.array(fc.constantFrom('data', 'end', 'reset', 'headers', 'window', 'goaway', 'priority'), { maxLength: 4 }),
+    grpcMessage,
+  )
+  .map(([id, f, headers, more, message]) => [
+    frame(FrameType.headers, f, id, headers),
+    ...more.map((what) => {
+      switch (what) {
+        case 'data':
+          return frame(FrameType.data, 0, id, message);
+        case 'end':
+          return frame(FrameType.data, 1, id);
+        case 'reset':
+          return rstStream(id);
+        case 'headers':
+          return frame(FrameType.headers, 0x5, id, headers);
+        case 'window':
+          return frame(FrameType.windowUpdate, 0, id, uint32(1));
+        case 'goaway':
+          return goAway();
+        case 'priority':
+          return frame(FrameType.priority, 0, id, Buffer.alloc(5));
+        default:
+          return what satisfies never;
+      }
+    }),
+  ]);
+
 /** Bytes as they come over one connection: each entry is one write. */
 const conversation: Arbitrary<readonly Buffer[]> = fc
   .tuple(
@@ -110,7 +143,7 @@ const conversation: Arbitrary<readonly Buffer[]> = fc
       { weight: 1, arbitrary: fc.integer({ min: 0, max: opening.length }).map((end) => opening.subarray(0, end)) },
       { weight: 1, arbitrary: bytes(64) },
     ),
-    fc.array(anyFrame, { minLength: 1, maxLength: 12 }),
+    fc.oneof(requestAndMore, fc.array(anyFrame, { minLength: 1, maxLength: 12 })),
     fc.constantFrom('at once', 'frame by frame', 'cut anywhere'),
     fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 }),
   )
