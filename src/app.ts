@@ -84,21 +84,37 @@ export async function startApp(
   const tls = readTls(config.http.tls);
   const { listen } = config.http;
   // Nobody knows a port that the system chooses before the service is up.
+  const waits = new Map<string, string>();
   const starting =
     listen.port === 0
       ? undefined
-      : await answerWhileStarting(listen, tls, config.http.trustedProxies).catch(cannotListen(listen));
-  const freePort = async (): Promise<void> => starting?.close();
+      : await answerWhileStarting(listen, tls, config.http.trustedProxies, () => [...waits.values()]).catch(
+          cannotListen(listen),
+        );
+  const start: Start = {
+    freePort: async () => starting?.close(),
+    onWaiting(store, reason) {
+      if (reason === undefined) waits.delete(store);
+      else waits.set(store, reason);
+    },
+  };
   try {
     const externalStores = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
-    return await retriedStart((closers) => wire(config, tls, logger, onTakenOver, processMetrics, closers, freePort), {
+    return await retriedStart((closers) => wire(config, tls, logger, onTakenOver, processMetrics, closers, start), {
       externalStores,
       logger,
     });
   } catch (error) {
-    await freePort();
+    await start.freePort();
     throw error;
   }
+}
+
+/** What answers on the REST port until the service is up. */
+interface Start {
+  freePort(): Promise<void>;
+  /** See `StoreSettings`. */
+  onWaiting(store: string, reason: string | undefined): void;
 }
 
 const cannotListen =
@@ -114,7 +130,7 @@ async function wire(
   onTakenOver: (sentence: string) => void,
   processMetrics: readonly MetricSource[],
   closers: Closers,
-  freePort: () => Promise<void>,
+  start: Start,
 ): Promise<RunningApp> {
   const [clock, ids, instanceId] = [systemClock, randomIds, randomUUID()];
   // Everything that a stranger can cause is logged here, so that no flood of it fills a disk.
@@ -124,7 +140,7 @@ async function wire(
   closers.add('refused commands', () => refusedCommands.close());
 
   // Stores, keyring, identity.
-  const opening = { clock, ids, logger, closers, onTakenOver };
+  const opening = { clock, ids, logger, closers, onTakenOver, onWaiting: start.onWaiting };
   const { eventStore, readStore, keyring, identity, clocks } = await openInstallation(config, opening);
 
   // The followers of the log.
@@ -245,7 +261,7 @@ async function wire(
 
   // REST.
   const readiness = (): Readiness => {
-    const reasons = [...storeProblems(), ...followers.notReady(), ...signingKey.problems()];
+    const reasons = [...health.reasons(), ...clocks.problems(), ...followers.notReady(), ...signingKey.problems()];
     return { ready: reasons.length === 0, reasons };
   };
   const { corsOrigins, trustedProxies, metricsToken } = config.http;
@@ -301,7 +317,7 @@ async function wire(
     { version, corsOrigins, trustedProxies, metricsToken, tls },
   );
   closers.add('rest', () => rest.close());
-  await freePort();
+  await start.freePort();
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
   logger.info({ url, agents: agents.address, instance_id: instanceId }, 'the service is up');
   return { url, agents: agents.address, close: () => closers.closeAll() };

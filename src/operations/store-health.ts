@@ -4,6 +4,7 @@ import { errorText, ServiceError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { StoreTroubleError } from '../storage/store-trouble.js';
 
 const pingEveryMs = 1_000;
 /** A store that takes longer counts as out of reach. */
@@ -12,6 +13,8 @@ const pingTimeoutMs = 5_000;
 export interface StoreHealth {
   /** One sentence per store that does not answer; the cause is in the service's log. */
   problems(): readonly string[];
+  /** The same for operators: says what to do where waiting does not help. */
+  reasons(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -22,26 +25,31 @@ export async function watchStores(
   stores: { readonly 'event store': Pinged; readonly 'read store': Pinged },
   logger: Logger,
 ): Promise<StoreHealth> {
-  /** When a store stopped answering, in milliseconds of a monotonic clock. */
-  const away = new Map<string, number>();
+  /** Since when a store cannot be used, in milliseconds of a monotonic clock, and the trouble with it, if known. */
+  const away = new Map<string, { readonly since: number; readonly trouble: string | undefined }>();
 
   async function check(name: string, store: Pinged): Promise<void> {
     let problem: string | undefined;
+    let trouble: string | undefined;
     try {
       const answer = await withDeadline(store.ping(), pingTimeoutMs);
       if (answer === timedOut) problem = `no answer within ${pingTimeoutMs} ms`;
     } catch (error) {
       problem = errorText(error instanceof ServiceError && error.cause !== undefined ? error.cause : error);
+      if (error instanceof StoreTroubleError) trouble = error.message;
     }
-    const since = away.get(name);
-    if (problem !== undefined && since === undefined) {
-      away.set(name, performance.now());
-      logger.error({ store: name, problem }, `the ${name} is out of reach`);
-    }
-    if (problem === undefined && since !== undefined) {
+    const before = away.get(name);
+    if (problem === undefined) {
+      if (before === undefined) return;
       away.delete(name);
-      logger.info({ store: name, away_ms: Math.round(performance.now() - since) }, `the ${name} answers again`);
+      logger.info({ store: name, away_ms: Math.round(performance.now() - before.since) }, `the ${name} answers again`);
+      return;
     }
+    if (before === undefined) logger.error({ store: name, problem }, `the ${name} is out of reach`);
+    if (trouble !== undefined && trouble !== before?.trouble) {
+      logger.error({ store: name, problem: trouble }, `the ${name} cannot be used before somebody acts`);
+    }
+    away.set(name, { since: before?.since ?? performance.now(), trouble });
   }
 
   const checkAll = async (): Promise<void> => {
@@ -51,5 +59,10 @@ export async function watchStores(
   const loop = startLoop(pingEveryMs, checkAll, (error) =>
     logger.error({ error: errorText(error) }, 'the stores could not be checked'),
   );
-  return { problems: () => [...away.keys()].map((name) => `the ${name} is out of reach`), close: () => loop.close() };
+  const outOfReach = (name: string): string => `the ${name} is out of reach`;
+  return {
+    problems: () => [...away.keys()].map(outOfReach),
+    reasons: () => [...away].map(([name, { trouble }]) => trouble ?? outOfReach(name)),
+    close: () => loop.close(),
+  };
 }

@@ -39,6 +39,8 @@ export interface InstallationDeps {
   readonly closers: Closers;
   /** Called when another process has taken over the data folder, with a sentence for the operator. */
   onTakenOver(sentence: string): void;
+  /** See `StoreSettings`. */
+  readonly onWaiting?: (store: string, reason: string | undefined) => void;
 }
 
 export interface Installation {
@@ -62,8 +64,8 @@ export async function openInstallation(settings: InstallationSettings, deps: Ins
 
 async function open(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
   const { dataDir, eventStoreUrl, mongoUrl } = settings;
-  const { clock, ids, logger, closers, onTakenOver } = deps;
-  const stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger, onTakenOver });
+  const { clock, ids, logger, closers, onTakenOver, onWaiting } = deps;
+  const stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger, onTakenOver, onWaiting });
   closers.add('stores', () => stores.close());
   const { eventStore, readStore } = stores;
   if ((await readImportMarker(readStore))?.state === 'running') {

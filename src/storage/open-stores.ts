@@ -11,6 +11,7 @@ import { backoff, storeRetry } from '../kernel/retry.js';
 import { openEmbedded } from './embedded/open-embedded.js';
 import type { EventStore } from './event-store.js';
 import type { ReadStore } from './read-store.js';
+import { StoreTroubleError } from './store-trouble.js';
 
 export { DataFolderError } from './embedded/open-embedded.js';
 
@@ -27,6 +28,8 @@ export interface StoreSettings {
   readonly logger: Logger;
   /** Ends the waiting. */
   readonly signal?: AbortSignal | undefined;
+  /** Told what the opening waits for, and undefined when it does not any more. */
+  readonly onWaiting?: ((store: string, reason: string | undefined) => void) | undefined;
   /** How long to wait for a store that cannot be reached; without it, forever. */
   readonly giveUpMs?: number | undefined;
   /** Called once when another process has taken over the data folder, with a sentence for the operator. */
@@ -117,24 +120,33 @@ async function openWhenThere<T>(
   settings: StoreSettings,
   open: (settings: StoreSettings, url: string) => Promise<T>,
 ): Promise<T> {
-  const { logger, signal, giveUpMs = Number.POSITIVE_INFINITY } = settings;
+  const { logger, signal, onWaiting = () => undefined, giveUpMs = Number.POSITIVE_INFINITY } = settings;
   const place = `${name} at ${shownAddress(url)}`;
   const began = performance.now();
   const waitedMs = (): number => Math.round(performance.now() - began);
   let loggedAtMs = Number.NEGATIVE_INFINITY;
+  let told: string | undefined;
   for (let tries = 0; ; tries += 1) {
     try {
       const store = await open(settings, url);
       if (tries > 0) logger.info({ store: name, waited_ms: waitedMs() }, `${place} can be used now`);
+      onWaiting(name, undefined);
       return store;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (signal?.aborted === true || waitedMs() > giveUpMs) {
-        throw new ServiceError('unavailable', `${name} cannot be reached`, { cause: error });
+        throw error instanceof StoreTroubleError
+          ? error
+          : new ServiceError('unavailable', `${name} cannot be reached`, { cause: error });
       }
-      if (waitedMs() - loggedAtMs >= progressEveryMs) {
+      const trouble = error instanceof StoreTroubleError ? error.message : undefined;
+      if (waitedMs() - loggedAtMs >= progressEveryMs || trouble !== told) {
         loggedAtMs = waitedMs();
-        logger.warn({ store: name, waited_ms: loggedAtMs, error: causeText(error) }, `waiting for ${place}`);
+        told = trouble;
+        onWaiting(name, trouble ?? `waiting for ${name}`);
+        const fields = { store: name, waited_ms: loggedAtMs, error: causeText(error) };
+        if (trouble === undefined) logger.warn(fields, `waiting for ${place}`);
+        else logger.error({ ...fields, problem: trouble }, `${place} cannot be used before somebody acts`);
       }
       await sleep(backoff(storeRetry, tries), signal);
     }

@@ -23,6 +23,7 @@ import { harmlessTries, setRetention, type MetadataDeps } from './metadata.js';
 import { readHead, readStream } from './read.js';
 import { readServerTime } from './server-time.js';
 import { subscribeToLog } from './subscription.js';
+import { handshakeTrouble, rightsTrouble } from './trouble.js';
 import { tuning as standard, type Tuning } from './tuning.js';
 
 export interface EventStoreDbOptions {
@@ -53,6 +54,8 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
   let starved = 0;
+  /** The last ping has failed. */
+  let failing = false;
 
   /** Appends an event that may be written twice without harm. @throws ServiceError `unavailable` */
   async function appendHarmless(stream: string, event: EventData): Promise<void> {
@@ -64,6 +67,24 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
         throw new ServiceError('unavailable', `The event store cannot be written now: ${cause}.`);
       }
       await sleep(backoff(tuning.retry, attempt));
+    }
+  }
+
+  /** @throws StoreTroubleError when waiting does not help; ServiceError `unavailable` */
+  async function ping(): Promise<void> {
+    // Once it has failed, the reason is looked for first: a read may take longer to fail than a caller waits.
+    const trouble = failing ? await handshakeTrouble(address, tuning.handshakeMs) : undefined;
+    if (trouble !== undefined) throw trouble;
+    try {
+      await readHead(reading);
+      failing = false;
+    } catch (error) {
+      const cause = error instanceof ServiceError ? error.cause : error;
+      const found = rightsTrouble(cause, address);
+      if (found !== undefined) throw found;
+      if (failing || closing !== undefined) throw error;
+      failing = true;
+      throw (await handshakeTrouble(address, tuning.handshakeMs)) ?? error;
     }
   }
 
@@ -93,9 +114,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveFold(foldAppends, ids, name, checkpoint)),
     headPosition: () => readHead(reading),
     time: () => readServerTime(reading, clock),
-    async ping() {
-      await readHead(reading);
-    },
+    ping,
     close() {
       closing ??= (async () => {
         await Promise.allSettled([writing.close(), reading.close()]);

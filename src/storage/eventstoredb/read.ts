@@ -14,6 +14,7 @@ import { toRecordedEvent } from './events.js';
 import { failureText, isFailedDiscovery, isMissingStream, isNotLeader, isTombstoned } from './failure.js';
 import { readPlaces } from './places.js';
 import { toNumber } from './positions.js';
+import { isAccessDenied } from './trouble.js';
 import type { Tuning } from './tuning.js';
 
 class UnansweredRead extends ServiceError {
@@ -78,7 +79,7 @@ export async function readPage(
           cause: error,
         });
       }
-      if (performance.now() - started >= tuning.readRetryMs) {
+      if (isAccessDenied(error) || performance.now() - started >= tuning.readRetryMs) {
         const cause = failureText(error);
         throw new ServiceError('unavailable', `The event store cannot be read now: ${cause}.`, { cause: error });
       }

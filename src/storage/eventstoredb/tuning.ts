@@ -54,6 +54,8 @@ const standard = {
   foldPageEvents: 8,
   /** Events that are searched for a complete checkpoint. */
   foldSearchEvents: 512,
+  /** How long a ping that fails looks for a reason beside an absent server, over all hosts. */
+  handshakeMs: 1_000,
   disposeMs: 2_000,
   /** Ping interval and ping timeout of the connection. They end a subscription whose server hangs. */
   keepaliveMs: 10_000,

@@ -1,10 +1,34 @@
 /** What the driver's errors mean to this adapter. `../answer-unavailable.ts` turns them into the port's answers. */
 import { MongoBulkWriteError, MongoServerError } from 'mongodb';
+import { StoreTroubleError, textsOf, tlsTrouble } from '../store-trouble.js';
 
 const duplicateKey = 11_000;
 const namespaceNotFound = 26;
 
 const hasCode = (error: unknown, code: number): boolean => error instanceof MongoServerError && error.code === code;
+
+const store = { name: 'MongoDB', variable: 'SVC_MONGODB_URL' } as const;
+
+/**
+ * What an operator has to correct before the server can be used; undefined for a server that is merely away. A server
+ * that is not found in time names the last reason in its text.
+ */
+export function troubleOf(error: unknown): StoreTroubleError | undefined {
+  const text = textsOf(error);
+  if (/Authentication failed|auth(entication)? fail|bad auth/i.test(text)) {
+    return new StoreTroubleError(
+      `MongoDB does not accept the user name or password in ${store.variable}: correct one of the two sides`,
+      error,
+    );
+  }
+  if (/not authorized on|requires authentication|not allowed to do action/i.test(text)) {
+    return new StoreTroubleError(
+      `the user in ${store.variable} has too few rights in MongoDB: give it readWrite on the database`,
+      error,
+    );
+  }
+  return tlsTrouble(error, store);
+}
 
 /** True when a document of that id exists already. */
 export const isDuplicate = (error: unknown): boolean =>

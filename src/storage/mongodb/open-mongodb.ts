@@ -13,6 +13,7 @@ import { answeredWithin, answerUnavailable, answeringLeases, impatientLeases } f
 import type { ReadStore } from '../read-store.js';
 import { createCollections } from './collections.js';
 import { ensureIndexes } from './indexes.js';
+import { troubleOf } from './failures.js';
 import { createLeases, leaseIndexes, type MongoLease } from './leases.js';
 import { createProgress, type MongoCheckpoint, type MongoPointer } from './progress.js';
 import { timeOfServer } from './server-time.js';
@@ -87,7 +88,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
     await prepare();
   } catch (error) {
     await client.close();
-    throw error;
+    throw troubleOf(error) ?? error;
   }
   logOutages(client, logger);
   const revival = reviveSilentClient(client, logger);
@@ -109,7 +110,9 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
     time: answerUnavailable(time),
     ping: answerUnavailable(async () => {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
-      await ping();
+      await ping().catch((error: unknown) => {
+        throw troubleOf(error) ?? error;
+      });
     }),
     close() {
       closing ??= revival.close().then(() => client.close());

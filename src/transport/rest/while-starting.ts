@@ -12,7 +12,7 @@ import { createRestSockets } from './sockets.js';
 
 const reason = 'the service is starting; its log says what it waits for';
 
-function answer(request: IncomingMessage, response: ServerResponse): void {
+function answer(request: IncomingMessage, response: ServerResponse, waitsFor: () => readonly string[]): void {
   const path = request.url?.split('?')[0];
   const send = (status: number, body: object): void => {
     // Closed, so that the next request goes to the service.
@@ -20,22 +20,25 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : JSON.stringify(body));
   };
   if (path === '/healthz') send(200, { status: 'ok' });
-  else if (path === '/readyz') send(503, { ready: false, reasons: [reason] });
+  else if (path === '/readyz') send(503, { ready: false, reasons: [reason, ...waitsFor()] });
   else send(503, failure('unavailable', reason));
 }
 
 /**
  * Listens until it is closed; the port is free when the close resolves.
+ * @param waitsFor sentences on what the start waits for
  * @throws Error of the system when it cannot listen there
  */
 export async function answerWhileStarting(
   listen: { readonly host: string; readonly port: number },
   tls: RestOptions['tls'],
   trustedProxies: readonly string[],
+  waitsFor: () => readonly string[] = () => [],
 ): Promise<{ close(): Promise<void> }> {
   // What is refused before the service is up is not logged.
   const refusals = { note: () => undefined };
-  const server = createHttpServer(answer, { tls, sockets: createRestSockets({ trustedProxies, refusals }) });
+  const sockets = createRestSockets({ trustedProxies, refusals });
+  const server = createHttpServer((request, response) => answer(request, response, waitsFor), { tls, sockets });
   server.listen(listen.port, listen.host);
   await once(server, 'listening');
   let closed: Promise<unknown> | undefined;

@@ -41,6 +41,20 @@ export function requireLeader(metadata: Metadata, faults: Faults): void {
   throw notLeader(faults.leader.host, faults.leader.port);
 }
 
+/** @throws Refusal when the call's user is unknown, or may not make it */
+export function requireRights(metadata: Metadata, { admin, stranger }: Faults): void {
+  if (admin === undefined) return;
+  const given = metadata.get('authorization')[0];
+  const is = (user: Faults['admin']): boolean =>
+    user !== undefined && given === `Basic ${Buffer.from(`${user.username}:${user.password}`).toString('base64')}`;
+  if (is(admin)) return;
+  if (given === undefined || is(stranger)) {
+    throw new Refusal(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+  }
+  // A real server answers with HTTP 401 alone; this is what the client makes of it.
+  throw new Refusal(status.UNAUTHENTICATED, 'Received HTTP status code 401');
+}
+
 export const notLeader = (host: string, port: number): Refusal =>
   new Refusal(status.NOT_FOUND, 'Leader info available', {
     exception: 'not-leader',

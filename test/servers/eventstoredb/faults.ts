@@ -49,6 +49,10 @@ export interface Faults {
    */
   cutOffAt: number | undefined;
   silentFeatures: boolean;
+  /** Who may do anything; all others are refused. Undefined: everybody may. */
+  admin: { readonly username: string; readonly password: string } | undefined;
+  /** A user whose password is right, and who may do nothing. */
+  stranger: { readonly username: string; readonly password: string } | undefined;
   /** The answer to a feature request. */
   featuresFail: { readonly code: number; readonly details: string } | undefined;
   /** Never answers who leads, like a node that hangs. */
@@ -78,6 +82,8 @@ export function createFaults(): Faults {
     silentReads: false,
     cutOffAt: undefined,
     silentFeatures: false,
+    admin: undefined,
+    stranger: undefined,
     featuresFail: undefined,
     silentGossip: false,
     clockAheadMs: 0,

@@ -16,7 +16,7 @@ import {
 import { freePorts } from '../../../scripts/stack/process.js';
 import { appendAnswer, deleteAnswer, parseAppend } from './append.js';
 import { createBatchCall } from './batch-append.js';
-import { callReset, handlerThrew, notLeader, Refusal, requireLeader, statusOf } from './calls.js';
+import { callReset, handlerThrew, notLeader, Refusal, requireLeader, requireRights, statusOf } from './calls.js';
 import { createFaults, type AppendFault, type Faults } from './faults.js';
 import { clusterInfo, supportedMethods } from './features.js';
 import { openLogFile } from './log-file.js';
@@ -105,6 +105,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     call.sendMetadata(new Metadata());
     void (async () => {
       try {
+        requireRights(call.metadata, faults);
         const parsed = parseReadOptions(call.request);
         if (parsed.count === undefined) {
           subscriptions.start(subscriberOf(call), parsed);
@@ -146,6 +147,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     const served = createBatchCall(log, peer, nextFault, later, () => Date.now() + faults.clockAheadMs);
     call.on('data', (message: Plain) => {
       try {
+        requireRights(call.metadata, faults);
         requireLeader(call.metadata, faults);
         served.frame(message);
       } catch (error) {
@@ -171,6 +173,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
       // A cut connection ends the stream in the middle of the events: none of them may be written.
       if (call.cancelled) return;
       try {
+        requireRights(call.metadata, faults);
         requireLeader(call.metadata, faults);
         const parsed = parseAppend(received);
         const write = (): Plain => appendAnswer(log.append(parsed.stream, parsed.expected, parsed.events), parsed);

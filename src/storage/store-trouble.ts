@@ -1,0 +1,61 @@
+/**
+ * What is wrong with the access to an external store when waiting does not help: a password, rights, a certificate. A
+ * store that is merely away is no trouble in this sense. See `docs/operations.md#faults`.
+ */
+import { ServiceError } from '../kernel/errors.js';
+
+/**
+ * The message is one sentence that says what is wrong and what to do, without secrets and addresses. The service goes on
+ * trying, because the store's side may be what is corrected.
+ */
+export class StoreTroubleError extends ServiceError {
+  constructor(sentence: string, cause?: unknown) {
+    super('unavailable', sentence, cause === undefined ? {} : { cause });
+    this.name = 'StoreTroubleError';
+  }
+}
+
+const field = (error: unknown, name: string): unknown =>
+  typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[name] : undefined;
+
+/** Codes and messages of an error and of its causes. */
+export function textsOf(error: unknown): string {
+  const texts: string[] = [];
+  for (let at = error, depth = 0; at !== undefined && at !== null && depth < 6; at = field(at, 'cause'), depth += 1) {
+    texts.push(String(field(at, 'code') ?? ''), String(field(at, 'message') ?? ''));
+  }
+  return texts.join(' ');
+}
+
+interface Store {
+  /** `the event store` */
+  readonly name: string;
+  /** The variable with its URL. */
+  readonly variable: string;
+}
+
+/** The trouble with a certificate, or with TLS itself, that an error tells of; undefined for any other error. */
+export function tlsTrouble(error: unknown, { name, variable }: Store): StoreTroubleError | undefined {
+  const text = textsOf(error);
+  const because = (sentence: string): StoreTroubleError => new StoreTroubleError(sentence, error);
+  if (/ALTNAME|altnames/.test(text)) {
+    return because(
+      `the certificate of ${name} is for another name: use a name in ${variable} that the certificate has`,
+    );
+  }
+  if (/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|certificate has expired|certificate is not yet valid/i.test(text)) {
+    return because(`the certificate of ${name} is not valid at this time: renew it, or correct the clock`);
+  }
+  if (/SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED|self[- ]signed|unable to (verify|get)|certificate signed by/i.test(text)) {
+    return because(
+      `the certificate of ${name} is not signed by a trusted authority: name the authority's certificate with tlsCAFile in ${variable}`,
+    );
+  }
+  if (/wrong version number/i.test(text)) {
+    return because(`${name} answers without TLS: add tls=false to ${variable}, or give the store a certificate`);
+  }
+  if (/alert certificate|certificate required|handshake failure|alert unknown ca|alert bad certificate/i.test(text)) {
+    return because(`${name} refuses the TLS handshake: check the client certificate in ${variable}`);
+  }
+  return undefined;
+}
