@@ -269,3 +269,13 @@ test('a refused handshake leaves its reason and the address of the peer; a drain
     { reason: 'handshake_protocol_version', address: '127.0.0.1' },
   ]);
 });
+
+test('a verifier that cannot be opened is refused like any other, and leaves its node and the address', async () => {
+  const agent = await newAgent();
+  fixture.spoilVerifier('node-1');
+  expect(await agent.open()).toMatchObject({ code: status.UNAUTHENTICATED, details: 'session refused' });
+  expect(fixture.refusals).toMatchObject([
+    { reason: 'handshake_verifier', address: '127.0.0.1', node_id: 'node-1' },
+    { reason: 'handshake_refused', address: '127.0.0.1' },
+  ]);
+});

@@ -93,6 +93,8 @@ export interface AgentFixture {
    * @returns the PSK as text
    */
   issue(nodeId: string, secret?: Uint8Array): Promise<string>;
+  /** Makes the node's verifier one that cannot be opened. */
+  spoilVerifier(nodeId: string): void;
   /** Does what a PSK reset or a deletion does: removes the verifier and notifies the listeners. */
   revoke(nodeId: string): void;
   close(): Promise<void>;
@@ -258,6 +260,10 @@ export async function startAgentFixture(
         await sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId }),
       );
       return issued.controlPsk;
+    },
+    spoilVerifier(nodeId) {
+      const verifier = verifiers.get(nodeId);
+      if (verifier !== undefined) verifiers.set(nodeId, { ...verifier, ct: verifier.nonce });
     },
     revoke(nodeId) {
       const replaced = verifiers.get(nodeId);

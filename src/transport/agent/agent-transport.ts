@@ -156,7 +156,6 @@ export async function createAgentTransport(
     },
     serviceStatic: importX25519Private(deps.servicePrivate),
     clock,
-    logger,
     refusals: deps.refusals,
     addresses,
     lanes,

@@ -15,7 +15,6 @@ import type { Clock } from '../../kernel/clock.js';
 import { GrpcStatus, errorText } from '../../kernel/errors.js';
 import type { GrpcStatusCode } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { controlPrologue, respond, sessionIdOf } from '../../noise/handshake.js';
 import type { Responded } from '../../noise/handshake.js';
@@ -46,7 +45,6 @@ interface OpenSessionDeps {
   openVerifier(nodeId: string, sealed: SealedVerifier): Promise<OpenedVerifier>;
   readonly serviceStatic: X25519KeyPair;
   readonly clock: Clock;
-  readonly logger: Logger;
   readonly refusals: Pick<SampledLog, 'note'>;
   readonly addresses: AddressBudget;
   readonly lanes: Pick<Lanes, 'take'>;
@@ -90,15 +88,22 @@ const gone: Refusal = { outcome: 'cancelled', code: GrpcStatus.UNAVAILABLE, deta
 const agent = limits.agent;
 
 export function createOpenSession(deps: OpenSessionDeps): OpenSession {
-  const { clock, delivery, logger } = deps;
+  const { clock, delivery, refusals } = deps;
   const decoy = createDecoy();
 
-  const verifierOf = async (nodeId: string, sealed: SealedVerifier | undefined): Promise<PskVerifier> => {
+  const verifierOf = async (
+    nodeId: string,
+    sealed: SealedVerifier | undefined,
+    address: string,
+  ): Promise<PskVerifier> => {
     if (sealed === undefined) return decoy.open();
     const opened = await deps.openVerifier(nodeId, sealed);
     if (opened.kind === 'opened') return opened.verifier;
-    if (opened.kind === 'refused')
-      logger.error({ node_id: nodeId, reason: opened.reason }, 'cannot open a PSK verifier');
+    if (opened.kind === 'refused') {
+      // Whoever knows the node's id can repeat it.
+      const event = { reason: 'handshake_verifier', address, node_id: nodeId, cause: opened.reason };
+      refusals.note(event, 'cannot open a PSK verifier');
+    }
     return decoy.open();
   };
 
@@ -195,7 +200,8 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
       return result;
     } catch (error) {
       charge.refund();
-      logger.warn({ error: errorText(error) }, 'a handshake failed');
+      const event = { reason: 'handshake_failed', address: remoteAddress, error: errorText(error) };
+      refusals.note(event, 'a handshake failed');
       return refuse(unavailable, false);
     } finally {
       place.leave(cpuMs);
@@ -212,7 +218,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     await yieldToEventLoop();
     if (cancelled()) return refuse(gone, false);
     const sealed = delivery.verifier(request.nodeId);
-    const verifier = await verifierOf(request.nodeId, sealed);
+    const verifier = await verifierOf(request.nodeId, sealed, connection.remoteAddress);
     const began = clock.monotonic();
     try {
       return completeHandshake(request, sealed, verifier, connection);
@@ -240,7 +246,7 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     deps.count(outcome);
     if (result.refusal !== unavailable && result.refusal !== gone) {
       const address = call.connection.remoteAddress;
-      deps.refusals.note({ reason: `handshake_${outcome}`, address }, 'a session was refused to an agent');
+      refusals.note({ reason: `handshake_${outcome}`, address }, 'a session was refused to an agent');
     }
     return { ok: false, status: { code, details }, ...(trailers === undefined ? {} : { trailers }) };
   };
