@@ -45,7 +45,7 @@ export function startProgram(
 ): RunningProgram {
   const entry = join(options.root ?? compiledRoot, 'src', `${name}.js`);
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
-  const child = spawn(process.execPath, ['--enable-source-maps', entry, ...args], {
+  const child = spawn(process.execPath, [entry, ...args], {
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -25,7 +25,7 @@ interface Running {
 
 function run(environment: Record<string, string>): Running {
   let output = '';
-  const started = spawn(process.execPath, ['--enable-source-maps', join(compiledRoot, 'src/agent/main.js')], {
+  const started = spawn(process.execPath, [join(compiledRoot, 'src/agent/main.js')], {
     env: { PATH: process.env.PATH ?? '', ...environment },
   });
   child = started;

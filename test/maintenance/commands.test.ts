@@ -26,7 +26,7 @@ import { lastRevision } from '../../src/storage/event-store.js';
 import { importFrom } from '../support/installations.js';
 import type { ScriptOutcome } from '../support/programs.js';
 import { inNewNamespaces } from '../support/namespaces.js';
-import { runScript as run } from '../support/programs.js';
+import { runScript as run, runScripts } from '../support/programs.js';
 
 interface NodeItem {
   readonly id: string;
@@ -110,18 +110,25 @@ afterAll(async () => {
 describe('while the service runs on embedded stores', () => {
   it('every command refuses, also from another container, and asks to stop the service first', async () => {
     const container = inNewNamespaces('-n') ?? [];
-    for (const [script, ...args] of [
-      ['log-export', archive],
-      ['log-verify'],
-      ['projections-rebuild'],
-      ['keys-rotate-master'],
-      ['keys-rotate-signing'],
-      ['admin-reset-password', 'admin'],
-      ['compiler-lower', '1'],
-    ] as const) {
-      const { code, out, err } = await run(script, args, inFolder(first), '', undefined, container);
-      expect([script, code, out]).toEqual([script, 1, '']);
-      expect(err).toMatch(/is in use by another process.*stop the service first\.\n$/);
+    const outcomes = await runScripts(
+      [
+        ['log-export', archive],
+        ['log-verify'],
+        ['projections-rebuild'],
+        ['keys-rotate-master'],
+        ['keys-rotate-signing'],
+        ['admin-reset-password', 'admin'],
+        ['compiler-lower', '1'],
+      ].map(([name = '', ...args]) => ({ name, args, env: inFolder(first) })),
+      container,
+    );
+    expect(outcomes).toHaveLength(7);
+    for (const outcome of outcomes) {
+      expect(outcome).toEqual({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(/is in use by another process.*stop the service first\.\n$/),
+      });
     }
   }, 60_000);
 });
@@ -174,15 +181,16 @@ describe('an installation', () => {
   }, 60_000);
 
   it('gets its read models rebuilt, one or all, and compared', async () => {
-    for (const args of [[], ['nodes'], []]) {
-      const rebuilt = await run('projections-rebuild', args, inFolder(first));
-      expect(rebuilt).toMatchObject({
+    const outcomes = await runScripts(
+      [[], ['nodes'], [], ['--check']].map((args) => ({ name: 'projections-rebuild', args, env: inFolder(first) })),
+    );
+    expect(outcomes).toMatchObject([
+      ...['all read models', 'nodes', 'all read models'].map((what) => ({
         code: 0,
-        out: expect.stringMatching(/^Rebuilt (all read models|nodes) from \d+/),
-      });
-    }
-    const compared = await run('projections-rebuild', ['--check'], inFolder(first));
-    expect(compared).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ documents .*: 0 different\.\n$/) });
+        out: expect.stringMatching(new RegExp(`^Rebuilt ${what} from \\d+`)),
+      })),
+      { code: 0, out: expect.stringMatching(/^\d+ documents .*: 0 different\.\n$/) },
+    ]);
     await serving(first, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
   }, 90_000);
 
@@ -285,7 +293,7 @@ describe('an installation', () => {
 
 describe('wrong arguments', () => {
   it('are answered with one sentence, the usage and exit code 2', async () => {
-    for (const [script, args, sentence] of [
+    const refused: readonly (readonly [string, readonly string[], string])[] = [
       ['log-export', [], 'The file to write is missing.'],
       ['log-export', ['a', 'b'], '"b" is one argument too many.'],
       ['log-import', [], 'The archive to import is missing.'],
@@ -296,9 +304,11 @@ describe('wrong arguments', () => {
       ['compiler-lower', ['0'], '"0" is not a compiler version: expected 1 or more.'],
       ['compiler-lower', ['two'], '"two" is not a compiler version: expected 1 or more.'],
       ['compiler-lower', ['1', '2'], '"2" is one argument too many.'],
-    ] as const) {
-      const { code, out, err } = await run(script, args, inFolder(first));
-      expect([script, code, out]).toEqual([script, 2, '']);
+    ];
+    const outcomes = await runScripts(refused.map(([name, args]) => ({ name, args, env: inFolder(first) })));
+    for (const [index, [name, , sentence]] of refused.entries()) {
+      const { code, out, err } = outcomes[index]!;
+      expect([name, code, out]).toEqual([name, 2, '']);
       expect(err.startsWith(`${sentence}\n\nUsage: npm run `)).toBe(true);
     }
   }, 60_000);
@@ -306,19 +316,18 @@ describe('wrong arguments', () => {
   it('never create an installation in an empty folder', async () => {
     const empty = join(root, 'empty');
     await mkdir(empty);
-    for (const [script, ...args] of [
-      ['log-verify'],
-      ['projections-rebuild'],
-      ['keys-rotate-master'],
-      ['compiler-lower', '1'],
-    ] as const) {
-      const { code, err } = await run(script, args, inFolder(empty));
-      expect([code, err]).toEqual([
-        1,
-        `The data folder ${empty} holds no installation: set SVC_DATA_DIR to the folder of one.\n`,
-      ]);
-    }
-    expect(await run('log-import', [join(root, 'nowhere')], inFolder(empty))).toMatchObject({ code: 1 });
+    const outcomes = await runScripts(
+      [
+        ['log-verify'],
+        ['projections-rebuild'],
+        ['keys-rotate-master'],
+        ['compiler-lower', '1'],
+        ['log-import', join(root, 'nowhere')],
+      ].map(([name = '', ...args]) => ({ name, args, env: inFolder(empty) })),
+    );
+    const err = `The data folder ${empty} holds no installation: set SVC_DATA_DIR to the folder of one.\n`;
+    expect(outcomes.slice(0, -1)).toEqual(Array.from({ length: 4 }, () => ({ code: 1, out: '', err })));
+    expect(outcomes.at(-1)).toMatchObject({ code: 1 });
     expect(await readdir(empty)).toEqual([]);
   }, 60_000);
 });

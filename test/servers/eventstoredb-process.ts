@@ -30,7 +30,7 @@ const startWithinMs = 40_000;
 const main = join(compiledRoot, 'test', 'servers', 'eventstoredb', 'main.js');
 
 async function launch(folder: string, port: number): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(process.execPath, ['--enable-source-maps', main, folder, String(port)], {
+  const child = spawn(process.execPath, [main, folder, String(port)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   // Ignores writes to a process that was just killed.

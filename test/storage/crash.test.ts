@@ -1,22 +1,27 @@
-/** A process killed during appends loses no acknowledged append and leaves no half append. */
-import { setTimeout as delay } from 'node:timers/promises';
+/**
+ * A process killed during appends loses no acknowledged append and leaves no half append. SVC_TEST_KILLS sets how often
+ * it is killed.
+ */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import { eventually } from '../support/eventually.js';
 import { readAll } from './contract/appending.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
 import { startChild } from './children/start-child.js';
 
-it('keeps every acknowledged append whole through ten kills under load', async () => {
+const kills = Number(process.env['SVC_TEST_KILLS'] ?? 6);
+
+it(`keeps every acknowledged append whole through ${kills} kills under load`, async () => {
   const folder = await temporaryFolder();
   const acknowledged = new Map<string, { stream: string; revision: number; position: number }>();
   let newestDocument = 0;
   try {
-    for (let kill = 0; kill < 10; kill += 1) {
+    for (let kill = 0; kill < kills; kill += 1) {
       const child = startChild('storage/children/appender', [folder.path]);
       await child.line((line) => line === 'open');
-      await delay(40 + kill * 23);
+      await eventually(() => child.lines.length).toBeGreaterThan(30 + (kill % 10) * 60);
       await child.stop('SIGKILL');
       for (const line of child.lines) {
         const [stream = '', revision, position, id] = line.split(' ');

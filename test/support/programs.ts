@@ -1,7 +1,4 @@
-/**
- * Runs a script of this project, or of a copy of it, (`scripts/<name>`) to its end, with only the given SVC_* variables.
- * `before` precedes the command line.
- */
+/** Runs scripts of this project (`scripts/<name>`) to their end, with only the given SVC_* variables. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -13,7 +10,14 @@ export interface ScriptOutcome {
   readonly err: string;
 }
 
-export async function runScript(
+export interface ScriptRun {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** @param root of the compiled programs of another release @param before precedes the command line */
+export function runScript(
   name: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -22,9 +26,28 @@ export async function runScript(
   before: readonly string[] = [],
 ): Promise<ScriptOutcome> {
   const path = join(root, 'scripts', `${name}.js`);
+  return runToEnd([...before, process.execPath, path, ...args], env, input);
+}
+
+/** Runs scripts one after the other in one process, which loads their modules once. */
+export async function runScripts(
+  runs: readonly ScriptRun[],
+  before: readonly string[] = [],
+): Promise<readonly ScriptOutcome[]> {
+  const path = join(compiledRoot, 'test', 'maintenance', 'children', 'scripts.js');
+  const { code, out, err } = await runToEnd([...before, process.execPath, path, JSON.stringify(runs)], {}, '');
+  if (code !== 0) throw new Error(`the scripts ended with ${code}: ${err}`);
+  return JSON.parse(out) as readonly ScriptOutcome[];
+}
+
+async function runToEnd(
+  commandLine: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input: string,
+): Promise<ScriptOutcome> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
-  const [command = '', ...rest] = [...before, process.execPath, '--enable-source-maps', path, ...args];
-  const child = spawn(command, rest, { env: { ...inherited, ...env } });
+  const [command = '', ...args] = commandLine;
+  const child = spawn(command, args, { env: { ...inherited, ...env } });
   let [out, err] = ['', ''];
   child.stdout.on('data', (data: Buffer) => (out += data.toString()));
   child.stderr.on('data', (data: Buffer) => (err += data.toString()));

@@ -21,7 +21,7 @@ export interface Child {
  */
 export function startChild(program: string, args: readonly string[], before: readonly string[] = []): Child {
   const path = join(compiledRoot, 'test', `${program}.js`);
-  const [command = '', ...rest] = [...before, process.execPath, '--enable-source-maps', path, ...args];
+  const [command = '', ...rest] = [...before, process.execPath, path, ...args];
   const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   let errors = '';
