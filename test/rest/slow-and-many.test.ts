@@ -6,11 +6,13 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { answerClientError } from '../../src/transport/rest/errors.js';
 import { createHttpServer } from '../../src/transport/rest/http-server.js';
 import { createRestSockets } from '../../src/transport/rest/sockets.js';
 import { tuning } from '../../src/transport/rest/tuning.js';
+import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 
 const patience = { headersMs: 200, requestMs: 500, checkEveryMs: 20 };
@@ -40,15 +42,16 @@ async function answerBody(request: IncomingMessage, response: ServerResponse): P
 }
 
 interface Limits {
+  readonly tls?: { readonly cert: string; readonly key: string };
   readonly inAll?: number;
   readonly perAddress?: number;
   readonly trustedProxies?: readonly string[];
 }
 
-async function serve({ trustedProxies = [], ...bounds }: Limits = {}) {
+async function serve({ trustedProxies = [], tls, ...bounds }: Limits = {}) {
   const sockets = createRestSockets({ trustedProxies, refusals, ...bounds });
   const handler = (request: IncomingMessage, response: ServerResponse): void => void answerBody(request, response);
-  const server = createHttpServer(handler, { tls: undefined, sockets, patience });
+  const server = createHttpServer(handler, { tls, sockets, patience });
   server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, refusals));
   server.listen(0, '127.0.0.1');
   servers.push(server);
@@ -119,6 +122,25 @@ describe('a request that arrives too slowly is answered 408 and cut at about its
     expect(took).toBeGreaterThan(patience.requestMs - 50);
     expect(took).toBeLessThan(patience.requestMs + slackMs);
     expect(client.text()).toMatch(/HTTP\/1\.1 408 /);
+    await eventually(() => connectionsOf(server)).toBe(0);
+  });
+
+  test('over TLS a handshake that does not end, and headers after it', async () => {
+    const tls = createCertificate();
+    const { server, port } = await serve({ tls });
+    const silent = await dial(port);
+    await eventually(() => silent.closed()).toBe(true);
+    const noise = await dial(port);
+    noise.socket.write('GET / HTTP/1.1\r\n\r\n');
+    await eventually(() => noise.closed()).toBe(true);
+    expect(refused.map(({ reason }) => reason)).toEqual(['rest_tls', 'rest_tls']);
+    const slow = connectTls({ port, host: '127.0.0.1', ca: tls.cert });
+    opened.push(slow);
+    let text = '';
+    slow.on('data', (data: Buffer) => (text += data.toString()));
+    await once(slow, 'secureConnect');
+    slow.write('GET / HTTP/1.1\r\nX-');
+    await eventually(() => text).toMatch(/^HTTP\/1\.1 408 /);
     await eventually(() => connectionsOf(server)).toBe(0);
   });
 

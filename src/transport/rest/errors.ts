@@ -91,7 +91,8 @@ const malformed: Readonly<Record<string, readonly [string, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'expected the whole request sooner'],
 };
 
-function reasonOf(code: string): 'rest_too_slow' | 'rest_tls' | 'rest_not_http' {
+function reasonOf(code: string): 'gone' | 'rest_too_slow' | 'rest_tls' | 'rest_not_http' {
+  if (code === 'ECONNRESET') return 'gone';
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'rest_too_slow';
   return /^ERR_(?:SSL|TLS)_/.test(code) ? 'rest_tls' : 'rest_not_http';
 }
@@ -102,13 +103,11 @@ export function answerClientError(
   socket: Socket,
   refusals: RestDeps['refusals'],
 ): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
   const reason = reasonOf(error.code ?? '');
-  refusals.note({ reason, address: plainIp(socket.remoteAddress ?? ''), code: error.code }, 'request refused');
-  if (reason === 'rest_tls') {
+  if (reason !== 'gone') {
+    refusals.note({ reason, address: plainIp(socket.remoteAddress ?? ''), code: error.code }, 'request refused');
+  }
+  if (reason === 'gone' || reason === 'rest_tls' || !socket.writable) {
     socket.destroy();
     return;
   }
