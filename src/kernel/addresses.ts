@@ -52,6 +52,29 @@ export function canonicalEndpoint(text: string): string | undefined {
   return host === undefined ? undefined : formatHostPort({ host, port: Number(parts.port) });
 }
 
+/**
+ * False for an address that means the dialling machine itself or its link, and for what is no address: loopback,
+ * unspecified, link-local and multicast ones, IPv4-mapped ones included.
+ */
+export function isDialableIp(text: string): boolean {
+  if (isIPv4(text)) return isDialableIpv4(text);
+  // A zone belongs to a link.
+  if (!isIPv6(text) || text.includes('%')) return false;
+  const groups = ipv6Groups(text);
+  const mapped = mappedIpv4(groups);
+  if (mapped !== undefined) return isDialableIpv4(mapped);
+  const [first = 0] = groups;
+  const unspecifiedOrLoopback = groups.slice(0, 7).every((group) => group === 0) && (groups[7] ?? 0) <= 1;
+  return !unspecifiedOrLoopback && (first & 0xffc0) !== 0xfe80 && (first & 0xff00) !== 0xff00;
+}
+
+function isDialableIpv4(text: string): boolean {
+  const [first = 0, second = 0] = text.split('.').map(Number);
+  const linkLocal = first === 169 && second === 254;
+  const multicast = first >= 224 && first < 240;
+  return first !== 0 && first !== 127 && !linkLocal && !multicast;
+}
+
 function canonicalIpv6(text: string): string {
   const groups = ipv6Groups(text);
   // IPv4-mapped addresses keep their dotted half (RFC 5952, section 5).

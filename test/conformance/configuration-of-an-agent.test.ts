@@ -514,6 +514,16 @@ describe.concurrent('a public address that an agent reports', () => {
     expect((await shared.api.send('POST', `/api/l4-chains/${chain.id}/deploy`)).status).toBe(409);
   });
 
+  it('is shown and not dialled if its dialler would take it for itself', async () => {
+    const [entry, exit] = [await createNode(shared.api), await createNode(shared.api)];
+    await connectNode(exit, hello({ publicIpv4: '127.0.0.1', publicIpv6: '::ffff:169.254.1.1' }));
+    await shows({ node: exit }, (node) => node.public_ipv4 === '127.0.0.1' && node.public_ipv6 !== null);
+    const listen = port();
+    const chain = await createChain(shared.api, { hops: [rawHop(entry.id, listen), rawHop(exit.id, listen)] });
+    const refused = await shared.api.send('POST', `/api/l4-chains/${chain.id}/deploy`);
+    expect([refused.status, refused.error]).toEqual([409, expect.stringContaining('hops[1].node_id')]);
+  });
+
   it('is dialled by other nodes until the node gets a configured address, which then replaces it', async () => {
     const entry = await running();
     const exit = await createNode(shared.api);

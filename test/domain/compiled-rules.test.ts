@@ -1,9 +1,17 @@
 /** What a deployed chain compiles to on its nodes (`docs/contract/domain.md#l4-chain`, `docs/contract/wire.md#configuration`). */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
+import type { NodeEvent } from '../../src/domain/node/node.js';
+import { nodeKey } from '../../src/domain/node/node.js';
+import { formatHostPort } from '../../src/kernel/host-port.js';
 import * as f from '../support/fleet.js';
 
 const compiled = (fleet: f.Scenario['fleet'], node: string) => compileNode(fleet, f.nodeId(node));
+
+const endpointOf = (fleet: f.Scenario['fleet'], node: string): string | undefined => {
+  const next = compiled(fleet, node).tcp_proxy_rules[0]?.outbound.next;
+  return next?.kind === 'endpoint' ? next.endpoint : undefined;
+};
 
 describe('the compiler', () => {
   it('makes a rule per hop that leads to the next one, and the last to the upstream', () => {
@@ -85,6 +93,79 @@ describe('the compiler', () => {
     expect(dialled()).toEqual({ kind: 'endpoint', endpoint: '203.0.113.1:80' });
     when({ ...report, public_ipv4: null }).thenAccepted();
     expect(dialled()).toEqual({ kind: 'endpoint', endpoint: '[2001:db8::1]:80' });
+  });
+
+  describe.each(['127.0.0.1', '127.9.9.9', '0.0.0.0', '169.254.1.1', '224.0.0.251', '::ffff:127.0.0.1'])(
+    'a reported %s',
+    (reported) => {
+      const report = {
+        type: 'ReportNodeAddress',
+        id: f.nodeId('b'),
+        public_ipv4: reported,
+        public_ipv6: null,
+      } as const;
+      const chain = f.createChain('one', [f.hop('a', 80), f.hop('b', 80)]);
+
+      it('is shown and not dialled: a deploy has no address for the hop', () => {
+        const { fleet, when } = f.given(f.createNode('a'), f.createNode('b', { address: null }), chain);
+        when(report).thenAccepted();
+        expect(fleet.get(nodeKey, f.nodeId('b'))?.public_ipv4).toBe(reported);
+        when(f.deployChain('one')).thenRefused('conflict', 'hops[1].node_id', '"b"');
+        when({ ...report, public_ipv6: '2001:db8::1' }).thenAccepted();
+        when(f.deployChain('one')).thenAccepted();
+        expect(endpointOf(fleet, 'a')).toBe('[2001:db8::1]:80');
+      });
+
+      it('does not replace the last address by which a live chain dials the node', () => {
+        const { fleet, when } = f.given(f.createNode('a'), f.createNode('b', { address: null }), chain);
+        when({ ...report, public_ipv4: '203.0.113.1' }).thenAccepted();
+        when(f.deployChain('one')).thenAccepted();
+        when(report).thenRefused('conflict', 'node "b"', 'l4_chain "one"');
+        expect(endpointOf(fleet, 'a')).toBe('203.0.113.1:80');
+      });
+
+      it('is dialled when the operator says so, as address or as dial_addr', () => {
+        const { fleet, when } = f.given(f.createNode('a'), f.createNode('b', { address: reported }), chain);
+        when(f.deployChain('one')).thenAccepted();
+        expect(endpointOf(fleet, 'a')).toBe(formatHostPort({ host: reported, port: 80 }));
+        when(f.updateChain('one', { hops: [f.hop('a', 80), f.hop('b', 81, { dial_addr: reported })] })).thenAccepted();
+        when(f.updateNode('b', { address: 'b.example' })).thenAccepted();
+        when(f.deployChain('one')).thenAccepted();
+        expect(endpointOf(fleet, 'a')).toBe(formatHostPort({ host: reported, port: 81 }));
+      });
+    },
+  );
+
+  it('is not dialled by a chain of an older log either: its dialler has no rule, until an address is known', () => {
+    const { fleet, when } = f.given(
+      f.createNode('a'),
+      f.createNode('b'),
+      f.createNode('c'),
+      f.createChain('one', [f.hop('a', 80), f.hop('b', 80), f.hop('c', 80)]),
+      f.deployChain('one'),
+    );
+    // What earlier releases accepted.
+    const moved = (public_ipv4: string): NodeEvent => ({
+      type: 'NodeReportedAddressChanged',
+      data: {
+        node_id: f.nodeId('b'),
+        public_ipv4: { from: null, to: public_ipv4 },
+        public_ipv6: { from: null, to: null },
+      },
+    });
+    const address: NodeEvent = {
+      type: 'NodeUpdated',
+      data: { node_id: f.nodeId('b'), changes: { address: { from: 'b.example', to: null } } },
+    };
+    f.append(fleet, moved('127.0.0.1'));
+    f.append(fleet, address);
+    expect(compiled(fleet, 'a').tcp_proxy_rules).toEqual([]);
+    expect(compiled(fleet, 'b').tcp_proxy_rules).toHaveLength(1);
+    expect(compiled(fleet, 'c').tcp_proxy_rules).toHaveLength(1);
+    expect([...f.append(fleet, moved('203.0.113.9'))]).toEqual([f.nodeId('a')]);
+    expect(endpointOf(fleet, 'a')).toBe('203.0.113.9:80');
+    when(f.updateNode('b', { address: 'b.example' })).thenAccepted();
+    expect(endpointOf(fleet, 'a')).toBe('b.example:80');
   });
 
   it('orders rules by port, address as text and rule id, whatever the order of the deploys', () => {

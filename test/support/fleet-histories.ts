@@ -146,8 +146,8 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'reportAddress': {
       if (node === undefined) return undefined;
       const [public_ipv4, public_ipv6] = [
-        deal.of([null, '203.0.113.1', '203.0.113.2']),
-        deal.of([null, '2001:db8::1']),
+        deal.of([null, '203.0.113.1', '203.0.113.2', '127.0.0.1']),
+        deal.of([null, '2001:db8::1', '::ffff:169.254.1.1']),
       ];
       return { type: 'ReportNodeAddress', id: node, public_ipv4, public_ipv6 };
     }

@@ -160,6 +160,13 @@ export function perform(fleet: Fleet, command: FleetCommand, recording: Recordin
   return { kind: 'written', events: decision.value, command: inLog, touched: applyCommand(fleet, inLog) };
 }
 
+/** Applies events as a log holds them, whoever decided them. @returns the touched nodes */
+export function append(fleet: Fleet, ...events: readonly FleetEvent[]): ReadonlySet<string> {
+  const touched = applyCommand(fleet, recorded(fleet, events));
+  fleet.journal.commit();
+  return touched;
+}
+
 /** Performs commands that must all write something. @returns the nodes that each one touched */
 export function performAll(fleet: Fleet, commands: readonly FleetCommand[]): readonly ReadonlySet<string>[] {
   return commands.map((command) => {

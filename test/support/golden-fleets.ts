@@ -25,6 +25,16 @@ const fleets: { readonly [name: string]: readonly FleetCommand[] } = {
     { type: 'ReportNodeAddress', id: f.nodeId('out'), public_ipv4: '203.0.113.4', public_ipv6: '2001:db8::4' },
     f.updateNode('out', { address: null }),
   ],
+  'reported-addresses-that-nobody-dials': [
+    f.createNode('in'),
+    f.createNode('six', { address: null }),
+    f.createNode('named'),
+    { type: 'ReportNodeAddress', id: f.nodeId('six'), public_ipv4: '127.0.0.1', public_ipv6: '2001:db8::6' },
+    { type: 'ReportNodeAddress', id: f.nodeId('named'), public_ipv4: '169.254.1.1', public_ipv6: '::1' },
+    f.createChain('one', [f.hop('in', 80), f.hop('six', 80), f.hop('named', 80)]),
+    f.deployChain('one'),
+    f.updateNode('named', { address: '127.0.0.1' }),
+  ],
   'udp-and-fake-tcp': [
     ...nodes('in', 'out'),
     f.createUpstream('dns', { endpoint: '[2001:db8::53]:53', health_check_interval_ms: 500 }),

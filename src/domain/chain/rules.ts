@@ -27,7 +27,11 @@ export function dialEndpoint(fleet: FleetView, hop: Hop): string {
   return host === null ? '' : formatHostPort({ host, port: hop.listen_port });
 }
 
-/** What a chain adds to a node's snapshot: nothing unless it is enabled, deployed and has a hop there. */
+/**
+ * What a chain adds to a node's snapshot: nothing unless it is enabled, deployed and has a hop there, and nothing while no
+ * address of the next hop is known. A rule without a next hop would have the agent reject the snapshot and go on with its
+ * last one.
+ */
 export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string): NodeRules {
   const { deployed } = chain;
   if (!chain.enabled || deployed === null) return noRules;
@@ -35,6 +39,7 @@ export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string
   const hop = deployed.hops[index];
   if (hop === undefined) return noRules;
   const next = deployed.hops[index + 1];
+  if (next !== undefined && dialEndpoint(fleet, next) === '') return noRules;
   const upstream = next === undefined ? upstreamAt(fleet, upstreamOf(deployed)) : undefined;
   const { outbound, pins } = next === undefined ? toTarget(deployed, upstream) : toHop(fleet, deployed.payload, next);
   const base = {

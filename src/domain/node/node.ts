@@ -2,6 +2,7 @@
  * A gateway node as operators describe it: state, events, commands. Not its telemetry, and not what its agent did: that is
  * in `agents/`. Implements `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
  */
+import { isDialableIp } from '../../kernel/addresses.js';
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
@@ -104,9 +105,14 @@ export type NodeCommand =
 
 export const nodeKey: ResourceKey<NodeState> = { type: 'node' };
 
-/** The address that other nodes dial: the node's own, else the public IPv4 or IPv6 that its agent reported. */
+/**
+ * The address that other nodes dial: the node's own, as the operator gave it, else the public IPv4 or IPv6 that its agent
+ * reported. One that a dialler would take for itself or its own link is passed over: a node must not be able to lead
+ * others to their own loopback.
+ */
 export function dialAddress(node: Pick<NodeState, 'address' | 'public_ipv4' | 'public_ipv6'>): string | null {
-  return node.address ?? node.public_ipv4 ?? node.public_ipv6;
+  if (node.address !== null) return node.address;
+  return [node.public_ipv4, node.public_ipv6].find((reported) => reported !== null && isDialableIp(reported)) ?? null;
 }
 
 /** The commands that have not expired, oldest first. @param at the time, RFC 3339 */
