@@ -1,9 +1,10 @@
 /** `npm run log:export -- FILE`: the whole installation as one checksummed file. See `docs/operations.md#maintenance-commands`. */
 import { randomUUID } from 'node:crypto';
 import { systemClock, timestamp } from '../src/kernel/clock.js';
+import { installationOf } from '../src/start/read-store-binding.js';
 import { exportLog } from '../src/storage/log-archive/export-log.js';
 import { exitCodes, parseArguments, runCommand, say, UsageError } from './maintenance/command-line.js';
-import { archiveScope, installationId, logCheck, openInstallation } from './maintenance/installation.js';
+import { archiveScope, logCheck, openInstallation } from './maintenance/installation.js';
 import { printLog, printProblems } from './maintenance/log-report.js';
 import { createProgressBar } from './maintenance/progress-bar.js';
 
@@ -25,7 +26,7 @@ await runCommand(usage, async (argv, signal) => {
       path,
       eventStore,
       readStore,
-      installationId: await installationId(eventStore),
+      installationId: (await installationOf(eventStore)) ?? null,
       archiveId: randomUUID(),
       exportedAt: timestamp(systemClock.now()),
       check: logCheck,

@@ -71,14 +71,14 @@ export interface RunningApp {
 
 /**
  * Starts the service; until it is up, its REST port answers that it is starting.
- * @param onTakenOver called with a sentence when another process has taken over the data folder: this one must end
+ * @param mustEnd called with a sentence when this process must end at once: its stores are no longer the ones it opened
  * @param processMetrics what `/metrics` shows of the process around the service
  * @throws StartError, ConfigError
  */
 export async function startApp(
   config: Config,
   logger: Logger,
-  onTakenOver: (sentence: string) => void,
+  mustEnd: (sentence: string) => void,
   processMetrics: readonly MetricSource[] = [],
 ): Promise<RunningApp> {
   const tls = readTls(config.http.tls);
@@ -100,7 +100,7 @@ export async function startApp(
   };
   try {
     const externalStores = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
-    return await retriedStart((closers) => wire(config, tls, logger, onTakenOver, processMetrics, closers, start), {
+    return await retriedStart((closers) => wire(config, tls, logger, mustEnd, processMetrics, closers, start), {
       externalStores,
       logger,
     });
@@ -127,7 +127,7 @@ async function wire(
   config: Config,
   tls: ReturnType<typeof readTls>,
   logger: Logger,
-  onTakenOver: (sentence: string) => void,
+  mustEnd: (sentence: string) => void,
   processMetrics: readonly MetricSource[],
   closers: Closers,
   start: Start,
@@ -140,7 +140,7 @@ async function wire(
   closers.add('refused commands', () => refusedCommands.close());
 
   // Stores, keyring, identity.
-  const opening = { clock, ids, logger, closers, onTakenOver, onWaiting: start.onWaiting };
+  const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: start.onWaiting };
   const { eventStore, readStore, keyring, identity, clocks } = await openInstallation(config, opening);
 
   // The followers of the log.
@@ -148,7 +148,14 @@ async function wire(
   closers.add('facts', () => facts.close());
   const accountsView = followAccounts(eventStore, logger);
   closers.add('accounts', () => accountsView.close());
-  const projections = await startProjections({ eventStore, readStore, clock, logger });
+  const projections = await startProjections({
+    eventStore,
+    readStore,
+    clock,
+    logger,
+    onAnotherLog: (found) =>
+      mustEnd(`The service ends, for ${found}. Run npm run projections:rebuild, then start it again.`),
+  });
   closers.add('projections', () => projections.close());
   const fleet = createLateGateway<Fleet, FleetCommand>();
   const delivery = await createDelivery({

@@ -1,6 +1,7 @@
 /**
  * The program: reads the environment, starts the app, stops it on SIGTERM and SIGINT. A start that fails ends with one
- * sentence on standard error and exit code 1, and so does a service whose data folder another process has taken over.
+ * sentence on standard error and exit code 1, and so does a service whose stores are no longer the ones that it
+ * opened.
  */
 import { pino } from 'pino';
 import { startApp } from './app.js';

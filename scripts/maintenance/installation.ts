@@ -8,14 +8,12 @@ import { factRetentions } from '../../src/commands/facts.js';
 import type { Config } from '../../src/config.js';
 import { readConfig } from '../../src/config.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
-import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
-import type { EventStore } from '../../src/storage/event-store.js';
-import { firstFrom } from '../../src/storage/event-store.js';
+import { ofAnotherInstallation } from '../../src/start/read-store-binding.js';
 import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-marker.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
@@ -88,16 +86,13 @@ export async function openInstallation(options: InstallationOptions): Promise<In
         'These stores hold an unfinished import: run npm run log:import with the same file again.',
       );
     }
+    const another =
+      options.mayBeNew === true ? undefined : await ofAnotherInstallation(stores.eventStore, stores.readStore);
+    if (another !== undefined) throw new CommandError(another);
   } catch (error) {
     await stores.close();
     throw error;
   }
   const place = [eventStoreUrl === undefined ? dataDir : 'EventStoreDB', mongoUrl === undefined ? dataDir : 'MongoDB'];
   return { ...stores, config, name: [...new Set(place)].join(' and ') };
-}
-
-/** The id of the installation, null before a service has started on it. @throws ServiceError `unavailable` */
-export async function installationId(eventStore: EventStore): Promise<string | null> {
-  const event = await firstFrom(eventStore, streams.service, 'start');
-  return event === undefined ? null : (readEvent(event) as unknown as ServiceEvent).data.installation_id;
 }

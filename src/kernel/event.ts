@@ -30,6 +30,10 @@ export const allStreams: readonly string[] = [
   ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
 ];
 
+/** Whether the events of a stream expire: it holds facts. */
+export const expires = (stream: string): boolean =>
+  stream === streams.signins || stream.startsWith(streams.agentsPrefix);
+
 /** The shard that holds the facts of a node's agent. A node is always in the same shard. */
 export function agentsStream(nodeId: string): string {
   let hash = 0;

@@ -36,6 +36,10 @@ export interface ProjectionsOptions {
   readonly models?: readonly ReadModel[];
   /** Milliseconds between reads of the layout: for tests. */
   readonly layoutPollMs?: number;
+  /**
+   * Called when a subscription finds another log than before: the read models have stopped. The sentence has no end.
+   */
+  onAnotherLog?(sentence: string): void;
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Opens an installation: its stores, its keyring under the master key, and its identity. Refuses one that must not be
- * served: an unfinished import, or read models of another log.
+ * served: an unfinished import, read models of another log, or a read store of another installation.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Closers } from '../kernel/closers.js';
@@ -21,6 +21,7 @@ import { readImportMarker } from '../storage/log-archive/import-marker.js';
 import { DataFolderError, openStores, StoreSettingError } from '../storage/open-stores.js';
 import type { OpenStores } from '../storage/open-stores.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { bindReadStore, ofAnotherInstallation } from './read-store-binding.js';
 import { ensureServiceIdentity, WrongMasterKeyError } from './service-identity.js';
 import type { ServiceIdentity } from './service-identity.js';
 import { StartError } from './start-error.js';
@@ -71,6 +72,11 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
   if ((await readImportMarker(readStore))?.state === 'running') {
     throw new StartError('The stores hold an unfinished import: run npm run log:import with the same file again.');
   }
+  const refuseAnother = async (): Promise<void> => {
+    const another = await ofAnotherInstallation(eventStore, readStore);
+    if (another !== undefined) throw new StartError(another);
+  };
+  await refuseAnother();
   const foreign = await ofAnotherLog(eventStore, readStore);
   if (foreign !== undefined) {
     throw new StartError(`The start is refused, for ${foreign}. Run npm run projections:rebuild, then start again.`);
@@ -89,6 +95,9 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
     throw new ServiceError('unavailable', wrongClock);
   }
   const identity = await ensureServiceIdentity({ eventStore, keyring, clock, ids });
+  await bindReadStore(readStore, identity.installationId);
+  // Another installation may have bound it meanwhile.
+  await refuseAnother();
   return { eventStore, readStore, keyring, identity, clocks };
 }
 

@@ -133,15 +133,28 @@ export interface Leases {
   purge(kind: string, olderThanMs: number): Promise<void>;
 }
 
+/** An event of the log that read models hold, by which the log is known again. */
+export interface Anchor {
+  readonly stream: string;
+  readonly revision: number;
+  /** Id of the event. */
+  readonly id: string;
+}
+
+/** How far read models are. Releases before 0.2 stored no anchors. */
+export interface Checkpoint extends ResumePoint {
+  readonly anchors?: readonly Anchor[];
+}
+
 export interface ReadStore {
   /** Opens a collection; creates it and its declared indexes when missing. Idempotent. */
   collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>>;
   /** Drops a physical collection with its documents, indexes and tombstones. Idempotent. */
   drop(name: string, version: number): Promise<void>;
 
-  loadCheckpoint(projection: string, version: number): Promise<ResumePoint | undefined>;
-  /** Ignores a point that is lower than the stored one. */
-  saveCheckpoint(projection: string, version: number, point: ResumePoint): Promise<void>;
+  loadCheckpoint(projection: string, version: number): Promise<Checkpoint | undefined>;
+  /** Ignores a checkpoint whose point is lower than the stored one. */
+  saveCheckpoint(projection: string, version: number, checkpoint: Checkpoint): Promise<void>;
   deleteCheckpoint(projection: string, version: number): Promise<void>;
 
   /** The version of a projection that queries read, or undefined before the first activation. */

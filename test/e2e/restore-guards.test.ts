@@ -9,10 +9,14 @@ import { status } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { startProgram } from '../../scripts/stack/process.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { eventually } from '../support/eventually.js';
 import { runScript } from '../support/programs.js';
 import { configRequestOf, createRawAgent } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import { append, sessionOpened } from '../support/read-side.js';
 import { startSmallSite } from '../support/small-site.js';
 import type { NodeView } from '../support/small-site.js';
 
@@ -39,6 +43,16 @@ test('a restored log is refused beside newer read models until they are rebuilt'
     expect(refused.child.exitCode).toBe(1);
     expect(refused.output()).toMatch(
       /the read models hold the log up to position \d+, but it ends at \d+.*Run npm run projections:rebuild/,
+    );
+    // The log grows beyond them, as it did when an instance ran on it without its read models.
+    const stores = await openEmbedded({ dataDir: data, clock: systemClock, logger: silentLogger });
+    for (let event = 0; event < 30; event += 1) await append(stores.eventStore, sessionOpened('a node'));
+    await stores.close();
+    const refusedAgain = startProgram('main', { SVC_DATA_DIR: data, SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0' });
+    await once(refusedAgain.child, 'close');
+    expect(refusedAgain.child.exitCode).toBe(1);
+    expect(refusedAgain.output()).toMatch(
+      /the read models hold revision \d+ of svc-fleet, which this log lacks: .*Run npm run projections:rebuild/,
     );
     expect(await command('projections-rebuild', ['upstreams'])).toMatchObject({
       code: 1,

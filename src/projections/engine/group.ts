@@ -41,6 +41,7 @@ export interface GroupOptions {
   /** Absent: the layout in use at the time when the store is first reached. */
   readonly layout?: Layout | undefined;
   onAgentFact(fact: AgentEvent, position: number): void;
+  onAnotherLog?(sentence: string): void;
 }
 
 export interface Group extends Pick<
@@ -122,6 +123,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       after: checkpoint ?? 'start',
       onCaughtUp: activate,
       onAgentFact: options.onAgentFact,
+      onAnotherLog: (sentence) => options.onAnotherLog?.(sentence),
     });
     const purge = startTombstonePurge({
       readStore,

@@ -19,9 +19,10 @@ import { passedBy } from '../../storage/event-store.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
 import { followLog } from '../../storage/follow.js';
 import type { FollowItem } from '../../storage/follow.js';
-import type { ReadStore } from '../../storage/read-store.js';
+import type { Checkpoint, ReadStore } from '../../storage/read-store.js';
 import { applyCommands } from './apply.js';
 import type { ApplyTarget } from './apply.js';
+import { anchored, AnotherLogError, createAnchors } from './anchors.js';
 import { createBacklog } from './backlog.js';
 import { shortError } from './fold.js';
 import type { Progress } from './progress.js';
@@ -40,10 +41,12 @@ export interface RunnerDeps {
   readonly progress: Progress;
   readonly status: StatusBoard;
   /** Where to continue, from the stored checkpoint. */
-  readonly after: ResumePoint | 'start';
+  readonly after: Checkpoint | 'start';
   /** The read models and their checkpoint have reached the end of the log. May be called more than once. */
   onCaughtUp(): Promise<void>;
   onAgentFact(fact: AgentEvent, position: number): void;
+  /** The log is another one than before: the runner has stopped. The sentence has no end. */
+  onAnotherLog?(sentence: string): void;
 }
 
 export interface Runner {
@@ -73,28 +76,30 @@ function* parts(commands: readonly RecordedCommand[]): Generator<readonly Record
 export function startRunner(deps: RunnerDeps): Runner {
   const { eventStore, readStore, logger, version, progress, status, target } = deps;
   const stop = new AbortController();
-  let handled = deps.after;
+  let handled: ResumePoint | 'start' = deps.after;
+  const anchors = createAnchors(deps.after === 'start' ? [] : deps.after.anchors);
+  const log = anchored(eventStore, anchors);
   /** The subscription stands and has reached the end of the log once. */
   let live = false;
   /** The read store was away and events have piled up: only a new subscription reports when the last is applied. */
   let behind = false;
   let dropped = false;
 
-  const checkpoints = createKeyedBatch<ResumePoint>({
+  const checkpoints = createKeyedBatch<Checkpoint>({
     everyMs: tuning.checkpointEveryMs,
     batchEntries: 1,
     maxEntries: 1,
     retry: storeRetry,
     closeWithinMs: tuning.closeWithinMs,
     async write(entries) {
-      for (const [, point] of entries) await readStore.saveCheckpoint(groupName, version, point);
+      for (const [, checkpoint] of entries) await readStore.saveCheckpoint(groupName, version, checkpoint);
     },
     onError: (error) => logger.warn({ error: shortError(error) }, 'the checkpoint of the read models is late'),
   });
 
   const handle = (point: ResumePoint): void => {
     handled = point;
-    checkpoints.put('point', point);
+    checkpoints.put('point', { ...point, anchors: anchors.current() });
   };
 
   /** Tries until it works or the runner is closed: no event is ever skipped. */
@@ -121,6 +126,7 @@ export function startRunner(deps: RunnerDeps): Runner {
 
   function applied(commands: readonly RecordedCommand[]): void {
     const position = commands.at(-1)?.events.at(-1)?.position ?? 0;
+    anchors.note(commands);
     handle({ commit: position, prepare: position });
     progress.applied(commands);
     tellFacts(commands);
@@ -206,7 +212,7 @@ export function startRunner(deps: RunnerDeps): Runner {
     [behind, live] = [false, false];
     try {
       const { prefix } = streams;
-      for await (const item of followLog(eventStore, { prefix, after: handled, streams: allStreams, signal })) {
+      for await (const item of followLog(log, { prefix, after: handled, streams: allStreams, signal })) {
         await take(item);
         if (stop.signal.aborted || behind) break;
       }
@@ -228,6 +234,7 @@ export function startRunner(deps: RunnerDeps): Runner {
         'the read models stopped, and stay at their last position',
       );
       status.set({ caughtUp: false, unknownEvent, lastError: shortError(error) });
+      if (error instanceof AnotherLogError) deps.onAnotherLog?.(error.message);
     }
   }
 

@@ -10,7 +10,8 @@ import { errorText, ServiceError } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { passedBy } from '../../storage/event-store.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
-import type { ReadStore } from '../../storage/read-store.js';
+import type { Checkpoint, ReadStore } from '../../storage/read-store.js';
+import { differenceFrom } from '../engine/anchors.js';
 import { ofAnotherLog } from '../engine/another-log.js';
 import { placeOf, readLayoutRecord, versionIn, writeLayoutRecord } from '../engine/layout.js';
 import { anyReader, othersRead } from '../engine/layout-readers.js';
@@ -122,15 +123,27 @@ async function begin(options: RebuildOptions, release: number, models: readonly 
   const record = await readLayoutRecord(readStore, release);
   const only = options.only ?? null;
   const unfinished = record.filling;
-  if (unfinished !== undefined && unfinished.only === only) return { record, filling: unfinished, resumed: true };
+  if (unfinished !== undefined && unfinished.only === only && (await ofThisLog(options, release, unfinished))) {
+    return { record, filling: unfinished, resumed: true };
+  }
   const taken = [record.layout.number, unfinished?.number ?? 0, ...record.leftovers.map(({ number }) => number)];
   const filling: Filling = { number: Math.max(...taken) + 1, only };
-  // An interrupted rebuild of something else is given up: what it filled is dropped with the other leftovers.
+  // An interrupted rebuild of something else, or of another log, is given up: what it filled is dropped with the other leftovers.
   const leftovers =
     unfinished === undefined ? record.leftovers : [...record.leftovers, filledBy(unfinished, release, models)];
   const next = { ...record, filling, leftovers };
   await writeLayoutRecord(readStore, release, next);
   return { record: next, filling, resumed: false };
+}
+
+/** An interrupted rebuild of another log cannot be resumed. */
+async function ofThisLog(
+  { eventStore, readStore }: RebuildOptions,
+  release: number,
+  filling: Filling,
+): Promise<boolean> {
+  const checkpoint = await readStore.loadCheckpoint(fillName, placeOf(release, filling.number));
+  return (await differenceFrom(eventStore, checkpoint?.anchors ?? [])) === undefined;
 }
 
 const inScope = (models: readonly ReadModel[], only: string | null): readonly ReadModel[] =>
@@ -148,7 +161,7 @@ async function fill(
   release: number,
   models: readonly ReadModel[],
   filling: Filling,
-): Promise<{ readonly events: number; readonly point: ResumePoint | undefined }> {
+): Promise<{ readonly events: number; readonly point: Checkpoint | undefined }> {
   const { eventStore, readStore, logger, signal } = options;
   const place = placeOf(release, filling.number);
   const scope = inScope(models, filling.only);
@@ -219,7 +232,7 @@ async function switchLayout(
   release: number,
   models: readonly ReadModel[],
   { record, filling }: Begun,
-  point: ResumePoint,
+  point: Checkpoint,
 ): Promise<LayoutRecord> {
   const { layout } = record;
   const place = placeOf(release, filling.number);

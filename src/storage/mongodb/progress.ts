@@ -3,11 +3,10 @@
  * pointer per projection. Implements `read-store.ts` (checkpoints, activeVersion).
  */
 import type { Collection } from 'mongodb';
-import type { ResumePoint } from '../event-store.js';
-import type { ReadStore } from '../read-store.js';
+import type { Checkpoint, ReadStore } from '../read-store.js';
 import { isDuplicate } from './failures.js';
 
-export interface MongoCheckpoint extends ResumePoint {
+export interface MongoCheckpoint extends Checkpoint {
   readonly _id: string;
 }
 
@@ -23,27 +22,32 @@ type Progress = Pick<
 
 const checkpointId = (projection: string, version: number): string => `${projection}@${version}`;
 
+const fieldsOf = ({ commit, prepare, anchors }: Checkpoint): Checkpoint =>
+  anchors === undefined ? { commit, prepare } : { commit, prepare, anchors };
+
 export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointers: Collection<MongoPointer>): Progress {
   /** Moves an existing lower checkpoint forward. @returns whether it did */
-  async function advance(_id: string, { commit, prepare }: ResumePoint): Promise<boolean> {
+  async function advance(_id: string, checkpoint: Checkpoint): Promise<boolean> {
+    const { commit, prepare } = checkpoint;
     const lower = { _id, $or: [{ commit: { $lt: commit } }, { commit, prepare: { $lt: prepare } }] };
-    return (await checkpoints.updateOne(lower, { $set: { commit, prepare } })).matchedCount === 1;
+    return (await checkpoints.updateOne(lower, { $set: checkpoint })).matchedCount === 1;
   }
 
   return {
     async loadCheckpoint(projection, version) {
       const checkpoint = await checkpoints.findOne({ _id: checkpointId(projection, version) });
-      return checkpoint === null ? undefined : { commit: checkpoint.commit, prepare: checkpoint.prepare };
+      return checkpoint === null ? undefined : fieldsOf(checkpoint);
     },
-    async saveCheckpoint(projection, version, { commit, prepare }) {
+    async saveCheckpoint(projection, version, checkpoint) {
       const _id = checkpointId(projection, version);
-      if (await advance(_id, { commit, prepare })) return;
+      const fields = fieldsOf(checkpoint);
+      if (await advance(_id, fields)) return;
       try {
-        await checkpoints.insertOne({ _id, commit, prepare });
+        await checkpoints.insertOne({ _id, ...fields });
       } catch (error) {
         if (!isDuplicate(error)) throw error;
         // The stored checkpoint is not lower, or it was inserted meanwhile and may be lower.
-        await advance(_id, { commit, prepare });
+        await advance(_id, fields);
       }
     },
     async deleteCheckpoint(projection, version) {

@@ -442,6 +442,13 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await store().loadCheckpoint(projection, 1)).toEqual(at(10, 10));
         await store().saveCheckpoint(projection, 1, at(2 ** 52, 2 ** 52));
         expect(await store().loadCheckpoint(projection, 1)).toEqual(at(2 ** 52, 2 ** 52));
+        const anchors = [{ stream: 'svc-fleet', revision: 7, id: 'an event' }];
+        await store().saveCheckpoint(projection, 1, { ...at(2 ** 52, 2 ** 52), anchors });
+        expect(await store().loadCheckpoint(projection, 1)).toEqual(at(2 ** 52, 2 ** 52));
+        await store().saveCheckpoint(projection, 1, { ...at(2 ** 52 + 1, 1), anchors });
+        await store().saveCheckpoint(projection, 3, { ...at(1, 1), anchors });
+        expect(await store().loadCheckpoint(projection, 1)).toEqual({ ...at(2 ** 52 + 1, 1), anchors });
+        expect(await store().loadCheckpoint(projection, 3)).toEqual({ ...at(1, 1), anchors });
         // A hostile store may still be repeating a save.
         await delay(20);
         await store().deleteCheckpoint(projection, 1);

@@ -11,8 +11,8 @@ import {
   answeringCollections,
   answeringLeases,
 } from '../../answer-unavailable.js';
-import { isAfter, type ResumePoint } from '../../event-store.js';
-import type { ReadStore } from '../../read-store.js';
+import { isAfter } from '../../event-store.js';
+import type { Checkpoint, ReadStore } from '../../read-store.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter, type RunOptions } from '../group-writer.js';
 import type { Ownership } from '../ownership.js';
@@ -56,13 +56,14 @@ export async function openReadStore(
     collection: answeringCollections(async (spec) => answeringCollection(await collections.open(spec))),
     drop: answerUnavailable(collections.drop),
     loadCheckpoint: answerUnavailable(async (projection: string, version: number) =>
-      parse<ResumePoint>(environment.get('state', checkpointKey(projection, version))),
+      parse<Checkpoint>(environment.get('state', checkpointKey(projection, version))),
     ),
-    saveCheckpoint: answerUnavailable(async (projection: string, version: number, point: ResumePoint) => {
+    saveCheckpoint: answerUnavailable(async (projection: string, version: number, checkpoint: Checkpoint) => {
       const key = checkpointKey(projection, version);
       await run((batch) => {
-        const stored = parse<ResumePoint>(batch.get('state', key));
-        if (stored === undefined || isAfter(point, stored)) batch.put('state', key, Buffer.from(JSON.stringify(point)));
+        const stored = parse<Checkpoint>(batch.get('state', key));
+        if (stored !== undefined && !isAfter(checkpoint, stored)) return;
+        batch.put('state', key, Buffer.from(JSON.stringify(checkpoint)));
       });
     }),
     deleteCheckpoint: answerUnavailable((projection: string, version: number) =>
