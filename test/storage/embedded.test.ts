@@ -13,11 +13,18 @@ import { temporaryFolder } from './contract/temporary-folder.js';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let stores: EmbeddedStores;
-let now = 1_800_000_000_000;
-const clock: Clock = { now: () => now, monotonic: () => performance.now() };
+const hour = 3_600_000;
+const day = 24 * hour;
+/** Real time, and what tests add to it. `ahead` is the fault of the wall clock. */
+let [passed, ahead] = [0, 0];
+const clock: Clock = {
+  now: () => 1_800_000_000_000 + passed + ahead,
+  monotonic: () => performance.now() + passed,
+};
 const open = (): Promise<EmbeddedStores> => openEmbedded({ dataDir: folder.path, clock, logger: silentLogger });
 
 beforeEach(async () => {
+  [passed, ahead] = [0, 0];
   folder = await temporaryFolder();
   stores = await open();
 });
@@ -33,7 +40,7 @@ describe('retention', () => {
     for (let index = 0; index < 130; index += 1) {
       await eventStore.append('svc-a', 'any', commandOf(3));
       await eventStore.append('svc-b', 'any', commandOf(1));
-      now += 60_000;
+      passed += 60_000;
     }
     const before = await collectLog(eventStore, 'svc-', 'start', (_, item) => item.kind === 'caught_up');
     expect(before.events).toHaveLength(130 * 4);
@@ -51,7 +58,7 @@ describe('retention', () => {
     ]);
     expect(after.events).toEqual(before.events.filter(({ id }) => remaining.has(id)));
 
-    now += 90 * 24 * 3_600_000;
+    passed += 90 * day;
     expect(await eventStore.trim()).toBe(59);
     expect(await readAll(eventStore, 'svc-a')).toEqual([]);
     expect(await eventStore.append('svc-a', 389, commandOf(1))).toMatchObject({ kind: 'appended', revision: 390 });
@@ -71,6 +78,82 @@ describe('retention', () => {
     expect((await readAll(eventStore, 'svc-a')).map(({ revision }) => revision)).toEqual(
       Array.from({ length: 10 }, (_, index) => 1290 + index),
     );
+  });
+});
+
+describe('expiry on a wrong clock', () => {
+  /** A fact a day, for 80 days. */
+  async function factsOf80Days(): Promise<void> {
+    await stores.eventStore.setRetention('svc-a', { maxAgeSeconds: (90 * day) / 1000 });
+    for (let fact = 0; fact < 80; fact += 1) {
+      await stores.eventStore.append('svc-a', 'any', commandOf(1));
+      passed += day;
+    }
+  }
+  const facts = async (): Promise<number> => (await readAll(stores.eventStore, 'svc-a')).length;
+  async function reopen(): Promise<void> {
+    await stores.close();
+    stores = await open();
+  }
+
+  it('a year ahead, for a day and over restarts, costs a day or two of facts and not all of them', async () => {
+    await factsOf80Days();
+    ahead = 365 * day;
+    expect(await stores.eventStore.trim()).toBe(0);
+    for (let fact = 0; fact < 12; fact += 1) {
+      await stores.eventStore.append('svc-a', 'any', commandOf(1));
+      passed += 2 * hour;
+      if (fact % 4 === 3) await reopen();
+      await stores.eventStore.trim();
+    }
+    expect(await facts()).toBe(92);
+    ahead = 0;
+    await stores.eventStore.append('svc-a', 'any', commandOf(1));
+    expect(await facts()).toBe(93);
+    passed += 20 * day;
+    await stores.eventStore.append('svc-a', 'any', commandOf(1));
+    // From today's first append on: 94 less the 11 that are older than 90 days.
+    await stores.eventStore.trim();
+    expect(await facts()).toBe(83);
+  });
+
+  it('a year ahead from the start, then right, removes nothing early', async () => {
+    await stores.close();
+    await folder.remove();
+    folder = await temporaryFolder();
+    ahead = 365 * day;
+    stores = await open();
+    await stores.eventStore.append('svc-b', 'any', commandOf(1));
+    await stores.eventStore.trim();
+    ahead = 0;
+    await reopen();
+    await factsOf80Days();
+    expect(await stores.eventStore.trim()).toBe(0);
+    expect(await facts()).toBe(80);
+  });
+
+  it('is not taken for one when the service was down for long: what has expired goes, only later', async () => {
+    await factsOf80Days();
+    await stores.close();
+    // The machine was off, which no process has measured.
+    ahead = 60 * day;
+    stores = await open();
+    await stores.eventStore.append('svc-a', 'any', commandOf(1));
+    expect(await stores.eventStore.trim()).toBe(0);
+    for (let waited = 0; waited < 60; waited += 1) {
+      passed += day;
+      await stores.eventStore.append('svc-b', 'any', commandOf(1));
+      await stores.eventStore.trim();
+    }
+    expect(await facts()).toBe(1);
+  });
+
+  it('is judged by the log where nothing is written: the newest event says what time it is', async () => {
+    await factsOf80Days();
+    passed += 60 * day;
+    expect(await stores.eventStore.trim()).toBe(0);
+    await stores.eventStore.append('svc-b', 'any', commandOf(1));
+    expect(await stores.eventStore.trim()).toBe(50);
   });
 });
 

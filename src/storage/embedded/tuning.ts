@@ -16,6 +16,10 @@ export const tuning = {
   trimEveryMs: 60_000,
   /** Expired appends that one run of the trimmer removes per stream. */
   trimAppends: 1000,
+  /** How fast the time by which events expire may follow the wall clock, compared with measured time. */
+  logTimeSpeed: 2,
+  /** That time is never further ahead of the newest event. */
+  logTimeAheadMs: 6 * 3_600_000,
   foldChunkBytes: 1024 * 1024,
   /** Longer strings are cut in index keys and compared in the document. */
   indexStringBytes: 200,

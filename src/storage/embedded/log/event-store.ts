@@ -16,7 +16,8 @@ import type { Ownership } from '../ownership.js';
 import { createRecentAppends, decideAppend } from './append.js';
 import { encodeEvent } from './event-codec.js';
 import { loadCheckpoint, saveCheckpoint } from './fold-checkpoints.js';
-import { ensureStream, logDatabases, putStreamRecord, readCounters, type LogBatch } from './layout.js';
+import { ensureStream, logDatabases, metaKeys, putStreamRecord, readCounters, type LogBatch } from './layout.js';
+import { createLogTime } from './log-time.js';
 import { newestRecordedAt } from './newest.js';
 import { readSlices } from './read-stream.js';
 import { createStreamNames, subscribeLog } from './subscription.js';
@@ -81,6 +82,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
   const recent = createRecentAppends();
   const nameOf = createStreamNames(environment);
   const saving = oneAtATime<string>();
+  const time = createLogTime(environment, clock);
   let closing: Promise<void> | undefined;
 
   /** Runs writes other than appends. @throws ServiceError `unavailable` unless they became durable */
@@ -90,10 +92,15 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
     throw new ServiceError('unavailable', `The event store cannot be written now: ${written.cause}.`);
   }
 
+  async function trim(signal: AbortSignal): Promise<number> {
+    await run(time.save);
+    return trimStreams(environment, run, time.now, signal);
+  }
+
   const trimmer = startLoop(
     tuning.trimEveryMs,
     async (signal) => {
-      const removed = await trimStreams(environment, run, clock.now, signal);
+      const removed = await trim(signal);
       if (removed > 0) logger.debug({ removed }, 'expired appends removed');
     },
     (error) => logger.warn({ cause: errorText(error) }, 'expired events could not be removed'),
@@ -110,7 +117,12 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
       encoded.map(({ bytes }) => bytes),
     );
     const written = await writer
-      .run((batch) => decideAppend(batch, recent, clock.now(), stream, expected, encoded))
+      .run((batch) => {
+        const now = clock.now();
+        const decision = decideAppend(batch, recent, now, stream, expected, encoded);
+        if (decision.wrote) time.recorded(now);
+        return decision;
+      })
       .catch((error: unknown) => ({ kind: 'not_written' as const, cause: errorText(error) }));
     switch (written.kind) {
       case 'durable':
@@ -132,8 +144,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
   async function ping(): Promise<void> {
     if (closing !== undefined) throw new ServiceError('unavailable', 'The event store is closed.');
     try {
-      if (writer.failing())
-        await run((batch) => batch.put('meta', Buffer.from('probe'), Buffer.from(`${clock.now()}`)));
+      if (writer.failing()) await run((batch) => batch.put('meta', metaKeys.probe, Buffer.from(`${clock.now()}`)));
       environment.probe();
     } catch (error) {
       throw unavailable(error);
@@ -142,7 +153,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
 
   return {
     append,
-    read: (stream, options) => flatten(translated(readSlices(environment, stream, options, clock.now))),
+    read: (stream, options) => flatten(translated(readSlices(environment, stream, options, time.now))),
     subscribe: (options) => translated(subscribeLog(environment, nameOf, wakeUp, options)),
     async setRetention(stream, retention) {
       await run((batch) => {
@@ -175,7 +186,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
       }
     },
     ping,
-    trim: () => trimStreams(environment, run, clock.now, new AbortController().signal),
+    trim: () => trim(new AbortController().signal),
     close() {
       closing ??= (async () => {
         await trimmer.close();

@@ -87,7 +87,14 @@ export function numberKey(stream: number): Buffer {
   return key;
 }
 
-const countersKey = Buffer.from('counters');
+/** Keys of `meta`. */
+export const metaKeys = {
+  counters: Buffer.from('counters'),
+  /** A write that shows whether the log can be written. */
+  probe: Buffer.from('probe'),
+  /** See `log-time.ts`. */
+  time: Buffer.from('time'),
+} as const;
 
 type Get = (database: LogDatabase, key: Buffer) => Buffer | undefined;
 
@@ -113,7 +120,7 @@ export function readStreamRecord(get: Get, name: string): StreamRecord | undefin
 }
 
 export function readCounters(get: Get): Counters {
-  const value = get('meta', countersKey);
+  const value = get('meta', metaKeys.counters);
   return value === undefined
     ? { position: 0, streams: 0 }
     : { position: value.readUIntBE(0, 6), streams: value.readUInt32BE(6) };
@@ -127,7 +134,7 @@ export function putCounters(batch: LogBatch, counters: Counters): void {
   const value = Buffer.allocUnsafe(10);
   value.writeUIntBE(counters.position, 0, 6);
   value.writeUInt32BE(counters.streams, 6);
-  batch.put('meta', countersKey, value);
+  batch.put('meta', metaKeys.counters, value);
 }
 
 /** The record of a stream, created when the stream is new. */

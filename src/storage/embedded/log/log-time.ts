@@ -1,0 +1,44 @@
+/**
+ * What time it is for `$maxAge`. The wall clock alone is not believed, because what has expired is removed for good: a
+ * clock that is a year ahead for an hour would remove every fact. So this time follows the wall clock, but passes at most
+ * twice as fast as the process has measured, restarts included, and is never more than some hours after the newest event.
+ * Not the time that events are recorded with. Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
+ */
+import type { Clock } from '../../../kernel/clock.js';
+import { tuning } from '../tuning.js';
+import { metaKeys, type LogBatch, type LogEnvironment } from './layout.js';
+import { newestRecordedAt } from './newest.js';
+
+export interface LogTime {
+  /** Milliseconds since the epoch. May go back with the wall clock. */
+  now(): number;
+  /** An append was recorded at this time of the wall clock. */
+  recorded(at: number): void;
+  /** Keeps the time for the next start. */
+  save(batch: LogBatch): void;
+}
+
+export function createLogTime(environment: LogEnvironment, clock: Clock): LogTime {
+  const saved = environment.get('meta', metaKeys.time);
+  let newest = newestRecordedAt(environment);
+  let measuredAt = clock.monotonic();
+  let time = saved === undefined ? (newest ?? clock.now()) : Number(saved.toString('utf8'));
+
+  /** The wall clock, as far as it is believed. */
+  function believed(): number {
+    const before = measuredAt;
+    measuredAt = clock.monotonic();
+    time = Math.min(clock.now(), time + tuning.logTimeSpeed * (measuredAt - before));
+    return time;
+  }
+
+  return {
+    now: () => Math.min(believed(), (newest ?? Number.POSITIVE_INFINITY) + tuning.logTimeAheadMs),
+    recorded(at) {
+      believed();
+      newest = at;
+    },
+    save: (batch) => batch.put('meta', metaKeys.time, Buffer.from(`${Math.floor(believed())}`)),
+  };
+}
