@@ -39,23 +39,31 @@ describe('a data folder that another process uses', () => {
     await folder.remove();
   });
 
-  it.skipIf(ofContainer === undefined)('is refused from another container, until the process in it dies', async () => {
-    const child = start('storage/children/appender', [dataDir], ofContainer);
-    // By then its garbage was collected more than once.
-    await child.line((line) => line === 'document 300');
-    await expect(open()).rejects.toThrow(
-      /in use by another process \(process \d+ on .+, appender.js, since \d{4}-.+Z\)/,
-    );
-    // Both have the same process id, each in its namespace.
-    const second = start('storage/children/appender', [dataDir], ofContainer);
-    await expect(second.line((line) => line === 'open')).rejects.toThrow(/in use by another process \(process \d+ on /);
-    await child.stop('SIGKILL');
-    // The process in the namespace ends after the one that was killed.
-    const stores = await vi.waitFor(open, { timeout: 10_000, interval: 20 });
-    const third = start('storage/children/appender', [dataDir], ofContainer);
-    await expect(third.line((line) => line === 'open')).rejects.toThrow(/in use by another process \(process \d+ on /);
-    await stores.close();
-  });
+  it.skipIf(ofContainer === undefined)(
+    'is refused from another container, until the process in it dies',
+    async () => {
+      const child = start('storage/children/appender', [dataDir], ofContainer);
+      // By then its garbage was collected more than once.
+      await child.line((line) => line === 'document 60');
+      await expect(open()).rejects.toThrow(
+        /in use by another process \(process \d+ on .+, appender.js, since \d{4}-.+Z\)/,
+      );
+      // Both have the same process id, each in its namespace.
+      const second = start('storage/children/appender', [dataDir], ofContainer);
+      await expect(second.line((line) => line === 'open')).rejects.toThrow(
+        /in use by another process \(process \d+ on /,
+      );
+      await child.stop('SIGKILL');
+      // The process in the namespace ends after the one that was killed.
+      const stores = await vi.waitFor(open, { timeout: 10_000, interval: 20 });
+      const third = start('storage/children/appender', [dataDir], ofContainer);
+      await expect(third.line((line) => line === 'open')).rejects.toThrow(
+        /in use by another process \(process \d+ on /,
+      );
+      await stores.close();
+    },
+    60_000,
+  );
 
   it('is refused although its path is longer than any socket address, and its lock was deleted', async () => {
     dataDir = join(folder.path, 'x'.repeat(100), 'y'.repeat(100));
@@ -78,12 +86,12 @@ describe('a data folder that another process uses', () => {
     expect(output()).toMatch(/The data folder \S+ cannot be used any more: another process has taken over/);
     await thief.line((line) => line === 'done');
     expect(thief.lines.filter((line) => line.startsWith('lost '))).toEqual([]);
-  });
+  }, 60_000);
 
   it('loses no acknowledged append when two processes fight for it without a lock, and each loser is told', async () => {
     await (await open()).close();
     const fighters = ['a', 'b'].map((name) => start('storage/children/contender', [dataDir, name, '5000']));
-    await Promise.all(fighters.map((child) => child.line((line) => line === 'done', 60_000)));
+    await Promise.all(fighters.map((child) => child.line((line) => line === 'done', 80_000)));
     const lines = fighters.flatMap((child) => child.lines);
     expect(lines.filter((line) => line.startsWith('unexpected'))).toEqual([]);
     const losses = lines.filter((line) => line.startsWith('lost '));
@@ -103,5 +111,5 @@ describe('a data folder that another process uses', () => {
     await stores.close();
     expect(acknowledged.length).toBeGreaterThanOrEqual(10_000);
     expect(missing).toEqual([]);
-  });
+  }, 90_000);
 });
