@@ -54,7 +54,7 @@ interface AuditEntry {
 }
 
 let copy: ProjectCopy;
-/** Of the compiled copy. */
+/** Of its compiled programs. */
 let root: string;
 beforeAll(async () => {
   copy = await copyProject('beacons', ['src', 'scripts']);
@@ -208,7 +208,7 @@ describe('the service with a new resource', () => {
   let beacon: Beacon;
   beforeAll(async () => {
     mkdirSync(dataDir, { mode: 0o700 });
-    root = copy.compile();
+    root = await copy.compile();
     service = await prepareService({ dataDir });
     await service.start({ root });
     admin = await service.admin();
@@ -283,9 +283,9 @@ describe('the service with a new resource', () => {
 
     const log = await readLog(dataDir);
     const domain = 'src/domain/fleet';
-    const { captureFleet, encodeFleet, restoreFleet } = await fromCopy<typeof Checkpoint>(`${domain}/checkpoint.js`);
-    const { applyCommand } = await fromCopy<typeof Apply>(`${domain}/apply.js`);
-    const { emptyFleet } = await fromCopy<typeof Fleet>(`${domain}/fleet.js`);
+    const { captureFleet, encodeFleet, restoreFleet } = await fromCopy<typeof Checkpoint>(`${domain}/checkpoint.ts`);
+    const { applyCommand } = await fromCopy<typeof Apply>(`${domain}/apply.ts`);
+    const { emptyFleet } = await fromCopy<typeof Fleet>(`${domain}/fleet.ts`);
     const fleet = emptyFleet();
     for (const command of log) applyCommand(fleet, command);
     const restored = restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
@@ -305,7 +305,7 @@ describe('the service with a new resource', () => {
 
 /** A module of the copy. */
 function fromCopy<M>(path: string): Promise<M> {
-  return import(/* @vite-ignore */ join(root, path)) as Promise<M>;
+  return import(/* @vite-ignore */ join(copy.root, path)) as Promise<M>;
 }
 
 /** The commands of the fleet that a stopped service has left. */

@@ -2,7 +2,7 @@
 import type { TestProject } from 'vitest/node';
 import { compilePrograms } from './compile.js';
 
-export function setup(project: TestProject): void {
-  compilePrograms();
-  project.onTestsRerun(async () => compilePrograms());
+export async function setup(project: TestProject): Promise<void> {
+  await compilePrograms();
+  project.onTestsRerun(compilePrograms);
 }

@@ -21,5 +21,5 @@ export async function makeNewerRelease(): Promise<NewerRelease> {
   await replace('src/domain/compile/version.ts', version(compilerVersion), version(newer));
   const name = 'resource_name: chain.name,';
   await replace('src/domain/chain/rules.ts', name, `resource_name: chain.name + '${mark}',`);
-  return { root: compile(), compilerVersion: newer, mark, remove };
+  return { root: await compile(), compilerVersion: newer, mark, remove };
 }

@@ -4,7 +4,7 @@
  */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { compileSources } from '../run/compile.js';
+import { builtPrograms, compileProgramsOf } from '../run/compile.js';
 import { projectRoot } from './project-root.js';
 
 export interface ProjectCopy {
@@ -13,7 +13,7 @@ export interface ProjectCopy {
   /** Replaces a text that a file must hold exactly once. @param path from the root of the copy */
   replace(path: string, from: string, to: string): Promise<void>;
   /** @returns root of the compiled programs, for `startProgram(…, { root })` */
-  compile(): string;
+  compile(): Promise<string>;
   remove(): Promise<void>;
 }
 
@@ -34,9 +34,10 @@ export async function copyProject(name: string, folders: readonly string[]): Pro
         text.replace(from, () => to),
       );
     },
-    compile() {
+    async compile() {
       const out = join(root, 'compiled');
-      compileSources(root, folders, out);
+      const programs = builtPrograms().filter((program) => folders.some((folder) => program.startsWith(`${folder}/`)));
+      await compileProgramsOf(root, programs, out);
       return out;
     },
     remove: () => rm(root, { recursive: true, force: true }),
