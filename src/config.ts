@@ -29,6 +29,8 @@ export interface Config {
   readonly dataDir: string;
   /** `esdb://…` or `kurrentdb://…`; undefined: the log is in the data folder. */
   readonly eventStoreUrl: string | undefined;
+  /** `public`: without the private parts of the client package of EventStoreDB. */
+  readonly eventStoreClient: 'fast' | 'public';
   /** `mongodb://…/database`; undefined: the read models are in the data folder. */
   readonly mongoUrl: string | undefined;
   readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
@@ -133,6 +135,7 @@ const schema = z.object({
     .string()
     .regex(/^(esdb|kurrentdb|kdb|kurrent)(\+discover)?:\/\/./i, 'expected esdb://… or kurrentdb://…')
     .optional(),
+  SVC_EVENTSTORE_CLIENT: z.enum(['fast', 'public'], 'expected fast or public').default('fast'),
   SVC_MONGODB_URL: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\/[^/]+\/[^?]/, 'expected mongodb://…/database')
@@ -223,6 +226,7 @@ export function readConfig(env: Environment): Config {
     },
     dataDir: v.SVC_DATA_DIR,
     eventStoreUrl: v.SVC_EVENTSTORE_URL,
+    eventStoreClient: v.SVC_EVENTSTORE_CLIENT,
     mongoUrl: v.SVC_MONGODB_URL,
     masterKey: { inline: v.SVC_MASTER_KEY, file: v.SVC_MASTER_KEY_FILE },
     adminPassword: v.SVC_ADMIN_PASSWORD,

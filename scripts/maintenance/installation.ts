@@ -67,7 +67,7 @@ const giveUpMs = 30_000;
 /** @throws ConfigError, CommandError, ServiceError `unavailable` */
 export async function openInstallation(options: InstallationOptions): Promise<Installation> {
   const config = readConfig(process.env);
-  const { dataDir, eventStoreUrl, mongoUrl } = config;
+  const { dataDir, eventStoreUrl, eventStoreClient, mongoUrl } = config;
   const embedded = eventStoreUrl === undefined || mongoUrl === undefined;
   if (embedded && options.mayBeNew !== true && !(await isReadable(join(dataDir, 'format.json')))) {
     throw new CommandError(`The data folder ${dataDir} holds no installation: set SVC_DATA_DIR to the folder of one.`);
@@ -75,7 +75,16 @@ export async function openInstallation(options: InstallationOptions): Promise<In
   let stores: OpenStores;
   try {
     const clock = systemClock;
-    stores = await openStores({ dataDir, eventStoreUrl, mongoUrl, clock, logger: plainLogger, giveUpMs, ...options });
+    stores = await openStores({
+      dataDir,
+      eventStoreUrl,
+      eventStoreClient,
+      mongoUrl,
+      clock,
+      logger: plainLogger,
+      giveUpMs,
+      ...options,
+    });
   } catch (error) {
     if (!(error instanceof DataFolderError)) throw error;
     throw new CommandError(`${error.message} Only one process can open embedded stores: stop the service first.`);

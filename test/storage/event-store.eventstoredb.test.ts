@@ -3,10 +3,12 @@ import { claimBatchPath } from '../../src/storage/eventstoredb/batch-path.js';
 import { eventStoreContract } from './contract/event-store.contract.js';
 import { hostileServer, realServerHarness, testServerHarness } from './contract/eventstoredb-harness.js';
 
-eventStoreContract('EventStoreDB over the wire', () => testServerHarness());
+eventStoreContract('EventStoreDB over the wire, public client', () => testServerHarness(undefined, 'public'));
 
 let seed = 1;
-eventStoreContract('EventStoreDB over the wire, hostile', () => testServerHarness(hostileServer((seed += 1))));
+eventStoreContract('EventStoreDB over the wire, fast client, hostile', () =>
+  testServerHarness(hostileServer((seed += 1))),
+);
 
 // A second store of the same process uses the classic call.
 eventStoreContract('EventStoreDB over the wire, classic appends, hostile', async () => {

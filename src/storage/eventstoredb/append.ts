@@ -12,6 +12,7 @@ import { backoff } from '../../kernel/retry.js';
 import type { AppendOutcome, ExpectedRevision } from '../event-store.js';
 import type { StoreAddress } from './address.js';
 import { classicCredentials, type BatchPath } from './batch-path.js';
+import type { ClientParts } from './client-parts.js';
 import type { Connection, Lease } from './connection.js';
 import { appendFailure, type AppendFailure } from './failure.js';
 import { appendPlaces } from './places.js';
@@ -26,6 +27,7 @@ export interface AppenderOptions {
   readonly connection: Connection;
   readonly batchPath: BatchPath;
   readonly clock: Clock;
+  parts(): Promise<ClientParts>;
 }
 
 /** The appends of one client. */
@@ -48,7 +50,7 @@ type TryOutcome =
   | { readonly kind: 'not_sent'; readonly cause: string };
 
 export function createAppender(options: AppenderOptions): Appender {
-  const { connection, clock, batchPath } = options;
+  const { connection, clock, batchPath, parts } = options;
   const { appendMs, appendTryMs, appendRetryMs, appendDeadlineMs, appendsWaiting, disposeMs, retry } =
     connection.tuning;
   const states = new WeakMap<EventStoreDBClient, ClientState>();
@@ -93,11 +95,12 @@ export function createAppender(options: AppenderOptions): Appender {
     events: readonly EventData[],
     timeoutMs: number,
   ): Promise<TryOutcome> {
+    const { classicCalls } = await parts();
     const state = stateOf(lease);
     const attempt: Try = { shared: state.running.size > 0 };
     for (const other of state.running) other.shared = true;
     state.running.add(attempt);
-    const usesBatch = batchPath.owned() || classic === undefined;
+    const usesBatch = !classicCalls || batchPath.owned() || classic === undefined;
     const call = lease.client.appendToStream(stream, [...events], {
       expectedRevision: typeof expected === 'number' ? BigInt(expected) : expected,
       requiresLeader: true,

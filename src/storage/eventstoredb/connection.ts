@@ -63,11 +63,15 @@ export function clientSettings({ hosts, dnsDiscovery, options }: StoreAddress, t
   return dnsDiscovery ? { ...discovery, discover: endpoint } : { ...discovery, endpoints: [...hosts] };
 }
 
-function createClient(settings: Settings, { credentials, user }: StoreAddress): EventStoreDBClient {
+function createClient(
+  settings: Settings,
+  { credentials, user }: StoreAddress,
+  clientClass: typeof EventStoreDBClient,
+): EventStoreDBClient {
   // One branch per overload.
-  if ('endpoint' in settings) return new EventStoreDBClient(settings, credentials, user);
-  if ('endpoints' in settings) return new EventStoreDBClient(settings, credentials, user);
-  return new EventStoreDBClient(settings, credentials, user);
+  if ('endpoint' in settings) return new clientClass(settings, credentials, user);
+  if ('endpoints' in settings) return new clientClass(settings, credentials, user);
+  return new clientClass(settings, credentials, user);
 }
 
 /** @param what its calls, for the log */
@@ -76,9 +80,10 @@ export function openConnection(
   what: string,
   logger: Logger,
   tuning: Tuning = standard,
+  clientClass = EventStoreDBClient,
 ): Connection {
   const settings = clientSettings(address, tuning);
-  const create = (): OwnLease => ({ client: createClient(settings, address), discarded: false });
+  const create = (): OwnLease => ({ client: createClient(settings, address, clientClass), discarded: false });
   let lease: OwnLease | undefined;
   let disposing: Promise<void> = Promise.resolve();
   let closed = false;

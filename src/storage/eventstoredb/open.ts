@@ -2,7 +2,7 @@
  * Opens the EventStoreDB adapter. Code outside this folder imports only this file. Does not wait for a store that is
  * away: `open-stores.ts` does. Implements `docs/architecture.md#storage`.
  */
-import type { EventData } from '@eventstore/db-client';
+import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
 import { systemClock, type Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
@@ -16,12 +16,13 @@ import { oneAtATime } from '../one-at-a-time.js';
 import { readAddress } from './address.js';
 import { createAppender } from './append.js';
 import { claimBatchPath } from './batch-path.js';
+import { publicParts, tryClientParts, type ClientParts, type ClientWay } from './client-parts.js';
 import { openConnection } from './connection.js';
 import { toEventData } from './events.js';
 import { loadFold, saveFold, type FoldAppends } from './fold-checkpoints.js';
 import { harmlessTries, setRetention, type MetadataDeps } from './metadata.js';
 import { readHead, readStream } from './read.js';
-import { readServerTime } from './server-time.js';
+import { readNewestTime, readServerTime } from './server-time.js';
 import { subscribeToLog } from './subscription.js';
 import { handshakeTrouble, rightsTrouble } from './trouble.js';
 import { tuning as standard, type Tuning } from './tuning.js';
@@ -32,6 +33,10 @@ export interface EventStoreDbOptions {
   readonly logger: Logger;
   readonly clock?: Clock;
   readonly ids?: Ids;
+  /** `public`: only the public parts of the client package. */
+  readonly client?: ClientWay;
+  /** The client of another version of the package: for tests. */
+  readonly clientClass?: typeof EventStoreDBClient;
   /** Other times than the standard ones: for tests. */
   readonly tuning?: Partial<Tuning>;
 }
@@ -47,10 +52,14 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     logger.warn({ options: address.unused }, 'the URL of the event store has options that are not used');
   }
   const tuning: Tuning = { ...standard, ...options.tuning };
-  const writing = openConnection(address, 'appends', logger, tuning);
-  const reading = openConnection(address, 'reads', logger, tuning);
+  const writing = openConnection(address, 'appends', logger, tuning, options.clientClass);
+  const reading = openConnection(address, 'reads', logger, tuning, options.clientClass);
   const batchPath = claimBatchPath();
-  const appender = createAppender({ address, connection: writing, batchPath, clock });
+  let trial: Promise<ClientParts> | undefined;
+  const parts = (): Promise<ClientParts> =>
+    (trial ??=
+      options.client === 'public' ? Promise.resolve(publicParts) : tryClientParts(logger, options.clientClass));
+  const appender = createAppender({ address, connection: writing, batchPath, clock, parts });
   const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
   let starved = 0;
@@ -102,7 +111,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     read: (stream, readOptions) => readStream(reading, stream, readOptions),
     async *subscribe(subscribeOptions) {
       try {
-        yield* subscribeToLog(reading, subscribeOptions, { logger, clock });
+        yield* subscribeToLog(reading, subscribeOptions, { logger, clock, parts });
       } catch (error) {
         if (error instanceof StarvedError) starved += 1;
         throw error;
@@ -113,7 +122,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     loadFoldCheckpoint: (name) => loadFold(reading, name, logger),
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveFold(foldAppends, ids, name, checkpoint)),
     headPosition: () => readHead(reading),
-    time: () => readServerTime(reading, clock),
+    time: async () => ((await parts()).channel ? readServerTime(reading, clock) : readNewestTime(reading)),
     ping,
     close() {
       closing ??= (async () => {

@@ -1,9 +1,10 @@
 /**
  * The server's clock: the `date` header of an answer, which its web server puts on every answer, a refusal included, to
  * the second. The time stamps in gossip are not used: a server without other nodes renews its own only when its role
- * changes. Depends on one internal of the client package, the channel to the node that it uses, which is the leader; in
- * a version of the package without it, the server's time is unknown. Implements `store-time.ts`.
+ * changes. Depends on one internal of the client package, the channel to the node that it uses, which is the leader.
+ * Without it (`client-parts.ts`) only the time of the newest event is known. Implements `store-time.ts`.
  */
+import { BACKWARDS, END } from '@eventstore/db-client';
 import type { Channel, Metadata, ServiceError as GrpcError } from '@grpc/grpc-js';
 import { Client, credentials } from '@grpc/grpc-js';
 import { timedOut, withDeadline } from '../../kernel/background.js';
@@ -12,6 +13,7 @@ import { ServiceError } from '../../kernel/errors.js';
 import type { StoreTime } from '../store-time.js';
 import type { Connection, Lease } from './connection.js';
 import { failureText } from './failure.js';
+import { readPage } from './read.js';
 
 /** Changes nothing, and every server answers it. */
 const method = '/event_store.client.gossip.Gossip/Read';
@@ -78,4 +80,13 @@ export async function readServerTime(
     throw new ServiceError('unavailable', `The event store does not tell its time: ${failureText(error)}.`);
   }
   throw new ServiceError('unavailable', 'The event store does not tell its time.');
+}
+
+/** The time of the newest event, by the server's clock; undefined for an empty log. @throws ServiceError `unavailable` */
+export async function readNewestTime(connection: Connection): Promise<StoreTime | undefined> {
+  const [newest] = await readPage(connection, ({ client }) =>
+    client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true }),
+  );
+  const at = newest?.event?.created.getTime();
+  return at === undefined ? undefined : { kind: 'not_before', at };
 }

@@ -86,8 +86,18 @@ function createQueue(): {
   };
 }
 
+export interface FlowSettings {
+  readonly tuning?: Tuning;
+  /** See `ClientParts`. */
+  readonly ownDecoding?: boolean;
+}
+
 /** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
-export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions, tuning: Tuning = standard): Flow {
+export function openFlow(
+  lease: Lease,
+  { prefix, after, signal }: SubscribeOptions,
+  { tuning = standard, ownDecoding = true }: FlowSettings = {},
+): Flow {
   const { catchUpGatherMs, confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = tuning;
   const queue = createQueue();
   let ended: { readonly error: unknown } | undefined;
@@ -173,10 +183,8 @@ export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptio
       settleMarks(subscription);
     }),
   });
-  const subscription = subscribeLean(lease.client, {
-    fromPosition: after === 'start' ? START : toPosition(after),
-    filter,
-  });
+  const options = { fromPosition: after === 'start' ? (START as typeof START) : toPosition(after), filter } as const;
+  const subscription = ownDecoding ? subscribeLean(lease.client, options) : lease.client.subscribeToAll(options);
   subscription.on('error', end);
   subscription.on('end', () => end(new Error('the event store ended the subscription')));
   subscription.on('close', () => end(new Error('the event store closed the subscription')));

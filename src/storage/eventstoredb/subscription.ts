@@ -16,6 +16,7 @@ import {
   type ResumePoint,
   type SubscribeOptions,
 } from '../event-store.js';
+import type { ClientParts } from './client-parts.js';
 import type { Connection } from './connection.js';
 import { failureText, isFailedDiscovery, isForeignPosition, isTooSlow } from './failure.js';
 import { subscriptionPlaces } from './places.js';
@@ -26,6 +27,7 @@ import { guardCaughtUp, missingAfter, watchForStarvation } from './starvation.js
 export interface SubscriptionDeps {
   readonly logger: Logger;
   readonly clock: Pick<Clock, 'monotonic'>;
+  parts(): Promise<ClientParts>;
 }
 
 /** Refuses a position beyond the end of the log: the log was restored from a backup, and new events would be missed. */
@@ -71,17 +73,18 @@ function tellEnd(error: unknown, options: SubscribeOptions, moved: boolean, logg
 async function* flows(
   connection: Connection,
   options: SubscribeOptions,
-  { logger, clock }: SubscriptionDeps,
+  { logger, clock, parts }: SubscriptionDeps,
 ): AsyncGenerator<LogItem, void, void> {
   const { prefix, signal, streams } = options;
   const { tuning } = connection;
   const { slowTries, retry } = tuning;
+  const { ownDecoding } = await parts();
   let after = options.after;
   let emptyDrops = 0;
   while (!signal.aborted) {
     const lease = await connection.lease();
     if (signal.aborted) return;
-    const flow = openFlow(lease, { ...options, after }, tuning);
+    const flow = openFlow(lease, { ...options, after }, { tuning, ownDecoding });
     const missing = async (position: number): Promise<number | undefined> =>
       streams === undefined ? undefined : missingAfter(connection, streams, position);
     const toHandOut = guardCaughtUp(missing);

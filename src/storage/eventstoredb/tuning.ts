@@ -8,7 +8,7 @@ const MiB = 1024 * 1024;
 
 const standard = {
   /** One append, its tries together, and one try of it. */
-  appendMs: bounds.appendTimeoutMs,
+  appendMs: bounds.appendTimeoutMs as number,
   appendTryMs: 5_000,
   /** How long an append that was certainly not written is tried again. */
   appendRetryMs: 3_000,

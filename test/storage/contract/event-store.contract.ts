@@ -126,14 +126,15 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
       });
 
       it('allows a read to be abandoned', async () => {
-        await appendAtEnd(store(), stream, commandOf(50));
-        for (let round = 0; round < 150; round += 1) {
-          for await (const event of store().read(stream, { direction: 'forward', from: 'start', maxCount: 50 })) {
+        await appendAtEnd(store(), stream, commandOf(5));
+        // More than the hundred streams of a connection.
+        for (let round = 0; round < 110; round += 1) {
+          for await (const event of store().read(stream, { direction: 'forward', from: 'start', maxCount: 5 })) {
             expect(event.revision).toBe(0);
             break;
           }
         }
-        expect(await readAll(store(), stream)).toHaveLength(50);
+        expect(await readAll(store(), stream)).toHaveLength(5);
       });
 
       it("tells its clock's time, or that it is not earlier than the newest event", async () => {
@@ -197,8 +198,8 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
       });
 
       it('`any` always appends at the end', async () => {
-        for (let index = 0; index < 5; index += 1) {
-          const events = commandOf(1, { index });
+        for (let round = 0; round < 5; round += 1) {
+          const events = commandOf(1, { round });
           let outcome = await store().append(stream, 'any', events);
           // The outcome is unknown and a repeat could write twice, so look first and wait for a late write.
           while (outcome.kind !== 'appended') {
@@ -208,9 +209,10 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
             outcome = await store().append(stream, 'any', events);
           }
         }
-        const indexes = (await readAll(store(), stream)).map(({ data }) => data['index']);
-        expect(new Set(indexes)).toEqual(new Set([0]));
-        expect(indexes.length).toBeGreaterThanOrEqual(5);
+        const read = await readAll(store(), stream);
+        expectOrdered(read);
+        // Each after those before it; a late write may repeat one.
+        expect([...new Set(read.map(({ data }) => data['round']))]).toEqual([0, 1, 2, 3, 4]);
       });
     });
 
@@ -260,11 +262,11 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
 
     describe('the order of the whole log', () => {
       it('keeps appends together and agrees with the streams under concurrent appends', async () => {
-        const streams = Array.from({ length: 5 }, (_, index) => `${prefix}${index}`);
+        const streams = Array.from({ length: 4 }, (_, index) => `${prefix}${index}`);
         const groups: ProposedEvent[][] = [];
         await Promise.all(
           streams.map(async (target) => {
-            for (let round = 0; round < 30; round += 1) {
+            for (let round = 0; round < 14; round += 1) {
               const group = commandOf(1 + ((round * 7) % 20), { round });
               groups.push(group);
               await appendAtEnd(store(), target, group);
@@ -289,7 +291,7 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
 
     describe('subscriptions', () => {
       it('deliver every event with the prefix and no other, from any point, during appends', async () => {
-        const target = 400;
+        const target = 160;
         const other = `x${prefix}`;
         const load = (async () => {
           for (let written = 0; written < target;) {
