@@ -248,10 +248,11 @@ async function wire(
     config.agents,
   );
   closers.add('agent transport', () => agents.close(shutdownMs));
-  projections.onAgentFact((fact) => {
-    if (fact.type !== 'AgentSessionOpened') return;
+  projections.onAgentFact((fact, at) => {
+    // A fact that is written again is of a session that was opened long ago.
+    if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;
     const { node_id, session_id, instance_id } = fact.data;
-    agents.noteSessionOpened(node_id, session_id, instance_id);
+    agents.noteSessionOpened(node_id, session_id, instance_id, at);
   });
   const cluster = await joinCluster({
     readStore,

@@ -64,6 +64,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     { stamp, named, durationMs }: Applied,
   ): Promise<void> => {
     const { history } = entry;
+    const before = history.applied?.generation ?? 0;
     const lastGood = named === 'newest' ? await saveNewest(entry, stamp) : stamp;
     const isRepeat =
       sameStamp(history.applied, stamp) && history.rejected.every((entry) => entry.generation > stamp.generation);
@@ -71,7 +72,12 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     if (isRepeat && entry.recorded) return;
     await record(entry, sessionId, {
       type: 'AgentConfigApplied',
-      data: { node_id: entry.nodeId, ...stamp, duration_ms: durationMs },
+      data: {
+        node_id: entry.nodeId,
+        ...stamp,
+        duration_ms: durationMs,
+        ...(stamp.generation < before ? { falls_from: before } : {}),
+      },
     });
   };
 

@@ -126,7 +126,10 @@ export interface Projections {
   reached(position: number, timeoutMs: number): Promise<boolean>;
   /** The last revision of a stream that was applied since the start; undefined when none was. */
   revision(stream: string): number | undefined;
-  /** Calls back with each applied agent fact. A deploy with `?wait=applied` waits for them. @returns how to stop */
-  onAgentFact(listener: (fact: AgentEvent) => void): () => void;
+  /**
+   * Calls back with each applied agent fact and when it happened, RFC 3339. A deploy with `?wait=applied` waits for them.
+   * @returns how to stop
+   */
+  onAgentFact(listener: (fact: AgentEvent, at: string) => void): () => void;
   close(): Promise<void>;
 }

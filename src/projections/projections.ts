@@ -52,7 +52,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   const models = options.models ?? readModels;
   const stop = new AbortController();
   const reader = randomUUID();
-  const factListeners = createListeners<AgentEvent>((error) =>
+  const factListeners = createListeners<{ readonly fact: AgentEvent; readonly at: string }>((error) =>
     logger.error({ error: shortError(error) }, 'a listener for agent facts failed'),
   );
   const statusListeners = createListeners<ProjectionStatus>((error) =>
@@ -65,10 +65,10 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   let next: Group | undefined;
 
   /** During a switch two groups follow the log, so each fact is reported only once. */
-  function reportFact(fact: AgentEvent, position: number): void {
+  function reportFact(fact: AgentEvent, at: string, position: number): void {
     if (position <= lastFactPosition) return;
     lastFactPosition = position;
-    factListeners.tell(fact);
+    factListeners.tell({ fact, at });
   }
 
   async function start(layout?: Layout): Promise<Group> {
@@ -134,7 +134,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     reached: (position, timeoutMs) => inUse().reached(position, timeoutMs),
     revision: (stream) => inUse().revision(stream),
     applied: (stream, revision, timeoutMs) => inUse().applied(stream, revision, timeoutMs),
-    onAgentFact: factListeners.add,
+    onAgentFact: (listener) => factListeners.add(({ fact, at }) => listener(fact, at)),
     async close() {
       stop.abort();
       const groups = [current, next];

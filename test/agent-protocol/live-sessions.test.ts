@@ -213,15 +213,20 @@ describe('takeover', () => {
     await agent.connect();
     await eventually(() => factTypes()).toEqual(['AgentSessionOpened', 'AgentSessionOpened']);
   });
-  test('happens for a newer session on another instance, not for one that is older in the log', async () => {
+  test('happens for a newer session on another instance, not for one that is older in the log or by its time', async () => {
+    const at = (seconds: number): string => new Date(fixture.clock.now() + seconds * 1000).toISOString();
     const stream = await agent.connect();
     await eventually(() => fixture.telemetry.opened.length).toBe(1);
     const id = stream.opened.sessionId.toString('hex');
-    fixture.transport.noteSessionOpened('node-1', 'ab'.repeat(16), 'instance-2');
+    fixture.transport.noteSessionOpened('node-1', 'ab'.repeat(16), 'instance-2', at(5));
     stream.say(heartbeatOf(1));
     await eventually(() => stream.heard.length).toBe(1);
-    fixture.transport.noteSessionOpened('node-1', id, instanceId);
-    fixture.transport.noteSessionOpened('node-1', 'cd'.repeat(16), 'instance-2');
+    fixture.transport.noteSessionOpened('node-1', id, instanceId, at(0));
+    // The fact of an instance that was cut off from the log comes late.
+    fixture.transport.noteSessionOpened('node-1', 'ef'.repeat(16), 'instance-3', at(-60));
+    stream.say(heartbeatOf(2));
+    await eventually(() => stream.heard.length).toBe(2);
+    fixture.transport.noteSessionOpened('node-1', 'cd'.repeat(16), 'instance-2', at(60));
     expect(await superseded(stream)).toBe(true);
   });
   test('happens when another session has taken the presence lease', async () => {

@@ -256,10 +256,10 @@ describe('a fact that the log refuses for good', () => {
   test('blocks nothing: those that report it go on, and later facts are written once the log takes them', async () => {
     fixture.store.always(refused('stream'));
     const bound = tuning.agentFactsQueue / agentShards;
-    const some = neighbours(10);
+    const some = neighbours(30);
     // More than the queue of the stream holds, and then one more.
     for (let round = 0; round < 3; round += 1) {
-      const outcomes = upTo(bound / 2).map((index) => facts.agent(some[index % 10] ?? '', applied(index), 'r'));
+      const outcomes = upTo(bound / 2).map((index) => facts.agent(some[index % 30] ?? '', applied(index), 'r'));
       expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['refused']));
     }
     expect(facts.stats().outcomes.get('refused')).toBe((bound / 2) * 3);

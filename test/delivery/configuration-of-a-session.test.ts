@@ -420,6 +420,27 @@ describe('an apply report', () => {
     });
   });
 
+  it('of a last-good snapshot that is older than what is recorded as applied says that the node fell back', async () => {
+    const delivery = await fixture.start();
+    const session = openSession(delivery, 'n1');
+    const good = snapshotOf(await session.ask());
+    await session.apply(good);
+    session.nodeSession.close();
+    // The node applied a later one, whose bytes were not kept: the read store was restored from a backup.
+    await fixture.log.run({ type: 'RefreshNodeConfig', id: 'n1' });
+    const lost = { generation: good.generation + 1, checksum: 'ab'.repeat(32) };
+    fixture.facts.push({ type: 'AgentConfigApplied', data: { node_id: 'n1', ...lost, duration_ms: 1 } });
+    await until(() => (delivery.generation('n1') ?? 0) > good.generation);
+    const next = openSession(delivery, 'n1', 's2');
+    await next.reject(snapshotOf(await next.ask()));
+    expect(snapshotOf(await next.ask()).generation).toBe(good.generation);
+    await next.apply(good);
+    expect(fixture.facts.at(-1)).toMatchObject({
+      type: 'AgentConfigApplied',
+      data: { generation: good.generation, falls_from: lost.generation },
+    });
+  });
+
   it('is recorded when it is repeated after a failure to record it', async () => {
     let failing = true;
     const delivery = await fixture.start({

@@ -13,6 +13,7 @@ import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
+import { nodeRecord, nodes } from '../../src/projections/models/nodes.js';
 import { readModels } from '../../src/projections/read-models.js';
 import type { Fields } from '../../src/storage/read-store.js';
 import { dumpFleet } from '../support/fleet-dump.js';
@@ -36,6 +37,14 @@ const fleetLog = log.filter(({ stream }) => stream === streams.fleet);
 
 /** As JSON texts, so that the order of keys counts. */
 const texts = (values: readonly unknown[]): readonly string[] => values.map((value) => JSON.stringify(value));
+
+/** A node's document without the optional fields that later releases have added to it. */
+function asReleased(fields: Fields): Fields {
+  const { session: _, written_since: __, version_conflict: ___, applied, ...agent } = nodeRecord(fields as never).agent;
+  if (applied === null) return { ...fields, agent: { ...agent, applied } as never };
+  const { duration_ms: ____, ...stamp } = applied;
+  return { ...fields, agent: { ...agent, applied: stamp } as never };
+}
 
 describe('the log of release 0.1', () => {
   const fleet = emptyFleet();
@@ -73,7 +82,8 @@ describe('the log of release 0.1', () => {
           }
         }
       }
-      expect(Object.fromEntries(documents), model.name).toEqual(golden.documents[model.name]);
+      const known = [...documents].map(([id, fields]) => [id, model === nodes ? asReleased(fields) : fields]);
+      expect(Object.fromEntries(known), model.name).toEqual(golden.documents[model.name]);
     }
   });
 });

@@ -121,6 +121,7 @@ export function snapshotPush(generation: number, bytes = 0): SnapshotPush {
 interface RealParts {
   readonly facts?: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly clock?: ShiftedClock;
+  readonly instanceId?: string;
 }
 
 export async function startAgentFixture(
@@ -206,7 +207,7 @@ export async function startAgentFixture(
       clock,
       logger: silentLogger,
       refusals: { note: (event) => void refusals.push(event) },
-      instanceId,
+      instanceId: real.instanceId ?? instanceId,
       servicePrivate: identity.privateKey,
       listen: startListener,
       async reportAddress(nodeId, ipv4, ipv6) {

@@ -13,10 +13,24 @@ export interface ApplyError {
   readonly message: string;
 }
 
+/** What the data of every fact may have. Earlier releases ignore it. */
+interface FactMarks {
+  /**
+   * The fold puts the fact in order by its time or generation, because it may have been written late. Facts of earlier
+   * releases have no mark, and count in the order of the log.
+   */
+  readonly ordered?: true;
+  /**
+   * Facts expire. One that still counts is written again, with its content and `occurred_at` unchanged; this is when,
+   * RFC 3339. It tells nothing new and supersedes no session.
+   */
+  readonly again_at?: string;
+}
+
 export type AgentEvent =
   | {
       readonly type: 'AgentSessionOpened';
-      readonly data: {
+      readonly data: FactMarks & {
         readonly node_id: string;
         /** Lower-case hex. */
         readonly session_id: string;
@@ -31,17 +45,22 @@ export type AgentEvent =
     }
   | {
       readonly type: 'AgentConfigApplied';
-      readonly data: {
+      readonly data: FactMarks & {
         readonly node_id: string;
         readonly generation: number;
         /** Lower-case hex. */
         readonly checksum: string;
         readonly duration_ms: number;
+        /**
+         * The node had applied this later generation and runs the lower one all the same: its process lost what it ran,
+         * and only the lower one could be served. Without it a lower generation is one that arrives late.
+         */
+        readonly falls_from?: number;
       };
     }
   | {
       readonly type: 'AgentConfigRejected';
-      readonly data: {
+      readonly data: FactMarks & {
         readonly node_id: string;
         readonly generation: number;
         readonly checksum: string;
@@ -49,9 +68,15 @@ export type AgentEvent =
       };
     }
   /** The agent reported a version out of bounds: shown as `version_conflict_at` until the next confirmed apply. */
-  | { readonly type: 'AgentVersionConflict'; readonly data: { readonly node_id: string; readonly reported: string } }
+  | {
+      readonly type: 'AgentVersionConflict';
+      readonly data: FactMarks & { readonly node_id: string; readonly reported: string };
+    }
   /** Two agents share the node's PSK: shown as `duplicate_agent` until `until` (RFC 3339). */
-  | { readonly type: 'AgentDuplicateSeen'; readonly data: { readonly node_id: string; readonly until: string } };
+  | {
+      readonly type: 'AgentDuplicateSeen';
+      readonly data: FactMarks & { readonly node_id: string; readonly until: string };
+    };
 
 /**
  * What became of a fact: it is durable; a newer one of its kind is written in its place; its session was superseded before

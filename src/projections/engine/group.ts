@@ -40,7 +40,7 @@ export interface GroupOptions {
   readonly models: readonly ReadModel[];
   /** Absent: the layout in use at the time when the store is first reached. */
   readonly layout?: Layout | undefined;
-  onAgentFact(fact: AgentEvent, position: number): void;
+  onAgentFact(fact: AgentEvent, at: string, position: number): void;
   onAnotherLog?(sentence: string): void;
 }
 

@@ -44,7 +44,7 @@ export interface RunnerDeps {
   readonly after: Checkpoint | 'start';
   /** The read models and their checkpoint have reached the end of the log. May be called more than once. */
   onCaughtUp(): Promise<void>;
-  onAgentFact(fact: AgentEvent, position: number): void;
+  onAgentFact(fact: AgentEvent, at: string, position: number): void;
   /** The log is another one than before: the runner has stopped. The sentence has no end. */
   onAnotherLog?(sentence: string): void;
 }
@@ -168,7 +168,7 @@ export function startRunner(deps: RunnerDeps): Runner {
   function tellFacts(commands: readonly RecordedCommand[]): void {
     for (const { stream, events } of commands) {
       if (!stream.startsWith(streams.agentsPrefix)) continue;
-      for (const event of events) deps.onAgentFact(agentEvent(event), event.position);
+      for (const event of events) deps.onAgentFact(agentEvent(event), event.metadata.occurred_at, event.position);
     }
   }
 

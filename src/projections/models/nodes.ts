@@ -71,6 +71,7 @@ export const nodes: ReadModel<NodeFields> = {
     }
     // Ignore facts about a node that does not exist.
     if (before === undefined) return undefined;
-    return document(before.node, evolveAgentFacts(before.agent, agentEvent(event), at));
+    const agent = evolveAgentFacts(before.agent, agentEvent(event), at);
+    return agent === before.agent ? fields : document(before.node, agent);
   },
 };

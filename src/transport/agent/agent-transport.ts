@@ -104,8 +104,11 @@ export interface AgentTransportOptions {
 export interface AgentTransport {
   /** `host:port`, IPv6 in brackets. */
   readonly address: string;
-  /** Must be called for every AgentSessionOpened event of every instance, in the order of the log. */
-  noteSessionOpened(nodeId: string, sessionId: string, instanceId: string): void;
+  /**
+   * Must be called for every AgentSessionOpened event of every instance, in the order of the log.
+   * @param at when the session was opened, RFC 3339
+   */
+  noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
   /** True once every session that the node has here now is gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   stats(): Gauges & Readonly<Counters> & { readonly connections: ConnectionStats };
@@ -272,7 +275,7 @@ export async function createAgentTransport(
 
   return {
     address: listener.address,
-    noteSessionOpened: (nodeId, sessionId, from) => sessions.noteSessionOpened(nodeId, sessionId, from),
+    noteSessionOpened: sessions.noteSessionOpened,
     sessionsEnded: (nodeId, timeoutMs) => sessions.sessionsEnded(nodeId, timeoutMs),
     stats: () => ({ ...gauges(), ...counters, connections: listener.stats() }),
     metricSources: () => metricSources(counters, gauges, () => listener.stats()),

@@ -35,8 +35,11 @@ interface NodeSessions {
   /** Makes the session the node's live one. Rejects if its presence or the fact cannot be recorded now. */
   hello(session: LiveSession, hello: AgentHello): Promise<void>;
   ended(session: LiveSession, agentReason: SessionCloseReason | undefined): void;
-  /** An AgentSessionOpened fact was read from the log, of this or another instance. */
-  noteSessionOpened(nodeId: string, sessionId: string, instanceId: string): void;
+  /**
+   * An AgentSessionOpened fact was read from the log, of this or another instance.
+   * @param at when the session was opened, RFC 3339
+   */
+  noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
   /** Another session has taken the presence lease of this one. */
   lost(nodeId: string, sessionId: string): void;
   revoke(nodeId: string): void;
@@ -52,7 +55,7 @@ interface Entry {
   readonly sessions: Set<LiveSession>;
   live: LiveSession | undefined;
   /** The fact that stands for the live session in the log. A session that replaces another by rekey keeps its fact. */
-  announced: { readonly sessionId: string; seen: boolean } | undefined;
+  announced: { readonly sessionId: string; readonly at: string; seen: boolean } | undefined;
   /** When the agent closed its live session with REKEY, monotonic; undefined if it did not. */
   rekeyedAt: number | undefined;
   supersedings: Supersedings;
@@ -134,7 +137,9 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       entry.live = session;
       greeted.add(session);
       entry.rekeyedAt = undefined;
-      if (!rekey || entry.announced === undefined) entry.announced = { sessionId: session.id, seen: false };
+      if (!rekey || entry.announced === undefined) {
+        entry.announced = { sessionId: session.id, at: timestamp(clock.now()), seen: false };
+      }
       if (previous !== undefined) supersede(entry, previous);
       const opened = deps.telemetry.sessionOpened(session.nodeId, session.presence(), session.offlineAfterMs);
       await Promise.all([opened, rekey ? undefined : announce(session, hello)]);
@@ -151,15 +156,18 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot release a presence lease');
       });
     },
-    noteSessionOpened(nodeId, sessionId, instanceId) {
+    noteSessionOpened(nodeId, sessionId, instanceId, at) {
       const entry = nodes.get(nodeId);
-      if (entry?.live === undefined || entry.announced === undefined) return;
+      const own = entry?.live === undefined ? undefined : entry.announced;
       if (instanceId === deps.instanceId) {
-        if (entry.announced.sessionId === sessionId) entry.announced.seen = true;
+        if (own?.sessionId === sessionId) own.seen = true;
         return;
       }
-      // The log decides which session is newer: a fact before that of the live session is of an older one.
-      if (entry.announced.seen) supersede(entry, entry.live);
+      // Newer is what comes later in the log and was opened later: the fact of an instance that was cut off comes late.
+      if (own !== undefined && (!own.seen || at <= own.at)) return;
+      // What waits here of sessions before it would be read as newer than what it tells.
+      deps.facts.drop(nodeId, ({ occurred_at }) => occurred_at < at);
+      if (entry?.live !== undefined) supersede(entry, entry.live);
     },
     lost(nodeId, sessionId) {
       const entry = nodes.get(nodeId);
