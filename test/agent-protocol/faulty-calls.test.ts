@@ -5,6 +5,9 @@
 import { status } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { connect } from 'node:http2';
+import { createConnection } from 'node:net';
+import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
@@ -13,6 +16,7 @@ import { OpenSessionRequest, SecureFrame } from '../../src/gen/svc/control/v1/se
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
+import { FrameType, endHeaders, endStream, frame, headerList, opening } from '../support/http2-frames.js';
 import { createRawAgent, heartbeatOf, isRefused } from '../support/raw-agent.js';
 import type { RawAgent } from '../support/raw-agent.js';
 
@@ -20,6 +24,7 @@ const burst = 30;
 let fixture: AgentFixture;
 let agent: RawAgent;
 const connections: ClientHttp2Session[] = [];
+const sockets: Socket[] = [];
 
 beforeEach(async () => {
   fixture = await startAgentFixture({ admissionDelayMs: 100, failuresPerAddress: { perSecond: 0.01, burst } });
@@ -28,6 +33,7 @@ beforeEach(async () => {
 afterEach(async () => {
   agent.disconnect();
   for (const connection of connections.splice(0)) connection.destroy();
+  for (const socket of sockets.splice(0)) socket.destroy();
   await fixture.close();
 });
 
@@ -37,6 +43,8 @@ function dial(): ClientHttp2Session {
   connections.push(connection);
   return connection;
 }
+
+const grpc = { 'content-type': 'application/grpc', te: 'trailers' };
 
 /** A gRPC message: not compressed, then its length. */
 function message(bytes: Uint8Array): Buffer {
@@ -59,8 +67,7 @@ async function send(connection: ClientHttp2Session, call: Call): Promise<string 
   const stream = connection.request({
     ':method': 'POST',
     ':path': call.path,
-    'content-type': 'application/grpc',
-    te: 'trailers',
+    ...grpc,
     ...call.headers,
   });
   let headers: IncomingHttpHeaders = {};
@@ -81,7 +88,7 @@ const request = (partial: Partial<OpenSessionRequest>): Buffer =>
   message(
     OpenSessionRequest.encode({ nodeId: 'n', protocolVersion: 1, handshake: Buffer.alloc(96), ...partial }).finish(),
   );
-const frame = message(
+const unknownSession = message(
   SecureFrame.encode({ sessionId: Buffer.alloc(16), sequence: 0n, ciphertext: Buffer.alloc(32) }).finish(),
 );
 
@@ -129,7 +136,11 @@ const faulty: Readonly<Record<string, Call>> = {
     body: message(Buffer.from([0x0a, 0x7f])),
     answer: `200 ${status.INVALID_ARGUMENT}`,
   },
-  'a Control stream of an unknown session': { path: controlPath, body: frame, answer: `200 ${status.UNAUTHENTICATED}` },
+  'a Control stream of an unknown session': {
+    path: controlPath,
+    body: unknownSession,
+    answer: `200 ${status.UNAUTHENTICATED}`,
+  },
   'a Control stream without a frame': {
     path: controlPath,
     body: Buffer.alloc(0),
@@ -137,12 +148,12 @@ const faulty: Readonly<Record<string, Call>> = {
   },
 };
 
-describe('four of them on a connection are answered, and the fifth ends it:', () => {
+describe('five of them on a connection are answered, and the fifth ends it:', () => {
   test.each(Object.entries(faulty))('%s', async (_name, call) => {
     const connection = dial();
     for (let i = 0; i < 4; i += 1) expect(await send(connection, call)).toBe(call.answer);
-    expect(connection.destroyed).toBe(false);
-    await send(connection, call);
+    expect(connection.closed).toBe(false);
+    expect(await send(connection, call)).toBe(call.answer);
     await eventually(() => connection.destroyed).toBe(true);
     await eventually(() => fixture.refusals.map(({ reason }) => reason)).toContain('connection_faulty_calls');
     expect(fixture.refusals.every(({ address }) => address === '127.0.0.1')).toBe(true);
@@ -190,8 +201,28 @@ test('a session opened and lost again and again is none of them', async () => {
 test('Control streams that a draining service refuses are none of them', async () => {
   fixture.storesAway = true;
   const connection = dial();
-  const call: Call = { path: controlPath, body: frame, answer: '' };
+  const call: Call = { path: controlPath, body: unknownSession, answer: '' };
   for (let i = 0; i < 8; i += 1) expect(await send(connection, call)).toBe(`200 ${status.UNAVAILABLE}`);
   expect(connection.destroyed).toBe(false);
   expect(fixture.refusals).toEqual([]);
+});
+
+test('a connection that is ended takes no more calls, also while a stream of it stays open', async () => {
+  const socket = createConnection({ host: fixture.host, port: fixture.port });
+  sockets.push(socket);
+  socket.on('error', () => undefined);
+  socket.resume();
+  const begin = (path: string) =>
+    headerList({ ':method': 'POST', ':scheme': 'http', ':authority': 'a', ':path': path, ...grpc });
+  socket.write(Buffer.concat([opening, frame(FrameType.headers, endHeaders, 1, begin(controlPath))]));
+  // It heeds no GOAWAY, as a library would.
+  for (let stream = 3; !socket.destroyed && stream < 2_000; stream += 2) {
+    socket.write(frame(FrameType.headers, endHeaders | endStream, stream, begin('/x')));
+    await setImmediate();
+  }
+  await eventually(() => socket.destroyed).toBe(true);
+  const known = (): number => fixture.refusals.filter(({ reason }) => reason === 'call_unknown').length;
+  // The fifth, those that were open beside it, and the one that ended with its connection.
+  expect(known()).toBeGreaterThanOrEqual(5);
+  expect(known()).toBeLessThanOrEqual(9);
 });

@@ -7,7 +7,7 @@
  */
 import { once } from 'node:events';
 import { connect } from 'node:http2';
-import type { ServerHttp2Stream } from 'node:http2';
+import type { Http2Session, ServerHttp2Stream } from 'node:http2';
 import { createConnection, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
@@ -89,14 +89,16 @@ interface CallsInside {
  */
 export function watchCalls(
   server: Server,
-  onClosed: (stream: ServerHttp2Stream, connection: AgentConnection) => void,
+  onClosed: (stream: ServerHttp2Stream, connection: AgentConnection, session: Http2Session | undefined) => void,
 ): void {
   const inside = server as unknown as CallsInside;
   const { _streamHandler: streamHandler } = inside;
   if (typeof streamHandler !== 'function') throw new Error(changedLibrary('takes a call'));
   inside._streamHandler = (interceptors, stream, headers) => {
     const connection = connectionOfStream(stream);
-    if (connection !== undefined) stream.once('close', () => onClosed(stream, connection));
+    // A stream that has closed no longer knows its session.
+    const { session } = stream;
+    if (connection !== undefined) stream.once('close', () => onClosed(stream, connection, session));
     streamHandler.call(server, interceptors, stream, headers);
   };
 }

@@ -6,7 +6,7 @@
  * `docs/contract/agent-protocol.md#control`.
  */
 import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
-import type { ServerHttp2Stream } from 'node:http2';
+import type { Http2Session, ServerHttp2Stream } from 'node:http2';
 import type { ServerDuplexStream, ServerUnaryCall, handleBidiStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { AgentServiceService } from '../../gen/svc/control/v1/agent_service.js';
 import { SecureAgentServiceService } from '../../gen/svc/control/v1/secure_agent_service.js';
@@ -47,8 +47,9 @@ interface GrpcHandlers {
   /**
    * A call is over that was not sound. `unknown`: no handler could judge it, for its path, its content type or its
    * framing; or its peer gave it up first.
+   * @returns whether the connection is to be ended
    */
-  unsound(connection: AgentConnection, verdict: 'faulty' | 'unknown'): void;
+  unsound(connection: AgentConnection, verdict: 'faulty' | 'unknown'): boolean;
 }
 
 interface GrpcServer {
@@ -84,9 +85,9 @@ export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): 
     const stream = http2StreamOf(call);
     if (stream !== undefined) verdicts.set(stream, verdict);
   };
-  watchCalls(server, (stream, connection) => {
+  watchCalls(server, (stream, connection, session) => {
     const verdict = verdicts.get(stream) ?? 'unknown';
-    if (verdict !== 'sound') handlers.unsound(connection, verdict);
+    if (verdict !== 'sound' && handlers.unsound(connection, verdict)) endConnection(connection, session);
   });
   server.register(
     SecureAgentServiceService.openSession.path,
@@ -197,6 +198,14 @@ function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: Agent
       connection.destroy();
     },
   };
+}
+
+/** From now on HTTP/2 ignores new calls; the answer of the last one has a moment to leave before the socket is closed. */
+function endConnection(connection: AgentConnection, session: Http2Session | undefined): void {
+  session?.close();
+  const timer = setTimeout(() => connection.destroy(), tuning.endedConnectionMs);
+  timer.unref();
+  connection.onClose(() => clearTimeout(timer));
 }
 
 /** A peer that keeps its half of an ended stream open would occupy one of the few streams of its connection. */

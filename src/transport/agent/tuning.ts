@@ -34,6 +34,8 @@ export const tuning = {
   serialQueueTimeoutMs: 30_000,
   /** How long an apply report delays the requests behind it; recording it may take longer. */
   reportWaitMs: 2_000,
+  /** How long after its last answer a connection is closed that was ended for its faulty calls. */
+  endedConnectionMs: 100,
   /** How long a revoked session may take to read its SessionClose before its socket is closed. */
   revokedFlushMs: 100,
   /** Time between sending the status of a revoked session and closing its socket, so that the status is delivered. */

@@ -11,10 +11,11 @@ import type { AddressBudget } from './address-budget.js';
 
 interface FaultyCalls {
   /**
-   * A faulty call is over. The answer of the fifth may be lost with its connection.
+   * A faulty call is over.
    * @param verdict unknown: its handler did not see it, so it is noted here
+   * @returns whether its connection is to be ended
    */
-  note(connection: AgentConnection, verdict: 'faulty' | 'unknown'): void;
+  note(connection: AgentConnection, verdict: 'faulty' | 'unknown'): boolean;
 }
 
 export function createFaultyCalls(
@@ -32,9 +33,10 @@ export function createFaultyCalls(
       }
       const count = (counts.get(connection) ?? 0) + 1;
       counts.set(connection, count);
-      if (count < limits.agent.faultyCallsPerConnection || connection.closed) return;
+      // Those that were open beside the fifth are counted after it.
+      if (count !== limits.agent.faultyCallsPerConnection || connection.closed) return false;
       refusals.note({ reason: 'connection_faulty_calls', address }, 'a connection was ended for its faulty calls');
-      connection.destroy();
+      return true;
     },
   };
 }
