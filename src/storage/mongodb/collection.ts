@@ -9,19 +9,31 @@ import { batches } from './batches.js';
 import { decodeDocument, encodeDocument, withoutShadow, type MongoDocument } from './document-codec.js';
 import { isDuplicate } from './failures.js';
 import { applyGuarded } from './guarded-writes.js';
-import { byIds, filterOf, sortOf } from './query.js';
+import { byIds, countFiltersOf, filterOf, sortOf } from './query.js';
+import { reading } from './tuning.js';
+
+const whole = { ...reading, projection: withoutShadow } as const;
 
 function decodeAll(documents: readonly MongoDocument[]): readonly StoredDocument[] {
   return documents.flatMap((document) => decodeDocument(document) ?? []);
 }
 
 export function createCollection(spec: CollectionSpec, documents: MongoCollection<MongoDocument>): Collection {
-  const count = (where: readonly Filter[] = []): Promise<number> =>
-    documents.countDocuments(filterOf(where, spec.indexes));
+  async function count(where: readonly Filter[] = [], sort: NonNullable<Query['sort']> = []): Promise<number> {
+    const filters = countFiltersOf(where, sort, spec.indexes);
+    const counts = await Promise.all(filters.map((filter) => documents.countDocuments(filter, reading)));
+    return counts.reduce((sum, one) => sum + one, 0);
+  }
 
   async function find({ where = [], sort = [], skip = 0, limit }: Query): Promise<readonly StoredDocument[]> {
     const page = await documents
-      .find(filterOf(where, spec.indexes), { projection: withoutShadow, sort: sortOf(sort), skip, limit })
+      .find(filterOf(where, sort, spec.indexes), {
+        ...reading,
+        projection: withoutShadow,
+        sort: sortOf(sort),
+        skip,
+        limit,
+      })
       .toArray();
     return decodeAll(page);
   }
@@ -30,15 +42,14 @@ export function createCollection(spec: CollectionSpec, documents: MongoCollectio
     spec,
     async get(id) {
       assertDocumentId(id);
-      const document = await documents.findOne({ _id: id }, { projection: withoutShadow });
+      const document = await documents.findOne({ _id: id }, whole);
       return document === null ? undefined : decodeDocument(document);
     },
     async getMany(ids) {
       const byId = new Map<string, StoredDocument>();
       for (const part of batches([...new Set(ids)])) {
-        for (const document of decodeAll(await documents.find(byIds(part), { projection: withoutShadow }).toArray())) {
-          byId.set(document.id, document);
-        }
+        const found = await documents.find(byIds(part), whole).toArray();
+        for (const document of decodeAll(found)) byId.set(document.id, document);
       }
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
@@ -48,9 +59,9 @@ export function createCollection(spec: CollectionSpec, documents: MongoCollectio
       const items = await find(query);
       // A page that is not full is the last one, unless it lies beyond the end.
       const isLast = items.length < limit && (items.length > 0 || skip === 0);
-      return { items, total: isLast ? skip + items.length : await count(query.where) };
+      return { items, total: isLast ? skip + items.length : await count(query.where, query.sort) };
     },
-    count,
+    count: (where) => count(where),
     write: (writes) => applyGuarded(documents, writes),
     async set(all) {
       // The last document of an id wins, and a command must not contain an id twice.

@@ -16,7 +16,7 @@ import { batches, untilSettled } from './batches.js';
 import { encodeDocument, encodeTombstone, type MongoDocument } from './document-codec.js';
 import { insertedDespite } from './failures.js';
 import { byIds } from './query.js';
-import { tuning } from './tuning.js';
+import { reading, tuning } from './tuning.js';
 
 function encode(write: GuardedWrite): MongoDocument {
   switch (write.kind) {
@@ -48,7 +48,7 @@ async function storedPositions(
 ): Promise<Map<string, number>> {
   const ids = [...new Set(documents.map(({ _id }) => _id))];
   const documentsFound = await collection
-    .find(byIds(ids), { projection: { position: 1 }, batchSize: tuning.batchDocuments + 1 })
+    .find(byIds(ids), { ...reading, projection: { position: 1 }, batchSize: tuning.batchDocuments + 1 })
     .toArray();
   return new Map(documentsFound.map(({ _id, position }) => [_id, position]));
 }

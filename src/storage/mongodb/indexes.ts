@@ -1,6 +1,7 @@
 /** Creates the missing indexes of a collection, and with them the collection. `query.ts` says which indexes. */
 import type { Collection } from 'mongodb';
 import { isMissing } from './failures.js';
+import { reading } from './tuning.js';
 
 export type IndexKey = ReadonlyMap<string, 1 | -1>;
 
@@ -8,7 +9,7 @@ const nameOf = (key: IndexKey): string => [...key].flat().join('_');
 
 async function existing<T extends object>(collection: Collection<T>): Promise<ReadonlySet<string>> {
   try {
-    return new Set((await collection.indexes()).map(({ name }) => name ?? ''));
+    return new Set((await collection.indexes(reading)).map(({ name }) => name ?? ''));
   } catch (error) {
     if (isMissing(error)) return new Set();
     throw error;

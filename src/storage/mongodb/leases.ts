@@ -15,6 +15,7 @@ import { batches } from './batches.js';
 import { isDuplicate } from './failures.js';
 import type { IndexKey } from './indexes.js';
 import { serverTime } from './server-time.js';
+import { reading } from './tuning.js';
 
 export interface MongoLease {
   readonly _id: string;
@@ -73,7 +74,9 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
 
   async function stillHeld(keys: readonly string[]): Promise<ReadonlyMap<string, MongoLease>> {
     // Reads what the primary has now, like the updates: a holder that has lost a lease must not be told that it has it.
-    const held = await leases.find({ held: { $in: [...keys] } }, { readConcern: { level: 'local' } }).toArray();
+    const held = await leases
+      .find({ held: { $in: [...keys] } }, { ...reading, readConcern: { level: 'local' } })
+      .toArray();
     return new Map(held.map((lease) => [lease.held, lease]));
   }
 
@@ -135,11 +138,11 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
       await leases.deleteOne({ _id: leaseId(kind, name), holder });
     },
     async get(kind, name) {
-      const lease = await leases.findOne({ _id: leaseId(kind, name) });
+      const lease = await leases.findOne({ _id: leaseId(kind, name) }, reading);
       return lease === null ? undefined : live(lease, await serverTime(db));
     },
     async list(kind) {
-      const all = await leases.find({ kind }).toArray();
+      const all = await leases.find({ kind }, reading).toArray();
       // Read afterwards, so that every listed lease was live when the list was read.
       const now = await serverTime(db);
       return all.flatMap((lease) => live(lease, now) ?? []);

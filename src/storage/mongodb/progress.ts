@@ -5,6 +5,7 @@
 import type { Collection } from 'mongodb';
 import type { Checkpoint, ReadStore } from '../read-store.js';
 import { isDuplicate } from './failures.js';
+import { reading } from './tuning.js';
 
 export interface MongoCheckpoint extends Checkpoint {
   readonly _id: string;
@@ -35,7 +36,7 @@ export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointer
 
   return {
     async loadCheckpoint(projection, version) {
-      const checkpoint = await checkpoints.findOne({ _id: checkpointId(projection, version) });
+      const checkpoint = await checkpoints.findOne({ _id: checkpointId(projection, version) }, reading);
       return checkpoint === null ? undefined : fieldsOf(checkpoint);
     },
     async saveCheckpoint(projection, version, checkpoint) {
@@ -54,7 +55,7 @@ export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointer
       await checkpoints.deleteOne({ _id: checkpointId(projection, version) });
     },
     async activeVersion(projection) {
-      return (await pointers.findOne({ _id: projection }))?.version;
+      return (await pointers.findOne({ _id: projection }, reading))?.version;
     },
     async activate(projection, version) {
       const point = () => pointers.replaceOne({ _id: projection }, { version }, { upsert: true });

@@ -22,3 +22,6 @@ export const tuning = {
   attempts: 100,
   overtakenRetry: { firstMs: 1, maxMs: 50 },
 } as const;
+
+/** Options of every read: the server gives up when nobody waits for its answer any more. */
+export const reading = { maxTimeMS: tuning.readMs } as const;

@@ -3,14 +3,27 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Document } from 'mongodb';
 import { ServiceError } from '../../../src/kernel/errors.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
+import { auditQueries } from '../../../src/projections/models/audit-queries.js';
+import { audit } from '../../../src/projections/models/audit.js';
+import type { AuditFields } from '../../../src/projections/models/audit.js';
+import type { NameFields } from '../../../src/projections/models/names.js';
+import type { EventStore } from '../../../src/storage/event-store.js';
 import { openMongoDb } from '../../../src/storage/mongodb/open-mongodb.js';
 import type { Collection, CollectionSpec, ReadStore } from '../../../src/storage/read-store.js';
 import { ferretDbBuilt } from '../../servers/ferretdb-process.js';
 import { startMongoReplicaSet, type MongoReplicaSet } from '../../servers/mongodb-replica-set.js';
 
 const spec: CollectionSpec = { name: 'kept', version: 1, indexes: [{ fields: ['n'] }] };
+/** The fields that a filter asks for. */
+function fieldsOf(filter: Document): string[] {
+  return Object.entries(filter).flatMap(([key, value]) =>
+    key === '$and' || key === '$or' ? (value as Document[]).flatMap(fieldsOf) : [key],
+  );
+}
+
 const codeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.code : error);
 
 describe.skipIf(!ferretDbBuilt())('a replica set', () => {
@@ -58,6 +71,57 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
     const reading = set.seen.filter((command) => 'find' in command || 'aggregate' in command);
     expect(reading.length).toBeGreaterThan(2);
     for (const { readConcern } of reading) expect(readConcern).toEqual({ level: 'majority' });
+  });
+
+  it('is asked for every read with a time after which it gives up', async () => {
+    await open();
+    await store.collection({ ...spec, version: 2 });
+    await collection.write([{ kind: 'put', id: 'a', position: 1, fields: { n: 1 } }]);
+    await Promise.all([collection.get('a'), collection.getMany(['a', 'b']), collection.count()]);
+    await collection.find({ where: [{ field: 'n', op: 'gte', value: 0 }], limit: 1 });
+    await Promise.all([store.loadCheckpoint('p', 1), store.activeVersion('p')]);
+    const claim = { name: 'n', holder: 'h', ttlMs: 1000, data: null };
+    await Promise.all([store.leases.get('k', 'n'), store.leases.list('k'), store.leases.renew('k', [claim])]);
+    const reads = set.seen.filter((command) => ['find', 'aggregate', 'listIndexes'].some((name) => name in command));
+    expect(reads.length).toBeGreaterThanOrEqual(10);
+    for (const read of reads) expect(read).toMatchObject({ maxTimeMS: 8_000 });
+  });
+
+  it('counts a list of the audit, whatever it is filtered by, in one index and without the documents', async () => {
+    await open();
+    const { name, indexes } = audit;
+    const entries = await store.collection<AuditFields>({ name, version: 1, indexes });
+    const names = await store.collection<NameFields>({ name: 'names', version: 1, indexes: [] });
+    const created: string[][] = [];
+    for (const { createIndexes, indexes: made } of set.seen) {
+      if (createIndexes === 'audit__v1') created.push(...made.map((index: Document) => Object.keys(index['key'])));
+    }
+    const eventStore = {} as EventStore;
+    const { list } = auditQueries(eventStore, () => ({ audit: entries, names }));
+    const one = {
+      actor: 'ada',
+      action: 'node.update',
+      resourceType: 'node',
+      resourceId: 'n-1',
+      from: '2025-01-01T00:00:00Z',
+    };
+    for (const includeAccounts of [true, false]) {
+      for (const filters of [{}, ...Object.entries(one).map(([field, value]) => ({ [field]: value }))]) {
+        // Without accounts, the entries of one resource are looked at one by one.
+        if ('resourceId' in filters && !includeAccounts) continue;
+        set.seen.length = 0;
+        // A page beyond the first is counted even if it is empty.
+        await list({ page: 2, pageSize: 20, includeAccounts, ...filters });
+        const counts = set.seen.filter((command) => 'aggregate' in command);
+        expect(counts.length).toBeGreaterThan(0);
+        const asked = counts.map((command) => fieldsOf(command['pipeline'][0].$match));
+        const inAnIndex = (fields: readonly string[]): boolean =>
+          created.some((key) => fields.every((field) => key.includes(field)));
+        // The first count is that of all entries with a scalar where the index holds an order key; the others look at
+        // the index entries of lists, of which the audit has none.
+        expect([filters, asked[0], inAnIndex(asked[0] ?? [])]).toEqual([filters, asked[0], true]);
+      }
+    }
   });
 
   it('uses nothing that a server without transactions and pipelines lacks', async () => {
