@@ -57,7 +57,11 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
           dropped = true;
         }
         if (item.kind !== 'commands') continue;
-        for (const command of item.commands) applyAccounts(accounts, readCommand(command));
+        for (const { stream, revision, id } of item.commands.flatMap((one) =>
+          applyAccounts(accounts, readCommand(one)),
+        )) {
+          logger.error({ stream, revision, event_id: id }, 'an event that creates a user who exists is ignored');
+        }
         accounts.journal.commit();
         waiters.look();
       }

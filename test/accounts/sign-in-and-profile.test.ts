@@ -1,10 +1,13 @@
 /** Sign-in, tokens and the caller's own account (`docs/contract/rest.md#authentication-and-roles`). */
 import { hash } from '@node-rs/argon2';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { userField } from '../../src/accounts/handlers.js';
-import type { AccountCommand } from '../../src/domain/accounts/user.js';
+import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
 import { streams } from '../../src/kernel/event.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
+import { silentLogger } from '../../src/kernel/logger.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
@@ -21,10 +24,14 @@ const context = { actor, requestId: 'r' };
 
 let fixture: CommandFixture;
 let accounts: AccountsInstance;
+/** Errors of the accounts, as one text each. */
+let logged: string[];
 
 beforeEach(async () => {
   fixture = await createCommandFixture();
-  accounts = await startAccounts(fixture);
+  logged = [];
+  const error = (fields: object, message: string) => void logged.push(`${JSON.stringify(fields)} ${message}`);
+  accounts = await startAccounts(fixture, { logger: { ...silentLogger, error } });
   await accounts.firstAdmin(fixture.stores.folder, password);
 });
 afterEach(async () => {
@@ -212,4 +219,48 @@ test('an unknown event stops the accounts view, and the view says why', async ()
   await until(() => accounts.view.failure() !== undefined, 'the view reports its failure');
   expect(accounts.view.failure()).toContain('UserCloned');
   await expect(startAccounts(fixture)).rejects.toThrow('UserCloned');
+});
+
+describe('an event that creates a user who exists', () => {
+  /** Appends it past the service, as somebody with access to the log could. */
+  async function inject(changed: Partial<Extract<AccountEvent, { type: 'UserCreated' }>['data']>): Promise<void> {
+    const [first] = await fixture.log(streams.accounts);
+    if (first === undefined) throw new Error('there is no user');
+    const data = { ...first.data, ...changed } as JsonObject;
+    const command = { id: randomIds.next(), index: 0, count: 1 };
+    const event = { ...first, id: randomIds.next(), data, metadata: { ...first.metadata, command } };
+    const outcome = await fixture.stores.eventStore.append(streams.accounts, 'any', [event]);
+    const revision = outcome.kind === 'appended' ? outcome.revision : Number.NaN;
+    expect(await accounts.view.applied(streams.accounts, revision, 5_000)).toBe(true);
+  }
+
+  test('does not bring back its first password, its old tokens or another role', async () => {
+    const { token } = await login();
+    const id = userId();
+    await changePassword('another horse battery');
+    const after = accounts.view.accounts.users.get(id);
+    await inject({ role: 'viewer' });
+    expect(accounts.view.accounts.users.get(id)).toEqual(after);
+    expect(await accounts.handlers.authenticate(token)).toBeUndefined();
+    expect((await refusalOf(login())).code).toBe('unauthenticated');
+    expect((await login('another horse battery')).user).toMatchObject({ id, role: 'admin', version: 2 });
+    expect(logged).toEqual([expect.stringMatching(/"revision":2,.*a user who exists is ignored/)]);
+  });
+
+  test('does not take a name from the user who has it', async () => {
+    const id = userId();
+    const other = randomIds.next();
+    await inject({ user_id: other });
+    expect((await login()).user).toMatchObject({ id, username: 'admin' });
+    expect(accounts.view.accounts.users.has(other)).toBe(false);
+    const again = await startAccounts(fixture);
+    expect([...again.view.accounts.users.ids()], 'also after a restart').toEqual([id]);
+    await again.close();
+  });
+
+  test('leaves the deciding fold as it is, too', async () => {
+    await inject({ role: 'viewer' });
+    await changePassword('another horse battery');
+    expect((await login('another horse battery')).user).toMatchObject({ role: 'admin', version: 2 });
+  });
 });

@@ -136,6 +136,17 @@ describe('an audit entry', () => {
     expect(await projections.audit.get(refused.id)).toMatchObject({ actor: { type: 'user', id: null, name: null } });
   });
 
+  it('of a user has the name of the first creation, whatever a later event of that kind says', async () => {
+    const user = someUsers[0]!;
+    await append(side.stores.eventStore, userCreated({ ...user, name: 'mallory' }));
+    const changed = planned(streams.accounts, [
+      { type: 'UserProfileUpdated', data: { user_id: user.id, changes: { email: { from: null, to: null } } } },
+    ]);
+    const { revision } = await append(side.stores.eventStore, changed);
+    expect(await projections.applied(streams.accounts, revision, 10_000)).toBe(true);
+    expect(await projections.audit.get(changed.id)).toMatchObject({ resource: { ...user, type: 'user' } });
+  });
+
   it('is reverted while its newest revert is not reverted itself', async () => {
     const change = (revertOf?: string): Planned =>
       planned(

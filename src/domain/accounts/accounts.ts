@@ -2,7 +2,7 @@
  * The accounts of one installation: fold and decisions of the stream `svc-accounts`.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
-import type { RecordedCommand } from '../../kernel/event.js';
+import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { unreachable } from '../../kernel/errors.js';
 import { jsonEqual } from '../../kernel/json.js';
@@ -46,11 +46,20 @@ export function userByName(accounts: Accounts, username: string): UserState | un
   return id === undefined ? undefined : accounts.users.get(id);
 }
 
-/** Applies one command, which `log/upcast.ts` has read. */
-export function applyAccounts(accounts: Accounts, command: RecordedCommand): void {
+/**
+ * Applies one command, which `log/upcast.ts` has read.
+ * @returns the events that create a user who exists or whose name is taken. They change nothing; this service never
+ * writes such an event
+ */
+export function applyAccounts(accounts: Accounts, command: RecordedCommand): readonly RecordedEvent[] {
+  const ignored: RecordedEvent[] = [];
   for (const recorded of command.events) {
     const event = accountEvent(recorded);
     const id = event.data.user_id;
+    if (event.type === 'UserCreated' && (accounts.users.has(id) || accounts.names.has(event.data.username))) {
+      ignored.push(recorded);
+      continue;
+    }
     const user = evolveUser(accounts.users.get(id), event, recorded.metadata.occurred_at);
     if (user === undefined) continue;
     accounts.users.set(id, user);
@@ -60,6 +69,7 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): voi
   rememberKey(accounts.idempotency, command.events[0], accountEvent(command.events[0]).data.user_id);
   accounts.revision.set(last.revision);
   accounts.position.set(last.position);
+  return ignored;
 }
 
 /** The events of a command, or why it is refused. No events: accepted, and nothing changes. */

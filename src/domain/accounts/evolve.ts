@@ -3,9 +3,13 @@ import { unreachable } from '../../kernel/errors.js';
 import { firstVersion, nextVersion } from '../resource/meta.js';
 import type { AccountEvent, UserState } from './user.js';
 
-/** The user after one event. Ignores an event for a user that does not exist. */
+/**
+ * The user after one event. Ignores an event for a user that does not exist, and the creation of one that does: replayed,
+ * it would bring back the first password and end the count of tokens.
+ */
 export function evolveUser(state: UserState | undefined, event: AccountEvent, at: string): UserState | undefined {
   if (event.type === 'UserCreated') {
+    if (state !== undefined) return state;
     const { user_id, ...fields } = event.data;
     return { ...fields, ...firstVersion(user_id, at), token_version: 1 };
   }

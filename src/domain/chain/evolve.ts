@@ -6,7 +6,8 @@ import { firstVersion, nextVersion } from '../resource/meta.js';
 import type { ChainEvent, ChainState } from './chain.js';
 
 /**
- * The chain after one event; undefined once deleted. Ignores an event for a chain that does not exist.
+ * The chain after one event; undefined once deleted. Ignores an event for a chain that does not exist, and the creation
+ * of one that does.
  * @param context its `commandId` becomes the id of a deployment
  */
 export function evolveChain(
@@ -16,6 +17,7 @@ export function evolveChain(
 ): ChainState | undefined {
   const { at, commandId } = context;
   if (event.type === 'ChainCreated') {
+    if (state !== undefined) return state;
     const { chain_id, ...fields } = event.data;
     return { ...fields, ...firstVersion(chain_id, at), deployed: null };
   }

@@ -8,7 +8,8 @@ import type { NodeEvent, NodeState } from './node.js';
 import { unexpired } from './node.js';
 
 /**
- * The node after one event; undefined once deleted. Ignores an event for a node that does not exist.
+ * The node after one event; undefined once deleted. Ignores an event for a node that does not exist, and the creation of
+ * one that does.
  * @param context its `commandId` becomes the id of a command to the agent
  */
 export function evolveNode(
@@ -18,6 +19,7 @@ export function evolveNode(
 ): NodeState | undefined {
   const { at, commandId } = context;
   if (event.type === 'NodeCreated') {
+    if (state !== undefined) return state;
     const { node_id, ...fields } = event.data;
     return {
       ...fields,

@@ -9,7 +9,8 @@ import { firstVersion, nextVersion } from './meta.js';
 /**
  * @param noun `Upstream` of `UpstreamCreated`
  * @param singular `upstream` of `upstream_id`
- * @returns the state after one event; undefined once deleted, and for an event of a resource that does not exist
+ * @returns the state after one event; undefined once deleted, and for an event of a resource that does not exist. The
+ * creation of one that exists, which this service never writes, changes nothing
  */
 export function lifecycleFold<S extends ResourceMeta, Noun extends string, Singular extends string>(
   noun: Noun,
@@ -22,6 +23,7 @@ export function lifecycleFold<S extends ResourceMeta, Noun extends string, Singu
   const idField = `${singular}_id`;
   return (state, event, { at }) => {
     if (event.type === `${noun}Created`) {
+      if (state !== undefined) return state;
       const { [idField]: id, ...fields } = event.data as Record<string, unknown>;
       return { ...fields, ...firstVersion(String(id), at) } as S;
     }

@@ -3,6 +3,7 @@
  * name that its resource had then, which most events do not carry.
  * Implements `docs/contract/rest.md#audit`, `resource.name`.
  */
+import { userType } from '../../domain/accounts/declaration.js';
 import { namedBy } from '../../domain/audit/names.js';
 import { lastEvent } from '../../kernel/event.js';
 import type { Collection } from '../../storage/read-store.js';
@@ -29,6 +30,8 @@ export const names: ReadModel<NameFields> = {
     const named = namedBy(event);
     const before = fields?.names ?? [];
     if (named === undefined || before.at(-1)?.name === named.name) return fields;
+    // A user keeps the first name; an event that creates a user who exists changes nothing.
+    if (named.type === userType && before.length > 0) return fields;
     const next = [...before, { position: lastEvent(command).position, name: named.name }];
     return { names: next.slice(-tuning.namesPerResource) };
   },
