@@ -52,6 +52,46 @@ describe('a fan-out', () => {
     onError: () => undefined,
   };
 
+  it('serves a node again that changes while it is served', async () => {
+    let served = 0;
+    const fanOut = createFanOut({
+      ...deps,
+      serve: async (nodeId) => {
+        served += 1;
+        await turn();
+        if (served === 1) fanOut.touch([nodeId]);
+        await turn();
+        return 0;
+      },
+    });
+    fanOut.touch(['node']);
+    await until(() => served === 2 && fanOut.waiting === 0);
+    await fanOut.close();
+  });
+
+  // How many microtasks there are between the last look at the set and the end of the run is up to the engine.
+  it.each(Array.from({ length: 12 }, (_, index) => index))(
+    'serves a node that changes as a run ends, %i microtasks after the last one was served',
+    async (microtasks) => {
+      const served: string[] = [];
+      const late = async (): Promise<void> => {
+        for (let passed = 0; passed < microtasks; passed += 1) await Promise.resolve();
+        fanOut.touch(['late']);
+      };
+      const fanOut = createFanOut({
+        ...deps,
+        serve: (nodeId) => {
+          served.push(nodeId);
+          if (nodeId === 'first') void late();
+          return Promise.resolve(0);
+        },
+      });
+      fanOut.touch(['first']);
+      await until(() => served.includes('late'));
+      await fanOut.close();
+    },
+  );
+
   it('is not delayed by edits that never stop', async () => {
     const served: string[] = [];
     const fanOut = createFanOut({

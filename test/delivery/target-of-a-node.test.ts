@@ -28,6 +28,14 @@ describe('the target of a node', () => {
     expect(targetOf(stamp(9), afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)))).toBe('last_good');
   });
 
+  it('is the last-good snapshot after any number of rejects in a row', () => {
+    let history = applied(emptyApplyHistory, stamp(5));
+    for (let generation = 6; generation <= 20; generation += 1) {
+      history = afterReject(history, stamp(generation));
+      expect(targetOf(stamp(generation), history)).toBe('last_good');
+    }
+  });
+
   it('is the newest when only an earlier one was rejected', () => {
     expect(targetOf(stamp(12), afterReject(applied(emptyApplyHistory, stamp(5)), stamp(9)))).toBe('newest');
   });

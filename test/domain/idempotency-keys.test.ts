@@ -76,6 +76,15 @@ describe('an idempotency key', () => {
     for (const key of lastDay) expect(acceptedKey(table, key, now)).toBeDefined();
   });
 
+  it('from the last minute of an hour is kept for the whole window, however many newer ones there are', () => {
+    const table = emptyFleet().idempotency;
+    const lastMinute = 29 / 60;
+    record(table, 'key', lastMinute);
+    for (let index = 0; index < 3_000; index += 1) record(table, `newer ${index}`, lastMinute + 23.1);
+    expect(acceptedKey(table, 'key', start + (lastMinute + 23.1) * hour)).toBeDefined();
+    expect(acceptedKey(table, 'key', start + (lastMinute + 23.99) * hour)).toBeDefined();
+  });
+
   it('is not dropped because one clock is days ahead and writes many commands', () => {
     const table = emptyFleet().idempotency;
     for (let step = 0; step < 3_000; step += 1) record(table, `key ${step}`, step / 1_000);

@@ -82,6 +82,20 @@ describe('the claims of a chain', () => {
     when(f.updateChain('one', { enabled: true })).thenAccepted();
   });
 
+  it('of its deployed listener keep the deployed names, whatever edits follow', () => {
+    const { when } = f.given(
+      f.createNode('n'),
+      f.createChain('one', [at(names('a.example'))]),
+      f.deployChain('one'),
+      f.updateChain('one', { hops: [at(names('a.example', 'b.example'))] }),
+      f.updateChain('one', { hops: [f.hop('n', 81, names('a.example', 'b.example'))] }),
+    );
+    when(f.createChain('two', [at(names('a.example'))])).thenRefused('conflict', 'hops[0]', 'l4_chain "one"');
+    when(f.createChain('three', [at(names('b.example'))])).thenAccepted();
+    when(f.deployChain('one')).thenAccepted();
+    when(f.createChain('four', [at(names('a.example'))])).thenAccepted();
+  });
+
   it('are released when it is deleted', () => {
     const { when } = world();
     when({ type: 'DeleteChain', id: f.chainId('one'), ifMatch: undefined }).thenAccepted();

@@ -250,6 +250,23 @@ describe('commands about agents', () => {
     expect(fleet.generationOf(id)).toBe(reported);
   });
 
+  it('at most 64 commands wait for its agent; those that have expired leave room', () => {
+    const { when } = f.given(f.createNode('a'));
+    const queue = (minute: number) =>
+      ({
+        type: 'QueueNodeCommand',
+        id,
+        command: 'RUN_DIAGNOSTICS',
+        queued_at: new Date(minute * 60_000).toISOString(),
+        expires_at: new Date((minute + 10) * 60_000).toISOString(),
+      }) as const;
+    for (let index = 0; index < 64; index += 1) when(queue(0)).thenAccepted();
+    when(queue(9)).thenRefused('conflict', 'node "a"', '64');
+    when(queue(10)).thenAccepted();
+    for (let index = 1; index < 64; index += 1) when(queue(10)).thenAccepted();
+    when(queue(11)).thenRefused('conflict', 'node "a"', '64');
+  });
+
   it.each([
     { type: 'IssueNodePsk', id, ...psk },
     { type: 'RefreshNodeConfig', id },

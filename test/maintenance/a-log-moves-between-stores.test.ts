@@ -14,6 +14,7 @@ import { logCheck } from '../../scripts/maintenance/installation.js';
 import { startEventStoreDb } from '../servers/eventstoredb/server.js';
 import { mongoDatabase, onMongoServers } from '../storage/contract/mongodb-harness.js';
 import type { MongoDatabase } from '../storage/contract/mongodb-harness.js';
+import { eventually } from '../support/eventually.js';
 import {
   appendFacts,
   contents,
@@ -120,7 +121,7 @@ onMongoServers('moving an installation between stores', (server) => {
     const rebuilding = { ...options, signal, onProgress: () => undefined };
     expect(await rebuildReadModels(rebuilding)).toMatchObject({ kind: 'done', dropped: true });
     expect(await rebuildReadModels({ ...rebuilding, only: 'nodes' })).toMatchObject({ kind: 'done', dropped: true });
-    await expect.poll(() => projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).toEqual(listed);
+    await eventually(() => projections.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).toEqual(listed);
     const scratch = await installations.open();
     const compared = await checkReadModels({ ...rebuilding, scratch: scratch.readStore });
     expect(compared).toMatchObject({ differences: [], behind: 0 });

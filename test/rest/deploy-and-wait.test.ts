@@ -4,6 +4,7 @@
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
+import { eventually } from '../support/eventually.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 
@@ -36,7 +37,7 @@ async function aChain(nodes: readonly string[], service = rest): Promise<string>
 }
 
 const deployBegan = (service = rest): Promise<void> =>
-  expect.poll(async () => (await service.log()).at(-1)?.type).toBe('ChainDeployed');
+  eventually(async () => (await service.log()).at(-1)?.type).toBe('ChainDeployed');
 
 const states = (data: { deployment: { nodes: { state: string }[] } }) =>
   data.deployment.nodes.map((node) => node.state);
@@ -105,7 +106,7 @@ test('deploys that wait are bounded for each user and in all: beyond it a 429 th
   const deploys = async (): Promise<number> =>
     (await bounded.log()).filter((event) => event.type === 'ChainDeployed').length;
   const waiting = [wait('admin'), wait('admin')];
-  await expect.poll(deploys).toBe(2);
+  await eventually(deploys).toBe(2);
   const refused = await wait('admin', { headers: { 'idempotency-key': 'again' } });
   expect([refused.statusCode, refused.json().error]).toEqual([
     429,
@@ -113,7 +114,7 @@ test('deploys that wait are bounded for each user and in all: beyond it a 429 th
   ]);
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   waiting.push(wait('operator'));
-  await expect.poll(deploys).toBe(3);
+  await eventually(deploys).toBe(3);
   const full = await wait('operator');
   expect([full.statusCode, full.json().error]).toEqual([429, expect.stringContaining('at most 3 deploys wait')]);
   // Without waiting, there is no bound.

@@ -98,6 +98,20 @@ describe('the login limiter', () => {
     expect(new Set(good)).toEqual(new Set(['admitted']));
   });
 
+  it('keeps concurrent failures of one address within its budget, whatever the names', async () => {
+    const limiter = createLoginLimiter({ clock: createManualClock() });
+    const outcomes = await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        const admission = await limiter.admit('192.0.2.1', `name${index}`);
+        if (admission.kind === 'refused') return 'refused';
+        await new Promise((resolve) => setImmediate(resolve));
+        admission.settle('failed');
+        return 'tried';
+      }),
+    );
+    expect(outcomes.filter((outcome) => outcome === 'tried').length).toBe(20);
+  });
+
   it('bounds the number of waiting attempts and their wait, and refuses them when closed', async () => {
     const limiter = createLoginLimiter({ clock: createManualClock(), waitMs: 1 });
     for (let index = 0; index < 5; index += 1) await limiter.admit('192.0.2.1', 'alice');
