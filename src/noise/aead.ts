@@ -25,7 +25,7 @@ export function encryptAead(
   associated: Uint8Array = none,
 ): Uint8Array {
   const cipher = createCipheriv(algorithm, key, nonceOf(counter), options);
-  if (associated.length > 0) cipher.setAAD(associated, { plaintextLength: plaintext.length });
+  cipher.setAAD(associated, { plaintextLength: plaintext.length });
   const body = cipher.update(plaintext);
   cipher.final();
   return Buffer.concat([body, cipher.getAuthTag()], body.length + tagBytes);
@@ -41,7 +41,7 @@ export function decryptAead(
   const length = ciphertext.length - tagBytes;
   if (length < 0) return undefined;
   const decipher = createDecipheriv(algorithm, key, nonceOf(counter), options);
-  if (associated.length > 0) decipher.setAAD(associated, { plaintextLength: length });
+  decipher.setAAD(associated, { plaintextLength: length });
   decipher.setAuthTag(ciphertext.subarray(length));
   const plaintext = decipher.update(ciphertext.subarray(0, length));
   try {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { controlPrologue, initiate, respond } from '../../src/noise/handshake.js';
+import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/noise/handshake.js';
 import { generateX25519, importX25519Public } from '../../src/kernel/x25519.js';
 import { flipped, handshakeParties, valueOf } from '../support/noise-parties.js';
 
@@ -39,6 +39,29 @@ describe('the handshake', () => {
     expect(respond(service, Buffer.concat([opened.message, Buffer.alloc(1)]))).toEqual({ ok: false, error: 'bad_tag' });
     expect(respond(service, new Uint8Array(65_536))).toEqual({ ok: false, error: 'wrong_length' });
     expect(initiate(agent, new Uint8Array(65_488))).toEqual({ ok: false, error: 'wrong_length' });
+  });
+
+  it('takes messages up to the largest that Noise allows', () => {
+    const { agent, service } = handshakeParties();
+    const largest = valueOf(initiate(agent, new Uint8Array(65_487)));
+    expect(largest.message.length).toBe(65_535);
+    const responded = valueOf(respond(service, largest.message));
+    expect(responded.payload.length).toBe(65_487);
+    const reply = valueOf(responded.finish(new Uint8Array(65_487)));
+    expect(reply.message.length).toBe(65_535);
+    expect(valueOf(largest.finish(reply.message)).payload.length).toBe(65_487);
+  });
+
+  it('refuses a PSK of another length before anything is sent', () => {
+    const { agent } = handshakeParties();
+    for (const length of [0, 31, 33]) {
+      expect(() => initiate({ ...agent, psk: randomBytes(length) }, new Uint8Array(0))).toThrow(RangeError);
+    }
+  });
+
+  it('names a session by the first 16 bytes of its hash', () => {
+    const hash = randomBytes(32);
+    expect(sessionIdOf(hash)).toEqual(new Uint8Array(hash.subarray(0, 16)));
   });
 
   it('refuses keys of small order from either side', () => {
