@@ -2,6 +2,7 @@
 import type { Logger } from '../../../src/kernel/logger.js';
 import type { EventStore, LogItem } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
+import type { Tuning } from '../../../src/storage/eventstoredb/tuning.js';
 import { startEventStoreDb, type EventStoreDbServer } from '../../servers/eventstoredb/server.js';
 
 export interface LogLine {
@@ -23,13 +24,28 @@ export function recordingLogger(lines: LogLine[]): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
+/** Times for tests in which a server hangs or is away. Still long enough for an answer on a busy machine. */
+export const impatient = {
+  appendMs: 6_000,
+  appendTryMs: 2_000,
+  appendRetryMs: 500,
+  readPageMs: 3_000,
+  readRetryMs: 500,
+  confirmMs: 1_500,
+  disposeMs: 500,
+} as const satisfies Partial<Tuning>;
+
 /** @param url another URL than the server's own */
-export async function openFixture(url?: (server: EventStoreDbServer) => string): Promise<Fixture> {
+export async function openFixture(
+  url?: (server: EventStoreDbServer) => string,
+  tuning: Partial<Tuning> = {},
+): Promise<Fixture> {
   const server = await startEventStoreDb();
   const lines: LogLine[] = [];
   const store = openEventStoreDb({
     url: url?.(server) ?? server.url,
     logger: recordingLogger(lines),
+    tuning,
   });
   return {
     server,

@@ -4,8 +4,9 @@ import { silentLogger } from '../../../src/kernel/logger.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { createPlaces, readPlaces, subscriptionPlaces } from '../../../src/storage/eventstoredb/places.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
+import { eventually } from '../../support/eventually.js';
 import { collectRead, commandOf, readAll } from '../contract/appending.js';
-import { openFixture, type Fixture } from './fixture.js';
+import { impatient, openFixture, type Fixture } from './fixture.js';
 import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
 describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
@@ -24,7 +25,7 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
       }
     }
     expect(await fixture.store.append('svc-a', 19, commandOf(1))).toMatchObject({ kind: 'appended' });
-    await expect.poll(() => readPlaces.taken()).toBe(0);
+    await eventually(() => readPlaces.taken()).toBe(0);
   });
 
   it('wait for a place when there are more than a connection carries', async () => {
@@ -44,18 +45,18 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
       for await (const { kind } of items) if (kind === 'caught_up') caughtUp += 1;
     });
     const refused = Promise.allSettled(following);
-    await expect.poll(() => caughtUp, { timeout: 20_000 }).toBe(tuning.subscriptions);
+    await eventually(() => caughtUp).toBe(tuning.subscriptions);
     await Promise.all([
       ...Array.from({ length: 200 }, () => readAll(fixture.store, 'svc-a')),
       ...Array.from({ length: 200 }, (_, at) => fixture.store.append(`svc-b${at}`, 'no_stream', commandOf(1))),
     ]);
     expect(fixture.server.mostCalls()).toBeGreaterThan(tuning.subscriptions);
     expect(fixture.server.mostCalls()).toBeLessThan(100);
-    await expect.poll(async () => subscriptionPlaces.taken()).toBe(tuning.subscriptions);
+    await eventually(async () => subscriptionPlaces.taken()).toBe(tuning.subscriptions);
     stop.abort();
     // Those without a place got an error, unless they were aborted first.
     expect((await refused).length).toBe(tuning.subscriptions + 5);
-    await expect.poll(() => fixture.server.subscriptions()).toBe(0);
+    await eventually(() => fixture.server.subscriptions()).toBe(0);
   });
 
   it('are answered by the leader, also after a change, as the previous node may be behind', async () => {
@@ -98,13 +99,13 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('are unavailable in time when never answered, and the next read works', async () => {
-    fixture = await openFixture();
+    fixture = await openFixture(undefined, impatient);
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     fixture.server.faults.silentReads = true;
     await expect(readAll(fixture.store, 'svc-a')).rejects.toMatchObject({ code: 'unavailable' });
     fixture.server.faults.silentReads = false;
     expect(await readAll(fixture.store, 'svc-a')).toHaveLength(1);
-    await expect.poll(() => readPlaces.taken()).toBe(0);
+    await eventually(() => readPlaces.taken()).toBe(0);
   });
 
   it('fail for a tombstoned stream instead of finding it empty', async () => {

@@ -1,12 +1,13 @@
 /** The adapter against the test server as a separate process: killed, stopped, and started again on the same folder. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { followLog } from '../../../src/storage/follow.js';
 import { startChild, type Child } from '../children/start-child.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
+import { impatient } from './fixture.js';
 import { temporaryFolder } from '../contract/temporary-folder.js';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -73,6 +74,8 @@ it('answers every call when the server hangs under load, and leaves no unhandled
     stream: `svc-${index}`,
     events: commandOf(1, { text: 'x'.repeat(50_000) }),
   }));
+  await store.close();
+  store = openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger, tuning: impatient });
   await appendAtEnd(store, 'svc-a', commandOf(1));
   child.process.kill('SIGSTOP');
   const outcomes = await Promise.all(appends.map(({ stream, events }) => store.append(stream, 'no_stream', events)));
@@ -84,6 +87,12 @@ it('answers every call when the server hangs under load, and leaves no unhandled
 }, 120_000);
 
 it('notices that the server of a quiet subscription hangs, and resumes after the last event', async () => {
+  await store.close();
+  // The client finds pings this frequent worth a line on the console.
+  vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const tuning = { keepaliveMs: 1_000 };
+  store = openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger, tuning });
   await appendAtEnd(store, 'svc-a', commandOf(2));
   const stop = new AbortController();
   const kinds: string[] = [];

@@ -2,6 +2,8 @@
 import { Readable } from 'node:stream';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { expect, it } from 'vitest';
+import { bounds } from '../../../src/storage/bounds.js';
+import { eventBytes } from '../../../src/storage/event-json.js';
 import { openFlow } from '../../../src/storage/eventstoredb/subscription-flow.js';
 import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
@@ -54,6 +56,8 @@ it.each([
   while (next < BigInt(count)) {
     for (const item of await flow.next()) {
       if (item.kind !== 'events') continue;
+      expect(item.events.length).toBeLessThanOrEqual(bounds.itemEvents);
+      expect(item.events.reduce((sum, event) => sum + eventBytes(event), 0)).toBeLessThanOrEqual(bounds.itemBytes);
       for (const { revision } of item.events) expect(BigInt(revision)).toBe(next++);
     }
   }
