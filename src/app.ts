@@ -47,6 +47,7 @@ import { createLateGateway } from './start/late-gateway.js';
 import { retriedStart } from './start/retried-start.js';
 import { forgetDeletedNodes, shredReplacedVerifiers } from './start/revocations.js';
 import { followSigningKey } from './start/signing-key.js';
+import { keepStandingFacts } from './start/standing-facts.js';
 import { StartError } from './start/start-error.js';
 import { whenWritable } from './start/when-writable.js';
 import { createTelemetry } from './telemetry/telemetry.js';
@@ -254,6 +255,18 @@ async function wire(
     const { node_id, session_id, instance_id } = fact.data;
     agents.noteSessionOpened(node_id, session_id, instance_id, at);
   });
+  const standingFacts = keepStandingFacts({
+    eventStore,
+    readStore,
+    projections,
+    telemetry,
+    instanceId,
+    clock,
+    ids,
+    logger,
+    readOnly,
+  });
+  closers.add('standing facts', () => standingFacts.close());
   const cluster = await joinCluster({
     readStore,
     instanceId,
@@ -292,6 +305,7 @@ async function wire(
     ...followers.metrics(),
     ...agents.metricSources(),
     ...factMetrics(facts),
+    ...standingFacts.metrics(),
     { name: 'svc_rest_connections', help: 'Open connections of REST.', read: () => sockets.open },
     { name: 'svc_rest_waiting_deploys', help: 'Deploys that wait for their nodes.', read: () => waitingDeploys.taken },
     {

@@ -15,6 +15,20 @@ export const tuning = {
   agentFactsBatchMs: 25,
   agentFactsQueue: 200_000,
   agentFactsQueueBytes: 256 * 1024 * 1024,
+  /**
+   * The age at which standing facts are written again: by the instance that holds the node's session, and by the one that
+   * looks after all others. The contract allows up to 60 days.
+   */
+  standingFactsHeldDays: 45,
+  standingFactsDays: 50,
+  /** How soon after a start all nodes are looked at, and how often then. */
+  standingFactsFirstMs: 60_000,
+  standingFactsEveryMs: 30 * 60_000,
+  /** Nodes looked at together; the time between two appends; how long one waits for the read models; its tries. */
+  standingFactsPage: 500,
+  standingFactsPauseMs: 100,
+  standingFactsWaitMs: 10_000,
+  standingFactsTries: 5,
   signinsBatchMs: 250,
   signinsQueue: 10_000,
   signinsQueueBytes: 16 * 1024 * 1024,

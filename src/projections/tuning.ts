@@ -9,6 +9,9 @@ export const tuning = {
   keptDocuments: 20_000,
   parkedEntities: 10_000,
   tombstonePurgeEveryMs: 10 * 60_000,
+  /** How often expired documents are removed, and how many at once. */
+  expiryEveryMs: 60_000,
+  expiredDocuments: 1000,
   /** How late a checkpoint may be. Events after it are folded again, which changes nothing. */
   checkpointEveryMs: 250,
   closeWithinMs: 2_000,

@@ -144,7 +144,7 @@ export interface EventStore {
 }
 
 /** The revision of a stream's last event, or undefined for a stream without any. @throws ServiceError `unavailable` */
-export async function lastRevision(store: EventStore, stream: string): Promise<number | undefined> {
+export async function lastRevision(store: Pick<EventStore, 'read'>, stream: string): Promise<number | undefined> {
   for await (const event of store.read(stream, { direction: 'backward', from: 'end', maxCount: 1 })) {
     return event.revision;
   }

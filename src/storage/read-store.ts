@@ -93,7 +93,7 @@ export interface Collection<F extends Fields = Fields> {
   set(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<void>;
   /** Puts a document unless its id exists. Atomic. @returns whether it did */
   insert(id: string, fields: F): Promise<boolean>;
-  /** Removes without tombstones: only for documents that no projection writes. */
+  /** Removes without tombstones: only for documents that no projection writes, or whose events have expired. */
   remove(ids: readonly string[]): Promise<void>;
   /** Removes tombstones up to a position. Call it when every live instance has passed that position. */
   purgeTombstones(upTo: number): Promise<number>;

@@ -15,6 +15,7 @@ import type { EventStore } from '../../storage/event-store.js';
 import { firstFrom, passedBy } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { shortError } from './fold.js';
+import { removeExpired, startExpiry } from './expired.js';
 import { createHeadProbe } from './head-probe.js';
 import { placeOf, readLayout, versionIn } from './layout.js';
 import type { Layout } from './layout.js';
@@ -58,6 +59,7 @@ interface Opened {
   readonly queries: QueryCollections;
   readonly runner: Runner;
   readonly purge: Loop;
+  readonly expiry: Loop;
 }
 
 /**
@@ -73,6 +75,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   let layoutNumber = options.layout?.number;
   /** Queries may read this version: it has caught up with the log once. */
   let queryable = false;
+  let expire: () => Promise<void> = async () => undefined;
   const status = createStatusBoard(progress.position, () => parking?.list() ?? [], logger);
   const probe = createHeadProbe({
     eventStore,
@@ -85,6 +88,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
 
   /** Points the store to this version once it has caught up. The pointer of a newer release is left as it is. */
   async function activate(): Promise<void> {
+    // A log that still delivers expired events may have just filled in what is no longer shown.
+    await expire();
     const active = await readStore.activeVersion(groupName);
     if (active === undefined || active < release) {
       await readStore.activate(groupName, release);
@@ -134,7 +139,9 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       },
       collections: () => collections.values(),
     });
-    return { queries, runner, purge };
+    const expiry = startExpiry({ models, collections, clock, logger });
+    expire = async () => void (await removeExpired({ models, collections, clock }));
+    return { queries, runner, purge, expiry };
   }
 
   let failed: () => void = () => undefined;
@@ -195,6 +202,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       await opening;
       await probe.close();
       await opened?.purge.close();
+      await opened?.expiry.close();
       await opened?.runner.close();
     },
   };

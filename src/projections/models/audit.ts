@@ -5,8 +5,10 @@
 import { describeCommand } from '../../domain/audit/describe.js';
 import { signinEvent } from '../../domain/accounts/signin.js';
 import { auditOfService, serviceEvent } from '../../domain/service/identity.js';
+import { timestamp } from '../../kernel/clock.js';
 import { lastEvent, streams } from '../../kernel/event.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { limits } from '../../kernel/limits.js';
 import type { AuditEntry } from '../port.js';
 import type { ReadModel } from '../read-model.js';
 
@@ -86,6 +88,9 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
   };
 }
 
+/** The type of the entries of sign-ins, which are kept as long as their events. */
+const signinType = 'session';
+
 export const audit: ReadModel<AuditFields> = {
   name: 'audit',
   // Every entry is written to every index, so there is none with and without `accounts`: `audit-queries.ts` filters on
@@ -97,6 +102,14 @@ export const audit: ReadModel<AuditFields> = {
     { fields: ['resource_type', 'order'], grouped: true },
     { fields: ['accounts', 'order'], grouped: true },
   ],
+
+  expired(now) {
+    const before = timestamp(now - limits.events.signinsMaxAgeSeconds * 1000);
+    return [
+      { field: 'resource_type', op: 'eq', value: signinType },
+      { field: 'order', op: 'lt', value: before },
+    ];
+  },
 
   keys(event) {
     const { command, revert_of } = event.metadata;

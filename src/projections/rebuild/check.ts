@@ -19,6 +19,7 @@ import type {
   ReadStore,
   StoredDocument,
 } from '../../storage/read-store.js';
+import { matchesAll } from '../../storage/field-values.js';
 import { startGroup } from '../engine/group.js';
 import type { Group } from '../engine/group.js';
 import { placeOf, readLayout, versionIn } from '../engine/layout.js';
@@ -83,7 +84,10 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
       const [inUse, copy] = [live.get(name), copies.get(name)];
       if (inUse === undefined || copy === undefined) continue;
       const lastDelete = (): number => deletes.get(name) ?? 0;
-      const side = { name, inUse, copy, fresh, options, release, layout, lastDelete };
+      const model = compared.find((one) => one.name === name);
+      const filters = model?.expired?.(options.clock.now());
+      const expired = (fields: Fields): boolean => filters !== undefined && matchesAll(fields, filters);
+      const side = { expired, name, inUse, copy, fresh, options, release, layout, lastDelete };
       const done = await compareCollections(side, findings);
       if (!done) return undefined;
     }
@@ -116,6 +120,8 @@ interface Side {
   readonly options: CheckOptions;
   readonly release: number;
   readonly layout: Layout;
+  /** Whether a document is no longer shown. */
+  expired(fields: Fields): boolean;
   /** Position of the last delete in the fresh fold. */
   lastDelete(): number;
 }
@@ -177,7 +183,8 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
     for (let skip = 0; ; skip += tuning.compareDocuments) {
       if (options.signal.aborted) return false;
       const { items, total } = await collection.find({ skip, limit: tuning.compareDocuments });
-      const ids = items.map(({ id }) => id);
+      // What has expired may have been removed on one side only.
+      const ids = items.filter(({ fields }) => !side.expired(fields)).map(({ id }) => id);
       const compared = other === undefined ? [] : await other.getMany(ids);
       const comparedIds = new Set(compared.map(({ id }) => id));
       const fresh = ids.filter((id) => !comparedIds.has(id));

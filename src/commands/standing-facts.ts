@@ -1,0 +1,182 @@
+/**
+ * Writes the standing facts of nodes again before they expire, so that the log always gives what is shown. Each instance
+ * does it for the nodes whose session it holds; for the others one instance does, under a lease. A write is conditional on
+ * the stream: it cannot come behind a newer fact, and two instances never write the same. Which facts stand, and their
+ * content, is in `src/domain/agents/standing-facts.ts`.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
+ */
+import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
+import { standingFacts } from '../domain/agents/standing-facts.js';
+import { schemaVersions } from '../domain/log/upcast.js';
+import { sleep } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
+import type { ProposedEvent } from '../kernel/event.js';
+import { agentsStream } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import type { JsonObject } from '../kernel/json.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import { backoff } from '../kernel/retry.js';
+import { eventBytes } from '../storage/event-json.js';
+import { lastRevision } from '../storage/event-store.js';
+import type { EventStore, ExpectedRevision } from '../storage/event-store.js';
+import type { Leases } from '../storage/read-store.js';
+import { tuning } from './tuning.js';
+
+/** A node with what the read models hold of its agent. */
+export interface KnownNode {
+  readonly id: string;
+  readonly agent: NodeAgentFacts;
+}
+
+export interface StandingFactsDeps {
+  readonly eventStore: Pick<EventStore, 'append' | 'read'>;
+  readonly leases: Pick<Leases, 'acquire' | 'release'>;
+  readonly instanceId: string;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  /** One page of all nodes, in a stable order; pages count from 1. A shorter page is the last one. */
+  page(number: number, size: number): Promise<readonly KnownNode[]>;
+  nodes(ids: readonly string[]): Promise<readonly KnownNode[]>;
+  /** The instance that holds the session of each node that is online. */
+  online(): Promise<ReadonlyMap<string, { readonly instance_id: string }>>;
+  /** True once the read models hold an event, false after `timeoutMs`. */
+  applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
+}
+
+export interface StandingFacts {
+  /** Looks at every node once. @returns how many nodes it has written again @throws ServiceError `unavailable` */
+  turn(signal: AbortSignal): Promise<number>;
+  /** Nodes written again since the start. */
+  written(): number;
+  /** Age of the oldest standing facts that the last turn has left, in seconds. */
+  oldestSeconds(): number;
+  close(): Promise<void>;
+}
+
+const leaseKind = 'jobs';
+const leaseName = 'standing_facts';
+const day = 24 * 3600 * 1000;
+
+export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
+  const { clock, eventStore, ids, instanceId, leases, logger } = deps;
+  let written = 0;
+  let oldestSeconds = 0;
+
+  const ageOf = ({ written_since }: NodeAgentFacts): number =>
+    written_since === undefined ? Number.POSITIVE_INFINITY : clock.now() - Date.parse(written_since);
+
+  const propose = ({ id, agent }: KnownNode): readonly ProposedEvent[] => {
+    const standing = standingFacts(id, agent, timestamp(clock.now()));
+    const command = { id: ids.next(), count: standing.length };
+    return standing.map(({ event, at }, index) => ({
+      id: ids.next(),
+      type: event.type,
+      data: { ...event.data, ordered: true } as unknown as JsonObject,
+      metadata: {
+        command: { ...command, index },
+        actor: { type: 'agent', id, name: id },
+        request_id: 'standing facts',
+        occurred_at: at,
+        schema_version: schemaVersions[event.type],
+      },
+    }));
+  };
+
+  /** The nodes whose facts fit into one append, at least one. */
+  const group = (
+    nodes: readonly KnownNode[],
+  ): { readonly taken: number; readonly events: readonly ProposedEvent[] } => {
+    const events: ProposedEvent[] = [];
+    let [bytes, taken] = [0, 0];
+    for (const node of nodes) {
+      const proposed = propose(node);
+      bytes += proposed.reduce((sum, event) => sum + eventBytes(event), 0);
+      const tooMuch = events.length + proposed.length > limits.events.appendEvents || bytes > limits.events.appendBytes;
+      if (taken > 0 && tooMuch) break;
+      events.push(...proposed);
+      taken += 1;
+    }
+    return { taken, events };
+  };
+
+  /** Writes the facts of nodes of one stream that are still due. */
+  const writeStream = async (
+    stream: string,
+    nodeIds: readonly string[],
+    isDue: (node: KnownNode) => boolean,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    /** Where the stream ends although its last event has expired: an append has said so. */
+    let unreadable: ExpectedRevision = 'no_stream';
+    let tries = 0;
+    while (tries < tuning.standingFactsTries && !signal.aborted) {
+      const head = await lastRevision(eventStore, stream);
+      if (head !== undefined && !(await deps.applied(stream, head, tuning.standingFactsWaitMs))) return;
+      const due = (await deps.nodes(nodeIds)).filter(isDue);
+      if (due.length === 0) return;
+      const { taken, events } = group(due);
+      const outcome = await eventStore.append(stream, head ?? unreadable, events);
+      if (outcome.kind === 'appended') {
+        written += taken;
+        tries = 0;
+        await deps.applied(stream, outcome.revision, tuning.standingFactsWaitMs);
+        await sleep(tuning.standingFactsPauseMs, signal);
+        continue;
+      }
+      tries += 1;
+      if (outcome.kind === 'conflict') unreadable = outcome.actual;
+      else logger.warn({ stream, outcome: outcome.kind }, 'standing facts could not be written again yet');
+      await sleep(backoff(tuning.factRetry, tries), signal);
+    }
+  };
+
+  return {
+    async turn(signal) {
+      const before = written;
+      // Held from turn to turn, so that it is always the same instance that looks after nodes without a session.
+      const leads = await leases.acquire(leaseKind, {
+        name: leaseName,
+        holder: instanceId,
+        ttlMs: 2 * tuning.standingFactsEveryMs,
+        data: null,
+      });
+      const online = await deps.online();
+      const isDue = ({ id, agent }: KnownNode): boolean => {
+        if (standingFacts(id, agent, '').length === 0) return false;
+        const holder = online.get(id)?.instance_id;
+        const age = ageOf(agent);
+        if (holder === instanceId) return age >= tuning.standingFactsHeldDays * day;
+        // A session elsewhere belongs to its instance. One of an earlier release knows nothing of this, but would take an
+        // unknown session for a newer one.
+        if (holder !== undefined && agent.session === undefined) return false;
+        return leads && age >= tuning.standingFactsDays * day;
+      };
+      let oldest = 0;
+      for (let number = 1; !signal.aborted; number += 1) {
+        const nodes = await deps.page(number, tuning.standingFactsPage);
+        const byStream = new Map<string, string[]>();
+        for (const node of nodes.filter(isDue)) {
+          const stream = agentsStream(node.id);
+          byStream.set(stream, [...(byStream.get(stream) ?? []), node.id]);
+        }
+        for (const [stream, nodeIds] of byStream) await writeStream(stream, nodeIds, isDue, signal);
+        const left = byStream.size === 0 ? nodes : await deps.nodes(nodes.map(({ id }) => id));
+        for (const { agent } of left) {
+          if (agent.written_since !== undefined) oldest = Math.max(oldest, ageOf(agent));
+        }
+        if (nodes.length < tuning.standingFactsPage) break;
+      }
+      oldestSeconds = Math.round(oldest / 1000);
+      if (written > before) logger.info({ nodes: written - before }, 'standing facts were written again');
+      return written - before;
+    },
+    written: () => written,
+    oldestSeconds: () => oldestSeconds,
+    async close() {
+      await leases.release(leaseKind, leaseName, instanceId).catch(() => undefined);
+    },
+  };
+}

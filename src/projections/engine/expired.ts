@@ -1,0 +1,51 @@
+/**
+ * Removes documents whose time is over. The log drops its events at that age on some stores at once, on others some day;
+ * the documents go by their own time, so that every store shows the same. Not the removal of tombstones (`tombstones.ts`).
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
+ */
+import { startLoop } from '../../kernel/background.js';
+import type { Loop } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { errorText } from '../../kernel/errors.js';
+import type { Logger } from '../../kernel/logger.js';
+import type { ReadModel } from '../read-model.js';
+import type { OpenCollections } from '../read-models.js';
+import { tuning } from '../tuning.js';
+
+interface ExpiryDeps {
+  readonly models: readonly ReadModel[];
+  readonly collections: OpenCollections;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Removes what has expired by now. An instance that is behind may write such a document again; the next turn removes it.
+ * @returns how many documents it has removed @throws ServiceError `unavailable`
+ */
+export async function removeExpired({ models, collections, clock }: Omit<ExpiryDeps, 'logger'>): Promise<number> {
+  let removed = 0;
+  for (const model of models) {
+    const collection = collections.get(model.name);
+    const where = model.expired?.(clock.now());
+    if (collection === undefined || where === undefined) continue;
+    for (;;) {
+      const { items } = await collection.find({ where, limit: tuning.expiredDocuments });
+      if (items.length > 0) await collection.remove(items.map(({ id }) => id));
+      removed += items.length;
+      if (items.length < tuning.expiredDocuments) break;
+    }
+  }
+  return removed;
+}
+
+export function startExpiry(deps: ExpiryDeps): Loop {
+  return startLoop(
+    tuning.expiryEveryMs,
+    async () => {
+      const removed = await removeExpired(deps);
+      if (removed > 0) deps.logger.debug({ removed }, 'expired documents removed');
+    },
+    (error) => deps.logger.warn({ error: errorText(error) }, 'expired documents could not be removed'),
+  );
+}

@@ -1,0 +1,280 @@
+/**
+ * Facts expire after 90 days; what they show does not. Real embedded stores that enforce the retention, real read models,
+ * and a clock that only the test moves.
+ */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createFactRecorder, setFactRetention } from '../../src/commands/facts.js';
+import type { FactRecorder } from '../../src/commands/port.js';
+import { createStandingFacts } from '../../src/commands/standing-facts.js';
+import type { KnownNode, StandingFacts } from '../../src/commands/standing-facts.js';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
+import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
+import { agentsStream } from '../../src/kernel/event.js';
+import { randomIds } from '../../src/kernel/ids.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { NodeRecord, Projections } from '../../src/projections/port.js';
+import { readAll } from '../storage/contract/appending.js';
+import { createFleetLog } from '../support/fleet-log.js';
+import type { FleetLog } from '../support/fleet-log.js';
+import { append, configApplied, openReadSide, sessionOpened } from '../support/read-side.js';
+import type { ReadSide } from '../support/read-side.js';
+
+const day = 24 * 3600 * 1000;
+const never = new AbortController().signal;
+let side: ReadSide;
+let fleet: FleetLog;
+let facts: FactRecorder;
+let shown: Projections;
+let online: Map<string, { instance_id: string }>;
+
+beforeEach(async () => {
+  side = await openReadSide();
+  const { eventStore } = side.stores;
+  await setFactRetention(eventStore);
+  fleet = await createFleetLog(eventStore);
+  facts = createFactRecorder({ eventStore, clock: side.clock, ids: randomIds, logger: silentLogger });
+  shown = await side.started();
+  online = new Map();
+});
+afterEach(async () => {
+  await facts.close();
+  await side.close();
+});
+
+const known = (records: readonly NodeRecord[]): readonly KnownNode[] =>
+  records.map(({ node, agent }) => ({ id: node.id, agent }));
+
+/** The job of one instance. */
+function job(instanceId: string): StandingFacts {
+  const { eventStore, readStore } = side.stores;
+  return createStandingFacts({
+    eventStore,
+    leases: readStore.leases,
+    instanceId,
+    clock: side.clock,
+    ids: randomIds,
+    logger: silentLogger,
+    page: async (page, pageSize) => known((await shown.nodes.list({ page, pageSize, sort: 'created_at' })).items),
+    nodes: async (ids) => known(await shown.nodes.getMany(ids)),
+    online: async () => online,
+    applied: (stream, revision, timeoutMs) => shown.applied(stream, revision, timeoutMs),
+  });
+}
+
+async function settled(): Promise<void> {
+  expect(await shown.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
+}
+
+async function tell(nodeId: string, ...events: readonly AgentEvent[]): Promise<void> {
+  for (const event of events) {
+    expect(await facts.agent(nodeId, event, 'session')).toBe('recorded');
+    side.clock.advance(1000);
+  }
+  await settled();
+}
+
+const stamp = (node_id: string, generation: number) => ({ node_id, generation, checksum: `c${generation}` });
+const openedBy = (node_id: string, agent_version = '1.2.3'): AgentEvent => ({
+  type: 'AgentSessionOpened',
+  data: {
+    node_id,
+    session_id: 'ab',
+    instance_id: 'one',
+    agent_version,
+    public_ipv4: '203.0.113.9',
+    public_ipv6: '2001:db8::9',
+    detected_addresses: ['10.0.0.1'],
+    multiplex: true,
+    multiplex_port: 9000,
+  },
+});
+const applied = (id: string, generation: number): AgentEvent => ({
+  type: 'AgentConfigApplied',
+  data: { ...stamp(id, generation), duration_ms: 12 },
+});
+const rejected = (id: string, generation: number): AgentEvent => ({
+  type: 'AgentConfigRejected',
+  data: {
+    ...stamp(id, generation),
+    errors: [{ resource_type: 'l4_chain', resource_id: 'c', path: 'hops[0]', message: 'in use' }],
+  },
+});
+const conflict = (node_id: string): AgentEvent => ({
+  type: 'AgentVersionConflict',
+  data: { node_id, reported: '9007199254740993' },
+});
+
+const agentOf = async (from: Projections, nodeId: string): Promise<NodeAgentFacts | undefined> =>
+  (await from.nodes.get(nodeId))?.agent;
+
+/** The nodes as a fresh fold of what the log still holds shows them. */
+async function rebuilt(): Promise<readonly NodeRecord[]> {
+  await side.stores.eventStore.trim();
+  const fresh = await side.started({ version: 2 + Math.floor(Math.random() * 1e6) });
+  return (await fresh.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).items;
+}
+const all = async (): Promise<readonly NodeRecord[]> =>
+  (await shown.nodes.list({ page: 1, pageSize: 500, sort: 'name' })).items;
+
+test('after 200 days a rebuild of a log that has dropped its old facts gives what is shown', async () => {
+  for (const id of ['applied', 'rejects', 'both', 'conflict', 'never', 'busy']) await fleet.createNode(id);
+  await tell('applied', openedBy('applied'), applied('applied', 5));
+  await tell('rejects', openedBy('rejects'), rejected('rejects', 6));
+  await tell('both', openedBy('both'), applied('both', 4), rejected('both', 7));
+  await tell('conflict', openedBy('conflict'), applied('conflict', 3), conflict('conflict'));
+  await tell('busy', openedBy('busy'), applied('busy', 1));
+  const before = await all();
+  const standing = job('one');
+  for (let days = 0; days < 200; days += 4) {
+    side.clock.advance(4 * day);
+    if (days % 20 === 0) await tell('busy', applied('busy', days + 2));
+    await standing.turn(never);
+    await settled();
+    // The contract: written again before they are 60 days old.
+    expect(standing.oldestSeconds()).toBeLessThan(60 * 24 * 3600);
+    await side.stores.eventStore.trim();
+  }
+  const after = await all();
+  expect(await rebuilt()).toEqual(after);
+  for (const id of ['applied', 'rejects', 'both', 'conflict']) {
+    const kept = await readAll(side.stores.eventStore, agentsStream(id));
+    expect(kept.filter(({ data }) => data['node_id'] === id && data['again_at'] === undefined)).toEqual([]);
+  }
+  const asShown = (records: readonly NodeRecord[]) =>
+    records
+      .filter(({ node }) => node.id !== 'busy')
+      .map(({ node, agent: { written_since: _, ...agent } }) => ({ id: node.id, agent }));
+  expect(asShown(after)).toEqual(asShown(before));
+  expect((await agentOf(shown, 'never'))?.connected_once).toBe(false);
+  expect((await agentOf(shown, 'conflict'))?.version_conflict).toBe('9007199254740993');
+  // Bounded: five nodes, four times at the most.
+  expect(standing.written()).toBeLessThanOrEqual(5 * 4);
+  await standing.close();
+}, 60_000);
+
+test('without it the rebuild would have lost them', async () => {
+  await fleet.createNode('n');
+  await tell('n', openedBy('n'), applied('n', 5));
+  side.clock.advance(200 * day);
+  await fleet.createNode('later');
+  // All but the last append of the stream are gone.
+  expect((await rebuilt()).find(({ node }) => node.id === 'n')?.agent).toMatchObject({
+    connected_once: false,
+    agent_version: null,
+  });
+});
+
+describe('facts are written again', () => {
+  test('with their content and time, and change nothing that is shown; a second turn writes nothing', async () => {
+    await fleet.createNode('n');
+    await tell('n', openedBy('n'), applied('n', 5), rejected('n', 7), conflict('n'));
+    const first = (await readAll(side.stores.eventStore, agentsStream('n'))).slice(-4);
+    side.clock.advance(51 * day);
+    const standing = job('one');
+    expect(await standing.turn(never)).toBe(1);
+    const again = (await readAll(side.stores.eventStore, agentsStream('n'))).slice(-4);
+    expect(again.map(({ type, metadata }) => [type, metadata.occurred_at])).toEqual(
+      first.map(({ type, metadata }) => [type, metadata.occurred_at]),
+    );
+    const again_at = new Date(side.clock.now()).toISOString();
+    expect(again.map(({ data }) => data)).toEqual(first.map(({ data }) => ({ ...data, again_at })));
+    expect(new Set(again.map(({ metadata }) => metadata.command.id)).size).toBe(1);
+    expect(await standing.turn(never)).toBe(0);
+  });
+
+  test('by the instance that holds the session, before the one that looks after the others', async () => {
+    for (const id of ['here', 'there', 'offline']) {
+      await fleet.createNode(id);
+      await tell(id, openedBy(id));
+    }
+    online.set('here', { instance_id: 'two' });
+    online.set('there', { instance_id: 'one' });
+    const [leader, other] = [job('one'), job('two')];
+    side.clock.advance(46 * day);
+    // The first to come looks after nodes without a session, but not yet.
+    expect(await leader.turn(never)).toBe(1);
+    expect(await other.turn(never)).toBe(1);
+    side.clock.advance(5 * day);
+    // The lease has run out: whoever comes first looks after them now.
+    expect([await leader.turn(never), await other.turn(never)]).toEqual([1, 0]);
+    expect(leader.oldestSeconds()).toBeLessThan(10 * 24 * 3600);
+  });
+
+  test('once, when two instances write at the same time', async () => {
+    await fleet.createNode('n');
+    await tell('n', openedBy('n'), applied('n', 5));
+    side.clock.advance(51 * day);
+    online.set('n', { instance_id: 'two' });
+    const before = (await readAll(side.stores.eventStore, agentsStream('n'))).length;
+    await Promise.all([job('one').turn(never), job('two').turn(never)]);
+    await settled();
+    expect((await readAll(side.stores.eventStore, agentsStream('n'))).length).toBe(before + 2);
+  });
+
+  test('not over a newer fact that is told meanwhile', async () => {
+    await fleet.createNode('n');
+    await tell('n', openedBy('n'), applied('n', 5));
+    side.clock.advance(51 * day);
+    const standing = job('one');
+    const [, told] = await Promise.all([standing.turn(never), facts.agent('n', rejected('n', 6), 'session')]);
+    expect(told).toBe('recorded');
+    await settled();
+    expect(await agentOf(shown, 'n')).toMatchObject({ applied: { generation: 5 }, rejected: { generation: 6 } });
+    side.clock.advance(1000);
+    expect((await rebuilt()).map(({ agent }) => agent)).toEqual([await agentOf(shown, 'n')]);
+  });
+
+  test('not for a node that was deleted', async () => {
+    await fleet.createNode('n');
+    await tell('n', openedBy('n'));
+    await fleet.run({ type: 'DeleteNode', id: 'n', ifMatch: undefined });
+    await settled();
+    side.clock.advance(51 * day);
+    expect(await job('one').turn(never)).toBe(0);
+  });
+
+  test('also into a stream whose events have all expired', async () => {
+    await fleet.createNode('n');
+    await tell('n', openedBy('n'), applied('n', 5));
+    // The service was stopped for longer than the log keeps facts.
+    side.clock.advance(100 * day);
+    expect(await job('one').turn(never)).toBe(1);
+    await settled();
+    expect((await rebuilt()).map(({ agent }) => agent)).toEqual([await agentOf(shown, 'n')]);
+  });
+});
+
+test('documents that an earlier release has folded get what they lack, unless another instance holds the session', async () => {
+  const { eventStore } = side.stores;
+  await fleet.createNode('n');
+  await append(eventStore, sessionOpened('n'));
+  await append(eventStore, configApplied('n', 5));
+  await settled();
+  const lacking = ({ id, agent }: KnownNode): KnownNode => {
+    const { session: _, written_since: __, ...rest } = agent;
+    return { id, agent: written ? agent : rest };
+  };
+  let written = false;
+  const standing = createStandingFacts({
+    eventStore,
+    leases: side.stores.readStore.leases,
+    instanceId: 'one',
+    clock: side.clock,
+    ids: randomIds,
+    logger: silentLogger,
+    page: async (page, pageSize) =>
+      known((await shown.nodes.list({ page, pageSize, sort: 'created_at' })).items).map(lacking),
+    nodes: async (ids) => known(await shown.nodes.getMany(ids)).map(lacking),
+    online: async () => online,
+    async applied(stream, revision, timeoutMs) {
+      written = (await readAll(eventStore, stream)).some(({ data }) => data['again_at'] !== undefined);
+      return shown.applied(stream, revision, timeoutMs);
+    },
+  });
+  online.set('n', { instance_id: 'of an earlier release' });
+  expect(await standing.turn(never)).toBe(0);
+  online.clear();
+  expect(await standing.turn(never)).toBe(1);
+  await settled();
+  expect(await agentOf(shown, 'n')).toMatchObject({ agent_version: '1.0.0', applied: { generation: 5 } });
+});
