@@ -180,13 +180,38 @@ describe('the budgets', () => {
     for (let index = 0; index < 11; index += 1) codes.push(codeOf(await agent.open()));
     expect(codes.filter((code) => code === status.OK).length).toBe(10);
     expect(codes.at(-1)).toBe(status.RESOURCE_EXHAUSTED);
-    // The refusal is not charged to the address: another node is served.
-    await (await newAgent('node-2')).session();
     fixture.clock.advance(1_100);
     const stream = await agent.connect();
     await eventually(() => fixture.telemetry.opened.length).toBe(1);
     expect(codeOf(await agent.open())).toBe(status.OK);
     stream.halfClose();
+  });
+});
+
+describe('the budget of a node', () => {
+  test('is not charged for replays and for offers with a wrong time', async () => {
+    const agent = await newAgent();
+    const { handshake } = await agent.session();
+    for (let index = 0; index < 8; index += 1) {
+      expect(codeOf(await agent.open({ handshake }))).toBe(status.UNAUTHENTICATED);
+      const timestampMs = fixture.clock.now() + 200_000;
+      expect(codeOf(await agent.open({ timestampMs }))).toBe(status.FAILED_PRECONDITION);
+    }
+    const codes = (await Promise.all(Array.from({ length: 9 }, () => agent.open()))).map(codeOf);
+    expect(codes).toEqual(codes.map(() => status.OK));
+  });
+  test('is not that of its address: offers beyond it leave the address its own', async () => {
+    const agent = await newAgent();
+    // More than the faults that an address may make at once. On a slow machine the node's budget refills meanwhile.
+    let refused = 0;
+    for (let round = 0; round < 60 && refused < 60; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 10 }, () => agent.open()));
+      refused += answers.filter((answer) => codeOf(answer) === status.RESOURCE_EXHAUSTED).length;
+    }
+    expect(refused).toBeGreaterThanOrEqual(60);
+    expect(fixture.transport.stats().handshakes.get('address_budget') ?? 0).toBe(0);
+    expect(codeOf(await stranger('nobody').open())).toBe(status.UNAUTHENTICATED);
+    await (await newAgent('node-2')).session();
   });
 });
 

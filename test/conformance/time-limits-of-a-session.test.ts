@@ -1,7 +1,7 @@
 /** The time limits of a session in `docs/contract/agent-protocol.md#control`, in parallel. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { attach, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { attach, connectAgent, enrol, hello, status } from './support/agent.js';
 import type { Enrolment, Link } from './support/agent.js';
 import { createNode } from './support/resources.js';
 import { startService } from './support/running.js';
@@ -41,7 +41,7 @@ describe.concurrent('the time limits of a session', () => {
     const started = performance.now();
     const end = await control.ended(15_000);
     expect(performance.now() - started).toBeGreaterThan(8_000);
-    expect([status.FAILED_PRECONDITION, status.UNAUTHENTICATED]).toContain(end.code);
+    expect(end.code).toBe(status.UNAUTHENTICATED);
   }, 40_000);
 
   it('end an attached session without a complete hello after 10 s with FAILED_PRECONDITION', async () => {
@@ -63,18 +63,6 @@ describe.concurrent('the time limits of a session', () => {
     control.say(hello());
     expect(await control.ended()).toMatchObject({ code: status.UNAUTHENTICATED, close: undefined });
   }, 40_000);
-
-  it('make a message that is not complete within 30 s a protocol error, and do not count it as silence', async () => {
-    const { link, control } = await attach(standard.service.controlEndpoint, await enrolled(standard));
-    links.push(link);
-    const encoded = AgentPayload.encode({ payload: heartbeat(1n) }).finish();
-    control.frame(control.seal(Buffer.concat([Buffer.from([1]), encoded, Buffer.alloc(17_000)])));
-    const started = performance.now();
-    const end = await control.ended(36_000);
-    expect(performance.now() - started).toBeGreaterThan(28_000);
-    expect(end.code).toBe(status.INVALID_ARGUMENT);
-    expect(end.close).toMatchObject({ reason: SessionCloseReason.PROTOCOL_ERROR });
-  }, 45_000);
 
   it('end a session older than 1.15 times its rekey interval with EXPIRED', async () => {
     const { link, control, session } = await attach(rekeying.service.controlEndpoint, await enrolled(rekeying));

@@ -1,0 +1,51 @@
+/** Public addresses that hellos report (`docs/contract/domain.md#generation`). */
+import { beforeEach, expect, test } from 'vitest';
+import type { NodeState } from '../../src/domain/node/node.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { createAddressReports } from '../../src/transport/agent/address-reports.js';
+import { createManualClock } from '../support/manual-clock.js';
+
+const clock = createManualClock();
+let known: Pick<NodeState, 'public_ipv4' | 'public_ipv6'>;
+let recorded: (readonly [string | null, string | null])[];
+let reports: ReturnType<typeof createAddressReports>;
+beforeEach(() => {
+  known = { public_ipv4: '203.0.113.1', public_ipv6: '2001:db8::1' };
+  recorded = [];
+  reports = createAddressReports(
+    { delivery: { node: () => known as NodeState }, clock, logger: silentLogger },
+    async (_nodeId, ipv4, ipv6) => {
+      recorded.push([ipv4, ipv6]);
+      known = { public_ipv4: ipv4, public_ipv6: ipv6 };
+    },
+  );
+});
+
+const hello = (publicIpv4: string, publicIpv6: string): void => reports.hello('node', { publicIpv4, publicIpv6 });
+
+test('a hello without one of the addresses keeps the known one', () => {
+  hello('203.0.113.2', '');
+  expect(recorded).toEqual([['203.0.113.2', '2001:db8::1']]);
+  clock.advance(60_000);
+  reports.sweep();
+  hello('', '2001:db8::2');
+  expect(recorded.at(-1)).toEqual(['203.0.113.2', '2001:db8::2']);
+});
+
+test('a hello with no address, or with none that is one, changes nothing', () => {
+  hello('', '');
+  hello('evil host', 'a b');
+  expect(recorded).toEqual([]);
+});
+
+test('within a minute of a change only the last report counts, once the minute is over', () => {
+  hello('203.0.113.2', '');
+  hello('203.0.113.3', '');
+  hello('203.0.113.4', '');
+  clock.advance(59_000);
+  reports.sweep();
+  expect(recorded).toHaveLength(1);
+  clock.advance(1_000);
+  reports.sweep();
+  expect(recorded.slice(1)).toEqual([['203.0.113.4', '2001:db8::1']]);
+});
