@@ -50,10 +50,13 @@ describe('heartbeats and hellos', () => {
     }
     await shared.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 2, metrics_interval_secs: 6 });
     await expect
-      .poll(async () => {
-        control.say(heartbeat(9n));
-        return control.heartbeatResponse();
-      })
+      .poll(
+        async () => {
+          control.say(heartbeat(9n));
+          return control.heartbeatResponse();
+        },
+        { timeout: 8_000 },
+      )
       .toMatchObject({ heartbeatIntervalSecs: 2, metricsIntervalSecs: 6 });
     await shared.api.ok('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1, metrics_interval_secs: 5 });
   });

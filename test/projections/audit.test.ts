@@ -17,6 +17,7 @@ import {
   userCreated,
 } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
+import { eventually } from '../support/eventually.js';
 
 let side: ReadSide;
 let projections: Projections;
@@ -186,9 +187,8 @@ describe('an audit entry', () => {
       const running = await expiring.started();
       await expiring.stores.eventStore.setRetention(streams.signins, { maxCount: 1 });
       await expiring.append([signedIn(user)]);
-      await expect
-        .poll(async () => (await running.audit.list({ page: 1, pageSize: 9, includeAccounts: true })).total)
-        .toBe(3);
+      const list = { page: 1, pageSize: 9, includeAccounts: true };
+      await eventually(async () => (await running.audit.list(list)).total).toBe(3);
       const { items } = await running.audit.list({ page: 1, pageSize: 9, includeAccounts: true });
       const old = items.filter(({ action }) => action === 'session.sign_in').at(-1)!;
       expect(old).toMatchObject({ actor: { type: 'user', id: user.id, name: 'old' }, changes: [], revertible: false });
