@@ -77,6 +77,7 @@ export const limits = {
     listenBacklog: 4096,
     sniffMs: 5 * SECOND,
     withoutSessionMs: 10 * SECOND,
+    headerListBytes: 8 * KiB,
     // docs/contract/agent-protocol.md#opensession
     protocolVersion: 1,
     handshakeBytes: { min: 48, max: 1024 },

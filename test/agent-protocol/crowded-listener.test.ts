@@ -30,6 +30,7 @@ describe('agents and strangers', () => {
   function flood(localAddress: string, count: number): void {
     flooding = true;
     const dial = (): void => {
+      if (!flooding) return;
       const socket = connect({ host: fixture.host, port: fixture.port, localAddress });
       strangers.add(socket);
       socket.on('error', () => undefined);
@@ -37,7 +38,7 @@ describe('agents and strangers', () => {
       socket.resume();
       socket.on('close', () => {
         strangers.delete(socket);
-        if (flooding) setTimeout(dial, 50);
+        setTimeout(dial, 50);
       });
     };
     for (let index = 0; index < count; index += 1) dial();

@@ -25,15 +25,24 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
   return Buffer.concat([head, payload]);
 }
 
-/** A header list as literals that enter no table, so it is the same on every connection. */
-export function headerList(headers: Readonly<Record<string, string>>): Buffer {
-  const text = (value: string): Buffer => {
-    const bytes = Buffer.from(value, 'latin1');
-    if (bytes.length > 126) throw new RangeError('a longer string needs more than one length byte');
-    return Buffer.concat([Buffer.from([bytes.length]), bytes]);
-  };
-  return Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
+/** A string of a header list, without Huffman coding. */
+function text(value: string): Buffer {
+  const bytes = Buffer.from(value, 'latin1');
+  if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+  const length = [127];
+  let rest = bytes.length - 127;
+  for (; rest > 127; rest >>= 7) length.push((rest & 127) | 128);
+  return Buffer.concat([Buffer.from([...length, rest]), bytes]);
 }
+
+const literals = (first: number, headers: Readonly<Record<string, string>>): Buffer =>
+  Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([first]), text(name), text(value)]));
+
+/** A header list as literals that enter no table, so it is the same on every connection. */
+export const headerList = (headers: Readonly<Record<string, string>>): Buffer => literals(0x00, headers);
+
+/** A header list as literals that enter the receiver's table. */
+export const tableFilling = (headers: Readonly<Record<string, string>>): Buffer => literals(0x40, headers);
 
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
@@ -47,3 +56,21 @@ export const opening = Buffer.concat([h2cPreface, frame(FrameType.settings, 0, 0
 export const rstStream = (stream: number, code = 8): Buffer => frame(FrameType.rstStream, 0, stream, uint32(code));
 
 export const goAway = (): Buffer => frame(FrameType.goAway, 0, 0, Buffer.concat([uint32(0), uint32(0)]));
+
+/** The whole frames among bytes that a server has sent. */
+export function framesIn(
+  bytes: Buffer,
+): { readonly type: number; readonly stream: number; readonly payload: Buffer }[] {
+  const frames = [];
+  for (let at = 0; at + 9 <= bytes.length;) {
+    const end = at + 9 + bytes.readUIntBE(at, 3);
+    if (end > bytes.length) break;
+    frames.push({
+      type: bytes.readUInt8(at + 3),
+      stream: bytes.readUInt32BE(at + 5),
+      payload: bytes.subarray(at + 9, end),
+    });
+    at = end;
+  }
+  return frames;
+}

@@ -15,6 +15,13 @@ export interface AgentConnection {
   sessionOpened(): void;
   /** It carries one session less. */
   sessionEnded(): void;
+  readonly hasSession: boolean;
+  /** Bytes received since it came, or since `answered`. */
+  readonly unansweredBytes: number;
+  /** Nothing received so far is waiting for an answer. */
+  answered(): void;
+  /** While it has no session it is asked five times a second whether it costs too much, and if so closed. */
+  watch(isCostly: (() => boolean) | undefined): void;
   /** Calls back once, when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
   /** Closes the socket at once. */

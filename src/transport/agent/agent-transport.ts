@@ -198,8 +198,9 @@ export async function createAgentTransport(
         nodeBudget.refund(session.nodeId);
         lanes.proven(connection.remoteAddress, session.nodeId);
         sessions.add(session);
+        connection.watch(undefined);
         connection.sessionOpened();
-        void session.closed.then(connection.sessionEnded);
+        void session.closed.then(() => connection.sessionEnded());
       },
       async onHello(session, hello) {
         reports.hello(session.nodeId, hello);

@@ -1,25 +1,21 @@
 /**
  * The one file that reaches into @grpc/grpc-js: from a call to its HTTP/2 stream and the connection beneath, which the
  * library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The path
- * `call.call.stream.session.socket` is private, so the version is pinned and `checkGrpcInternals` checks the path at
- * start. The same file guards the one place where the library trusts its peer too much (`guardRefusals`), and tells of
- * every call that is over, those included that the library refuses by itself (`watchCalls`).
+ * `call.call.stream.session.socket` is private, so the version is pinned and `grpc-self-check.ts` checks the path at
+ * start. The same file guards the one place where the library trusts its peer too much (`guardRefusals`), bounds headers
+ * (`boundHeaders`), and tells of every call and its end (`watchServer`).
  */
-import { once } from 'node:events';
-import { connect } from 'node:http2';
-import type { Http2Session, ServerHttp2Stream } from 'node:http2';
-import { createConnection, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
-import { duplexPair } from 'node:stream';
+import { constants } from 'node:http2';
+import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import type { ServerDuplexStream } from '@grpc/grpc-js';
-import { withDeadline } from '../../kernel/background.js';
+import type { Server } from '@grpc/grpc-js';
+import { limits } from '../../kernel/limits.js';
 import type { AgentConnection } from './agent-stream.js';
+import { headerListBytes, readHeaders } from './call-headers.js';
+import { tuning } from './tuning.js';
 
 /** HTTP/2 wraps the socket in a proxy: a property is passed through, identity is not. */
 const connectionKey = Symbol('agent connection');
-const checkWithinMs = 5_000;
 
 /** A TCP socket carries the mark itself; any other stream is wrapped once more by HTTP/2, in `stream`. */
 type Marked = Duplex & { [connectionKey]?: AgentConnection; readonly stream?: Marked };
@@ -44,8 +40,12 @@ export function connectionOf(call: object): AgentConnection | undefined {
 }
 
 function connectionOfStream(stream: ServerHttp2Stream | undefined): AgentConnection | undefined {
+  return connectionOfSession(stream?.session);
+}
+
+function connectionOfSession(session: { readonly socket: unknown } | undefined): AgentConnection | undefined {
   try {
-    const socket = stream?.session?.socket as Marked | undefined;
+    const socket = session?.socket as Marked | undefined;
     return socket?.[connectionKey] ?? socket?.stream?.[connectionKey];
   } catch {
     // The HTTP/2 session has already released its socket.
@@ -77,109 +77,83 @@ export function guardRefusals(server: Server): void {
   };
 }
 
-/** How the library takes a call from its HTTP/2 session. */
-interface CallsInside {
-  _streamHandler: (this: Server, interceptors: unknown, stream: ServerHttp2Stream, headers: object) => void;
+/** The options of the HTTP/2 servers that the library makes. */
+interface OptionsInside {
+  readonly commonServerOptions: {
+    settings?: { maxConcurrentStreams?: number; maxHeaderListSize?: number };
+    maxHeaderListPairs?: number;
+  };
 }
 
 /**
- * Calls back when the stream of a call has closed, whoever answered it. Must be called before the server gets a
+ * Bounds the headers of calls, for which the library has no options. A peer is told of the bounds; HTTP/2 enforces the
+ * size of a list only on a peer that has confirmed them, so `watchServer` measures each list too. Must be called before
+ * the server gets a connection.
+ * @throws Error if the library has changed
+ */
+export function boundHeaders(server: Server): void {
+  const { commonServerOptions: options } = server as unknown as Partial<OptionsInside>;
+  if (typeof options !== 'object') throw new Error(changedLibrary('keeps its HTTP/2 settings'));
+  options.maxHeaderListPairs = tuning.headerPairs;
+  options.settings = { ...options.settings, maxHeaderListSize: limits.agent.headerListBytes };
+}
+
+/** How the library takes an HTTP/2 session, and a call from it. */
+interface CallsInside {
+  _sessionHandler: (this: Server, http2Server: unknown) => (session: ServerHttp2Session) => void;
+  _streamHandler: (
+    this: Server,
+    interceptors: unknown,
+    stream: ServerHttp2Stream,
+    headers: Readonly<Record<string, unknown>>,
+    flags?: number,
+    rawHeaders?: readonly string[],
+  ) => void;
+}
+
+interface ServerWatch {
+  /** HTTP/2 has begun on a connection. */
+  begun(connection: AgentConnection, session: ServerHttp2Session): void;
+  /** A call has begun, and is being served. */
+  called(connection: AgentConnection, stream: ServerHttp2Stream): void;
+  /** The stream of a call has closed, whoever answered it. */
+  closed(connection: AgentConnection, stream: ServerHttp2Stream): void;
+}
+
+/**
+ * Tells of every HTTP/2 session and every call, those included that the library refuses by itself. Refuses a call whose
+ * header list is too large, and drops the headers that the service does not read. Must be called before the server gets a
  * connection.
  * @throws Error if the library has changed
  */
-export function watchCalls(
-  server: Server,
-  onClosed: (stream: ServerHttp2Stream, connection: AgentConnection, session: Http2Session | undefined) => void,
-): void {
+export function watchServer(server: Server, watch: ServerWatch): void {
   const inside = server as unknown as CallsInside;
-  const { _streamHandler: streamHandler } = inside;
-  if (typeof streamHandler !== 'function') throw new Error(changedLibrary('takes a call'));
-  inside._streamHandler = (interceptors, stream, headers) => {
+  const { _sessionHandler: sessionHandler, _streamHandler: streamHandler } = inside;
+  if (typeof sessionHandler !== 'function' || typeof streamHandler !== 'function') {
+    throw new Error(changedLibrary('takes a call'));
+  }
+  inside._sessionHandler = (http2Server) => {
+    const take = sessionHandler.call(server, http2Server);
+    return (session) => {
+      const connection = connectionOfSession(session);
+      if (connection !== undefined) watch.begun(connection, session);
+      take(session);
+    };
+  };
+  inside._streamHandler = (interceptors, stream, headers, _flags, rawHeaders = []) => {
     const connection = connectionOfStream(stream);
-    // A stream that has closed no longer knows its session.
-    const { session } = stream;
-    if (connection !== undefined) stream.once('close', () => onClosed(stream, connection, session));
-    streamHandler.call(server, interceptors, stream, headers);
+    if (connection !== undefined) stream.once('close', () => watch.closed(connection, stream));
+    if (headerListBytes(rawHeaders) > limits.agent.headerListBytes) {
+      stream.on('error', () => undefined);
+      stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      return;
+    }
+    streamHandler.call(server, interceptors, stream, readHeaders(headers));
+    if (connection !== undefined) watch.called(connection, stream);
   };
 }
 
-function changedLibrary(what: string): string {
+/** The text of an error that only another version of the library can cause. */
+export function changedLibrary(what: string): string {
   return `The installed @grpc/grpc-js ${what} in another way than this service expects: install the version in package-lock.json.`;
-}
-
-/**
- * Makes one call over each kind of stream to a gRPC server of its own, and checks that its connection is found and its end
- * is told.
- * @throws Error if the library has changed
- */
-export async function checkGrpcInternals(): Promise<void> {
-  for (const pair of [await socketPair(), duplexPair()]) {
-    if (await isCallKnown(pair)) continue;
-    throw new Error(changedLibrary('keeps the connection of a call'));
-  }
-}
-
-type Pair = readonly [Duplex, Duplex];
-
-async function isCallKnown([serviceEnd, agentEnd]: Pair): Promise<boolean> {
-  const connection: AgentConnection = {
-    id: 0,
-    remoteAddress: '',
-    stream: serviceEnd,
-    closed: false,
-    sessionOpened: () => undefined,
-    sessionEnded: () => undefined,
-    onClose: () => undefined,
-    destroy: () => serviceEnd.destroy(),
-  };
-  const server = new Server({ 'grpc.enable_channelz': 0 });
-  const endTold = new Promise<boolean>((resolve) => watchCalls(server, (_stream, of) => resolve(of === connection)));
-  const connectionFound = new Promise<boolean>((resolve) => {
-    const pass = (bytes: Buffer): Buffer => bytes;
-    server.register(
-      '/self.Check/Stream',
-      (call: ServerDuplexStream<Buffer, Buffer>) => {
-        resolve(connectionOf(call) === connection && typeof http2StreamOf(call)?.close === 'function');
-        call.end();
-      },
-      pass,
-      pass,
-      'bidi',
-    );
-  });
-  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  markConnection(connection);
-  injector.injectConnection(serviceEnd);
-  const client = connect('http://localhost', { createConnection: () => agentEnd });
-  try {
-    client.on('error', () => undefined);
-    const request = client.request({
-      ':method': 'POST',
-      ':path': '/self.Check/Stream',
-      'content-type': 'application/grpc',
-      te: 'trailers',
-    });
-    request.on('error', () => undefined);
-    request.resume();
-    request.end();
-    const both = Promise.all([connectionFound, endTold]).then((known) => !known.includes(false));
-    return (await withDeadline(both, checkWithinMs)) === true;
-  } finally {
-    client.destroy();
-    injector.destroy();
-    server.forceShutdown();
-    serviceEnd.destroy();
-    agentEnd.destroy();
-  }
-}
-
-/** The two ends of a TCP connection over loopback. */
-async function socketPair(): Promise<Pair> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const agentEnd = createConnection((server.address() as AddressInfo).port, '127.0.0.1');
-  const [serviceEnd] = (await once(server, 'connection')) as [Socket];
-  server.close();
-  return [serviceEnd, agentEnd];
 }

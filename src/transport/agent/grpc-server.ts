@@ -15,14 +15,17 @@ import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { AgentConnection, AgentStream, StreamStatus } from './agent-stream.js';
 import {
-  checkGrpcInternals,
+  boundHeaders,
   connectionOf,
   guardRefusals,
   http2StreamOf,
   markConnection,
-  watchCalls,
+  watchServer,
 } from './grpc-internals.js';
+import { checkGrpcInternals } from './grpc-self-check.js';
 import { tuning } from './tuning.js';
+import { callBegun, watchUnproven } from './unproven.js';
+import type { Unproven } from './unproven.js';
 
 export type OpenAnswer =
   | { readonly ok: true; readonly response: Uint8Array }
@@ -85,9 +88,22 @@ export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): 
     const stream = http2StreamOf(call);
     if (stream !== undefined) verdicts.set(stream, verdict);
   };
-  watchCalls(server, (stream, connection, session) => {
-    const verdict = verdicts.get(stream) ?? 'unknown';
-    if (verdict !== 'sound' && handlers.unsound(connection, verdict)) endConnection(connection, session);
+  boundHeaders(server);
+  const unproven = new WeakMap<AgentConnection, Unproven>();
+  watchServer(server, {
+    begun(connection, session) {
+      const watched = unproven.get(connection);
+      if (watched !== undefined) watched.session = session;
+    },
+    called(connection, stream) {
+      const watched = unproven.get(connection);
+      if (watched !== undefined) callBegun(watched, stream);
+    },
+    closed(connection, stream) {
+      const verdict = verdicts.get(stream) ?? 'unknown';
+      if (verdict === 'sound' || !handlers.unsound(connection, verdict)) return;
+      endConnection(connection, unproven.get(connection)?.session);
+    },
   });
   server.register(
     SecureAgentServiceService.openSession.path,
@@ -103,6 +119,7 @@ export async function createGrpcServer(handlers: GrpcHandlers, logger: Logger): 
   return {
     accept(connection) {
       markConnection(connection);
+      unproven.set(connection, watchUnproven(connection));
       injector.injectConnection(connection.stream);
     },
     drain: (graceMs) => injector.drain(graceMs),

@@ -34,6 +34,8 @@ export interface ConnectionTable<T> {
   longestSniffed(): Entry<T> | undefined;
   /** The connection that has had no session for longest. */
   longestWithoutSession(): Entry<T> | undefined;
+  /** All without a session, that one first; each may be removed when it is its turn. */
+  withoutSession(): Iterable<Entry<T>>;
   readonly size: number;
   kinds(): ConnectionKinds;
 }
@@ -153,6 +155,13 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     expendable: () => ranks[highest]?.first?.value.members.first?.value,
     longestSniffed: () => sniffing.first?.value,
     longestWithoutSession: () => byAge.first?.value,
+    *withoutSession() {
+      for (let place = byAge.first; place !== undefined;) {
+        const { after, value } = place;
+        yield value;
+        place = after;
+      }
+    },
     get size() {
       return size;
     },

@@ -1,10 +1,11 @@
 /**
  * A TCP connection that the service owns: the client's address, the stream that is handed over, whether it carries a
- * session, and the forced close. Not the protocol spoken on it. With REALITY the stream will be the one inside the TLS
- * session; address and forced close remain those of the socket.
+ * session, what it has sent without an answer, and the forced close. Not the protocol spoken on it. With REALITY the stream
+ * will be the one inside the TLS session; address and forced close remain those of the socket.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Entry } from './connection-table.js';
 
 export interface OwnedConnection {
   /** Counts from 1 within the process. */
@@ -18,40 +19,77 @@ export interface OwnedConnection {
   sessionOpened(): void;
   /** It carries one session less. */
   sessionEnded(): void;
+  readonly hasSession: boolean;
+  /** Bytes received since it came, or since `answered`. */
+  readonly unansweredBytes: number;
+  /** Nothing received so far is waiting for an answer. */
+  answered(): void;
+  /** While it has no session it is asked five times a second whether it costs too much, and if so closed. */
+  watch(isCostly: (() => boolean) | undefined): void;
   /** Calls back once, when the socket has closed; at once if it already has. */
   onClose(listener: () => void): void;
   /** Closes the socket at once; data that is not sent yet is lost. */
   destroy(): void;
 }
 
-/** What the listener does when a connection gains or loses a session. */
-interface SessionMarks {
-  sessionOpened(): void;
-  sessionEnded(): void;
+/** What a connection tells the listener, which keeps the table. */
+export interface SessionMarks {
+  opened(connection: Connection): void;
+  ended(connection: Connection): void;
 }
 
-export function ownConnection(id: number, socket: Socket, remoteAddress: string, marks: SessionMarks): OwnedConnection {
-  const listeners: (() => void)[] = [];
-  let closed = socket.destroyed;
-  socket.once('close', () => {
-    closed = true;
-    for (const listener of listeners.splice(0)) listener();
-  });
-  return {
-    id,
-    remoteAddress,
-    stream: socket,
-    get closed() {
-      return closed;
-    },
-    sessionOpened: marks.sessionOpened,
-    sessionEnded: marks.sessionEnded,
-    onClose(listener) {
-      if (closed) listener();
-      else listeners.push(listener);
-    },
-    destroy() {
-      socket.destroy();
-    },
-  };
+/**
+ * A connection as the listener keeps it from the first byte. A class, because there are twenty thousand of them: as an object
+ * of functions each would take 2 KiB more.
+ */
+export class Connection implements OwnedConnection {
+  readonly id: number;
+  readonly stream: Socket;
+  /** Of the socket's peer, until a balancer has named the client. */
+  remoteAddress: string;
+  closed = false;
+  isCostly: (() => boolean) | undefined;
+  /** Its place in the listener's table. */
+  entry: Entry<Connection> | undefined;
+  #answeredBytes = 0;
+  #closeListeners: (() => void)[] | undefined;
+  readonly #marks: SessionMarks;
+
+  constructor(id: number, stream: Socket, peer: string, marks: SessionMarks) {
+    this.id = id;
+    this.stream = stream;
+    this.remoteAddress = peer;
+    this.#marks = marks;
+  }
+
+  sessionOpened(): void {
+    this.#marks.opened(this);
+  }
+  sessionEnded(): void {
+    this.#marks.ended(this);
+  }
+  get hasSession(): boolean {
+    return this.entry !== undefined && this.entry.sessions > 0;
+  }
+  get unansweredBytes(): number {
+    return this.stream.bytesRead - this.#answeredBytes;
+  }
+  answered(): void {
+    this.#answeredBytes = this.stream.bytesRead;
+  }
+  watch(isCostly: (() => boolean) | undefined): void {
+    this.isCostly = isCostly;
+  }
+  onClose(listener: () => void): void {
+    if (this.closed) listener();
+    else (this.#closeListeners ??= []).push(listener);
+  }
+  destroy(): void {
+    this.stream.destroy();
+  }
+  /** The socket has closed. */
+  noteClosed(): void {
+    this.closed = true;
+    for (const listener of this.#closeListeners?.splice(0) ?? []) listener();
+  }
 }

@@ -17,8 +17,8 @@ import type { SampledLog } from '../../kernel/sampled-log.js';
 import { createConnectionTable } from './connection-table.js';
 import type { ConnectionKinds, Entry } from './connection-table.js';
 import { addressRanges } from '../../kernel/address-ranges.js';
-import { ownConnection } from './connection.js';
-import type { OwnedConnection } from './connection.js';
+import { Connection } from './connection.js';
+import type { OwnedConnection, SessionMarks } from './connection.js';
 import { sniff } from './sniff.js';
 import type { Sniffed } from './sniff.js';
 import { tuning } from './tuning.js';
@@ -43,6 +43,7 @@ const closings = {
   idle: null,
   silent: 'the first bytes of a connection did not arrive in time',
   foreign: 'a connection did not begin with the HTTP/2 preface',
+  costly: 'a connection without a session sent more than an agent does, or began calls that it did not finish',
   no_proxy_header: 'a balancer (SVC_AGENT_PROXY_FROM) did not begin a connection with a valid PROXY v2 header',
 } as const;
 
@@ -66,14 +67,6 @@ export interface Listener {
   close(graceMs: number): Promise<void>;
 }
 
-/** A connection from its first byte. */
-interface Arrival {
-  readonly id: number;
-  readonly socket: Socket;
-  /** Of the socket's peer, until a balancer has named the client. */
-  address: string;
-}
-
 /**
  * Starts listening.
  * @param accept is given each connection that speaks h2c, with all its bytes unread; must not throw
@@ -87,34 +80,38 @@ export async function startListener(
   const isBalancer = addressRanges(options.proxyFrom);
   /** Including those that are closed but still held by the operating system. */
   const sockets = new Set<Socket>();
-  const table = createConnectionTable<Arrival>();
-  const closed = { evicted: 0, refused: 0, idle: 0, silent: 0, foreign: 0, no_proxy_header: 0 };
+  const table = createConnectionTable<Connection>();
+  const closed = { evicted: 0, refused: 0, idle: 0, silent: 0, foreign: 0, costly: 0, no_proxy_header: 0 };
   let accepted = 0;
   let onEmpty: (() => void) | undefined;
 
-  const close = (entry: Entry<Arrival>, reason: Closing): void => {
-    const { socket, address } = entry.value;
+  const marks: SessionMarks = {
+    opened({ entry }) {
+      if (entry !== undefined) table.sessionOpened(entry);
+    },
+    ended({ entry }) {
+      if (entry !== undefined) table.sessionEnded(entry, clock.monotonic());
+    },
+  };
+
+  const close = (entry: Entry<Connection>, reason: Closing): void => {
+    const { value: connection } = entry;
     table.remove(entry);
     closed[reason] += 1;
     const sentence = closings[reason];
-    if (sentence !== null) refusals.note({ reason: `connection_${reason}`, address }, sentence);
-    socket.destroy();
+    const event = { reason: `connection_${reason}`, address: connection.remoteAddress };
+    if (sentence !== null) refusals.note(event, sentence);
+    connection.destroy();
   };
 
-  const settle = (entry: Entry<Arrival>, result: Sniffed): void => {
-    const { id, socket } = entry.value;
+  const settle = (entry: Entry<Connection>, result: Sniffed): void => {
+    const { value: connection } = entry;
     switch (result.kind) {
-      case 'h2c': {
-        const address = result.client ?? entry.value.address;
-        entry.value.address = address;
-        table.sniffed(entry, address);
-        const marks = {
-          sessionOpened: () => table.sessionOpened(entry),
-          sessionEnded: () => table.sessionEnded(entry, clock.monotonic()),
-        };
-        accept(ownConnection(id, socket, address, marks));
+      case 'h2c':
+        connection.remoteAddress = result.client ?? connection.remoteAddress;
+        table.sniffed(entry, connection.remoteAddress);
+        accept(connection);
         return;
-      }
       case 'foreign':
         close(entry, 'foreign');
         return;
@@ -122,7 +119,7 @@ export async function startListener(
         close(entry, 'no_proxy_header');
         return;
       case 'gone':
-        socket.destroy();
+        connection.destroy();
         return;
       default:
         unreachable(result);
@@ -131,14 +128,17 @@ export async function startListener(
 
   const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
     accepted += 1;
-    const address = plainIp(socket.remoteAddress ?? '');
-    const entry = table.add({ id: accepted, socket, address }, address, clock.monotonic());
+    const peer = plainIp(socket.remoteAddress ?? '');
+    const connection = new Connection(accepted, socket, peer, marks);
+    const entry = table.add(connection, peer, clock.monotonic());
+    connection.entry = entry;
     sockets.add(socket);
     // A reset by the peer is ordinary; without a listener the event would end the process.
     socket.on('error', (error) => logger.debug({ error: errorText(error) }, 'agent connection failed'));
     socket.once('close', () => {
       table.remove(entry);
       sockets.delete(socket);
+      connection.noteClosed();
       if (sockets.size === 0) onEmpty?.();
     });
     if (table.size > maxConnections) {
@@ -147,17 +147,18 @@ export async function startListener(
       close(expendable, expendable === entry ? 'refused' : 'evicted');
       if (expendable === entry) return;
     }
-    sniff(socket, isBalancer(address), (result) => settle(entry, result));
+    sniff(socket, isBalancer(peer), (result) => settle(entry, result));
   });
 
   const sweep = setInterval(() => {
     const now = clock.monotonic();
     closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
     closeWhile(table.longestWithoutSession, (since) => now - since > limits.agent.withoutSessionMs, 'idle');
+    for (const entry of table.withoutSession()) if (entry.value.isCostly?.() === true) close(entry, 'costly');
   }, tuning.sweepMs);
   sweep.unref();
   const closeWhile = (
-    next: () => Entry<Arrival> | undefined,
+    next: () => Entry<Connection> | undefined,
     isOverdue: (since: number) => boolean,
     reason: Closing,
   ): void => {

@@ -1,0 +1,93 @@
+/**
+ * What a connection may cost before it has a session: a stranger who sends without end, or begins calls and does not
+ * finish them, is noticed by what his connection has not had answered, and closed. Not time limits, and not the number of
+ * connections: those are the listener's. Implements "32 KiB of it for each connection" of
+ * `docs/contract/agent-protocol.md#the-listener`; `npm run bench -- strangers` measures it.
+ */
+import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
+import type { AgentConnection } from './agent-stream.js';
+import { tuning } from './tuning.js';
+
+/** A connection that is watched while it has no session. There are many: data, not functions. */
+export interface Unproven {
+  readonly connection: AgentConnection;
+  session: ServerHttp2Session | undefined;
+  /** Calls whose request has not ended. */
+  readonly unfinished: ServerHttp2Stream[];
+  /** In which their requests have come. */
+  pieces: number;
+  /** Calls that are not over, those included that wait for their answer. */
+  openCalls: number;
+  /** The size of its table of headers, in bytes, and how many bytes it had not had answered when that was read. */
+  tableBytes: number;
+  tableReadAt: number;
+  /** Looks in a row that found too much unanswered. */
+  costlyLooks: number;
+  /** What looks in a row have found of unfinished calls, added up. */
+  unfinishedLooks: number;
+}
+
+/** Watches a connection until it has proven itself. An agent stays far below these bounds. */
+export function watchUnproven(connection: AgentConnection): Unproven {
+  const unproven: Unproven = {
+    connection,
+    session: undefined,
+    unfinished: [],
+    pieces: 0,
+    openCalls: 0,
+    tableBytes: 0,
+    tableReadAt: 0,
+    costlyLooks: 0,
+    unfinishedLooks: 0,
+  };
+  connection.watch(() => {
+    unproven.costlyLooks = isCostly(unproven) ? unproven.costlyLooks + 1 : 0;
+    unproven.unfinishedLooks =
+      unproven.unfinished.length === 0 ? 0 : unproven.unfinishedLooks + unproven.unfinished.length;
+    // The request of an agent may be on its way at one look, not at two.
+    return unproven.costlyLooks > 1 || unproven.unfinishedLooks > tuning.unfinishedLooks;
+  });
+  return unproven;
+}
+
+/** A call has begun on the connection, and is being served. */
+export function callBegun(unproven: Unproven, stream: ServerHttp2Stream): void {
+  const { connection, unfinished } = unproven;
+  if (connection.hasSession || stream.destroyed) return;
+  unproven.openCalls += 1;
+  unfinished.push(stream);
+  const finished = (): void => {
+    const index = unfinished.indexOf(stream);
+    if (index === -1) return;
+    unfinished.splice(index, 1);
+    if (unfinished.length > 0) return;
+    connection.answered();
+    unproven.pieces = 0;
+  };
+  stream.once('end', finished);
+  stream.once('close', () => {
+    finished();
+    unproven.openCalls -= 1;
+    unproven.tableReadAt = -1;
+  });
+  // Nobody reads the request of a refused call; to listen would be to read it.
+  if (stream.listenerCount('data') === 0) return;
+  const count = (): void => {
+    unproven.pieces += 1;
+    if (connection.hasSession) stream.off('data', count);
+  };
+  stream.on('data', count);
+}
+
+function isCostly(unproven: Unproven): boolean {
+  const { connection, pieces, openCalls } = unproven;
+  const { unansweredBytes } = connection;
+  if (unansweredBytes + pieces * tuning.pieceBytes > tuning.unansweredBytes) return true;
+  // An agent that waits for its answer may have long headers.
+  if (openCalls > 0) return false;
+  if (unproven.tableReadAt !== unansweredBytes) {
+    unproven.tableReadAt = unansweredBytes;
+    unproven.tableBytes = unproven.session?.state.inflateDynamicTableSize ?? 0;
+  }
+  return unproven.tableBytes > tuning.headerTableBytes;
+}

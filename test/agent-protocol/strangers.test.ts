@@ -1,0 +1,161 @@
+/**
+ * What a connection may hold before it has a session: header lists of 8 KiB, and little that is not answered. Bytes that no
+ * agent sends, against the real listener and the real gRPC server. `npm run bench -- strangers` measures the memory.
+ */
+import { constants, connect as connectHttp2 } from 'node:http2';
+import type { ClientHttp2Session } from 'node:http2';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { startAgentFixture } from '../support/agent-fixture.js';
+import type { AgentFixture } from '../support/agent-fixture.js';
+import { eventually } from '../support/eventually.js';
+import {
+  endHeaders,
+  endStream,
+  frame,
+  framesIn,
+  FrameType,
+  headerList,
+  opening,
+  tableFilling,
+  uint32,
+} from '../support/http2-frames.js';
+import { createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
+import type { RawAgent } from '../support/raw-agent.js';
+
+const openSession = '/svc.control.v1.SecureAgentService/OpenSession';
+const control = '/svc.control.v1.SecureAgentService/Control';
+
+let fixture: AgentFixture;
+let agent: RawAgent;
+const sockets: Socket[] = [];
+const clients: ClientHttp2Session[] = [];
+
+beforeEach(async () => {
+  fixture = await startAgentFixture();
+  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+});
+afterEach(async () => {
+  agent.disconnect();
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const client of clients.splice(0)) client.destroy();
+  await fixture.close();
+});
+
+const requestHeaders = (path: string): Record<string, string> => ({
+  ':method': 'POST',
+  ':scheme': 'http',
+  ':authority': 'a',
+  ':path': path,
+  'content-type': 'application/grpc',
+  te: 'trailers',
+});
+const call = (path: string, stream: number, more: Readonly<Record<string, string>> = {}): Buffer =>
+  frame(FrameType.headers, endHeaders, stream, headerList({ ...requestHeaders(path), ...more }));
+const costly = (): number | undefined => fixture.transport.stats().connections.closed.costly;
+/** Headers of about this many bytes together, as HTTP/2 counts them. */
+const ballast = (bytes: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: bytes / 500 }, (_, index) => [`x-${index}`, 'v'.repeat(500 - 36)]));
+
+/** Connects and sends bytes that HTTP/2 libraries do not; `received` grows. */
+async function stranger(bytes: Buffer): Promise<{ readonly socket: Socket; received: Buffer }> {
+  const socket = connect({ host: fixture.host, port: fixture.port, noDelay: true });
+  sockets.push(socket);
+  const peer = { socket, received: Buffer.alloc(0) };
+  socket.on('error', () => undefined);
+  socket.on('data', (data: Buffer) => (peer.received = Buffer.concat([peer.received, data])));
+  await once(socket, 'connect');
+  socket.write(bytes);
+  return peer;
+}
+
+describe('a header list', () => {
+  test('may have 8 KiB, which the peer is told', async () => {
+    const client = connectHttp2(`http://${fixture.transport.address}`);
+    clients.push(client);
+    client.on('error', () => undefined);
+    await once(client, 'remoteSettings');
+    expect(client.remoteSettings.maxHeaderListSize).toBe(8192);
+  });
+
+  test.each([
+    ['that has confirmed the bounds', true],
+    ['that has not', false],
+  ])('above 8 KiB has its call refused, of a peer %s; the next call is served', async (_, confirmed) => {
+    const confirm = confirmed ? frame(FrameType.settings, 1, 0) : Buffer.alloc(0);
+    const peer = await stranger(Buffer.concat([opening, confirm]));
+    await eventually(() => framesIn(peer.received).length).toBeGreaterThan(0);
+    peer.socket.write(call('/none', 1, ballast(8_500)));
+    const refusal = { type: FrameType.rstStream, stream: 1, payload: uint32(constants.NGHTTP2_ENHANCE_YOUR_CALM) };
+    await eventually(() => framesIn(peer.received)).toContainEqual(refusal);
+    peer.socket.write(call('/none', 3, ballast(7_500)));
+    await eventually(() => framesIn(peer.received)).toContainEqual(
+      expect.objectContaining({ type: FrameType.headers, stream: 3 }),
+    );
+  });
+});
+
+describe('a connection without a session is closed', () => {
+  const literalOf60KiB = headerList({ ...requestHeaders(control), x: 'v'.repeat(60_000) });
+  const message = (length: number): Buffer => Buffer.concat([Buffer.from([0]), uint32(length)]);
+  const tableOf = (entries: number): Buffer => {
+    const more = Object.fromEntries(Array.from({ length: entries }, (_, index) => [`x${index}`, '1']));
+    return frame(FrameType.headers, endHeaders | endStream, 1, tableFilling({ ...requestHeaders('/none'), ...more }));
+  };
+  test.each<[string, Buffer]>([
+    ['half a list of headers', frame(FrameType.headers, 0, 1, literalOf60KiB.subarray(0, 16_384))],
+    ['half a frame', frame(FrameType.goAway, 0, 0, Buffer.alloc(16_000)).subarray(0, 8_000)],
+    ['pings', Buffer.concat(Array.from({ length: 300 }, () => frame(FrameType.ping, 0, 0, Buffer.alloc(8))))],
+    ['four calls that do not end', Buffer.concat([1, 3, 5, 7].map((stream) => call(openSession, stream)))],
+    ['a call that does not end', call(openSession, 1)],
+    [
+      'half a request',
+      Buffer.concat([
+        call(openSession, 1),
+        frame(FrameType.data, 0, 1, Buffer.concat([message(9_000), Buffer.alloc(8_000)])),
+      ]),
+    ],
+    [
+      'a request in many pieces',
+      Buffer.concat([
+        call(openSession, 1),
+        frame(FrameType.data, 0, 1, message(9_000)),
+        ...Array.from({ length: 30 }, () => frame(FrameType.data, 0, 1, Buffer.alloc(1))),
+      ]),
+    ],
+    ['a table full of headers', tableOf(50)],
+    ['a table full of headers, of a list that is refused', tableOf(100)],
+  ])('after %s', async (_, bytes) => {
+    const { socket } = await stranger(Buffer.concat([opening, bytes]));
+    await eventually(() => socket.closed).toBe(true);
+    expect(costly()).toBe(1);
+  });
+
+  test('not after calls that were answered, however many they are', async () => {
+    for (let round = 0; round < 60; round += 1) await agent.open({ timestampMs: 0 });
+    const peer = await stranger(opening);
+    await agent.connect();
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    expect(costly()).toBe(0);
+    expect(peer.socket.closed).toBe(false);
+  });
+});
+
+test('a connection with a session, also one that is not attached yet, may send as it likes', async () => {
+  const opened = await agent.session();
+  const stream = agent.attach(opened);
+  stream.say(helloOf());
+  for (let beat = 1; beat <= 20; beat += 1) stream.say(heartbeatOf(beat, { linkMetrics: [] }));
+  await eventually(() => stream.heard.length).toBe(20);
+  // Half a message, for several looks.
+  stream.sayFragment(Buffer.concat([Buffer.from([1]), Buffer.alloc(60_000)]));
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  stream.halfClose();
+  await stream.status;
+  await eventually(() => fixture.transport.stats().connections.open.without_session).toBe(1);
+  await agent.connect();
+  await eventually(() => fixture.telemetry.opened.length).toBe(2);
+  expect(costly()).toBe(0);
+});
