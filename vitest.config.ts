@@ -5,6 +5,7 @@ import { SkippedReporter } from './test/run/skipped.js';
 const alone = [
   ...['e2e', 'invented-resource', 'maintenance', 'start', 'storage'].map((folder) => `test/${folder}/**/*.test.ts`),
   'test/domain/large-fleets.test.ts',
+  'test/log-chain/upcasting.test.ts',
 ];
 
 export default defineConfig({

@@ -16,8 +16,9 @@ import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
 import { createKeyring } from '../src/security/keyring.js';
-import { loadMasterKey } from '../src/security/master-key-source.js';
 import { createPasswordHasher } from '../src/security/passwords.js';
+import { createLogChain } from '../src/log-chain/log-chain.js';
+import { openLogChainKeys } from '../src/log-chain/open.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import {
   CommandError,
@@ -30,6 +31,7 @@ import {
 } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
 import type { Installation } from './maintenance/installation.js';
+import { masterKeyOf } from './maintenance/log-chain.js';
 
 const usage = `Usage: npm run admin:reset-password -- NAME [--stdin]
 
@@ -57,15 +59,15 @@ await runCommand(usage, async (argv, signal) => {
 
 /** @throws CommandError, WrongMasterKeyError, ServiceError */
 async function resetPassword(installation: Installation, name: string, password: string): Promise<void> {
-  const { config, eventStore, readStore } = installation;
+  const { eventStore, readStore } = installation;
   const [clock, ids, logger] = [systemClock, randomIds, plainLogger];
   if ((await lastRevision(eventStore, streams.service)) === undefined) {
     throw new CommandError('The service has never started on these stores: there are no accounts.');
   }
-  const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate: false });
-  if (!loaded.ok) throw new CommandError(`The master key cannot be used: ${loaded.error}.`);
-  const keyring = createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
-  const view = followAccounts(eventStore, logger);
+  const { masterKey } = await masterKeyOf(installation);
+  const keyring = createKeyring({ masterKey, store: await openDataKeyStore(readStore) });
+  const logChain = createLogChain(await openLogChainKeys(eventStore, masterKey));
+  const view = followAccounts(eventStore, logChain, logger);
   const hasher = createPasswordHasher();
   try {
     // Reject a wrong master key before sealing anything with it.
@@ -77,6 +79,7 @@ async function resetPassword(installation: Installation, name: string, password:
       clock,
       ids,
       logger,
+      logChain,
       readOnly: () => view.failure(),
       sharedTime: systemClock.now,
     });

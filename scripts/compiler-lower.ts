@@ -8,11 +8,13 @@ import { compilerVersion } from '../src/domain/compile/version.js';
 import type { FleetCommand } from '../src/domain/fleet/events.js';
 import type { Fleet } from '../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../src/domain/fleet/fleet.js';
+import { BrokenChainError } from '../src/domain/log-chain/links.js';
 import { UnknownEventError } from '../src/domain/log/unknown-event.js';
 import { fleetEvent } from '../src/domain/fleet/events.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
+import type { LogChain } from '../src/log-chain/log-chain.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import { liveInstances } from '../src/cluster/instance-lease.js';
 import {
@@ -26,13 +28,14 @@ import {
 } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
 import type { Installation } from './maintenance/installation.js';
+import { openLogChain } from './maintenance/log-chain.js';
 
 const usage = `Usage: npm run compiler:lower -- N
 
 Goes back to the release with compiler version N. It sets the log to version N, gives every node a new generation, and
 makes instances with a higher version stop serving agents. Run it from the release that you go back to; this release has
 version ${compilerVersion}. With EventStoreDB and MongoDB, instances may keep running. Only one process can open embedded stores: stop
-the service first.`;
+the service first. The master key is needed, because the log chain covers what is written.`;
 
 await runCommand(usage, async (argv, signal) => {
   const [text] = parseArguments(argv, [], 1).positional;
@@ -57,11 +60,12 @@ await runCommand(usage, async (argv, signal) => {
 });
 
 /** @returns the version that the log was at. @throws CommandError, ServiceError */
-async function lower({ eventStore }: Installation, version: number): Promise<number> {
+async function lower(installation: Installation, version: number): Promise<number> {
+  const { eventStore } = installation;
   if ((await lastRevision(eventStore, streams.service)) === undefined) {
     throw new CommandError('The service has never started on these stores: there is nothing to go back from.');
   }
-  const gateway = await fleetGateway(eventStore);
+  const gateway = await fleetGateway(eventStore, await openLogChain(installation));
   try {
     const outcome = await gateway.execute(
       { type: 'LowerCompilerVersion', version },
@@ -77,9 +81,12 @@ async function lower({ eventStore }: Installation, version: number): Promise<num
   }
 }
 
-/** @throws CommandError when the log holds an event that this release does not know */
-async function fleetGateway(eventStore: Installation['eventStore']): Promise<Gateway<Fleet, FleetCommand>> {
-  const fleet = (await loadFleet(eventStore, plainLogger)) ?? emptyFleet();
+/** @throws CommandError when the log holds an event that this release does not know, or its chain is broken */
+async function fleetGateway(
+  eventStore: Installation['eventStore'],
+  logChain: LogChain,
+): Promise<Gateway<Fleet, FleetCommand>> {
+  const fleet = (await loadFleet(eventStore, logChain, plainLogger)) ?? emptyFleet();
   try {
     return await createGateway(fleetAggregate(fleet), {
       eventStore,
@@ -87,10 +94,12 @@ async function fleetGateway(eventStore: Installation['eventStore']): Promise<Gat
       clock: systemClock,
       ids: randomIds,
       logger: plainLogger,
+      logChain,
       readOnly: () => undefined,
       sharedTime: systemClock.now,
     });
   } catch (error) {
+    if (error instanceof BrokenChainError) throw new CommandError(`Nothing is written: ${error.message}.`);
     if (!(error instanceof UnknownEventError)) throw error;
     throw new CommandError(`This release cannot read the log: ${error.message}.`);
   }

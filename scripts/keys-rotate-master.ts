@@ -1,4 +1,4 @@
-/** `npm run keys:rotate-master`: wraps every data key by a new master key. See `docs/operations.md#maintenance-commands`. */
+/** `npm run keys:rotate-master`: wraps every data key, and the key of the log chain, by a new master key. See `docs/operations.md#maintenance-commands`. */
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,13 +11,15 @@ import { loadMasterKey } from '../src/security/master-key-source.js';
 import { liveInstances } from '../src/cluster/instance-lease.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
+import { keepLogChainKey, masterKeyOf } from './maintenance/log-chain.js';
 
 const usage = `Usage: npm run keys:rotate-master
 
 Replaces the master key of the installation that the environment names: unwraps each data key with the current master key
 (SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key) and wraps it with the one in SVC_NEW_MASTER_KEY or
 SVC_NEW_MASTER_KEY_FILE. If the current key is the data folder's and no new one is given, a new one is created and
-replaces it. Stop every instance first. An interrupted run continues when it is repeated with the same keys.`;
+replaces it. Keeps the key of the log chain, sealed under the new one, so that the whole log can still be proven. Stop every
+instance first. An interrupted run continues when it is repeated with the same keys.`;
 
 const keyFile = 'master.key';
 const nextFile = 'master.key.new';
@@ -33,8 +35,7 @@ await runCommand(usage, async (argv, signal) => {
   const installation = await openInstallation({ signal });
   try {
     const { config, readStore } = installation;
-    const current = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate: false });
-    if (!current.ok) throw new CommandError(`The master key cannot be used: ${current.error}.`);
+    const current = await masterKeyOf(installation);
     const live = await liveInstances(readStore);
     if (live.length > 0) {
       throw new CommandError(
@@ -42,15 +43,18 @@ await runCommand(usage, async (argv, signal) => {
           'would continue with the old key.',
       );
     }
-    const next = await nextKey(config, current.value.source === 'data folder');
-    const { masterKey } = current.value;
+    const next = await nextKey(config, current.source === 'data folder');
+    const { masterKey } = current;
     if (next.masterKey.keyId === masterKey.keyId) {
       throw new CommandError('The new master key is the current one: give a different key.');
     }
+    // First, because from the first wrapped key on there is no way back to the current key.
+    const chained = await keepLogChainKey(installation.eventStore, masterKey, next.masterKey);
     const outcome = await rewrapDataKeys(await openDataKeyStore(readStore), masterKey, next.masterKey);
     if (!outcome.ok) throw new CommandError(`The data keys cannot be wrapped again: ${outcome.error}.`);
     const { rewrapped, kept: alreadyWrapped } = outcome.value;
     say(`${rewrapped} data keys are now wrapped by ${next.masterKey.keyId}; ${alreadyWrapped} already were.`);
+    if (chained) say('The log chain goes over to the new key at the next start.');
     if (next.file === undefined) {
       say('Start the service with the new key as SVC_MASTER_KEY or SVC_MASTER_KEY_FILE.');
     } else {

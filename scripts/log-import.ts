@@ -1,4 +1,5 @@
 /** `npm run log:import -- FILE`: an archive into an empty installation. See `docs/operations.md#maintenance-commands`. */
+import { readConfig } from '../src/config.js';
 import { importLog } from '../src/storage/log-archive/import-log.js';
 import { verifyArchive } from '../src/storage/log-archive/verify-log.js';
 import {
@@ -11,14 +12,17 @@ import {
   UsageError,
 } from './maintenance/command-line.js';
 import { archiveScope, importedProjections, logCheck, openInstallation } from './maintenance/installation.js';
+import { masterKeyOf } from './maintenance/log-chain.js';
 import { printProblems } from './maintenance/log-report.js';
 import { createProgressBar } from './maintenance/progress-bar.js';
+import { problemsOf, proveLog, sourceOfArchive } from './maintenance/proof.js';
 
 const usage = `Usage: npm run log:import -- FILE
 
 Verifies FILE, an archive of npm run log:export, and writes it into the installation that the environment names
-(SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL), which must be empty. An interrupted import continues when it is
-repeated.`;
+(SVC_DATA_DIR, SVC_EVENTSTORE_URL, SVC_MONGODB_URL), which must be empty. If the master key is there (SVC_MASTER_KEY,
+SVC_MASTER_KEY_FILE or the data folder's master.key), the log chain is proven first, and a file of another master key is
+refused. An interrupted import continues when it is repeated.`;
 
 await runCommand(usage, async (argv, signal) => {
   const [path] = parseArguments(argv, [], 1).positional;
@@ -35,6 +39,8 @@ await runCommand(usage, async (argv, signal) => {
   if (printProblems(verified.problems, verified.problemCount)) {
     throw new CommandError(`${path} is not imported: the file is damaged, or the log that it was exported from is.`);
   }
+  const unproven = await provenOrWhyNot(path, signal);
+  if (signal.aborted) return exitCodes.interrupted;
   const installation = await openInstallation({ signal, mayBeNew: true, mayBeHalf: true });
   try {
     const { eventStore, readStore, name } = installation;
@@ -67,9 +73,26 @@ await runCommand(usage, async (argv, signal) => {
     for (const { stream, first } of report.renumbered) {
       say(`${stream}: its first ${first} events have expired; the remaining ones are numbered from revision 0.`);
     }
+    if (unproven !== undefined) say(`The log chain is not proven: ${unproven}`);
     say('Start the service with the master key of the exported installation: the data keys are still wrapped by it.');
     return exitCodes.done;
   } finally {
     await installation.close();
   }
 });
+
+/**
+ * Proves the log chain of an archive, if the master key is there: a copy under another one would not start.
+ * @returns why it is not proven
+ * @throws CommandError for an archive that was tampered with, or is of another master key
+ */
+async function provenOrWhyNot(path: string, signal: AbortSignal): Promise<string | undefined> {
+  const key = await masterKeyOf({ config: readConfig(process.env) }).catch((error: unknown) => {
+    if (error instanceof CommandError) return error.message;
+    throw error;
+  });
+  if (typeof key === 'string') return key;
+  const problems = problemsOf(await proveLog(sourceOfArchive(path), key.masterKey, [], signal));
+  if (!printProblems(problems, problems.length)) return undefined;
+  throw new CommandError(`${path} is not imported: its log chain does not hold under the given master key.`);
+}

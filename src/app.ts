@@ -10,7 +10,6 @@ import { openCommandClaims } from './cluster/command-claims.js';
 import { joinCluster } from './cluster/membership.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
 import { createFactRecorder, setFactRetention } from './commands/facts.js';
-import { createGateway } from './commands/gateway.js';
 import type { CommandHandlers } from './commands/handlers-port.js';
 import { createNodeHandlers } from './commands/nodes.js';
 import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from './commands/resources.js';
@@ -22,10 +21,12 @@ import { compilerVersion } from './domain/compile/version.js';
 import { fleetOf } from './domain/fleet/checkpoint.js';
 import type { FleetCommand } from './domain/fleet/events.js';
 import type { Fleet } from './domain/fleet/fleet.js';
+import type { EnsureLogChain } from './domain/log-chain/declaration.js';
 import { systemClock } from './kernel/clock.js';
 import { shutdownMs } from './kernel/closers.js';
 import type { Closers } from './kernel/closers.js';
 import { errorText } from './kernel/errors.js';
+import { streams } from './kernel/event.js';
 import { formatHostPort } from './kernel/host-port.js';
 import type { HostPort } from './kernel/host-port.js';
 import { randomIds } from './kernel/ids.js';
@@ -42,8 +43,10 @@ import { raiseCompilerVersion } from './start/compiler-version.js';
 import { ensureFirstAdmin } from './start/first-admin.js';
 import { factMetrics } from './start/fact-metrics.js';
 import { createFollowers } from './start/followers.js';
+import { startGateway } from './start/gateways.js';
 import { openInstallation } from './start/installation.js';
 import { createLateGateway } from './start/late-gateway.js';
+import { ensureLogChain } from './start/log-chain.js';
 import { retriedStart } from './start/retried-start.js';
 import { forgetDeletedNodes, shredReplacedVerifiers } from './start/revocations.js';
 import { followSigningKey } from './start/signing-key.js';
@@ -142,12 +145,12 @@ async function wire(
 
   // Stores, keyring, identity.
   const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: start.onWaiting };
-  const { eventStore, readStore, keyring, identity, clocks } = await openInstallation(config, opening);
+  const { eventStore, readStore, keyring, logChain, identity, clocks } = await openInstallation(config, opening);
 
   // The followers of the log.
   const facts = createFactRecorder({ eventStore, clock, ids, logger });
   closers.add('facts', () => facts.close());
-  const accountsView = followAccounts(eventStore, logger);
+  const accountsView = followAccounts(eventStore, logChain, logger);
   closers.add('accounts', () => accountsView.close());
   const projections = await startProjections({
     eventStore,
@@ -158,13 +161,14 @@ async function wire(
       mustEnd(`The service ends, for ${found}. Run npm run projections:rebuild, then start it again.`),
   });
   closers.add('projections', () => projections.close());
-  const fleet = createLateGateway<Fleet, FleetCommand>();
+  const fleet = createLateGateway<Fleet, FleetCommand | EnsureLogChain>();
   const delivery = await createDelivery({
     eventStore,
     readStore,
     keyring,
     clock,
     logger,
+    logChain,
     async raiseGeneration(nodeId, reported) {
       const command = { type: 'RaiseNodeGeneration', id: nodeId, reported } as const;
       await fleet.execute(command, agentContext(nodeId, 'config request'), () => undefined);
@@ -174,21 +178,23 @@ async function wire(
   });
   closers.add('delivery', () => delivery.close());
   shredReplacedVerifiers(delivery, keyring, logger);
-  const followers = createFollowers({ delivery, projections, accounts: accountsView, clock });
+  const followers = createFollowers({ delivery, projections, accounts: accountsView, logChain, clock });
   await followers.caughtUp(eventStore, logger);
 
   // Commands. The fleet's gateway goes on from the fold that delivery has read.
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
   const sharedTime = clocks.now;
-  const gatewayOptions = { eventStore, projections: followers, clock, ids, logger, readOnly, sharedTime };
-  fleet.provide(await createGateway(fleetAggregate(fleetOf(delivery.captureCommitted())), gatewayOptions));
+  const gatewayOptions = { eventStore, projections: followers, clock, ids, logger, logChain, readOnly, sharedTime };
+  fleet.provide(await startGateway(fleetAggregate(fleetOf(delivery.captureCommitted())), gatewayOptions));
   closers.add('fleet gateway', () => fleet.close());
-  const accounts = await createGateway(accountsAggregate(), gatewayOptions);
+  const accounts = await startGateway(accountsAggregate(), gatewayOptions);
   closers.add('accounts gateway', () => accounts.close());
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
   const firstCommands = async (): Promise<void> => {
     await setFactRetention(eventStore);
+    await ensureLogChain(streams.fleet, fleet, logChain, logger);
+    await ensureLogChain(streams.accounts, accounts, logChain, logger);
     await raiseCompilerVersion(fleet, logger);
     const { adminPassword: password, dataDir } = config;
     await ensureFirstAdmin({ gateway: accounts, view: accountsView, keyring, hasher, ids, logger, password, dataDir });

@@ -12,6 +12,9 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { createLogChainKeys } from '../../src/log-chain/keys.js';
+import { createLogChain } from '../../src/log-chain/log-chain.js';
+import { createMasterKey } from '../../src/security/master-key.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { followLog } from '../../src/storage/follow.js';
@@ -53,15 +56,24 @@ function open(): Promise<OpenStores> {
 
 async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
   const { eventStore } = await open();
-  return createGateway(fleetAggregate(emptyFleet()), {
+  // Repeated benchmarks share the log of an external store, so they share its key.
+  const logChain = createLogChain(createLogChainKeys(createMasterKey(Buffer.alloc(32, 1))));
+  const opening = await createGateway(fleetAggregate(emptyFleet()), {
     eventStore,
     projections: { applied: () => Promise.resolve(true) },
     clock: systemClock,
     ids: randomIds,
     logger: silentLogger,
+    logChain,
     readOnly: () => undefined,
     sharedTime: systemClock.now,
   });
+  await opening.execute(
+    { type: 'EnsureLogChain', keyId: logChain.keyId },
+    { actor, requestId: 'bench' },
+    () => undefined,
+  );
+  return opening;
 }
 
 /** The same command as the benchmark over REST: a new upstream, always of the same size. */

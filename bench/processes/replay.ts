@@ -8,6 +8,9 @@ import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { createLogChainKeys } from '../../src/log-chain/keys.js';
+import { createLogChain } from '../../src/log-chain/log-chain.js';
+import { createMasterKey } from '../../src/security/master-key.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import { lastRevision } from '../../src/storage/event-store.js';
@@ -64,6 +67,7 @@ async function fold(): Promise<Replayed> {
     const folded = await openCommittedFold({
       eventStore,
       logger: silentLogger,
+      logChain: createLogChain(createLogChainKeys(createMasterKey(Buffer.alloc(32, 1)))),
       onBatch: () => undefined,
       onStateChange: () => undefined,
       onUpToDate: () => undefined,

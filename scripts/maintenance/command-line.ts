@@ -17,21 +17,46 @@ export class CommandError extends Error {}
 export interface Arguments {
   readonly positional: readonly string[];
   readonly flags: ReadonlySet<string>;
+  /** What was given to an option, in order; empty when it was not given. */
+  values(option: string): readonly string[];
 }
 
 /**
  * @param flags the accepted flags, each without a value
+ * @param options the accepted options, each with a value; one may be given more than once
  * @throws UsageError
  */
-export function parseArguments(argv: readonly string[], flags: readonly string[], maxPositional: number): Arguments {
+export function parseArguments(
+  argv: readonly string[],
+  flags: readonly string[],
+  maxPositional: number,
+  options: readonly string[] = [],
+): Arguments {
   // Not strict: parseArgs words its refusals differently.
-  const { positionals, tokens } = parseArgs({ args: [...argv], allowPositionals: true, strict: false, tokens: true });
-  const given = tokens.filter((token) => token.kind === 'option').map((token) => argv[token.index] ?? token.rawName);
+  const { positionals, tokens } = parseArgs({
+    args: [...argv],
+    options: Object.fromEntries(options.map((option) => [option.slice('--'.length), { type: 'string' as const }])),
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  const found = tokens.filter((token) => token.kind === 'option');
+  const values = found.filter(({ rawName }) => options.includes(rawName));
+  const empty = values.find(({ value }) => value === undefined || value === '');
+  if (empty !== undefined) throw new UsageError(`${empty.rawName} needs a value`);
+  const given = found
+    .filter(({ rawName }) => !options.includes(rawName))
+    .map((token) => argv[token.index] ?? token.rawName);
   const unknown = given.find((argument) => !flags.includes(argument));
   if (unknown !== undefined) throw new UsageError(`${unknown} is not an option of this command`);
   const [extra] = positionals.slice(maxPositional);
   if (extra !== undefined) throw new UsageError(`"${extra}" is one argument too many`);
-  return { positional: positionals, flags: new Set(given) };
+  return {
+    positional: positionals,
+    flags: new Set(given),
+    values: (option) =>
+      values.flatMap(({ rawName, value }) => (rawName === option && value !== undefined ? [value] : [])),
+  };
 }
 
 export const exitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;

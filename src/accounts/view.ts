@@ -9,6 +9,7 @@ import { readCommand } from '../domain/log/upcast.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 import { createWaiters } from '../kernel/waiters.js';
 import type { EventStore } from '../storage/event-store.js';
 import { followLog } from '../storage/follow.js';
@@ -18,12 +19,12 @@ export interface AccountsView extends ProjectionWait {
   readonly accounts: Accounts;
   /** Resolves once the log has been read to its end. Rejects when that fails, or when closed before. */
   caughtUp(): Promise<void>;
-  /** Why the accounts no longer follow the log (an unknown event) and may be out of date, or undefined. */
+  /** Why the accounts no longer follow the log (an unknown event, a broken chain) and may be out of date, or undefined. */
   failure(): string | undefined;
   close(): Promise<void>;
 }
 
-export function followAccounts(eventStore: EventStore, logger: Logger): AccountsView {
+export function followAccounts(eventStore: EventStore, logChain: LogChain, logger: Logger): AccountsView {
   const accounts = emptyAccounts();
   const stop = new AbortController();
   const waiters = createWaiters();
@@ -57,12 +58,14 @@ export function followAccounts(eventStore: EventStore, logger: Logger): Accounts
           dropped = true;
         }
         if (item.kind !== 'commands') continue;
-        for (const { stream, revision, id } of item.commands.flatMap((one) =>
-          applyAccounts(accounts, readCommand(one)),
-        )) {
-          logger.error({ stream, revision, event_id: id }, 'an event that creates a user who exists is ignored');
+        for (const command of item.commands) {
+          const head = logChain.follow(accounts.logChain.value, command);
+          for (const { stream, revision, id } of applyAccounts(accounts, readCommand(command))) {
+            logger.error({ stream, revision, event_id: id }, 'an event that creates a user who exists is ignored');
+          }
+          accounts.logChain.set(head);
+          accounts.journal.commit();
         }
-        accounts.journal.commit();
         waiters.look();
       }
     } catch (error) {

@@ -13,6 +13,9 @@ import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';
 import type { Cell, Journal } from '../domain/aggregate/journal.js';
+import type { EnsureLogChain } from '../domain/log-chain/declaration.js';
+import { decideLogChain } from '../domain/log-chain/declaration.js';
+import type { ChainHead } from '../domain/log-chain/links.js';
 import type { Decision, Refusal } from '../domain/resource/refusal.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
@@ -25,6 +28,7 @@ export interface DecidingState {
    * one.
    */
   readonly position: Cell<number>;
+  readonly logChain: Cell<ChainHead>;
   readonly idempotency: IdempotencyTable;
 }
 
@@ -37,21 +41,25 @@ export interface Aggregate<State extends DecidingState, Command> {
 }
 
 /** The fleet. @param state a fold that the caller hands over */
-export function fleetAggregate(state: Fleet): Aggregate<Fleet, FleetCommand> {
+export function fleetAggregate(state: Fleet): Aggregate<Fleet, FleetCommand | EnsureLogChain> {
   return {
     stream: streams.fleet,
     state,
-    decide: decideFleet,
+    decide: (fleet, command) =>
+      command.type === 'EnsureLogChain' ? decideLogChain(fleet.logChain.value, command) : decideFleet(fleet, command),
     apply: (fleet, command) => oversizedSnapshot(fleet, applyCommand(fleet, command)),
   };
 }
 
 /** The accounts. Their log is short, so the gateway reads it from its start. */
-export function accountsAggregate(): Aggregate<Accounts, AccountCommand> {
+export function accountsAggregate(): Aggregate<Accounts, AccountCommand | EnsureLogChain> {
   return {
     stream: streams.accounts,
     state: emptyAccounts(),
-    decide: decideAccounts,
+    decide: (accounts, command) =>
+      command.type === 'EnsureLogChain'
+        ? decideLogChain(accounts.logChain.value, command)
+        : decideAccounts(accounts, command),
     apply(accounts, command) {
       applyAccounts(accounts, command);
       return undefined;

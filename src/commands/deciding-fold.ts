@@ -4,6 +4,7 @@
  * `docs/contract/domain.md#commands-and-events`.
  */
 import { acceptedKey } from '../domain/aggregate/idempotency.js';
+import { BrokenChainError } from '../domain/log-chain/links.js';
 import { UnknownEventError } from '../domain/log/unknown-event.js';
 import { readCommand } from '../domain/log/upcast.js';
 import type { Refusal } from '../domain/resource/refusal.js';
@@ -12,9 +13,10 @@ import { ServiceError } from '../kernel/errors.js';
 import type { IdempotencyMark, RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
-import { createCommandAssembler } from '../storage/follow.js';
+import { BrokenLogError, createCommandAssembler } from '../storage/follow.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import type { Proposal } from './proposal.js';
 import { asRecorded, propose } from './proposal.js';
@@ -26,6 +28,7 @@ export interface DecidingFoldOptions {
   readonly ids: Ids;
   /** See `GatewayOptions`. */
   readonly sharedTime: () => number;
+  readonly logChain: LogChain;
 }
 
 /** A command that was decided on the fold with the events of the commands before it. */
@@ -57,7 +60,7 @@ export interface DecidingFold<State, Command> {
 
 export function createDecidingFold<State extends DecidingState, Command>(
   { stream, state, decide, apply }: Aggregate<State, Command>,
-  { eventStore, clock, ids, sharedTime }: DecidingFoldOptions,
+  { eventStore, clock, ids, sharedTime, logChain }: DecidingFoldOptions,
 ): DecidingFold<State, Command> {
   let newestPosition = state.position.value;
   // A fold that was handed over is never rolled back.
@@ -74,9 +77,15 @@ export function createDecidingFold<State extends DecidingState, Command>(
       if (decision.value.length === 0) {
         return answered({ kind: 'unchanged', position: newestPosition, result: select(state) });
       }
-      const proposal = propose(decision.value, context, clock, ids);
+      let head = state.logChain.value;
+      const proposal = propose(decision.value, context, clock, ids, (events) => {
+        const linked = logChain.link(head, stream, events);
+        head = linked.head;
+        return linked.link;
+      });
       const recorded = asRecorded(stream, proposal, state.revision.value);
       const refusal = apply(state, recorded);
+      state.logChain.set(head);
       if (refusal === undefined) return { kind: 'write', proposal, recorded, result: select(state) };
       state.journal.rollback(mark);
       return answered(refusedBy(refusal));
@@ -108,7 +117,9 @@ export function createDecidingFold<State extends DecidingState, Command>(
       for await (const event of eventStore.read(stream, rest)) {
         newestPosition = Math.max(newestPosition, event.position);
         for (const command of assembler.add([event])) {
+          const head = logChain.follow(state.logChain.value, command);
           apply(state, readCommand(command));
+          state.logChain.set(head);
           state.journal.commit();
         }
       }
@@ -150,7 +161,8 @@ const refusedBy = ({ code, message }: Refusal): Answer => ({ kind: 'refused', er
 /** What a caller may see of anything that was thrown. */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
-  if (error instanceof UnknownEventError) {
+  const stops = [UnknownEventError, BrokenChainError, BrokenLogError].some((kind) => error instanceof kind);
+  if (stops && error instanceof Error) {
     return new ServiceError('unavailable', `this instance is read-only: ${error.message}`);
   }
   return new ServiceError('internal', 'the command could not be carried out', { cause: error });

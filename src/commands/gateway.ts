@@ -8,6 +8,7 @@ import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
@@ -26,6 +27,7 @@ export interface GatewayOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
+  readonly logChain: LogChain;
   /** A reason why nothing may be written now (an unknown event, a wrong clock), or undefined. */
   readonly readOnly: () => string | undefined;
   /**
@@ -35,7 +37,10 @@ export interface GatewayOptions {
   readonly sharedTime: () => number;
 }
 
-/** Starts a gateway; reads the end of the stream first. @throws ServiceError `unavailable`, UnknownEventError */
+/**
+ * Starts a gateway; reads the end of the stream first.
+ * @throws ServiceError `unavailable`; UnknownEventError, BrokenChainError, BrokenLogError
+ */
 export async function createGateway<State extends DecidingState, Command>(
   aggregate: Aggregate<State, Command>,
   options: GatewayOptions,

@@ -3,7 +3,7 @@ import { schemaVersions } from '../domain/log/upcast.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import type { CommandLink, EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
@@ -19,12 +19,20 @@ export interface Proposal {
 
 type Decided = readonly { readonly type: string; readonly data: object }[];
 
-/** @throws ServiceError `payload_too_large` when the events are together larger than a command may be */
-export function propose(decided: Decided, context: CommandContext, clock: Clock, ids: Ids): Proposal {
+/**
+ * @param linkOf gives the command its link in the log chain, if its stream has one
+ * @throws ServiceError `payload_too_large` when the events are together larger than a command may be
+ */
+export function propose(
+  decided: Decided,
+  context: CommandContext,
+  clock: Clock,
+  ids: Ids,
+  linkOf: (events: readonly ProposedEvent[]) => CommandLink | undefined = () => undefined,
+): Proposal {
   const commandId = ids.next();
   const occurred_at = timestamp(clock.now());
-  let bytes = 0;
-  const events = decided.map(({ type, data }, index): ProposedEvent => {
+  const unlinked = decided.map(({ type, data }, index): ProposedEvent => {
     const metadata: EventMetadata = {
       command: { id: commandId, index, count: decided.length },
       actor: context.actor,
@@ -33,11 +41,14 @@ export function propose(decided: Decided, context: CommandContext, clock: Clock,
       schema_version: (schemaVersions as { readonly [type: string]: number })[type] ?? 1,
       ...(context.idempotency === undefined ? {} : { idempotency: context.idempotency }),
     };
-    const event = { id: ids.next(), type, data: data as JsonObject, metadata };
+    return { id: ids.next(), type, data: data as JsonObject, metadata };
+  });
+  const events = withLink(unlinked, linkOf(unlinked));
+  let bytes = 0;
+  for (const event of events) {
     serialise(event);
     bytes += wholeEventBytes(event);
-    return event;
-  });
+  }
   if (bytes > limits.events.commandBytes) {
     throw new ServiceError(
       'payload_too_large',
@@ -45,6 +56,13 @@ export function propose(decided: Decided, context: CommandContext, clock: Clock,
     );
   }
   return { commandId, events, bytes };
+}
+
+/** The events, with the link in the last one. */
+function withLink(events: readonly ProposedEvent[], link: CommandLink | undefined): readonly ProposedEvent[] {
+  const last = events.at(-1);
+  if (link === undefined || last === undefined) return events;
+  return events.with(-1, { ...last, metadata: { ...last.metadata, link } });
 }
 
 /** The proposal as it will stand in the log behind `revision`. Its position is not known before the append. */

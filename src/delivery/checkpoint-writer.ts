@@ -6,6 +6,7 @@ import { captureFleet } from '../domain/fleet/checkpoint.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { saveFleet } from './fold-checkpoint.js';
 
@@ -21,6 +22,7 @@ export interface CheckpointWriter {
 export interface CheckpointWriterDeps {
   readonly eventStore: Pick<EventStore, 'saveFoldCheckpoint'>;
   readonly logger: Logger;
+  readonly logChain: Pick<LogChain, 'seal'>;
   /** Fleet events between two checkpoints. */
   readonly every: number;
   /** Revision of the checkpoint that the fold started from; -1 for none. */
@@ -36,7 +38,7 @@ export function createCheckpointWriter(deps: CheckpointWriterDeps): CheckpointWr
       if (writing !== undefined || fleet.revision.value - lastRevision < deps.every) return;
       const capture = captureFleet(fleet);
       lastRevision = capture.revision;
-      writing = saveFleet(deps.eventStore, capture, deps.signal)
+      writing = saveFleet(deps.eventStore, deps.logChain, capture, deps.signal)
         .catch((error: unknown) => deps.logger.warn({ error: errorText(error) }, 'the fold checkpoint was not written'))
         .finally(() => {
           writing = undefined;

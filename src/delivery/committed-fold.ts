@@ -9,6 +9,7 @@ import { captureFleet } from '../domain/fleet/checkpoint.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { emptyFleet } from '../domain/fleet/fleet.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { BrokenChainError } from '../domain/log-chain/links.js';
 import { UnknownEventError } from '../domain/log/unknown-event.js';
 import { sleep } from '../kernel/background.js';
 import { errorText, unreachable } from '../kernel/errors.js';
@@ -16,12 +17,14 @@ import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 import { createWaiters } from '../kernel/waiters.js';
 import type { EventStore } from '../storage/event-store.js';
-import { followLog } from '../storage/follow.js';
+import { BrokenLogError, followLog } from '../storage/follow.js';
 import { createCheckpointWriter } from './checkpoint-writer.js';
 import { createDeliveryState } from './delivery-state.js';
-import { applyToFold, emptyFoldBatch } from './fold-batch.js';
+import type { StoppedState } from './delivery-state.js';
+import { applyToFold, emptyFoldBatch, MissingEventsError } from './fold-batch.js';
 import type { FoldBatch } from './fold-batch.js';
 import { loadFleet } from './fold-checkpoint.js';
 import { createLogConnection } from './log-connection.js';
@@ -45,6 +48,7 @@ export interface CommittedFold {
 export interface CommittedFoldDeps {
   readonly eventStore: EventStore;
   readonly logger: Logger;
+  readonly logChain: LogChain;
   /** Called after each batch, before anything that waits for it continues. */
   onBatch(batch: FoldBatch): void;
   onStateChange(state: DeliveryState): void;
@@ -60,13 +64,14 @@ export interface CommittedFoldDeps {
 
 /** Loads the checkpoint; `start` begins to catch up. @throws ServiceError `unavailable` */
 export async function openCommittedFold(deps: CommittedFoldDeps): Promise<CommittedFold> {
-  const { eventStore, logger } = deps;
+  const { eventStore, logger, logChain } = deps;
   const stop = new AbortController();
   const waiters = createWaiters();
-  let fleet = (await loadFleet(eventStore, logger)) ?? emptyFleet();
+  let fleet = (await loadFleet(eventStore, logChain, logger)) ?? emptyFleet();
   const checkpoints = createCheckpointWriter({
     eventStore,
     logger,
+    logChain,
     every: deps.checkpointEvery ?? limits.events.foldCheckpointEvery,
     from: fleet.revision.value,
     signal: stop.signal,
@@ -99,7 +104,7 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
   const apply = (commands: readonly RecordedCommand[]): void => {
     const batch = emptyFoldBatch();
     try {
-      applyToFold(fleet, commands, batch);
+      applyToFold(fleet, logChain, commands, batch);
     } finally {
       // Also when a command cannot be folded: the commands before it are in the fold.
       deps.onBatch(batch);
@@ -137,21 +142,26 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
   };
 
   const run = async (): Promise<void> => {
+    let failure = '';
     while (!stop.signal.aborted) {
       try {
         await follow();
         return;
       } catch (error) {
         connection.reset();
-        if (error instanceof UnknownEventError) {
-          state.stopAt(error.eventType);
-          logger.error({ error: error.message }, 'delivery stopped at an event that this release does not know');
+        const repeated = failure === errorText(error);
+        failure = errorText(error);
+        const stopped = stoppedBy(error, repeated);
+        if (stopped !== undefined) {
+          state.stop(stopped);
+          logger.error({ error: failure }, stopSentences[stopped.kind]);
           refresh();
           return;
         }
-        logger.error({ error: errorText(error) }, 'the committed fold failed; the log is replayed from its start');
+        logger.error({ error: failure }, 'the committed fold failed; the log is replayed from its start');
         refresh();
-        await sleep(tuning.replayRetryMs, stop.signal);
+        // Lost events are looked for at once, anything else is given time.
+        await sleep(isLoss(error) ? 0 : tuning.replayRetryMs, stop.signal);
         fleet = emptyFleet();
         checkpoints.reset();
       }
@@ -176,4 +186,19 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
       await checkpoints.close();
     },
   };
+}
+
+const stopSentences: { readonly [K in StoppedState['kind']]: string } = {
+  unknown_event: 'delivery stopped at an event that this release does not know',
+  broken_log: 'delivery stopped where the log was tampered with or damaged',
+};
+
+/** Events are missing, in the log or only in what the subscription delivered. */
+const isLoss = (error: unknown): boolean => error instanceof MissingEventsError || error instanceof BrokenLogError;
+
+/** The state that an error ends the fold in; undefined when the log is read again. @param repeated it came twice */
+function stoppedBy(error: unknown, repeated: boolean): StoppedState | undefined {
+  if (error instanceof UnknownEventError) return { kind: 'unknown_event', eventType: error.eventType };
+  const isBroken = error instanceof BrokenChainError || (isLoss(error) && repeated);
+  return isBroken && error instanceof Error ? { kind: 'broken_log', reason: error.message } : undefined;
 }

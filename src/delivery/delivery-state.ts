@@ -1,6 +1,6 @@
 /**
- * Whether this instance may serve configuration: it must be near the end of the log, know every event, and have the
- * compiler version that the log is at. Not how near it is to the log's end (`log-connection.ts`).
+ * Whether this instance may serve configuration: it must be near the end of the log, know every event, have found its
+ * chain unbroken, and have the compiler version that the log is at. Not how near it is to the log's end (`log-connection.ts`).
  * Implements `docs/contract/domain.md#generation` and `docs/contract/domain.md#commands-and-events`.
  *
  * The compiler version in the log may rise and fall under a running instance. The instance serves only while it is its
@@ -12,12 +12,14 @@ import { isMismatch, mismatchText } from './compiler-mismatch.js';
 import type { LogDistance } from './log-connection.js';
 import type { DeliveryState } from './port.js';
 
+export type StoppedState = Extract<DeliveryState, { readonly kind: 'unknown_event' | 'broken_log' }>;
+
 export interface DeliveryStateTracker {
   current(): DeliveryState;
   /** Works the state out again, and logs and reports a change. */
   refresh(): void;
-  /** An event that this release does not know: the state is `unknown_event` from the next refresh on. */
-  stopAt(eventType: string): void;
+  /** The log cannot be folded any further: this is the state from the next refresh on, for good. */
+  stop(at: StoppedState): void;
 }
 
 export interface DeliveryStateDeps {
@@ -30,13 +32,13 @@ export interface DeliveryStateDeps {
 
 export function createDeliveryState(deps: DeliveryStateDeps): DeliveryStateTracker {
   const { logger, ownVersion } = deps;
-  let unknownEvent: string | undefined;
+  let stopped: StoppedState | undefined;
   /** The instance has been ready before, so the log was at this release's compiler version. */
   let wasReady = false;
   let state = compute();
 
   function compute(): DeliveryState {
-    if (unknownEvent !== undefined) return { kind: 'unknown_event', eventType: unknownEvent };
+    if (stopped !== undefined) return stopped;
     const distance = deps.distance();
     const logVersion = deps.fleet().singletons.service.value;
     if (logVersion > ownVersion) return { kind: 'older_compiler', logVersion, ownVersion };
@@ -66,8 +68,8 @@ export function createDeliveryState(deps: DeliveryStateDeps): DeliveryStateTrack
       }
       deps.onChange(state);
     },
-    stopAt(eventType) {
-      unknownEvent = eventType;
+    stop(at) {
+      stopped = at;
     },
   };
 }

@@ -11,6 +11,7 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
@@ -40,6 +41,7 @@ export interface DeliveryDeps {
   readonly keyring: Pick<Keyring, 'createKey' | 'open' | 'openSync' | 'sealBytes' | 'openBytes' | 'shred'>;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly logChain: LogChain;
   /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
   /** Records a fact about the node's agent, which it told on a session; resolves once it is settled what becomes of it. */
@@ -95,6 +97,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const fold = await openCommittedFold({
     eventStore: deps.eventStore,
     logger,
+    logChain: deps.logChain,
     onBatch,
     onStateChange: stateListeners.tell,
     onUpToDate: () => {

@@ -6,10 +6,12 @@
 import { applyCommand } from '../domain/fleet/apply.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { fleetEvent } from '../domain/fleet/events.js';
+import type { ChainHead } from '../domain/log-chain/links.js';
 import { readCommand } from '../domain/log/upcast.js';
 import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 
 export interface Revoked {
   readonly nodeId: string;
@@ -28,6 +30,9 @@ export interface FoldBatch {
   readonly raised: ReadonlyMap<string, string>;
 }
 
+/** Revisions are missing. The subscription may have lost them, so the log is read again. */
+export class MissingEventsError extends Error {}
+
 export interface MutableFoldBatch extends FoldBatch {
   readonly touched: Set<string>;
   readonly revoked: Revoked[];
@@ -42,29 +47,39 @@ export function emptyFoldBatch(): MutableFoldBatch {
 /**
  * Applies the fleet's commands to `fleet` and adds what they did to `batch`. When a command throws, the fleet and the
  * batch hold all commands before it and nothing of it.
+ * @throws MissingEventsError, BrokenChainError, UnknownEventError
  */
-export function applyToFold(fleet: Fleet, commands: readonly RecordedCommand[], batch: MutableFoldBatch): void {
+export function applyToFold(
+  fleet: Fleet,
+  logChain: LogChain,
+  commands: readonly RecordedCommand[],
+  batch: MutableFoldBatch,
+): void {
   for (const command of commands) {
     if (command.stream !== streams.fleet) continue;
     const expected = fleet.revision.value + 1;
     if (lastEvent(command).revision < expected) continue;
     // A quiet stream and one with missing events look alike: only the revisions show the difference.
     if (command.events[0].revision !== expected) {
-      throw new Error(`${streams.fleet} continues at ${command.events[0].revision} instead of ${expected}`);
+      throw new MissingEventsError(
+        `${streams.fleet} continues at ${command.events[0].revision} instead of ${expected}`,
+      );
     }
+    const head = logChain.follow(fleet.logChain.value, command);
     const revoked = revokedBy(fleet, command);
-    for (const nodeId of applyWhole(fleet, command)) batch.touched.add(nodeId);
+    for (const nodeId of applyWhole(fleet, head, command)) batch.touched.add(nodeId);
     batch.revoked.push(...revoked);
     noteNodeEvents(command, batch);
   }
 }
 
 /** @returns the nodes that the command touches. When an event throws, the whole command is rolled back. */
-function applyWhole(fleet: Fleet, recorded: RecordedCommand): ReadonlySet<string> {
+function applyWhole(fleet: Fleet, head: ChainHead, recorded: RecordedCommand): ReadonlySet<string> {
   const command = readCommand(recorded);
   const mark = fleet.journal.mark();
   try {
     const touched = applyCommand(fleet, command);
+    fleet.logChain.set(head);
     fleet.journal.commit();
     return touched;
   } catch (error) {

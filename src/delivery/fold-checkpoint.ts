@@ -1,23 +1,30 @@
 /**
  * The stored checkpoint of the committed fold: loads and verifies it, and writes a new one in slices. A checkpoint that
  * fails its verification is not used at all. Not when one is written (`checkpoint-writer.ts`).
- * Implements `docs/contract/domain.md#commands-and-events`.
+ * Implements `docs/contract/domain.md#commands-and-events` and `docs/operations.md#the-log-chain`.
+ *
+ * A start does not read what the checkpoint holds, so the checkpoint must be as hard to forge as the log: its last line is
+ * a seal, and the log must hold the command that it ends with.
  */
 import { createHash } from 'node:crypto';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { encodeFleet, foldVersion, restoreFleet } from '../domain/fleet/checkpoint.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { storedLink } from '../domain/log-chain/links.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
+import type { LogChain } from '../log-chain/log-chain.js';
+import { firstFrom } from '../storage/event-store.js';
 import type { EventStore } from '../storage/event-store.js';
 
 const fleetCheckpointName = streams.fleet;
 
 /** @returns the fleet of the stored checkpoint, or undefined when there is none that verifies: replay the log */
 export async function loadFleet(
-  store: Pick<EventStore, 'loadFoldCheckpoint'>,
+  store: EventStore,
+  logChain: Pick<LogChain, 'seal'>,
   logger: Logger,
 ): Promise<Fleet | undefined> {
   const stored = await store.loadFoldCheckpoint(fleetCheckpointName);
@@ -28,20 +35,45 @@ export async function loadFleet(
   };
   if (stored.foldVersion !== foldVersion)
     return refuse(`it has fold version ${stored.foldVersion}, not ${foldVersion}`);
-  const sha256 = createHash('sha256').update(stored.bytes).digest('hex');
-  if (sha256 !== stored.sha256) return refuse('its bytes do not match its SHA-256');
+  if (sha256Of(stored.bytes) !== stored.sha256) return refuse('its bytes do not match its SHA-256');
+  // The seal is the last line.
+  const sealAt = stored.bytes.lastIndexOf(lineBreak, -2) + 1;
+  const lines = stored.bytes.subarray(0, sealAt);
+  if (Buffer.from(stored.bytes.subarray(sealAt)).toString('utf8') !== sealLine(logChain, sha256Of(lines))) {
+    return refuse('it was not sealed under this master key');
+  }
+  let fleet: Fleet;
   try {
-    const fleet = restoreFleet(stored.bytes);
-    const matches = fleet.revision.value === stored.revision && fleet.position.value === stored.position;
-    return matches ? fleet : refuse('its bytes are of another revision');
+    fleet = restoreFleet(lines);
   } catch (error) {
     return refuse(errorText(error));
   }
+  const matches = fleet.revision.value === stored.revision && fleet.position.value === stored.position;
+  if (!matches) return refuse('its bytes are of another revision');
+  return (await isInLog(store, fleet)) ? fleet : refuse('the log does not hold the command that it ends with');
 }
+
+/** False when the log ends before the fold or went another way. Nothing is known of a log without a chain. */
+async function isInLog(store: EventStore, { revision, logChain }: Fleet): Promise<boolean> {
+  if (logChain.value.keyId === null) return true;
+  const event = await firstFrom(store, streams.fleet, revision.value);
+  return (
+    event?.revision === revision.value &&
+    storedLink({ stream: event.stream, events: [event] })?.mac === logChain.value.mac
+  );
+}
+
+const lineBreak = 0x0a;
+const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+/** @param sha256 of all lines before it */
+const sealLine = (logChain: Pick<LogChain, 'seal'>, sha256: string): string =>
+  `${JSON.stringify(['seal', logChain.seal(`${fleetCheckpointName} ${foldVersion} ${sha256}`)])}\n`;
 
 /** Stores a capture; the event loop gets a turn after every slice. @throws ServiceError `unavailable` */
 export async function saveFleet(
   store: Pick<EventStore, 'saveFoldCheckpoint'>,
+  logChain: Pick<LogChain, 'seal'>,
   capture: FleetCapture,
   signal: AbortSignal,
 ): Promise<void> {
@@ -53,6 +85,9 @@ export async function saveFleet(
     await yieldToEventLoop();
     if (signal.aborted) return;
   }
+  const seal = Buffer.from(sealLine(logChain, hash.copy().digest('hex')));
+  hash.update(seal);
+  slices.push(seal);
   await store.saveFoldCheckpoint(fleetCheckpointName, {
     foldVersion,
     revision: capture.revision,

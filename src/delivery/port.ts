@@ -64,7 +64,9 @@ export type DeliveryState =
   /** The log was lowered to an earlier compiler version while this instance ran. */
   | { readonly kind: 'newer_compiler'; readonly logVersion: number; readonly ownVersion: number }
   /** The log has an event type or schema version that this release does not know. */
-  | { readonly kind: 'unknown_event'; readonly eventType: string };
+  | { readonly kind: 'unknown_event'; readonly eventType: string }
+  /** The log was tampered with, or damaged: what is folded is all before that place. */
+  | { readonly kind: 'broken_log'; readonly reason: string };
 
 export interface ChainPlan {
   readonly nodes: readonly {

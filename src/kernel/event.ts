@@ -10,6 +10,8 @@ export const streams = {
   fleet: 'svc-fleet',
   accounts: 'svc-accounts',
   service: 'svc-service',
+  /** The keys of earlier master keys for the log chains of the fleet and the accounts. */
+  logChain: 'svc-log-chain',
   signins: 'svc-signins',
   agentsPrefix: 'svc-agents-',
   prefix: 'svc-',
@@ -26,6 +28,7 @@ export const allStreams: readonly string[] = [
   streams.fleet,
   streams.accounts,
   streams.service,
+  streams.logChain,
   streams.signins,
   ...Array.from({ length: agentShards }, (_, shard) => shardStream(shard)),
 ];
@@ -58,6 +61,16 @@ export interface EventMetadata {
   /** The audit entry (command id) that this command reverts. */
   readonly revert_of?: string;
   readonly idempotency?: IdempotencyMark;
+  /** In the last event of each command of a stream with a log chain. */
+  readonly link?: CommandLink;
+}
+
+/** Ties a command to the one before it in its stream (`src/domain/log-chain/links.ts`). */
+export interface CommandLink {
+  /** The first characters of the MAC of the command before, which tell a moved command from an altered one. */
+  readonly after: string;
+  /** HMAC-SHA256 over the whole MAC of the command before and the events of this one, base64url. */
+  readonly mac: string;
 }
 
 /** Hashes only, so neither key nor body can be read back. `key_hash` covers caller, path and key. */

@@ -1,6 +1,6 @@
 /**
- * The master key as a capability: it wraps and unwraps data keys. Its bytes stay inside, so no log, error or object
- * dump can show them. Where it comes from is `master-key-source.ts`. Implements
+ * The master key as a capability: it wraps and unwraps data keys, and the key of the log chain follows from it. Its bytes
+ * stay inside, so no log, error or object dump can show them. Where it comes from is `master-key-source.ts`. Implements
  * `docs/contract/domain.md#commands-and-events`.
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
@@ -20,6 +20,8 @@ export interface MasterKey {
   wrap(plaintext: Uint8Array, associated: Uint8Array): WrappedBytes;
   /** @returns undefined when another key wrapped the bytes, or anything was altered */
   unwrap(wrapped: WrappedBytes, associated: Uint8Array): Uint8Array | undefined;
+  /** A copy of the 32 secret bytes that the log chain is made with; the caller overwrites it. */
+  logChainKey(): Uint8Array;
 }
 
 /**
@@ -30,6 +32,7 @@ export function createMasterKey(bytes: Uint8Array): MasterKey {
   if (bytes.length !== masterKeyBytes) throw new RangeError(`master key: expected 32 bytes, got ${bytes.length}`);
   const derive = (info: string): Uint8Array => new Uint8Array(hkdfSync('sha256', bytes, salt, info, 32));
   const wrapKey = derive('wrap');
+  const logChainKey = derive('log chain');
   const keyId = `mk_${Buffer.from(derive('id').subarray(0, 9)).toString('base64url')}`;
   bytes.fill(0);
   return {
@@ -42,5 +45,6 @@ export function createMasterKey(bytes: Uint8Array): MasterKey {
       if (wrapped.nonce.length !== xchachaNonceBytes) return undefined;
       return openXChaCha(wrapKey, wrapped.nonce, wrapped.ciphertext, associated);
     },
+    logChainKey: () => Uint8Array.from(logChainKey),
   };
 }

@@ -1,13 +1,20 @@
 /** The followers of the log in `/metrics`; the agent transport adds its own numbers. See `followers.ts`. */
 import type { DeliveryService } from '../delivery/delivery.js';
 import type { Projections } from '../projections/port.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 import type { MetricSource } from '../operations/metrics.js';
 
 export function followerMetrics(
-  delivery: Pick<DeliveryService, 'stats' | 'revision'>,
+  delivery: Pick<DeliveryService, 'stats' | 'revision' | 'state'>,
   projections: Pick<Projections, 'status'>,
+  logChain: Pick<LogChain, 'broken'>,
 ): readonly MetricSource[] {
   return [
+    {
+      name: 'svc_log_broken',
+      help: '1 when this instance met a command that breaks the log chain, or a log that is otherwise damaged.',
+      read: () => (logChain.broken() !== undefined || delivery.state().kind === 'broken_log' ? 1 : 0),
+    },
     {
       name: 'svc_projection_position',
       help: 'Log position that every read model holds.',

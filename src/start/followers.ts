@@ -9,6 +9,7 @@ import type { DeliveryService } from '../delivery/delivery.js';
 import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
+import type { LogChain } from '../log-chain/log-chain.js';
 import type { MetricSource } from '../operations/metrics.js';
 import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
@@ -20,6 +21,7 @@ export interface FollowerParts {
   readonly delivery: Pick<DeliveryService, 'state' | 'waitFor' | 'revision' | 'stats'>;
   readonly projections: Pick<Projections, 'status' | 'applied' | 'reached' | 'revision'>;
   readonly accounts: Pick<AccountsView, 'failure' | 'applied' | 'caughtUp'>;
+  readonly logChain: Pick<LogChain, 'broken'>;
   readonly clock: Clock;
 }
 
@@ -37,7 +39,7 @@ export interface Followers extends ProjectionWait {
   metrics(): readonly MetricSource[];
 }
 
-export function createFollowers({ delivery, projections, accounts, clock }: FollowerParts): Followers {
+export function createFollowers({ delivery, projections, accounts, logChain, clock }: FollowerParts): Followers {
   // Generations, settings and users are shown from folds of their own, so these have to follow as well. All are waited
   // for at the same time: the caller's time is spent once.
   const applied = async (stream: string, revision: number, timeoutMs: number): Promise<boolean> => {
@@ -50,11 +52,15 @@ export function createFollowers({ delivery, projections, accounts, clock }: Foll
   return {
     async caughtUp(eventStore, logger) {
       await waitForLog(eventStore, delivery, logger);
-      await waitForProjections(projections, logger);
-      await accounts.caughtUp();
+      // A log that cannot be followed makes the instance read-only; it does not keep it from starting.
+      await accounts.caughtUp().catch((error: unknown) => {
+        if (accounts.failure() === undefined) throw error;
+      });
+      const stopped = (): boolean => delivery.state().kind === 'broken_log' || accounts.failure() !== undefined;
+      await waitForProjections(projections, stopped, logger);
     },
-    readOnlyReason: () => readOnlyReason(delivery, projections, accounts),
-    notReady: () => notReady(delivery, projections, accounts),
+    readOnlyReason: () => readOnlyReason(delivery, projections, accounts, logChain),
+    notReady: () => notReady(delivery, projections, accounts, logChain),
     position: () => projections.status().position,
     applied,
     async reached(position, timeoutMs) {
@@ -66,6 +72,6 @@ export function createFollowers({ delivery, projections, accounts, clock }: Foll
       });
       return (await Promise.all(folded)).every(Boolean);
     },
-    metrics: () => followerMetrics(delivery, projections),
+    metrics: () => followerMetrics(delivery, projections, logChain),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Opens an installation: its stores, its keyring under the master key, and its identity. Refuses one that must not be
- * served: an unfinished import, read models of another log, or a read store of another installation.
+ * Opens an installation: its stores, its keyring and its log chain under the master key, and its identity. Refuses one
+ * that must not be served: an unfinished import, read models of another log, or a read store of another installation.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Closers } from '../kernel/closers.js';
@@ -8,6 +8,9 @@ import { ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
+import { createLogChain } from '../log-chain/log-chain.js';
+import type { LogChain } from '../log-chain/log-chain.js';
+import { openLogChainKeys } from '../log-chain/open.js';
 import { watchStoreClocks } from '../operations/store-clocks.js';
 import type { StoreClocks } from '../operations/store-clocks.js';
 import { ofAnotherLog } from '../projections/engine/another-log.js';
@@ -15,6 +18,7 @@ import { openDataKeyStore } from '../security/data-key-documents.js';
 import { createKeyring } from '../security/keyring.js';
 import type { Keyring } from '../security/keyring.js';
 import { loadMasterKey } from '../security/master-key-source.js';
+import type { MasterKey } from '../security/master-key.js';
 import type { EventStore } from '../storage/event-store.js';
 import { lastRevision } from '../storage/event-store.js';
 import { readImportMarker } from '../storage/log-archive/import-marker.js';
@@ -49,6 +53,7 @@ export interface Installation {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
   readonly keyring: Keyring;
+  readonly logChain: LogChain;
   readonly identity: ServiceIdentity;
   readonly clocks: StoreClocks;
 }
@@ -91,7 +96,8 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
   if (foreign !== undefined) {
     throw new StartError(`The start is refused, for ${foreign}. Run npm run projections:rebuild, then start again.`);
   }
-  const keyring = await openKeyring(settings, stores);
+  const masterKey = await openMasterKey(settings, stores);
+  const keyring = createKeyring({ masterKey, store: await openDataKeyStore(readStore) });
   closers.add('keyring', () => keyring.close());
   const clocks = await watchStoreClocks({
     stores: { 'event store': eventStore, 'read store': readStore },
@@ -108,19 +114,20 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
   await bindReadStore(readStore, identity.installationId);
   // Another installation may have bound it meanwhile.
   await refuseAnother();
-  return { eventStore, readStore, keyring, identity, clocks };
+  const logChain = createLogChain(await openLogChainKeys(eventStore, masterKey));
+  return { eventStore, readStore, keyring, logChain, identity, clocks };
 }
 
 /**
  * A missing master key is generated only for an installation without secrets: a lost one must not be replaced silently.
  * @throws StartError
  */
-async function openKeyring(
+async function openMasterKey(
   { masterKey, dataDir }: InstallationSettings,
-  { eventStore, readStore }: OpenStores,
-): Promise<Keyring> {
+  { eventStore }: OpenStores,
+): Promise<MasterKey> {
   const mayCreate = (await lastRevision(eventStore, streams.service)) === undefined;
   const loaded = await loadMasterKey({ ...masterKey, dataDir, mayCreate });
   if (!loaded.ok) throw new StartError(`The master key cannot be used: ${loaded.error}.`);
-  return createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
+  return loaded.value.masterKey;
 }

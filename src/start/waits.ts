@@ -18,7 +18,8 @@ export async function waitForLog(
 ): Promise<void> {
   const startedAt = performance.now();
   const head = (await lastRevision(eventStore, streams.fleet)) ?? -1;
-  while (delivery.state().kind !== 'unknown_event' && !(await delivery.waitFor(head, progressEveryMs))) {
+  const stopped = (): boolean => ['unknown_event', 'broken_log'].includes(delivery.state().kind);
+  while (!stopped() && !(await delivery.waitFor(head, progressEveryMs))) {
     logger.info({ head }, 'reading the event log');
   }
   logger.info({ ms: Math.round(performance.now() - startedAt), head }, 'the event log is read');
@@ -27,9 +28,15 @@ export async function waitForLog(
 /**
  * Waits until the read models hold what was in the log: an agent that is admitted earlier could be sent again what it
  * has rejected. Returns when an unknown event has stopped the projections for good: the instance is read-only then.
+ * @param stopped true when the log cannot be read to its end, so that nothing is admitted anyway
  */
-export async function waitForProjections(projections: Pick<Projections, 'status'>, logger: Logger): Promise<void> {
-  const settled = (): boolean => projections.status().caughtUp || projections.status().unknownEvent !== null;
+export async function waitForProjections(
+  projections: Pick<Projections, 'status'>,
+  stopped: () => boolean,
+  logger: Logger,
+): Promise<void> {
+  const settled = (): boolean =>
+    projections.status().caughtUp || projections.status().unknownEvent !== null || stopped();
   for (let loggedAt = performance.now(); !settled();) {
     await sleep(pollMs);
     if (performance.now() - loggedAt < progressEveryMs) continue;

@@ -40,13 +40,20 @@ export interface CommandAssembler {
   reset(): void;
 }
 
+/** What an event says of its command. The log may have been tampered with, so nothing is taken for granted. */
+function commandIn(event: RecordedEvent, place: string): RecordedEvent['metadata']['command'] {
+  const metadata: Partial<RecordedEvent['metadata']> | null | undefined = event.metadata;
+  if (typeof metadata?.command === 'object' && metadata.command !== null) return metadata.command;
+  throw new BrokenLogError(`the event ${event.id} in ${place} names no command`);
+}
+
 /** Joins events into whole commands and holds back the events of an incomplete one. */
 export function createCommandAssembler(): CommandAssembler {
   let open: RecordedEvent[] = [];
 
   function check(event: RecordedEvent): void {
-    const { index, count, id } = event.metadata.command;
     const place = `${event.stream} at revision ${event.revision}`;
+    const { index, count, id } = commandIn(event, place);
     const [first] = open;
     if (!(count >= 1 && count <= bounds.commandEvents && index >= 0 && index < count)) {
       throw new BrokenLogError(`command ${id} in ${place} claims to be event ${index} of ${count}`);

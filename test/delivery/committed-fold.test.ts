@@ -9,6 +9,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import type { EventStore, FoldCheckpoint, SubscribeOptions } from '../../src/storage/event-store.js';
 import { createDeliveryFixture, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
+import { testLogChain } from '../support/log-chain.js';
 
 let fixture: DeliveryFixture;
 beforeEach(async () => {
@@ -256,6 +257,7 @@ async function createDelivering(caughtUp: () => Promise<void>) {
     keyring: fixture.keyring,
     clock: fixture.clock,
     logger: silentLogger,
+    logChain: testLogChain(),
     raiseGeneration: () => Promise.resolve(),
     recordFact: () => Promise.resolve('recorded'),
     nodeFacts: () => Promise.resolve(undefined),

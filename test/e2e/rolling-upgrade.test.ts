@@ -113,7 +113,7 @@ describe.skipIf(!ferretDbBuilt())('three instances, upgraded one by one and back
   /** Changes of the compiler version, newest first, from the audit. */
   const numbers = async (service: ServiceProcess): Promise<string[]> => {
     type Entry = { readonly changes: readonly { readonly before: number; readonly after: number }[] };
-    const path = '/api/audit?action=service.update';
+    const path = '/api/audit?action=service.update&resource_id=compiler';
     const { items } = await on(service).call<{ items: readonly Entry[] }>('GET', path);
     return items.flatMap(({ changes }) => changes.map(({ before, after }) => `${before} to ${after}`));
   };

@@ -21,9 +21,13 @@ import type { EventMetadata } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { createLogChain } from '../../src/log-chain/log-chain.js';
+import { openLogChainKeys } from '../../src/log-chain/open.js';
+import { loadMasterKey } from '../../src/security/master-key-source.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { lastRevision } from '../../src/storage/event-store.js';
 import { importFrom } from '../support/installations.js';
+import { headOf, linked } from '../support/log-chain.js';
 import type { ScriptOutcome } from '../support/programs.js';
 import { inNewNamespaces } from '../support/namespaces.js';
 import { runScript as run, runScripts } from '../support/programs.js';
@@ -64,12 +68,16 @@ async function serving<T>(dataDir: string, use: (service: ServiceProcess) => Pro
 async function written(dataDir: string, commands: readonly FleetCommand[], unknownType?: string): Promise<void> {
   const stores = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
   const { eventStore } = stores;
+  const loaded = await loadMasterKey({ dataDir, mayCreate: false });
+  if (!loaded.ok) throw new Error(loaded.error);
+  const logChain = createLogChain(await openLogChainKeys(eventStore, loaded.value.masterKey));
   const gateway = await createGateway(fleetAggregate(emptyFleet()), {
     eventStore,
     projections: { applied: () => Promise.resolve(true) },
     clock: systemClock,
     ids: randomIds,
     logger: silentLogger,
+    logChain,
     readOnly: () => undefined,
     sharedTime: systemClock.now,
   });
@@ -84,7 +92,9 @@ async function written(dataDir: string, commands: readonly FleetCommand[], unkno
       occurred_at: '2026-01-01T00:00:00.000Z',
       schema_version: 1,
     };
-    await eventStore.append(streams.fleet, revision, [{ id: randomIds.next(), type: unknownType, data: {}, metadata }]);
+    const event = { id: randomIds.next(), type: unknownType, data: {}, metadata };
+    const head = await headOf(eventStore, streams.fleet, logChain);
+    await eventStore.append(streams.fleet, revision, linked([event], head, streams.fleet, logChain));
   }
   await stores.close();
 }
@@ -144,13 +154,21 @@ describe('an installation', () => {
     const verified = await run('log-verify', [archive], {});
     expect(verified).toMatchObject({ code: 0, out: expect.stringContaining(`${archive} is complete and undamaged.`) });
     expect(verified.out).toContain(`content sha256 ${digest}`);
+    expect(verified.out).toContain('The log chain is not proven: The master key cannot be used');
 
     const second = join(root, 'second');
     const imported = await run('log-import', [archive], inFolder(second));
     expect(imported).toMatchObject({ code: 0, out: expect.stringMatching(/^Imported \d+ events and \d+ documents/) });
+    expect(imported.out).toContain('The log chain is not proven: The master key cannot be used');
+    expect(await run('log-verify', [], inFolder(second))).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^The master key cannot be used: /),
+    });
+    await cp(join(first, 'master.key'), join(second, 'master.key'));
     const verifiedLog = await run('log-verify', [], inFolder(second));
     expect(verifiedLog).toMatchObject({ code: 0, out: expect.stringContaining(`content sha256 ${digest}`) });
-    await cp(join(first, 'master.key'), join(second, 'master.key'));
+    expect(verifiedLog.out).toMatch(/^ {2}svc-fleet +\d+ commands proven; head svc-fleet@\d+:[\w-]{43}$/m);
+    expect(verifiedLog.out).toMatch(/^ {2}svc-accounts +\d+ commands proven; head svc-accounts@\d+:[\w-]{43}$/m);
     await serving(second, async (moved) => {
       const admin = await moved.admin();
       expect(await nodesOf(admin)).toEqual(before);

@@ -105,6 +105,8 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'NodeCommandQueued':
     case 'CompilerVersionRaised':
     case 'CompilerVersionLowered':
+    case 'LogChainStarted':
+    case 'LogChainKeyChanged':
       return { type: event.type, data: event.data };
     default:
       return unreachable(event);

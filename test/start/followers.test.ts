@@ -1,6 +1,7 @@
 /** The followers of the log as one value: waits on one deadline, and what they say of the instance. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryState } from '../../src/delivery/port.js';
+import type { ChainBreak } from '../../src/domain/log-chain/links.js';
 import { streams } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { ProjectionStatus } from '../../src/projections/port.js';
@@ -19,6 +20,7 @@ let waits: string[];
 let waitMs: number;
 let state: DeliveryState;
 let failure: string | undefined;
+let broken: ChainBreak | undefined;
 let status: ProjectionStatus;
 
 beforeEach(() => {
@@ -27,6 +29,7 @@ beforeEach(() => {
   waitMs = 0;
   state = { kind: 'ready' };
   failure = undefined;
+  broken = undefined;
   status = { caughtUp: true, position: 41, parked: [], unknownEvent: null, lastError: null };
 });
 
@@ -64,10 +67,12 @@ function fakeParts(): FollowerParts {
       caughtUp: async () => undefined,
       applied: (_stream, revision, timeoutMs) => wait('accounts', revision, timeoutMs),
     },
+    logChain: { broken: () => broken },
     clock,
   };
 }
 const followers = (): Followers => createFollowers(fakeParts());
+const metricsOf = (of: Followers) => Object.fromEntries(of.metrics().map(({ name, read }) => [name, read()]));
 
 describe('waiting for a command', () => {
   it('of the fleet waits for the read models and the committed fold, both within the whole time', async () => {
@@ -157,14 +162,27 @@ describe('an instance', () => {
     expect(followers().notReady()).toEqual(['this instance is read-only: unknown event']);
   });
 
+  it('is read-only, with the place, once any fold has met a break of the log chain', () => {
+    broken = { kind: 'altered', stream: 'svc-accounts', revision: 4, commandId: 'c' };
+    const reason =
+      'this instance is read-only: the log chain of svc-accounts breaks at revision 4, command c: ' +
+      'its MAC does not fit its events: it was altered';
+    expect(followers().readOnlyReason()).toBe(reason);
+    expect(followers().notReady()).toEqual([reason]);
+    expect(metricsOf(followers())['svc_log_broken']).toBe(1);
+  });
+
+  it('is read-only once the committed fold has met a damaged log', () => {
+    state = { kind: 'broken_log', reason: 'svc-fleet continues at 7 instead of 5' };
+    const reason = 'this instance is read-only: svc-fleet continues at 7 instead of 5';
+    expect(followers().readOnlyReason()).toBe(reason);
+    expect(followers().notReady()).toEqual([reason]);
+    expect(metricsOf(followers())['svc_log_broken']).toBe(1);
+  });
+
   it('shows its followers as metrics', () => {
-    expect(
-      Object.fromEntries(
-        followers()
-          .metrics()
-          .map(({ name, read }) => [name, read()]),
-      ),
-    ).toEqual({
+    expect(metricsOf(followers())).toEqual({
+      svc_log_broken: 0,
       svc_projection_position: 41,
       svc_projection_parked: 0,
       svc_delivery_revision: 7,

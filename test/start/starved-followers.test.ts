@@ -13,6 +13,7 @@ import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { startCluster, type EventStoreDbCluster } from '../servers/eventstoredb/cluster.js';
 import { createDeliveryFixture } from '../support/delivery-fixture.js';
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
+import { testLogChain } from '../support/log-chain.js';
 import { eventually } from '../support/eventually.js';
 import { createFleetLog } from '../support/fleet-log.js';
 import { createNode } from '../support/fleet.js';
@@ -37,8 +38,9 @@ it('are found behind, make the instance unready, and follow again by another nod
   const delivery = await fixture.start({ eventStore });
   const { readStore } = fixture.stores;
   const projections = await startProjections({ eventStore, readStore, clock: fixture.clock, logger: silentLogger });
-  const accounts = followAccounts(eventStore, silentLogger);
-  const followers = createFollowers({ delivery, projections, accounts, clock: fixture.clock });
+  const logChain = testLogChain();
+  const accounts = followAccounts(eventStore, logChain, silentLogger);
+  const followers = createFollowers({ delivery, projections, accounts, logChain, clock: fixture.clock });
   try {
     await followers.caughtUp(eventStore, silentLogger);
     await eventually(followers.notReady).toEqual([]);

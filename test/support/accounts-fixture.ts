@@ -43,7 +43,7 @@ export async function startAccounts(
 ): Promise<AccountsInstance> {
   const { clock, store: eventStore } = fixture;
   const keyring = await openKeyring(fixture);
-  const view = followAccounts(eventStore, overrides.logger ?? silentLogger);
+  const view = followAccounts(eventStore, fixture.options.logChain, overrides.logger ?? silentLogger);
   await view.caughtUp();
   const parts: AccountHandlerOptions = {
     gateway: overrides.gateway ?? (await createGateway(accountsAggregate(), { ...fixture.options, projections: view })),

@@ -10,6 +10,7 @@ import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import type { EnsureLogChain } from '../../src/domain/log-chain/declaration.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
 import type { Clock } from '../../src/kernel/clock.js';
@@ -21,6 +22,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { readAll } from '../storage/contract/appending.js';
 import { dumpIndexes } from './fleet-dump.js';
+import { testLogChain } from './log-chain.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
 import { scriptedEventStore } from './scripted-event-store.js';
@@ -31,10 +33,10 @@ import type { TemporaryStores } from './temporary-stores.js';
 /** Read models that never lag. */
 const atOnce: ProjectionWait = { applied: () => Promise.resolve(true) };
 
-export type FleetGateway = Gateway<Fleet, FleetCommand> & {
+export type FleetGateway = Gateway<Fleet, FleetCommand | EnsureLogChain> & {
   /** The deciding fold. */
   readonly fleet: Fleet;
-  run(command: FleetCommand, context?: Partial<CommandContext>): Promise<CommandOutcome<undefined>>;
+  run(command: FleetCommand | EnsureLogChain, context?: Partial<CommandContext>): Promise<CommandOutcome<undefined>>;
 };
 
 export interface CommandFixture<C extends Clock = ManualClock> {
@@ -71,6 +73,7 @@ export async function openCommandFixture<C extends Clock>(
     clock,
     ids: randomIds,
     logger: silentLogger,
+    logChain: testLogChain(),
     readOnly: () => undefined,
     sharedTime: clock.now,
   };
@@ -97,6 +100,7 @@ export async function openCommandFixture<C extends Clock>(
     async fold() {
       const fleet = emptyFleet();
       for (const command of createCommandAssembler().add(await fixture.log())) {
+        fleet.logChain.set(options.logChain.follow(fleet.logChain.value, command));
         applyCommand(fleet, readCommand(command));
         fleet.journal.commit();
       }

@@ -12,6 +12,7 @@ import type { Keyring } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
 import { createFleetLog } from './fleet-log.js';
 import type { FleetLog } from './fleet-log.js';
+import { testLogChain } from './log-chain.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
 import { createMemoryDataKeyStore } from './memory-data-key-store.js';
@@ -53,6 +54,7 @@ export async function createDeliveryFixture(): Promise<DeliveryFixture> {
         keyring,
         clock,
         logger: silentLogger,
+        logChain: testLogChain(),
         raiseGeneration: async (nodeId, reported) => {
           await log.run({ type: 'RaiseNodeGeneration', id: nodeId, reported }, new Date(clock.now()).toISOString());
         },

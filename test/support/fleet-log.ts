@@ -13,6 +13,7 @@ import type { ProposedEvent, RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
+import { testLogChain } from './log-chain.js';
 
 export interface FleetLog {
   readonly fleet: Fleet;
@@ -31,6 +32,7 @@ export async function createFleetLog(
   now: () => string = () => '2025-01-01T00:00:00.000Z',
 ): Promise<FleetLog> {
   const fleet = emptyFleet();
+  const chain = testLogChain();
   const append: FleetLog['append'] = async (events, at = now()) => {
     const command = { id: randomUUID(), count: events.length };
     const proposed = events.map(({ type, data, schema }, index): ProposedEvent => ({
@@ -54,7 +56,9 @@ export async function createFleetLog(
       revision: before + 1 + index,
       position: before + 1 + index,
     }));
-    applyCommand(fleet, { stream: streams.fleet, events: recorded as unknown as RecordedCommand['events'] });
+    const inLog = { stream: streams.fleet, events: recorded as unknown as RecordedCommand['events'] };
+    fleet.logChain.set(chain.follow(fleet.logChain.value, inLog));
+    applyCommand(fleet, inLog);
     fleet.journal.commit();
     return outcome.revision;
   };

@@ -3,13 +3,16 @@ import type { AccountEvent } from '../../src/domain/accounts/user.js';
 import type { SigninEvent } from '../../src/domain/accounts/signin.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { LogChainKeySealed } from '../../src/domain/log-chain/declaration.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { agentsStream, streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
+import { sealLogChainKey } from '../../src/log-chain/keys.js';
 import * as f from './fleet.js';
+import { chainedLog, testMasterKey } from './log-chain.js';
 
 const admin = uuidFromName('user admin');
 const node = f.nodeId('in');
@@ -57,7 +60,7 @@ const fleetCommands: readonly FleetCommand[] = [
   { type: 'LowerCompilerVersion', version: 1 },
 ];
 
-type OtherEvent = AccountEvent | ServiceEvent | AgentEvent | SigninEvent;
+type OtherEvent = AccountEvent | ServiceEvent | LogChainKeySealed | AgentEvent | SigninEvent;
 
 const stamp = { generation: 12, checksum: 'ab'.repeat(32) };
 const failure = {
@@ -124,7 +127,12 @@ const others: readonly (readonly [stream: string, event: OtherEvent])[] = [
   [streams.signins, { type: 'SignInRefused', data: { user_id: null, username: null, address: '192.0.2.8' } }],
 ];
 
-/** Every event, in log order. */
+const keySealed: (typeof others)[number] = [
+  streams.logChain,
+  { type: 'LogChainKeySealed', data: sealLogChainKey(testMasterKey(7), testMasterKey(8)) },
+];
+
+/** Every event, in log order, streams one after the other. The master key was replaced: `testMasterKey(8)` is the present one. */
 export function goldenLog(): readonly RecordedEvent[] {
   const { fleet } = f.given();
   const commands = fleetCommands.map((command): RecordedCommand => {
@@ -132,9 +140,8 @@ export function goldenLog(): readonly RecordedEvent[] {
     if (performed.kind !== 'written') throw new Error(`${command.type}: ${JSON.stringify(performed)}`);
     return performed.command;
   });
-  const fleetEvents = commands.flatMap(({ events }) => events);
   const revisions = new Map<string, number>();
-  const rest = others.map(([stream, { type, data }], index): RecordedEvent => {
+  const rest = [...others, keySealed].map(([stream, { type, data }], index): RecordedEvent => {
     const revision = (revisions.get(stream) ?? -1) + 1;
     revisions.set(stream, revision);
     return {
@@ -153,5 +160,18 @@ export function goldenLog(): readonly RecordedEvent[] {
       },
     };
   });
-  return [...fleetEvents, ...rest].map((event, index) => ({ ...event, position: 100 * (index + 1) }));
+  // Begun and taken over to the next master key in the middle of the fleet; begun late by the accounts.
+  const accounts = rest.filter(({ stream }) => stream === streams.accounts);
+  const chained = [
+    ...chainedLog(commands, 3, 12).commands,
+    ...chainedLog(
+      accounts.map((event) => ({ stream: event.stream, events: [event] })),
+      2,
+    ).commands,
+  ];
+  const unchained = rest.filter(({ stream }) => stream !== streams.accounts);
+  return [...chained.flatMap(({ events }) => events), ...unchained].map((event, index) => ({
+    ...event,
+    position: 100 * (index + 1),
+  }));
 }

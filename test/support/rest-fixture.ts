@@ -114,12 +114,14 @@ export async function startRest(
   });
   closers.add('accounts', () => accounts.close());
   const { keyring, facts } = accounts;
+  const { logChain } = fixture.options;
   const delivery = await createDelivery({
     eventStore,
     readStore,
     keyring,
     clock,
     logger,
+    logChain,
     async raiseGeneration(nodeId, reported) {
       await gateway.run({ type: 'RaiseNodeGeneration', id: nodeId, reported });
     },
@@ -127,7 +129,7 @@ export async function startRest(
     nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
   });
   closers.add('delivery', () => delivery.close());
-  const followers = createFollowers({ delivery, projections, accounts: accounts.view, clock });
+  const followers = createFollowers({ delivery, projections, accounts: accounts.view, logChain, clock });
   const telemetry = await createTelemetry({ readStore, clock, logger });
   closers.add('telemetry', () => telemetry.close());
 

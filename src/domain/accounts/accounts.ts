@@ -11,6 +11,9 @@ import { versionMismatch } from '../resource/if-match.js';
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import { createIdempotencyTable, rememberKey } from '../aggregate/idempotency.js';
 import type { Cell, Journal, Table } from '../aggregate/journal.js';
+import { isOfLogChain } from '../log-chain/declaration.js';
+import type { ChainHead } from '../log-chain/links.js';
+import { emptyChain } from '../log-chain/links.js';
 import { createCell, createJournal, createTable } from '../aggregate/journal.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
@@ -22,6 +25,8 @@ export interface Accounts {
   readonly journal: Journal;
   readonly revision: Cell<number>;
   readonly position: Cell<number>;
+  /** Where the log chain stands. Whoever folds commands of the log checks it and moves it on. */
+  readonly logChain: Cell<ChainHead>;
   readonly users: Table<UserState>;
   /** User name → id. */
   readonly names: Table<string>;
@@ -34,6 +39,7 @@ export function emptyAccounts(): Accounts {
     journal,
     revision: createCell(journal, -1),
     position: createCell(journal, 0),
+    logChain: createCell(journal, emptyChain),
     users: createTable(journal),
     names: createTable(journal),
     idempotency: createIdempotencyTable(journal),
@@ -53,6 +59,10 @@ export function userByName(accounts: Accounts, username: string): UserState | un
  */
 export function applyAccounts(accounts: Accounts, command: RecordedCommand): readonly RecordedEvent[] {
   const ignored: RecordedEvent[] = [];
+  const last = lastEvent(command);
+  accounts.revision.set(last.revision);
+  accounts.position.set(last.position);
+  if (isOfLogChain(command)) return ignored;
   for (const recorded of command.events) {
     const event = accountEvent(recorded);
     const id = event.data.user_id;
@@ -65,10 +75,7 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): rea
     accounts.users.set(id, user);
     accounts.names.set(user.username, id);
   }
-  const last = lastEvent(command);
   rememberKey(accounts.idempotency, command.events[0], accountEvent(command.events[0]).data.user_id);
-  accounts.revision.set(last.revision);
-  accounts.position.set(last.position);
   return ignored;
 }
 

@@ -9,6 +9,7 @@ import { accountEvent, accountEvents, userType } from '../accounts/declaration.j
 import { signinEvent } from '../accounts/signin.js';
 import { fleetEvent } from '../fleet/events.js';
 import { eventDeclaration, declaringResource, resourceOf } from '../fleet/resources.js';
+import { asLogChainEvent, auditOfLogChainEvent, logSubject } from '../log-chain/declaration.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { eventAudit } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
@@ -40,6 +41,10 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
     case streams.fleet:
       return entry(fleetSubject(first), command.events.map(auditOfFleetEvent), false);
     case streams.accounts: {
+      const ofTheLog = asLogChainEvent(first);
+      if (ofTheLog !== undefined) {
+        return entry({ ...logSubject, name: logSubject.id }, [auditOfLogChainEvent(ofTheLog)], false);
+      }
       const { user_id: id } = accountEvent(first).data;
       return entry({ type: userType, id, name: nameGiven(first) }, [auditOfAccountEvent(first)], true);
     }
@@ -73,7 +78,7 @@ function entry(resource: Subject, audits: readonly EventAudit[], accounts: boole
 
 function fleetSubject(event: RecordedEvent): Subject {
   const { type, id } = resourceOf(event);
-  return { type, id, name: declaringResource(event).kind === 'singleton' ? id : nameGiven(event) };
+  return { type, id, name: declaringResource(event).kind === 'resource' ? nameGiven(event) : id };
 }
 
 function auditOfFleetEvent(recorded: RecordedEvent): EventAudit {

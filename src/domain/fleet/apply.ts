@@ -42,6 +42,7 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   // `touches` is judged on the fleet before the event.
   const touches = [...eventDeclaration(event).touches(fleet, event, context)];
   const declaring = declaringResource(event);
+  if (declaring.kind === 'log') return touches;
   if (declaring.kind === 'singleton') {
     const cell = fleet.singletons[declaring.type] as Cell<unknown>;
     cell.set(declaring.declaration.evolve(cell.value, event, context));

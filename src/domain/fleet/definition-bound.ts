@@ -18,7 +18,7 @@ import { declaringResource, resourceOf } from './resources.js';
 export function oversizedDefinition(fleet: FleetView, events: readonly FleetEvent[]): Refusal | undefined {
   for (const event of events) {
     const declaring = declaringResource(event);
-    if (declaring.kind === 'singleton') continue;
+    if (declaring.kind !== 'resource') continue;
     const { type, noun, fields, evolve } = declaring.declaration;
     if (event.type !== `${noun}Created` && event.type !== `${noun}Updated`) continue;
     const before = fleet.get<AnyState>({ type }, resourceOf(event).id);

@@ -1,6 +1,7 @@
 /** The types of all events and commands of `svc-fleet`, derived from the declarations (`resources.ts`). */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
+import type { LogChainEvent } from '../log-chain/declaration.js';
 import type { ResourceType, resources, singletons, SingletonType } from './resources.js';
 
 type Declared = (typeof resources)[ResourceType] | (typeof singletons)[SingletonType];
@@ -10,7 +11,7 @@ type CommandsOf<D> = D extends { readonly decide: infer M }
   ? { [K in keyof M]: M[K] extends (fleet: never, command: infer C) => unknown ? C : never }[keyof M]
   : never;
 
-export type FleetEvent = EventsOf<Declared>;
+export type FleetEvent = EventsOf<Declared> | LogChainEvent;
 export type FleetCommand = CommandsOf<Declared>;
 
 /** A recorded event as an event of the fleet. Its type and shape must have passed `log/upcast.ts`. */

@@ -7,6 +7,7 @@ import type { Cell } from '../aggregate/journal.js';
 import { createCell, createIndex, createJournal, createTable } from '../aggregate/journal.js';
 import type { ClaimIndex } from '../listeners/claims.js';
 import { createClaimIndex } from '../listeners/claims.js';
+import { emptyChain } from '../log-chain/links.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { AnyState } from './resources.js';
 import { resourceTypes, singletons, singletonTypes } from './resources.js';
@@ -29,6 +30,7 @@ export function emptyFleet(): Fleet {
     journal,
     revision: createCell(journal, -1),
     position: createCell(journal, 0),
+    logChain: createCell(journal, emptyChain),
     tables: Object.fromEntries(
       resourceTypes.map((type) => [type, createTable<AnyState>(journal)]),
     ) as unknown as FleetState['tables'],

@@ -4,6 +4,7 @@
  * Implements `docs/architecture.md#adding-a-resource`.
  */
 import { l4Chain } from '../chain/declaration.js';
+import { logChainEvents, logSubject } from '../log-chain/declaration.js';
 import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
 import type { AnyCommand, AnyEvent } from '../resource/lifecycle.js';
@@ -40,10 +41,21 @@ export function resourceOfType(type: string): AnyResource | undefined {
   return Object.hasOwn(resources, type) ? (resources[type as ResourceType] as unknown as AnyResource) : undefined;
 }
 
+type EventTable = { readonly [type: string]: FleetEventDeclaration<AnyEvent> };
+
+/** The events of the log chain: they are of no resource and touch no node. */
+const logChain = {
+  id: logSubject.id,
+  events: Object.fromEntries(
+    Object.entries(logChainEvents).map(([type, declaration]) => [type, { ...declaration, touches: () => [] }]),
+  ) as unknown as EventTable,
+};
+
 /** A declaration, found by one of its events. */
 type DeclaringResource =
   | { readonly kind: 'resource'; readonly type: ResourceType; readonly declaration: AnyResource }
-  | { readonly kind: 'singleton'; readonly type: SingletonType; readonly declaration: AnySingleton };
+  | { readonly kind: 'singleton'; readonly type: SingletonType; readonly declaration: AnySingleton }
+  | { readonly kind: 'log'; readonly type: typeof logSubject.type; readonly declaration: typeof logChain };
 
 const declaringResources: readonly DeclaringResource[] = [
   ...resourceTypes.map((type) => ({
@@ -56,6 +68,7 @@ const declaringResources: readonly DeclaringResource[] = [
     type,
     declaration: singletons[type] as unknown as AnySingleton,
   })),
+  { kind: 'log', type: logSubject.type, declaration: logChain },
 ];
 const byEventType: ReadonlyMap<string, DeclaringResource> = new Map(
   declaringResources.flatMap((declaring) =>
@@ -70,8 +83,6 @@ export function declaringResource(event: AnyEvent): DeclaringResource {
   return declaring;
 }
 
-type EventTable = { readonly [type: string]: FleetEventDeclaration<AnyEvent> };
-
 export function eventDeclaration(event: AnyEvent): FleetEventDeclaration<AnyEvent> {
   const events = declaringResource(event).declaration.events as EventTable;
   return events[event.type] as FleetEventDeclaration<AnyEvent>;
@@ -82,11 +93,12 @@ export const fleetEvents: EventTable = Object.assign(
   {},
   ...Object.values(resources).map(({ events }) => events),
   ...Object.values(singletons).map(({ events }) => events),
+  logChain.events,
 ) as EventTable;
 
 /** The resource that an event is about. */
 export function resourceOf(event: AnyEvent): { readonly type: ResourceType | SingletonType; readonly id: string } {
   const { kind, type, declaration } = declaringResource(event);
-  if (kind === 'singleton') return { type, id: declaration.id };
+  if (kind !== 'resource') return { type, id: declaration.id };
   return { type, id: String(Reflect.get(event.data, `${declaration.singular}_id`)) };
 }

@@ -2,6 +2,7 @@
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import type { Cell, Index, Journal, Table } from '../aggregate/journal.js';
 import type { ClaimIndex } from '../listeners/claims.js';
+import type { ChainHead } from '../log-chain/links.js';
 import type { ResourceType, SingletonState, SingletonType, StateOf } from './resources.js';
 
 export interface FleetState {
@@ -10,6 +11,8 @@ export interface FleetState {
   readonly revision: Cell<number>;
   /** The log position of that revision. */
   readonly position: Cell<number>;
+  /** Where the log chain stands at that revision. Whoever folds commands of the log checks it and moves it on. */
+  readonly logChain: Cell<ChainHead>;
 
   readonly tables: { readonly [T in ResourceType]: Table<StateOf<T>> };
   readonly singletons: { readonly [T in SingletonType]: Cell<SingletonState<T>> };

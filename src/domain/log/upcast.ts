@@ -11,17 +11,20 @@ import type { AgentEvent } from '../agents/facts.js';
 import { agentEvents } from '../agents/facts.js';
 import type { FleetEvent } from '../fleet/events.js';
 import { fleetEvents } from '../fleet/resources.js';
+import type { LogChainKeySealed } from '../log-chain/declaration.js';
+import { logChainKeyEvents } from '../log-chain/declaration.js';
 import type { EventSchema } from '../resource/declaration.js';
 import type { ServiceEvent } from '../service/identity.js';
 import { serviceEvents } from '../service/identity.js';
 import { UnknownEventError } from './unknown-event.js';
 
-type DomainEvent = FleetEvent | AccountEvent | ServiceEvent | AgentEvent | SigninEvent;
+type DomainEvent = FleetEvent | AccountEvent | ServiceEvent | LogChainKeySealed | AgentEvent | SigninEvent;
 
 const schemas: { readonly [type: string]: EventSchema } = {
   ...fleetEvents,
   ...accountEvents,
   ...serviceEvents,
+  ...logChainKeyEvents,
   ...agentEvents,
   ...signinEvents,
 };

@@ -17,6 +17,8 @@ export interface VerifyReport {
   /** The first problems; `problemCount` counts all. */
   readonly problems: readonly string[];
   readonly problemCount: number;
+  /** True when the file, or the log, could not be read to its end. */
+  readonly damaged: boolean;
   /** Only for an archive. */
   readonly header?: ArchiveHeader | undefined;
   /** Documents per collection of an archive. */
@@ -68,11 +70,14 @@ export async function verifyArchive(
   if (totals !== undefined && !adds(totals, summary, documentCount)) {
     problems.push('the totals in the last line do not match the lines before it');
   }
-  return { ...reportOf(log, problems), header, documents };
+  return { ...reportOf(log, problems), damaged: problems.length > 0, header, documents };
 }
 
 /** @param others problems that the check of the events does not see */
-const reportOf = (log: LogCheck, others: readonly string[]): Omit<VerifyReport, 'header' | 'documents'> => ({
+const reportOf = (
+  log: LogCheck,
+  others: readonly string[],
+): Omit<VerifyReport, 'header' | 'documents' | 'damaged'> => ({
   log: log.summary(),
   problems: [...others, ...log.problems],
   problemCount: others.length + log.problemCount,
@@ -108,5 +113,5 @@ export async function verifyLog(
     if (!(error instanceof BrokenLogError)) throw error;
     problems.push(`${errorText(error)}; the log after it was not checked`);
   }
-  return { ...reportOf(log, problems), documents: new Map() };
+  return { ...reportOf(log, problems), damaged: problems.length > 0, documents: new Map() };
 }

@@ -1,0 +1,85 @@
+/**
+ * The keys of the log chain: the present one, which follows from the master key, and those of earlier master keys, each of
+ * which is sealed under the one after it. Makes MACs; neither reads nor writes the log (`open.ts`).
+ * Implements `docs/operations.md#the-log-chain`.
+ */
+import { createHash, createHmac, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import type { LogChainKeySealed } from '../domain/log-chain/declaration.js';
+import type { MacOf } from '../domain/log-chain/links.js';
+import type { MasterKey } from '../security/master-key.js';
+import { lengthPrefixed } from '../security/sealing.js';
+import { openXChaCha, sealXChaCha, xchachaNonceBytes } from '../security/xchacha.js';
+
+type Sealed = LogChainKeySealed['data'];
+
+export interface LogChainKeys {
+  /** The key of new links, by the id of its master key. */
+  readonly current: string;
+  readonly macOf: MacOf;
+  /** Of every known key. */
+  ids(): readonly string[];
+  /** Takes up an earlier key. @returns false when it is sealed under an unknown key, or was altered */
+  learn(sealed: Sealed): boolean;
+}
+
+interface Key {
+  readonly mac: KeyObject;
+  /** Seals the key before it. */
+  readonly seal: Uint8Array;
+}
+
+const keyBytes = 32;
+
+const derive = (secret: Uint8Array, info: string): Uint8Array =>
+  new Uint8Array(hkdfSync('sha256', secret, 'svc-log-chain-1', info, keyBytes));
+
+/** Overwrites the secret. */
+function keyOf(secret: Uint8Array): Key {
+  const mac = derive(secret, 'mac');
+  const key = { mac: createSecretKey(mac), seal: derive(secret, 'seal') };
+  mac.fill(0);
+  secret.fill(0);
+  return key;
+}
+
+const binding = (keyId: string, under: string): Uint8Array => lengthPrefixed(['svc-log-chain-key-1', keyId, under]);
+
+export function createLogChainKeys(masterKey: MasterKey): LogChainKeys {
+  const keys = new Map([[masterKey.keyId, keyOf(masterKey.logChainKey())]]);
+  return {
+    current: masterKey.keyId,
+    macOf(keyId, text) {
+      if (keyId === null) return createHash('sha256').update(text).digest('base64url');
+      const key = keys.get(keyId);
+      return key && createHmac('sha256', key.mac).update(text).digest('base64url');
+    },
+    ids: () => [...keys.keys()],
+    learn({ key_id, under, nonce, ct }) {
+      if (keys.has(key_id)) return true;
+      const newer = keys.get(under);
+      const nonceBytes = Buffer.from(String(nonce), 'base64url');
+      if (newer === undefined || nonceBytes.length !== xchachaNonceBytes) return false;
+      const ciphertext = Buffer.from(String(ct), 'base64url');
+      const secret = openXChaCha(newer.seal, nonceBytes, ciphertext, binding(key_id, under));
+      if (secret?.length !== keyBytes) return false;
+      keys.set(key_id, keyOf(secret));
+      return true;
+    },
+  };
+}
+
+/** Seals the log chain's key of one master key under that of the next. */
+export function sealLogChainKey(from: MasterKey, to: MasterKey): Sealed {
+  const secret = from.logChainKey();
+  const { seal } = keyOf(to.logChainKey());
+  const nonce = randomBytes(xchachaNonceBytes);
+  const ct = sealXChaCha(seal, nonce, secret, binding(from.keyId, to.keyId));
+  secret.fill(0);
+  return {
+    key_id: from.keyId,
+    under: to.keyId,
+    nonce: nonce.toString('base64url'),
+    ct: Buffer.from(ct).toString('base64url'),
+  };
+}

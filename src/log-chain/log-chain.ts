@@ -1,0 +1,69 @@
+/**
+ * The log chain as one instance sees it: makes the links of its commands, checks those of every command that its folds
+ * read, and remembers the first that does not fit. From then on the instance is read-only and unready. Not the rules of a
+ * link: those are in `src/domain/log-chain/links.ts`. Implements `docs/operations.md#the-log-chain`.
+ */
+import type { ChainBreak, ChainHead, Linked, MacOf } from '../domain/log-chain/links.js';
+import { BrokenChainError, followChain, linkCommand } from '../domain/log-chain/links.js';
+import type { ProposedEvent, RecordedCommand } from '../kernel/event.js';
+import type { LogChainKeys } from './keys.js';
+
+export interface LogChain {
+  /** The key of new chains; one under another key is taken over at the start. */
+  readonly keyId: string;
+  /** Links a command that is about to be appended. */
+  link(head: ChainHead, stream: string, events: readonly ProposedEvent[]): Linked;
+  /** Checks a command of the log as it is stored. @returns the head after it @throws BrokenChainError */
+  follow(head: ChainHead, command: RecordedCommand): ChainHead;
+  /** The first command that did not fit; undefined while all did. */
+  broken(): ChainBreak | undefined;
+  /** A seal on a text of this instance beside the log, such as a fold checkpoint. */
+  seal(text: string): string;
+}
+
+/** MACs of own commands that have not been read back yet, and how long a text among them may be. */
+const ownMacs = 2_048;
+const ownTextChars = 8_192;
+
+export function createLogChain({ current, macOf }: Pick<LogChainKeys, 'current' | 'macOf'>): LogChain {
+  let broken: ChainBreak | undefined;
+  // A MAC depends on nothing but key and text, so that of an own command need not be computed again when the committed
+  // fold reads it.
+  const own = new Map<string, { readonly keyId: string | null; readonly mac: string }>();
+
+  const remembering: MacOf = (keyId, text) => {
+    const mac = macOf(keyId, text);
+    if (mac === undefined || text.length > ownTextChars) return mac;
+    own.set(text, { keyId, mac });
+    for (const oldest of own.keys()) {
+      if (own.size <= ownMacs) break;
+      own.delete(oldest);
+    }
+    return mac;
+  };
+  const recalling: MacOf = (keyId, text) => {
+    const known = own.get(text);
+    if (known?.keyId !== keyId) return macOf(keyId, text);
+    own.delete(text);
+    return known.mac;
+  };
+
+  return {
+    keyId: current,
+    link: (head, stream, events) => linkCommand(head, stream, events, remembering),
+    follow(head, command) {
+      try {
+        return followChain(head, command, recalling);
+      } catch (error) {
+        if (error instanceof BrokenChainError) broken ??= error.at;
+        throw error;
+      }
+    },
+    broken: () => broken,
+    seal(text) {
+      const mac = macOf(current, JSON.stringify(['svc-log-chain-seal-1', text]));
+      if (mac === undefined) throw new Error('the key of the log chain is not known');
+      return mac;
+    },
+  };
+}

@@ -1,0 +1,380 @@
+/**
+ * The proof of a log chain: any single change of a random log is found, and the first command that is not what was written
+ * is named (`docs/operations.md#the-log-chain`). What folds check as they go is held to the same.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BrokenChainError, emptyChain } from '../../src/domain/log-chain/links.js';
+import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import { lastEvent, streams } from '../../src/kernel/event.js';
+import { canonicalJson } from '../../src/kernel/json.js';
+import { commandsOf } from '../../src/log-chain/commands-of.js';
+import type { StoredCommand } from '../../src/log-chain/commands-of.js';
+import { createLogChain } from '../../src/log-chain/log-chain.js';
+import type { LogChainKeys } from '../../src/log-chain/keys.js';
+import { headText, parseHead } from '../../src/log-chain/heads.js';
+import type { LogHead } from '../../src/log-chain/heads.js';
+import { proveStream } from '../../src/log-chain/prove.js';
+import type { ExpectedHead, StreamProof } from '../../src/log-chain/prove.js';
+import { createCommandAssembler } from '../../src/storage/follow.js';
+import { histories } from '../support/fleet-histories.js';
+import { logOf, play } from '../support/fleet-play.js';
+import { chainedLog, testChainKeys } from '../support/log-chain.js';
+import type { ChainedLog } from '../support/log-chain.js';
+
+const signal = new AbortController().signal;
+
+/** Proves events as if a store held them. */
+function prove(
+  events: readonly RecordedEvent[],
+  keys: LogChainKeys,
+  expected: readonly ExpectedHead[] = [],
+): Promise<StreamProof> {
+  return proveStream(streams.fleet, { keys, read: () => each(events), expected, signal, onProgress: () => undefined });
+}
+
+const eventsOf = (commands: readonly RecordedCommand[]): readonly RecordedEvent[] =>
+  commands.flatMap(({ events }) => events);
+
+/** Revisions without gaps, as if the store had been written anew. */
+const renumbered = (events: readonly RecordedEvent[]): readonly RecordedEvent[] =>
+  events.map((event, revision) => ({ ...event, revision, position: 10 * (revision + 1) }));
+
+/** A history of the same forty moves for a seed. */
+const history = (seed: number): readonly RecordedCommand[] =>
+  logOf(play(fc.sample(histories(40), { seed, numRuns: 10 }).flat().slice(0, 40)).steps);
+
+/** Logs whose chain begins and changes its key early, late, or at once; made once, because most of the time goes into them. */
+const someLogs = Array.from({ length: 12 }, (_, seed) =>
+  chainedLog(history(seed), seed % 3 === 0 ? 0 : seed, seed % 4 === 0 ? Infinity : seed + (seed % 4) * 3),
+);
+const logs = fc.constantFrom(...someLogs);
+
+/** The first place at which two logs differ; -1 when one is a beginning of the other. */
+function firstDifference(
+  before: readonly { readonly events: unknown }[],
+  after: readonly { readonly events: unknown }[],
+): number {
+  return after.findIndex(
+    ({ events }, at) => before[at] === undefined || canonicalJson(events) !== canonicalJson(before[at].events),
+  );
+}
+
+async function* each<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values;
+}
+
+async function grouped(events: readonly RecordedEvent[]): Promise<readonly StoredCommand[]> {
+  const commands: StoredCommand[] = [];
+  for await (const command of commandsOf(each(events))) commands.push(command);
+  return commands;
+}
+
+/**
+ * The first command that must be named, by its index: the first that is not what was written. What was written before the
+ * chain began is covered as a whole, so that a change there shows at the first command that is linked or cannot stand.
+ */
+function named({ start }: ChainedLog, first: number, after: readonly StoredCommand[]): number {
+  if (first > start) return first;
+  const shows = after.findIndex((command, at) => {
+    const expected = at === 0 ? 0 : lastEvent(after[at - 1]!).revision + 1;
+    const linked = lastEvent(command).metadata.link !== undefined || command.events[0].type === 'LogChainStarted';
+    return at >= first && (linked || !command.whole || command.events[0].revision !== expected);
+  });
+  return shows;
+}
+
+describe('a log that nobody touched', () => {
+  it('is proven from its beginning to its head, under all of its keys', async () => {
+    await fc.assert(
+      fc.asyncProperty(logs, async ({ commands, start, keys }) => {
+        const last = lastEvent(commands.at(-1)!);
+        expect(await prove(eventsOf(commands), keys)).toEqual({
+          stream: streams.fleet,
+          linked: commands.length - start,
+          unlinked: start,
+          head: { stream: streams.fleet, revision: last.revision, mac: last.metadata.link!.mac },
+          finding: undefined,
+          missing: [],
+        });
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('has an equal chain whatever the order of the fields in its JSON', async () => {
+    await fc.assert(
+      fc.asyncProperty(logs, async ({ commands, keys }) => {
+        const turned = JSON.parse(
+          JSON.stringify(eventsOf(commands), (_key, value: unknown) =>
+            typeof value === 'object' && value !== null && !Array.isArray(value)
+              ? Object.fromEntries(Object.entries(value).toReversed())
+              : value,
+          ),
+        ) as RecordedEvent[];
+        expect((await prove(turned, keys)).finding).toBeUndefined();
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it('is not proven under another master key, which is named', async () => {
+    const { commands } = chainedLog(logOf(play([]).steps), 0);
+    const { finding } = await prove(eventsOf(commands), testChainKeys(99));
+    expect(finding).toMatchObject({
+      kind: 'unknown_key',
+      revision: 0,
+      text: expect.stringMatching(/\(mk_.*; the given one is mk_/),
+    });
+  });
+});
+
+/** Every place in a JSON value that holds no object, as a path. */
+function leaves(value: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return [path];
+  const inner = Object.entries(value).flatMap(([key, entry]) => leaves(entry, [...path, key]));
+  return inner.length === 0 ? [path] : inner;
+}
+
+function withChanged(value: unknown, [key, ...rest]: readonly string[], change: (leaf: unknown) => unknown): unknown {
+  if (key === undefined) return change(value);
+  if (Array.isArray(value))
+    return value.map((entry, at) => (String(at) === key ? withChanged(entry, rest, change) : entry));
+  const record = value as Record<string, unknown>;
+  return { ...record, [key]: withChanged(record[key], rest, change) };
+}
+
+const changed = (leaf: unknown): unknown => {
+  if (typeof leaf === 'string') return leaf === '' ? 'x' : `${leaf.slice(0, -1)}${leaf.endsWith('A') ? 'B' : 'A'}`;
+  if (typeof leaf === 'number') return leaf + 1;
+  return typeof leaf === 'boolean' ? !leaf : 'was empty';
+};
+
+type Tamper = (log: ChainedLog, pick: (below: number) => number) => readonly RecordedEvent[];
+
+const tampers: { readonly [what: string]: Tamper } = {
+  'one value of an event altered': ({ commands }, pick) => {
+    const events = eventsOf(commands);
+    const at = pick(events.length);
+    const { id, type, data, metadata } = events[at]!;
+    const places = leaves({ id, type, data, metadata });
+    const path = places[pick(places.length)]!;
+    return events.with(at, { ...events[at]!, ...(withChanged({ id, type, data, metadata }, path, changed) as object) });
+  },
+  'a field removed from an event': ({ commands }, pick) => {
+    const events = eventsOf(commands);
+    const at = pick(events.length);
+    const keys = Object.keys(events[at]!.metadata);
+    const key = keys[pick(keys.length)]!;
+    const metadata = Object.fromEntries(Object.entries(events[at]!.metadata).filter(([name]) => name !== key));
+    return events.with(at, { ...events[at]!, metadata: metadata as unknown as RecordedEvent['metadata'] });
+  },
+  'commands dropped, with a gap': ({ commands }, pick) =>
+    eventsOf(commands.toSpliced(pick(commands.length), 1 + pick(2))),
+  'commands dropped, and the rest numbered anew': ({ commands }, pick) =>
+    renumbered(eventsOf(commands.toSpliced(pick(commands.length), 1 + pick(2)))),
+  'an event dropped, and the rest numbered anew': ({ commands }, pick) => {
+    const events = eventsOf(commands);
+    return renumbered(events.toSpliced(pick(events.length), 1));
+  },
+  'a command copied to another place': ({ commands }, pick) =>
+    renumbered(eventsOf(commands.toSpliced(pick(commands.length), 0, commands[pick(commands.length)]!))),
+  'a command inserted that was never written': ({ commands }, pick) => {
+    const model = commands[pick(commands.length)]!;
+    const id = `forged ${pick(1000)}`;
+    const forged = model.events.map((event) => ({
+      ...event,
+      id: `${id} ${event.id}`,
+      metadata: { ...event.metadata, command: { ...event.metadata.command, id } },
+    }));
+    return renumbered(
+      eventsOf(commands).toSpliced(eventsOf(commands.slice(0, pick(commands.length))).length, 0, ...forged),
+    );
+  },
+  'two commands swapped': ({ commands }, pick) => {
+    const [a, b] = [pick(commands.length), pick(commands.length)];
+    return renumbered(eventsOf(commands.with(a, commands[b]!).with(b, commands[a]!)));
+  },
+  'two events swapped': ({ commands }, pick) => {
+    const events = eventsOf(commands);
+    const [a, b] = [pick(events.length), pick(events.length)];
+    return renumbered(events.with(a, events[b]!).with(b, events[a]!));
+  },
+  'two events of a command swapped': ({ commands }, pick) => {
+    const events = eventsOf(commands);
+    const at = pick(events.length - 1);
+    return renumbered(events.with(at, events[at + 1]!).with(at + 1, events[at]!));
+  },
+  'the links of two commands swapped': ({ commands }, pick) => {
+    const events = eventsOf(commands);
+    const ends = events.flatMap(({ metadata }, at) => (metadata.link === undefined ? [] : [at]));
+    const [a, b] = [ends[pick(ends.length)]!, ends[pick(ends.length)]!];
+    const link = (from: number, to: number) => ({
+      ...events[to]!,
+      metadata: { ...events[to]!.metadata, link: events[from]!.metadata.link! },
+    });
+    return events.with(a, link(b, a)).with(b, link(a, b));
+  },
+};
+
+/** Picks numbers from a list, again from its start at its end. */
+function picker(numbers: readonly number[]): (below: number) => number {
+  let at = 0;
+  return (below) => numbers[at++ % numbers.length]! % Math.max(1, below);
+}
+
+const picks = fc.array(fc.nat(), { minLength: 3, maxLength: 6 });
+
+describe.each(Object.entries(tampers))('a log with %s', (_what, tamper) => {
+  it('is found, and the first command that is not what was written is named', async () => {
+    await fc.assert(
+      fc.asyncProperty(logs, picks, async (log, numbers) => {
+        const after = tamper(log, picker(numbers));
+        const commands = await grouped(after);
+        const first = firstDifference(log.commands, commands);
+        const { finding, linked, unlinked } = await prove(after, log.keys);
+        // Nothing was changed, or the end was cut off: only a head that was kept elsewhere tells.
+        if (first === -1) {
+          expect(finding).toBeUndefined();
+          return;
+        }
+        const index = named(log, first, commands);
+        expect(linked + unlinked).toBe(index);
+        const [{ revision, metadata }] = commands[index]!.events;
+        expect(finding).toMatchObject({ revision, commandId: String(metadata.command?.id) });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('stops a fold before it takes anything from behind that place', () => {
+    fc.assert(
+      fc.property(logs, picks, (log, numbers) => {
+        const chain = createLogChain(log.keys);
+        const folded: RecordedCommand[] = [];
+        let [head, revision] = [emptyChain, 0];
+        try {
+          for (const command of createCommandAssembler().add(tamper(log, picker(numbers)))) {
+            if (command.events[0].revision !== revision) throw new Error('a gap');
+            head = chain.follow(head, command);
+            revision += command.events.length;
+            folded.push(command);
+          }
+        } catch (error) {
+          if (error instanceof BrokenChainError) expect(chain.broken()).toEqual(error.at);
+        }
+        // Once the chain has begun, a fold holds nothing but what was written.
+        if (head.keyId !== null) expect(firstDifference(log.commands, folded)).toBe(-1);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('what happened', () => {
+  const log = chainedLog(history(5), 0, 20);
+  const { commands, keys } = log;
+  const single = (command: RecordedCommand): boolean => command.events.length === 1;
+  // Commands of one event around the tenth, so that whole commands can be put in each other's place.
+  const at = commands.findIndex((_, index) => index > 5 && commands.slice(index, index + 3).every(single));
+  const [a, b, c] = commands.slice(at, at + 3) as [RecordedCommand, RecordedCommand, RecordedCommand];
+  const kindOf = async (changed: readonly RecordedCommand[]): Promise<string | undefined> =>
+    (await prove(renumbered(eventsOf(changed)), keys)).finding?.text;
+  const place = (command: RecordedCommand): string =>
+    `svc-fleet@${a.events[0].revision}, command ${command.events[0].metadata.command.id}`;
+  const withEvent = (command: RecordedCommand, change: Partial<RecordedEvent>): RecordedCommand => ({
+    ...command,
+    events: [{ ...command.events[0], ...change }],
+  });
+
+  it('is told for each kind of change', async () => {
+    expect(at).toBeGreaterThan(5);
+    const link = a.events[0].metadata.link!;
+    const metadata = (change: object) => ({ ...a.events[0].metadata, ...change });
+    const { link: _link, ...unlinked } = a.events[0].metadata;
+    const forged = withEvent(a, {
+      id: 'forged',
+      metadata: metadata({ command: { id: 'forged', index: 0, count: 1 } }),
+    });
+    const put = (...changed: readonly RecordedCommand[]) => commands.toSpliced(at, 3, ...changed);
+    expect([
+      await kindOf(put(withEvent(a, { data: { changed: true } }), b, c)),
+      await kindOf(put(withEvent(a, { metadata: metadata({ actor: { type: 'user', id: 'x', name: 'x' } }) }), b, c)),
+      await kindOf(
+        put(withEvent(a, { metadata: metadata({ link: { ...link, mac: b.events[0].metadata.link!.mac } }) }), b, c),
+      ),
+      await kindOf(put(withEvent(a, { metadata: metadata({ link: { ...link, after: 'elsewhere' } }) }), b, c)),
+      await kindOf(put(withEvent(a, { metadata: unlinked }), b, c)),
+      await kindOf(put(b, c)),
+      await kindOf(put(c)),
+      await kindOf(put(b, a, c)),
+      await kindOf(put(c, a, b)),
+      await kindOf(put(forged, a, b, c)),
+      await kindOf(
+        put(withEvent(forged, { metadata: { ...unlinked, command: { id: 'forged', index: 0, count: 1 } } }), a, b, c),
+      ),
+      await kindOf(put(commands[at - 1]!, a, b, c)),
+    ]).toEqual([
+      `${place(a)}: it was altered`,
+      `${place(a)}: it was altered`,
+      `${place(a)}: it was altered`,
+      `${place(a)}: it was altered`,
+      `${place(a)}: it was altered`,
+      `${place(b)}: one or more commands before it were dropped`,
+      `${place(c)}: one or more commands before it were dropped`,
+      `${place(b)}: it does not stand where it was written: commands were reordered`,
+      `${place(c)}: it does not stand where it was written: commands were reordered`,
+      `svc-fleet@${a.events[0].revision}, command forged: it was inserted`,
+      `svc-fleet@${a.events[0].revision}, command forged: it was inserted`,
+      `${place(commands[at - 1]!)}: it was inserted`,
+    ]);
+  });
+
+  it('before the chain began is told at its first link', async () => {
+    const late = chainedLog(history(6), 8);
+    const [first] = late.commands[late.start]!.events;
+    const without = renumbered(eventsOf(late.commands.toSpliced(3, 1)));
+    const { finding } = await prove(without, late.keys);
+    expect(finding).toMatchObject({ kind: 'beginning', commandId: first.metadata.command.id });
+  });
+});
+
+describe('a log whose end was cut off', () => {
+  const { commands, keys } = chainedLog(history(9), 4, 20);
+  const headAt = (index: number): LogHead => {
+    const { revision, metadata } = lastEvent(commands[index]!);
+    return { stream: streams.fleet, revision, mac: metadata.link!.mac };
+  };
+  const last = commands.length - 1;
+  const missing = async (to: number, expected: LogHead, mustEnd = false): Promise<readonly string[]> =>
+    (await prove(eventsOf(commands.slice(0, to + 1)), keys, [{ ...expected, last: mustEnd }])).missing;
+
+  it('is proven as far as it goes, and shown by a head that was kept', async () => {
+    const kept = headAt(last);
+    expect((await prove(eventsOf(commands.slice(0, -3)), keys)).finding).toBeUndefined();
+    expect(await missing(last, kept)).toEqual([]);
+    expect(await missing(last - 3, kept)).toEqual([
+      `svc-fleet ends at revision ${headAt(last - 3).revision}: it was cut off before the expected head ${headText(kept)}`,
+    ]);
+  });
+
+  it('is told from one that has grown, and from one that was written anew', async () => {
+    const kept = headAt(last - 3);
+    expect(await missing(last, kept)).toEqual([]);
+    expect(await missing(last, kept, true)).toEqual([
+      `svc-fleet goes on to revision ${headAt(last).revision} behind the expected head ${headText(kept)}`,
+    ]);
+    const other = { ...kept, mac: headAt(last).mac };
+    expect(await missing(last, other)).toEqual([
+      `svc-fleet does not hold the expected head ${headText(other)}: it was written anew`,
+    ]);
+  });
+
+  it('is shown by a head as text, and no other text is one', () => {
+    const kept = headAt(last);
+    expect(parseHead(` ${headText(kept)}\n`)).toEqual(kept);
+    for (const text of ['', 'svc-fleet', 'svc-fleet@1', `svc-fleet@x:${kept.mac}`, headText(kept).slice(0, -1)]) {
+      expect(parseHead(text)).toBeUndefined();
+    }
+  });
+});
