@@ -128,6 +128,12 @@ describe('configuration', () => {
     const stream = await agent.connect();
     for (let index = 0; index < 15; index += 1) stream.say(configRequestOf(0n));
     await eventually(() => fixture.nodeSessions[0]?.requests.length).toBe(1);
+    // What was sent before has arrived once a later heartbeat of another agent is answered.
+    const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
+    const beside = await other.connect();
+    beside.say(heartbeatOf(1));
+    await eventually(() => beside.heard.length).toBe(1);
+    other.disconnect();
     // The silence does not count, because the service has stopped reading.
     fixture.clock.advance(40_000);
     release({ kind: 'unchanged', generation: 1 });
