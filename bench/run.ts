@@ -16,6 +16,7 @@ import type { BenchOptions } from './options.js';
 import { readOptions } from './options.js';
 import { replay } from './replay.js';
 import { abandon } from './stack.js';
+import { strangers } from './strangers.js';
 
 const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Report> } = {
   commands,
@@ -26,6 +27,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   memory,
   adapters,
   attacks,
+  strangers,
 };
 
 async function main(): Promise<void> {
