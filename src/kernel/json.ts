@@ -23,7 +23,10 @@ export function canonicalJson(value: unknown): string {
 
 function canonicalArray(values: readonly unknown[]): string {
   let text = '[';
-  for (const [index, value] of values.entries()) text += `${index === 0 ? '' : ','}${canonicalJson(value ?? null)}`;
+  for (let index = 0; index < values.length; index += 1) {
+    if (index > 0) text += ',';
+    text += canonicalJson(values[index] ?? null);
+  }
   return `${text}]`;
 }
 

@@ -3,7 +3,7 @@
  * read, and remembers the first that does not fit. From then on the instance is read-only and unready. Not the rules of a
  * link: those are in `src/domain/log-chain/links.ts`. Implements `docs/operations.md#the-log-chain`.
  */
-import type { ChainBreak, ChainHead, Linked, MacOf } from '../domain/log-chain/links.js';
+import type { ChainBreak, ChainHead, Linked } from '../domain/log-chain/links.js';
 import { BrokenChainError, followChain, linkCommand } from '../domain/log-chain/links.js';
 import type { ProposedEvent, RecordedCommand } from '../kernel/event.js';
 import type { LogChainKeys } from './keys.js';
@@ -21,39 +21,15 @@ export interface LogChain {
   seal(text: string): string;
 }
 
-/** MACs of own commands that have not been read back yet, and how long a text among them may be. */
-const ownMacs = 2_048;
-const ownTextChars = 8_192;
-
 export function createLogChain({ current, macOf }: Pick<LogChainKeys, 'current' | 'macOf'>): LogChain {
   let broken: ChainBreak | undefined;
-  // A MAC depends on nothing but key and text, so that of an own command need not be computed again when the committed
-  // fold reads it.
-  const own = new Map<string, { readonly keyId: string | null; readonly mac: string }>();
-
-  const remembering: MacOf = (keyId, text) => {
-    const mac = macOf(keyId, text);
-    if (mac === undefined || text.length > ownTextChars) return mac;
-    own.set(text, { keyId, mac });
-    for (const oldest of own.keys()) {
-      if (own.size <= ownMacs) break;
-      own.delete(oldest);
-    }
-    return mac;
-  };
-  const recalling: MacOf = (keyId, text) => {
-    const known = own.get(text);
-    if (known?.keyId !== keyId) return macOf(keyId, text);
-    own.delete(text);
-    return known.mac;
-  };
 
   return {
     keyId: current,
-    link: (head, stream, events) => linkCommand(head, stream, events, remembering),
+    link: (head, stream, events) => linkCommand(head, stream, events, macOf),
     follow(head, command) {
       try {
-        return followChain(head, command, recalling);
+        return followChain(head, command, macOf);
       } catch (error) {
         if (error instanceof BrokenChainError) broken ??= error.at;
         throw error;
