@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
-import { userField } from '../src/accounts/handlers.js';
+import { shredPassword, userField } from '../src/accounts/handlers.js';
 import { followAccounts } from '../src/accounts/view.js';
 import { openDataKeyStore } from '../src/security/data-key-documents.js';
 import { ensureServiceIdentity } from '../src/start/service-identity.js';
@@ -94,9 +94,7 @@ async function resetPassword(installation: Installation, name: string, password:
         systemContext('password reset'),
         () => undefined,
       );
-      // Shred the old hash, but only if no personal field is sealed by the same key.
-      const personal = [user.display_name?.key_id, user.email?.key_id];
-      if (!personal.includes(user.password.key_id)) await keyring.shred(user.password.key_id);
+      await shredPassword(keyring, user, user.password.key_id);
     } finally {
       await gateway.close();
     }

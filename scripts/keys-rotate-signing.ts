@@ -4,7 +4,6 @@
  */
 import { openDataKeyStore } from '../src/security/data-key-documents.js';
 import { createKeyring } from '../src/security/keyring.js';
-import { loadMasterKey } from '../src/security/master-key-source.js';
 import { replaceSigningKey } from '../src/start/signing-key.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
@@ -13,6 +12,7 @@ import { ensureServiceIdentity } from '../src/start/service-identity.js';
 import { lastRevision } from '../src/storage/event-store.js';
 import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
+import { masterKeyOf } from './maintenance/log-chain.js';
 
 const usage = `Usage: npm run keys:rotate-signing
 
@@ -24,13 +24,12 @@ await runCommand(usage, async (argv, signal) => {
   parseArguments(argv, [], 0);
   const installation = await openInstallation({ signal });
   try {
-    const { config, eventStore, readStore } = installation;
+    const { eventStore, readStore } = installation;
     if ((await lastRevision(eventStore, streams.service)) === undefined) {
       throw new CommandError('The service has never started on these stores: there is no key to replace.');
     }
-    const loaded = await loadMasterKey({ ...config.masterKey, dataDir: config.dataDir, mayCreate: false });
-    if (!loaded.ok) throw new CommandError(`The master key cannot be used: ${loaded.error}.`);
-    const keyring = createKeyring({ masterKey: loaded.value.masterKey, store: await openDataKeyStore(readStore) });
+    const { masterKey } = await masterKeyOf(installation);
+    const keyring = createKeyring({ masterKey, store: await openDataKeyStore(readStore) });
     try {
       const options = { eventStore, keyring, clock: systemClock, ids: randomIds };
       // Rejects a wrong master key before sealing anything with it.

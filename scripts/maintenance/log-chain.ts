@@ -14,7 +14,7 @@ import { loadMasterKey } from '../../src/security/master-key-source.js';
 import type { LoadedMasterKey } from '../../src/security/master-key-source.js';
 import type { MasterKey } from '../../src/security/master-key.js';
 import type { EventStore } from '../../src/storage/event-store.js';
-import { lastRevision } from '../../src/storage/event-store.js';
+import { lastRevision, newestEvent } from '../../src/storage/event-store.js';
 import { CommandError } from './command-line.js';
 import { chainedStreams } from './proof.js';
 import type { Installation } from './installation.js';
@@ -53,8 +53,6 @@ export async function keepLogChainKey(eventStore: EventStore, from: MasterKey, t
 }
 
 async function hasChain(eventStore: EventStore, stream: string): Promise<boolean> {
-  for await (const event of eventStore.read(stream, { direction: 'backward', from: 'end', maxCount: 1 })) {
-    return storedLink({ stream, events: [event] }) !== undefined;
-  }
-  return false;
+  const event = await newestEvent(eventStore, stream);
+  return event !== undefined && storedLink({ stream, events: [event] }) !== undefined;
 }

@@ -8,6 +8,7 @@ import { proveStream } from '../../src/log-chain/prove.js';
 import type { ExpectedHead, StreamProof } from '../../src/log-chain/prove.js';
 import type { MasterKey } from '../../src/security/master-key.js';
 import type { EventStore } from '../../src/storage/event-store.js';
+import { wholeStream } from '../../src/storage/event-store.js';
 import { readArchive } from '../../src/storage/log-archive/read-archive.js';
 import { say, UsageError } from './command-line.js';
 import { createProgressBar } from './progress-bar.js';
@@ -21,7 +22,7 @@ export interface LogSource {
 }
 
 export const sourceOfStore = (eventStore: EventStore): LogSource => ({
-  read: (stream) => eventStore.read(stream, { direction: 'forward', from: 'start', maxCount: Number.MAX_SAFE_INTEGER }),
+  read: (stream) => wholeStream(eventStore, stream),
 });
 
 export const sourceOfArchive = (path: string): LogSource => ({

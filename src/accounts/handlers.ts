@@ -38,6 +38,12 @@ export function userField(userId: string, field: 'password' | 'display_name' | '
   return { stream: streams.accounts, resourceId: userId, field };
 }
 
+/** Deletes the key of a password hash that the user no longer has, unless a personal field is sealed by the same key. */
+export async function shredPassword(keyring: Keyring, user: UserState, keyId: string): Promise<void> {
+  const personal = [user.display_name?.key_id, user.email?.key_id];
+  if (!personal.includes(keyId)) await keyring.shred(keyId);
+}
+
 export function createAccountHandlers(options: AccountHandlerOptions): CommandHandlers['accounts'] {
   const { gateway, view, keyring, hasher, limiter, tokens, facts, logger } = options;
 
@@ -92,9 +98,7 @@ export function createAccountHandlers(options: AccountHandlerOptions): CommandHa
     const outcome = await gateway.execute(command, systemContext('password rehash'), ({ users }) => users.get(user.id));
     const stored = outcome.kind === 'done' && outcome.result?.password.key_id === sealed.key_id;
     // Not stored when the password was changed meanwhile.
-    const unused = stored ? user.password.key_id : sealed.key_id;
-    const personal = [user.display_name?.key_id, user.email?.key_id];
-    if (!personal.includes(unused)) await keyring.shred(unused);
+    await shredPassword(keyring, user, stored ? user.password.key_id : sealed.key_id);
   }
 
   return {

@@ -47,18 +47,11 @@ export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  const bucketOf = (nodeId: string): TokenBucket => {
-    let bucket = buckets.get(nodeId);
-    if (bucket === undefined) {
-      const { perMinute, burst } = limits.agent.factBytes;
-      bucket = createTokenBucket(perMinute / 60, burst, clock.monotonic());
-      buckets.set(nodeId, bucket);
-    }
-    return bucket;
-  };
   /** Takes the bytes of a fact, if the node has them. */
   const take = (nodeId: string, bytes: number): boolean => {
-    const [bucket, now] = [bucketOf(nodeId), clock.monotonic()];
+    const now = clock.monotonic();
+    const { perMinute, burst } = limits.agent.factBytes;
+    const bucket = buckets.getOrCreate(nodeId, () => createTokenBucket(perMinute / 60, burst, now));
     if (bucket.wait(now, bytes) > 0) return false;
     bucket.take(now, bytes);
     return true;

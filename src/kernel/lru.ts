@@ -5,6 +5,8 @@
 export interface Lru<K, V> {
   /** The value; reading it counts as a use. */
   get(key: K): V | undefined;
+  /** The value, created and kept if there is none; a use in either case. */
+  getOrCreate(key: K, create: () => V): V;
   set(key: K, value: V): void;
   delete(key: K): void;
   clear(): void;
@@ -33,6 +35,23 @@ export function createLru<K, V>(bounds: LruBounds<V>): Lru<K, V> {
     weight -= weigh(value);
   };
 
+  const get = (key: K): V | undefined => {
+    const value = entries.get(key);
+    if (value === undefined) return undefined;
+    entries.delete(key);
+    entries.set(key, value);
+    return value;
+  };
+  const set = (key: K, value: V): void => {
+    remove(key);
+    entries.set(key, value);
+    weight += weigh(value);
+    for (const oldest of entries.keys()) {
+      if (entries.size <= maxEntries && weight <= maxWeight) break;
+      remove(oldest);
+    }
+  };
+
   return {
     get size() {
       return entries.size;
@@ -40,22 +59,15 @@ export function createLru<K, V>(bounds: LruBounds<V>): Lru<K, V> {
     get weight() {
       return weight;
     },
-    get(key) {
-      const value = entries.get(key);
-      if (value === undefined) return undefined;
-      entries.delete(key);
-      entries.set(key, value);
-      return value;
+    get,
+    getOrCreate(key, create) {
+      const known = get(key);
+      if (known !== undefined) return known;
+      const created = create();
+      set(key, created);
+      return created;
     },
-    set(key, value) {
-      remove(key);
-      entries.set(key, value);
-      weight += weigh(value);
-      for (const oldest of entries.keys()) {
-        if (entries.size <= maxEntries && weight <= maxWeight) break;
-        remove(oldest);
-      }
-    },
+    set,
     delete: remove,
     clear() {
       entries.clear();

@@ -1,11 +1,12 @@
 /**
- * A log of what strangers can cause, or what repeats for as long as its cause lasts; no flood can fill it: at most one line a second for each reason and address,
- * with the number left out since the last one, and a budget of bytes for all lines together. What the budget does not
- * admit is summed up by reason in one line. Everything is counted by reason for `/metrics`. Not for what happens only once
- * or only by an operator's hand: that goes to the logger.
+ * A log of what strangers can cause, or what repeats for as long as its cause lasts. No flood can fill it: at most one line
+ * a second for each reason and address, with the number left out since the last one, and a budget of bytes for all lines
+ * together. What the budget does not admit is summed up by reason in one line. Everything is counted by reason for
+ * `/metrics`. Not for what happens only once or only by an operator's hand: that goes to the logger.
  */
 import { addressKey } from './address-key.js';
 import type { Clock } from './clock.js';
+import { createTokenBucket } from './token-bucket.js';
 
 interface SampledEvent {
   /** One of a small fixed set, in snake_case; the label of the counter. */
@@ -59,15 +60,12 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
   const counts = new Map<string, number>();
   /** What no line of its pair has told or will tell, by reason. */
   const untold = new Map<string, number>();
-  let bytes = burstBytes;
-  let refilledAt = clock.monotonic();
+  const bytes = createTokenBucket(bytesPerSecond, burstBytes, clock.monotonic());
 
-  const refill = (now: number): void => {
-    bytes = Math.min(burstBytes, bytes + ((now - refilledAt) * bytesPerSecond) / 1000);
-    refilledAt = now;
-  };
+  const admitted = (): boolean => bytes.wait(clock.monotonic()) === 0;
   const writeCharged = (fields: object, message: string): void => {
-    bytes -= Buffer.byteLength(JSON.stringify(fields)) + message.length + bytesAroundFields;
+    const length = Buffer.byteLength(JSON.stringify(fields)) + message.length + bytesAroundFields;
+    bytes.take(clock.monotonic(), length);
     write(fields, message);
   };
   const leaveOut = (reason: string, number: number): void => {
@@ -78,12 +76,11 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
 
   /** Forgets the pairs without a line since `before`, and tells what they have left out. */
   const tell = (before: number): void => {
-    refill(clock.monotonic());
     for (const [pair, { at, reason, address, leftOut, message }] of lines) {
       if (at > before) break;
       lines.delete(pair);
       if (leftOut === 0) continue;
-      if (bytes > 0) writeCharged({ reason, address, left_out: leftOut }, message);
+      if (admitted()) writeCharged({ reason, address, left_out: leftOut }, message);
       else leaveOut(reason, leftOut);
     }
     if (untold.size === 0) return;
@@ -105,8 +102,7 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
         last.leftOut += 1;
         return;
       }
-      refill(now);
-      if (bytes <= 0 || (last === undefined && lines.size >= pairsMax)) {
+      if (!admitted() || (last === undefined && lines.size >= pairsMax)) {
         if (last === undefined) leaveOut(reason, 1);
         else last.leftOut += 1;
         return;

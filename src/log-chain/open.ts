@@ -8,13 +8,13 @@ import type { RecordedEvent } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 import type { MasterKey } from '../security/master-key.js';
 import type { EventStore } from '../storage/event-store.js';
+import { wholeStream } from '../storage/event-store.js';
 import { createLogChainKeys } from './keys.js';
 import type { LogChainKeys } from './keys.js';
 
 /** @throws ServiceError `unavailable` */
 export async function openLogChainKeys(eventStore: EventStore, masterKey: MasterKey): Promise<LogChainKeys> {
-  const whole = { direction: 'forward', from: 'start', maxCount: Number.MAX_SAFE_INTEGER } as const;
-  return keysOf(eventStore.read(streams.logChain, whole), masterKey);
+  return keysOf(wholeStream(eventStore, streams.logChain), masterKey);
 }
 
 /** @param events those of `svc-log-chain`, in order */

@@ -11,6 +11,7 @@ import type { ChainHead } from '../domain/log-chain/links.js';
 import { unreachable } from '../kernel/errors.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
+import { headText } from '../log-chain/heads.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 
 interface ChainedState {
@@ -33,7 +34,7 @@ export async function ensureLogChain<State extends ChainedState>(
   if (outcome.kind !== 'done') return;
   const [event] = outcome.events;
   // A head that is kept outside proves later that nothing before it was changed or cut off.
-  const head = { stream, head: `${stream}@${outcome.result.revision}:${outcome.result.mac}` };
+  const head = { stream, head: headText({ stream, ...outcome.result }) };
   if (event === undefined) logger.info(head, 'the log chain holds');
   else tell(event, head, logger);
 }

@@ -18,7 +18,7 @@ import type { Keyring } from '../security/keyring.js';
 import type { SealContext, SealedValue } from '../security/sealing.js';
 import { generateServiceIdentity, generateTokenSeed, tokenKeysFrom } from '../security/service-identity.js';
 import type { EventStore } from '../storage/event-store.js';
-import { firstFrom } from '../storage/event-store.js';
+import { firstFrom, newestEvent } from '../storage/event-store.js';
 import { propose } from '../commands/proposal.js';
 import { systemContext } from '../commands/system.js';
 import { tuning } from '../commands/tuning.js';
@@ -90,10 +90,9 @@ async function readIdentity({ eventStore, keyring }: ServiceIdentityOptions): Pr
 export async function newestServiceEvent(
   eventStore: EventStore,
 ): Promise<{ readonly event: ServiceEvent; readonly revision: number } | undefined> {
-  for await (const recorded of eventStore.read(streams.service, { direction: 'backward', from: 'end', maxCount: 1 })) {
-    return { event: serviceEvent(readEvent(recorded)), revision: recorded.revision };
-  }
-  return undefined;
+  const recorded = await newestEvent(eventStore, streams.service);
+  if (recorded === undefined) return undefined;
+  return { event: serviceEvent(readEvent(recorded)), revision: recorded.revision };
 }
 
 /** The 32-byte seed of the key that the event brought. @throws WrongMasterKeyError */

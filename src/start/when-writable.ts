@@ -21,14 +21,15 @@ export async function whenWritable(
     return { close: async () => undefined };
   }
   logger.warn({ reason: waitsFor }, 'what this start would write waits until it may be written');
-  let done = false;
-  return startLoop(
+  const loop = startLoop(
     lookEveryMs,
     async () => {
-      if (done || reason() !== undefined) return;
+      if (reason() !== undefined) return;
       await run();
-      done = true;
+      // Not awaited: it waits for this turn.
+      void loop.close();
     },
     (error) => logger.error({ error: errorText(error) }, 'what this start would write could not be written yet'),
   );
+  return loop;
 }

@@ -145,10 +145,18 @@ export interface EventStore {
 
 /** The revision of a stream's last event, or undefined for a stream without any. @throws ServiceError `unavailable` */
 export async function lastRevision(store: Pick<EventStore, 'read'>, stream: string): Promise<number | undefined> {
-  for await (const event of store.read(stream, { direction: 'backward', from: 'end', maxCount: 1 })) {
-    return event.revision;
-  }
+  return (await newestEvent(store, stream))?.revision;
+}
+
+/** The last event of a stream, or undefined. @throws ServiceError `unavailable` */
+export async function newestEvent(store: Pick<EventStore, 'read'>, stream: string): Promise<RecordedEvent | undefined> {
+  for await (const event of store.read(stream, { direction: 'backward', from: 'end', maxCount: 1 })) return event;
   return undefined;
+}
+
+/** All events of a stream, in order. @throws ServiceError `unavailable` */
+export function wholeStream(store: Pick<EventStore, 'read'>, stream: string): AsyncIterable<RecordedEvent> {
+  return store.read(stream, { direction: 'forward', from: 'start', maxCount: Number.MAX_SAFE_INTEGER });
 }
 
 /** The first event of a stream at or after a revision, or undefined. @throws ServiceError `unavailable` */

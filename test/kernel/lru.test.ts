@@ -11,6 +11,14 @@ describe('an LRU', () => {
     expect([lru.get('a'), lru.get('b'), lru.get('c'), lru.size]).toEqual([1, undefined, 3, 2]);
   });
 
+  it('creates a value that is missing once, and counts each call as a use', () => {
+    const lru = createLru<string, number>({ maxEntries: 2 });
+    let created = 0;
+    const value = (key: string): number => lru.getOrCreate(key, () => (created += 1));
+    expect([value('a'), value('a'), value('b'), value('a'), value('c'), value('a')]).toEqual([1, 1, 2, 1, 3, 1]);
+    expect(lru.get('b')).toBeUndefined();
+  });
+
   it('keeps the sum of the weights within its bound', () => {
     const lru = createLru<string, string>({ maxEntries: 10, maxWeight: 5, weigh: (text) => text.length });
     lru.set('a', 'xx');

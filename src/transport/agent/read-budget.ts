@@ -32,14 +32,7 @@ export type ReadLimits = {
 export function createReadBudgets(clock: Clock, allowed: ReadLimits = limits.agent.reading): ReadBudgets {
   const budgets = createLru<string, ReadBudget>({ maxEntries: tuning.readBudgets });
   return {
-    of(nodeId) {
-      let budget = budgets.get(nodeId);
-      if (budget === undefined) {
-        budget = createReadBudget(clock, allowed);
-        budgets.set(nodeId, budget);
-      }
-      return budget;
-    },
+    of: (nodeId) => budgets.getOrCreate(nodeId, () => createReadBudget(clock, allowed)),
   };
 }
 

@@ -42,14 +42,11 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
     lines.add(entry.line);
     return entry.line;
   };
-  const entryOf = (address: string): Entry => {
-    const key = addressKey(address);
-    const known = entries.get(key);
-    if (known !== undefined) return known;
-    const entry: Entry = { bucket: createTokenBucket(perSecond, burst, clock.monotonic()), line: undefined };
-    entries.set(key, entry);
-    return entry;
-  };
+  const entryOf = (address: string): Entry =>
+    entries.getOrCreate(addressKey(address), () => ({
+      bucket: createTokenBucket(perSecond, burst, clock.monotonic()),
+      line: undefined,
+    }));
   const charged = (entry: Entry): Charge =>
     chargeOf(() => {
       entry.bucket.give(clock.monotonic());

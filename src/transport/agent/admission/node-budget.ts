@@ -21,11 +21,8 @@ export function createNodeBudget(clock: Clock): NodeBudget {
   return {
     charge(nodeId) {
       const now = clock.monotonic();
-      let bucket = buckets.get(nodeId);
-      if (bucket === undefined) {
-        bucket = createTokenBucket(limits.agent.nodeOffersPerSecond, limits.agent.nodeOffersBurst, now);
-        buckets.set(nodeId, bucket);
-      }
+      const { nodeOffersPerSecond, nodeOffersBurst } = limits.agent;
+      const bucket = buckets.getOrCreate(nodeId, () => createTokenBucket(nodeOffersPerSecond, nodeOffersBurst, now));
       if (bucket.wait(now) > 0) return false;
       bucket.take(now);
       return true;
