@@ -2,9 +2,9 @@
  * What a flood costs the service and a good agent: each attack in turn, on a service of its own, with a good agent that
  * connects once a second meanwhile. There is no floor; the first row is the service without an attack.
  */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { collectable } from '../scripts/stack/service.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { silentLogger } from '../src/kernel/logger.js';
@@ -16,7 +16,7 @@ import { createNodes } from './fleet-over-rest.js';
 import type { BenchOptions } from './options.js';
 import type { Attack, StartAttack } from './processes/attacker.js';
 import type { Attempts, GoodAgent } from './processes/good-agent.js';
-import { collectable, memoryOf, residentBytes, withFolder, withService } from './stack.js';
+import { memoryOf, metricsOf, processorSeconds, residentBytes, withFolder, withService } from './stack.js';
 import type { BenchService } from './stack.js';
 
 const rows: readonly ('none' | Attack)[] = [
@@ -28,8 +28,6 @@ const rows: readonly ('none' | Attack)[] = [
   'reports',
   'heartbeats',
 ];
-/** Clock ticks per second of `/proc/<pid>/stat`; the same on every Linux that Node supports. */
-const ticksPerSecond = 100;
 /** So that a hundred idle connections fill the listener, as twenty thousand would. */
 const connections = '100';
 const goodNodes = 4;
@@ -66,15 +64,15 @@ async function attacked(service: BenchService, attack: 'none' | Attack, seconds:
     let logged = 0;
     child.stdout?.on('data', (chunk: Buffer) => (logged += chunk.length));
     const before = await memoryOf(service.process);
-    const from = await logPosition(service.process.url);
-    const cpuBefore = await cpuSeconds(pid);
+    const from = (await metricsOf(service.process.url))('svc_projection_position');
+    const cpuBefore = await processorSeconds(pid);
     const began = performance.now();
     if (attack !== 'none') {
       await attacker.ask('start', { attack, host, port: Number(port), ...attackers } satisfies StartAttack);
     }
     await delay(seconds * 1_000);
     const took = (performance.now() - began) / 1_000;
-    const cpu = (await cpuSeconds(pid)) - cpuBefore;
+    const cpu = (await processorSeconds(pid)) - cpuBefore;
     const log = logged;
     const outcome = await agent.ask<Attempts>('result');
     const sent = attack === 'none' ? 0 : await attacker.ask<number>('stop');
@@ -98,19 +96,6 @@ async function attacked(service: BenchService, attack: 'none' | Attack, seconds:
   } finally {
     await Promise.all([attacker.close(), agent.close()]);
   }
-}
-
-/** User and system time that the process has taken. */
-async function cpuSeconds(pid: number): Promise<number> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-}
-
-/** The log position that the read models hold. */
-async function logPosition(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(10_000) })).text();
-  return Number(/^svc_projection_position (\S+)$/m.exec(text)?.[1]);
 }
 
 /** Bytes of the facts of agents behind a log position, as JSON. The service must have stopped. */

@@ -2,7 +2,6 @@
  * What one authenticated node can cost: processor time of the service, and the time of `/healthz`, while its agent sends
  * the dearest heartbeats of 64 KiB that the limits allow, 20 a second. Beside it the same service without that agent.
  */
-import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startChild } from './child.js';
 import { rounded, spread } from './figures.js';
@@ -10,11 +9,9 @@ import type { Figure, Report } from './figures.js';
 import { createNodes } from './fleet-over-rest.js';
 import type { BenchOptions } from './options.js';
 import type { Flood, Flooded } from './processes/flooder.js';
-import { withService } from './stack.js';
+import { processorSeconds, withService } from './stack.js';
 
 const perSecond = 20;
-/** Linux counts processor time in ticks of 10 ms. */
-const ticksPerSecond = 100;
 
 export async function flood({ quick }: BenchOptions): Promise<Report> {
   const seconds = quick ? 5 : 20;
@@ -76,12 +73,4 @@ async function observe<T>(pid: number, url: string, during: () => Promise<T>): P
     over = true;
     await polling;
   }
-}
-
-/** User and system time of a process with its threads, from the kernel. */
-async function processorSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The name of the program, in parentheses, may hold spaces; the times are the 12th and 13th fields behind it.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }

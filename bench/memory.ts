@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../scripts/stack/process.js';
 import { watchApplies } from './applies.js';
+import { collectable } from '../scripts/stack/service.js';
 import { startChild } from './child.js';
 import { rounded } from './figures.js';
 import type { Figure, Report } from './figures.js';
@@ -12,7 +13,7 @@ import type { Push } from './floors/bare-grpc.js';
 import { createFleet, snapshotBytes } from './fleet-over-rest.js';
 import type { BenchOptions } from './options.js';
 import type { StartAgents } from './processes/agents.js';
-import { collectable, memoryOf, withFolder, withService } from './stack.js';
+import { memoryOf, withFolder, withService } from './stack.js';
 
 interface Memory {
   readonly rss: number;

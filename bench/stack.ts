@@ -56,14 +56,8 @@ export interface BenchService {
   callers(count: number): Promise<readonly HttpCaller[]>;
 }
 
-/** A module, as a data URL, that makes the service collect garbage on SIGUSR2. */
-const collectOnSignal = `data:text/javascript,${encodeURIComponent(
-  `import v8 from 'node:v8'; import vm from 'node:vm'; v8.setFlagsFromString('--expose-gc');
-   const gc = vm.runInNewContext('gc'); process.on('SIGUSR2', () => { gc(); gc(); });`,
-)}`;
-
-/** Environment of a service that `memoryOf` can measure. */
-export const collectable = { NODE_OPTIONS: `--import=${collectOnSignal}` };
+/** Linux counts processor time in ticks of 10 ms. */
+const ticksPerSecond = 100;
 
 /** Runs `use` with a new service on a temporary folder, or on `dataDir`. */
 export async function withService<T>(
@@ -106,11 +100,24 @@ export async function residentBytes(pid: number): Promise<Resident> {
   return { peak: field('VmHWM'), anonymous: field('RssAnon') };
 }
 
+/** User and system seconds of a process with its threads, from the kernel. */
+export async function processorSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  // The name of the program, in parentheses, may hold spaces; the times are the 12th and 13th fields behind it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+/** A reader of the metrics without labels that the service shows now. */
+export async function metricsOf(url: string): Promise<(name: string) => number> {
+  const text = await (await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(10_000) })).text();
+  return (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+}
+
 /** Memory of a service that was started with `collectable`, after a garbage collection. */
 export async function memoryOf(service: ServiceProcess): Promise<{ readonly rss: number; readonly heap: number }> {
   service.program().child.kill('SIGUSR2');
   await delay(1_000);
-  const text = await (await fetch(`${service.url}/metrics`, { signal: AbortSignal.timeout(10_000) })).text();
-  const gauge = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  const gauge = await metricsOf(service.url);
   return { rss: gauge('process_resident_memory_bytes'), heap: gauge('nodejs_heap_size_used_bytes') };
 }

@@ -4,12 +4,13 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../scripts/stack/process.js';
+import { collectable } from '../scripts/stack/service.js';
 import { startChild } from './child.js';
 import { rounded } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import type { StartStrangers } from './processes/strangers.js';
-import { collectable, memoryOf, residentBytes, withService } from './stack.js';
+import { memoryOf, metricsOf, residentBytes, withService } from './stack.js';
 import type { BenchService } from './stack.js';
 
 const kinds = [
@@ -56,7 +57,7 @@ async function held(service: BenchService, kind: Kind, count: number): Promise<F
     const { anonymous } = await residentBytes(pid);
     await child.ask('start', { kind, host, port: Number(port), count, balancer } satisfies StartStrangers);
     await eventually('every connection is accepted', async () =>
-      (await accepted(service.process.url)) >= count ? true : undefined,
+      (await metricsOf(service.process.url))('svc_agent_connections_accepted') >= count ? true : undefined,
     );
     const atOnce = (await residentBytes(pid)).anonymous;
     await delay(settledMs);
@@ -73,9 +74,4 @@ async function held(service: BenchService, kind: Kind, count: number): Promise<F
   } finally {
     await child.close();
   }
-}
-
-async function accepted(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(10_000) })).text();
-  return Number(/^svc_agent_connections_accepted (\S+)$/m.exec(text)?.[1]);
 }

@@ -15,6 +15,7 @@ import { AgentHello, SessionCloseReason } from '../../src/gen/svc/control/v1/ses
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { agentKeysFrom } from '../../src/noise/keys.js';
+import { endHeaders, frame, FrameType, headerList, opening, rstStream } from '../../scripts/stack/http2-frames.js';
 import { answerParent } from '../child.js';
 
 export const attacks = ['reset', 'idle', 'malformed', 'hello_loop', 'reports', 'heartbeats'] as const;
@@ -35,12 +36,8 @@ const strangersAddress = '127.0.0.2';
  * Preface, SETTINGS, HEADERS of a request to `/x`, and RST_STREAM: what a library that answers a request whose stream is
  * already gone must survive.
  */
-const requestAndReset = Buffer.from(
-  '505249202a20485454502f322e300d0a0d0a534d0d0a0d0a00000004000000000000003401040000000100073a6d6574686f6404504f5354' +
-    '00073a736368656d650468747470000a3a617574686f72697479016100053a70617468022f7800000403000000000100000008',
-  'hex',
-);
-const prefaceOnly = requestAndReset.subarray(0, 33);
+const unknownCall = headerList({ ':method': 'POST', ':scheme': 'http', ':authority': 'a', ':path': '/x' });
+const requestAndReset = Buffer.concat([opening, frame(FrameType.headers, endHeaders, 1, unknownCall), rstStream(1)]);
 
 let stopped = new AbortController();
 let running: Promise<number> = Promise.resolve(0);
@@ -63,7 +60,7 @@ async function run(attack: StartAttack, signal: AbortSignal): Promise<number> {
       return paced(200, signal, () => write(attack, requestAndReset, 500));
     case 'idle':
       // As many as the listener lets in, opened again as it closes them.
-      return paced(100, signal, () => write(attack, prefaceOnly, 60_000));
+      return paced(100, signal, () => write(attack, opening, 60_000));
     case 'malformed':
       return malformedOpens(attack, signal);
     case 'hello_loop':

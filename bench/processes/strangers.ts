@@ -5,6 +5,16 @@
 import { createConnection } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import {
+  endHeaders,
+  endStream,
+  frame,
+  FrameType,
+  headerList,
+  opening,
+  tableFilling,
+} from '../../scripts/stack/http2-frames.js';
+import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
 import { answerParent } from '../child.js';
 import type { Kind } from '../strangers.js';
 
@@ -49,51 +59,50 @@ function bytesOf(kind: Kind): Buffer {
       // A header of 2,000 bytes, the last of which never come.
       return Buffer.concat([Buffer.from('0d0a0d0a000d0a515549540a200007c0', 'hex'), Buffer.alloc(1_900)]);
     case 'preface':
-      return preface;
+      return Buffer.from(h2cPreface);
     case 'half_preface':
-      return preface.subarray(0, 12);
+      return Buffer.from(h2cPreface.subarray(0, 12));
     case 'settings':
       return opening;
     case 'one_call':
       return Buffer.concat([opening, call(1)]);
     case 'four_calls_with_large_headers': {
-      const large = Array.from({ length: 7 }, (_, index) => literal(0x00, `x-${index}`, 'v'.repeat(1_000)));
+      const large = headerList(numbered(7, 'x-', 'v'.repeat(1_000)));
       return Buffer.concat([opening, ...[1, 3, 5, 7].map((stream) => call(stream, large))]);
     }
     case 'half_header_list': {
-      const list = Buffer.concat([...request, literal(0x00, 'x', 'v'.repeat(60_000))]);
-      return Buffer.concat([opening, frame(1, 0, 1, list.subarray(0, 16_384))]);
+      const list = Buffer.concat([request, headerList({ x: 'v'.repeat(60_000) })]);
+      return Buffer.concat([opening, frame(FrameType.headers, 0, 1, list.subarray(0, 16_384))]);
     }
     case 'half_frame':
-      return Buffer.concat([opening, frame(7, 0, 0, Buffer.alloc(16_000)).subarray(0, -5)]);
+      return Buffer.concat([opening, frame(FrameType.goAway, 0, 0, Buffer.alloc(16_000)).subarray(0, -5)]);
     case 'half_request':
       return Buffer.concat([
         opening,
         call(1),
-        frame(0, 0, 1, Buffer.concat([messageOf(60_000), Buffer.alloc(16_000)])),
+        frame(FrameType.data, 0, 1, Buffer.concat([messageOf(60_000), Buffer.alloc(16_000)])),
       ]);
     case 'request_in_pieces': {
-      const pieces = Array.from({ length: 1_500 }, () => frame(0, 0, 1, Buffer.alloc(1)));
-      return Buffer.concat([opening, call(1), frame(0, 0, 1, messageOf(60_000)), ...pieces]);
+      const pieces = Array.from({ length: 1_500 }, () => frame(FrameType.data, 0, 1, Buffer.alloc(1)));
+      return Buffer.concat([opening, call(1), frame(FrameType.data, 0, 1, messageOf(60_000)), ...pieces]);
     }
     case 'header_table': {
-      const entries = Array.from({ length: 50 }, (_, index) => literal(0x40, `x${index}`, '1'));
-      return Buffer.concat([opening, frame(1, 5, 1, Buffer.concat([...request, ...entries]))]);
+      const list = Buffer.concat([request, tableFilling(numbered(50, 'x', '1'))]);
+      return Buffer.concat([opening, frame(FrameType.headers, endHeaders | endStream, 1, list)]);
     }
     case 'pings':
-      return Buffer.concat([opening, ...Array.from({ length: 900 }, () => frame(6, 0, 0, Buffer.alloc(8)))]);
+      return Buffer.concat([
+        opening,
+        ...Array.from({ length: 900 }, () => frame(FrameType.ping, 0, 0, Buffer.alloc(8))),
+      ]);
     default:
       return kind satisfies never;
   }
 }
 
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
+/** So many headers of the same value. */
+function numbered(count: number, name: string, value: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, value]));
 }
 
 /** The beginning of a gRPC message of that length. */
@@ -103,28 +112,13 @@ function messageOf(length: number): Buffer {
   return head;
 }
 
-/** One header, without Huffman coding. @param first 0x00: enters no table, 0x40: enters the receiver's */
-function literal(first: number, name: string, value: string): Buffer {
-  return Buffer.concat([Buffer.from([first]), text(name), text(value)]);
-}
-
-function text(value: string): Buffer {
-  if (value.length < 127) return Buffer.concat([Buffer.from([value.length]), Buffer.from(value, 'latin1')]);
-  const length = [127];
-  let rest = value.length - 127;
-  for (; rest > 127; rest >>= 7) length.push((rest & 127) | 128);
-  return Buffer.concat([Buffer.from([...length, rest]), Buffer.from(value, 'latin1')]);
-}
-
-const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
-const opening = Buffer.concat([preface, frame(4, 0, 0, Buffer.alloc(0))]);
-const request = Object.entries({
+const request = headerList({
   ':method': 'POST',
   ':scheme': 'http',
   ':authority': 'a',
   ':path': '/svc.control.v1.SecureAgentService/OpenSession',
   'content-type': 'application/grpc',
   te: 'trailers',
-}).map(([name, value]) => literal(0x00, name, value));
-const call = (stream: number, more: readonly Buffer[] = []): Buffer =>
-  frame(1, 4, stream, Buffer.concat([...request, ...more]));
+});
+const call = (stream: number, more: Buffer = Buffer.alloc(0)): Buffer =>
+  frame(FrameType.headers, endHeaders, stream, Buffer.concat([request, more]));

@@ -87,3 +87,12 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
     admin: () => signIn(url, 'admin', password),
   };
 }
+
+/** A module, as a data URL, that makes the service collect garbage on SIGUSR2. */
+const collectOnSignal = `data:text/javascript,${encodeURIComponent(
+  `import v8 from 'node:v8'; import vm from 'node:vm'; v8.setFlagsFromString('--expose-gc');
+   const gc = vm.runInNewContext('gc'); process.on('SIGUSR2', () => { gc(); gc(); });`,
+)}`;
+
+/** Environment of a service whose memory is measured: it collects garbage on SIGUSR2. */
+export const collectable = { NODE_OPTIONS: `--import=${collectOnSignal}` };

@@ -16,7 +16,7 @@ import { OpenSessionRequest, SecureFrame } from '../../src/gen/svc/control/v1/se
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { FrameType, endHeaders, endStream, frame, headerList, opening } from '../support/http2-frames.js';
+import { FrameType, endHeaders, endStream, frame, headerList, opening } from '../../scripts/stack/http2-frames.js';
 import { createRawAgent, heartbeatOf, isRefused } from '../support/raw-agent.js';
 import type { RawAgent } from '../support/raw-agent.js';
 

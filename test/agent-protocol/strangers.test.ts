@@ -21,7 +21,7 @@ import {
   opening,
   tableFilling,
   uint32,
-} from '../support/http2-frames.js';
+} from '../../scripts/stack/http2-frames.js';
 import { createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
 import type { RawAgent } from '../support/raw-agent.js';
 

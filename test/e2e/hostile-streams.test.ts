@@ -26,7 +26,7 @@ import {
   opening,
   rstStream,
   uint32,
-} from '../support/http2-frames.js';
+} from '../../scripts/stack/http2-frames.js';
 
 const openSession = '/svc.control.v1.SecureAgentService/OpenSession';
 const control = '/svc.control.v1.SecureAgentService/Control';

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { frame, FrameType, goAway, headerList, opening, rstStream, uint32 } from '../support/http2-frames.js';
+import { frame, FrameType, goAway, headerList, opening, rstStream, uint32 } from '../../scripts/stack/http2-frames.js';
 import type { Fuzzed } from './support.js';
 import { fuzzTimeoutMs, inputs, sendAll, startFuzzed } from './support.js';
 

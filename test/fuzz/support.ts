@@ -10,7 +10,7 @@ import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually as waitFor } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { createRestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService } from '../../scripts/stack/service.js';
+import { collectable, prepareService } from '../../scripts/stack/service.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { eventually } from '../support/eventually.js';
 
@@ -42,12 +42,6 @@ export async function sendAll<T>(all: readonly T[], at: number, send: (input: T,
 
 const password = 'a password for fuzzing only';
 
-/** A module, as a data URL, that collects garbage on SIGUSR2. */
-const collectOnSignal = `data:text/javascript,${encodeURIComponent(
-  `import v8 from 'node:v8'; import vm from 'node:vm'; v8.setFlagsFromString('--expose-gc');
-   const gc = vm.runInNewContext('gc'); process.on('SIGUSR2', () => { gc(); gc(); });`,
-)}`;
-
 /** What the heap may have grown by after everything is collected: caches that fill, no more. */
 const heapGrowthBytes = 24 * 1024 * 1024;
 
@@ -65,10 +59,9 @@ export interface Fuzzed {
 
 export async function startFuzzed(): Promise<Fuzzed> {
   const folder = mkdtempSync(join(tmpdir(), 'fuzz-'));
-  const NODE_OPTIONS = `--import=${collectOnSignal}`;
   const service = await prepareService({
     dataDir: join(folder, 'data'),
-    env: { SVC_LOG_LEVEL: 'warn', SVC_ADMIN_PASSWORD: password, NODE_OPTIONS },
+    env: { SVC_LOG_LEVEL: 'warn', SVC_ADMIN_PASSWORD: password, ...collectable },
   });
   await service.start();
   const account = { username: 'admin', password };

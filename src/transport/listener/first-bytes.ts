@@ -3,7 +3,7 @@
  * another result here and another branch in `listener.ts`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 
-/** The preface of HTTP/2 with prior knowledge (RFC 9113, section 3.4). @internal exported for tests */
+/** The preface of HTTP/2 with prior knowledge (RFC 9113, section 3.4). */
 export const h2cPreface: Uint8Array = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
 type FirstBytes =

@@ -1,4 +1,7 @@
-/** HTTP/2 frames written by hand, to put on a connection what no HTTP/2 library would send. Not a library: no state. */
+/**
+ * HTTP/2 frames written by hand, to put on a connection what no HTTP/2 library would send. Not a library: no state. For the
+ * tests and the benchmarks of attacks; not part of the service.
+ */
 import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
 
 export const FrameType = {
@@ -44,6 +47,7 @@ export const headerList = (headers: Readonly<Record<string, string>>): Buffer =>
 /** A header list as literals that enter the receiver's table. */
 export const tableFilling = (headers: Readonly<Record<string, string>>): Buffer => literals(0x40, headers);
 
+/** 32 bits, most significant byte first. @internal exported for tests */
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
@@ -55,9 +59,10 @@ export const opening = Buffer.concat([h2cPreface, frame(FrameType.settings, 0, 0
 
 export const rstStream = (stream: number, code = 8): Buffer => frame(FrameType.rstStream, 0, stream, uint32(code));
 
+/** @internal exported for tests */
 export const goAway = (): Buffer => frame(FrameType.goAway, 0, 0, Buffer.concat([uint32(0), uint32(0)]));
 
-/** The whole frames among bytes that a server has sent. */
+/** The whole frames among bytes that a server has sent. @internal exported for tests */
 export function framesIn(
   bytes: Buffer,
 ): { readonly type: number; readonly stream: number; readonly payload: Buffer }[] {
