@@ -20,9 +20,17 @@ class SecretUnreadableError extends Error {
   }
 }
 
-/** Every placeholder of a snapshot, in the snapshot's order. */
+/** Every placeholder of a snapshot. */
 function placeholdersOf(snapshot: NodeSnapshot): readonly SecretPlaceholder[] {
-  return snapshot.udp_rules.flatMap((rule) => (rule.noise_private_key === null ? [] : [rule.noise_private_key]));
+  const { tcp_proxy_rules, quic_rules, udp_rules, l3_rules, tls_certificates } = snapshot;
+  const keys = [
+    ...tcp_proxy_rules.map(({ reality }) => reality?.private_key),
+    ...quic_rules.map(({ reality }) => reality.private_key),
+    ...udp_rules.map(({ noise_private_key }) => noise_private_key),
+    ...l3_rules.map(({ reality_inbound }) => reality_inbound?.private_key),
+    ...tls_certificates.map(({ private_key_pem }) => private_key_pem),
+  ];
+  return keys.filter((key) => key !== undefined && key !== null);
 }
 
 /**

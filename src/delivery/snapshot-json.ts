@@ -52,12 +52,15 @@ export function snapshotToJson(snapshot: compiled.NodeSnapshot, checksum: Uint8A
     gateway: {
       upstream_clusters: snapshot.upstream_clusters.map(cluster),
       tcp_proxy_rules: snapshot.tcp_proxy_rules.map(tcpProxyRule),
-      http_proxy_rules: [],
-      quic_rules: [],
+      http_proxy_rules: snapshot.http_proxy_rules.map(httpProxyRule),
+      ...(snapshot.tls_certificates.length === 0
+        ? {}
+        : { tls: { certificates: snapshot.tls_certificates.map(tlsCertificate) } }),
+      quic_rules: snapshot.quic_rules.map(quicRule),
       udp_rules: snapshot.udp_rules.map(udpRule),
-      listener_policies: [],
+      listener_policies: snapshot.listener_policies.map((policy) => ({ ...policy })),
     },
-    l3: { rules: [] },
+    l3: { rules: snapshot.l3_rules.map(l3TunnelRule) },
     node: { multiplex: snapshot.node.multiplex, multiplex_port: snapshot.node.multiplex_port },
   };
 }
@@ -68,7 +71,9 @@ function cluster(value: compiled.UpstreamCluster): object {
     endpoints: value.endpoints,
     server_names: value.server_names,
     enabled: value.enabled,
-    health_check: { interval_ms: value.health_check_interval_ms, path: '' },
+    ...(value.health_check_interval_ms === null
+      ? {}
+      : { health_check: { interval_ms: value.health_check_interval_ms, path: '' } }),
   };
 }
 
@@ -78,7 +83,8 @@ function tcpProxyRule(rule: compiled.TcpProxyRule): object {
     mode: `TCP_PROXY_MODE_${rule.mode}`,
     transport_profile: profile(rule.transport_profile),
     server_names: rule.server_names,
-    tls_credential_id: '',
+    ...(rule.reality === null ? {} : { reality: realityInbound(rule.reality) }),
+    tls_credential_id: rule.tls_credential_id,
     outbound: outbound(rule.outbound),
     upstream_tls_spki_pins_sha256: rule.upstream_tls_spki_pins_sha256,
   };
@@ -90,12 +96,67 @@ function udpRule(rule: compiled.UdpRule): object {
     mode: `UDP_MODE_${rule.mode}`,
     transport_profile: profile(rule.transport_profile),
     noise_private_key: rule.noise_private_key === null ? '' : masked,
-    noise_public_key: '',
+    noise_public_key: bytes(rule.noise_public_key),
     outbound: outbound(rule.outbound),
   };
 }
 
-function ruleHead(rule: compiled.TcpProxyRule | compiled.UdpRule): object {
+function quicRule(rule: compiled.QuicRule): object {
+  return {
+    ...ruleHead(rule),
+    transport_profile: profile(rule.transport_profile),
+    reality: realityInbound(rule.reality),
+    max_streams_per_connection: rule.max_streams_per_connection,
+    outbound: outbound(rule.outbound),
+    upstream_tls_spki_pins_sha256: rule.upstream_tls_spki_pins_sha256,
+  };
+}
+
+function httpProxyRule(rule: compiled.HttpProxyRule): object {
+  const { host, path_prefix, upstream_cluster } = rule;
+  return { ...ruleHead(rule), host, path_prefix, upstream_cluster };
+}
+
+function l3TunnelRule(rule: compiled.L3TunnelRule): object {
+  return {
+    rule_id: rule.rule_id,
+    origin: { ...rule.origin },
+    network_id: rule.network_id,
+    network_name: rule.network_name,
+    enabled: true,
+    local_endpoint: rule.local_endpoint,
+    peer_endpoint: rule.peer_endpoint,
+    routes: rule.routes,
+    allowed_sources: rule.allowed_sources,
+    tun: { ...rule.tun, address_family: `ADDRESS_FAMILY_${rule.tun.address_family}` },
+    ...(rule.reality_inbound === null ? {} : { reality_inbound: realityInbound(rule.reality_inbound) }),
+    ...(rule.reality_outbound === null ? {} : { reality_outbound: realityOutbound(rule.reality_outbound) }),
+    datagram_context_id: rule.datagram_context_id,
+    role: `L3_ROLE_${rule.role}`,
+    transport_profile: profile(rule.transport_profile),
+  };
+}
+
+function tlsCertificate(value: compiled.TlsCertificate): object {
+  const { credential_id, certificate_pem, server_names } = value;
+  return { credential_id, certificate_pem, private_key_pem: masked, server_names };
+}
+
+function realityInbound(value: compiled.RealityInbound): object {
+  const { server_names, short_ids, target_host, target_port } = value;
+  return { private_key: masked, server_names, short_ids, target_host, target_port };
+}
+
+function realityOutbound({ public_key, server_name, short_id }: compiled.RealityOutbound): object {
+  return { public_key: bytes(public_key), server_name, short_id };
+}
+
+/** proto3 JSON has bytes in base64. */
+function bytes(base64url: string | null): string {
+  return base64url === null ? '' : Buffer.from(base64url, 'base64url').toString('base64');
+}
+
+function ruleHead(rule: compiled.ListenerRule): object {
   return {
     rule_id: rule.rule_id,
     origin: { ...rule.origin },
@@ -118,8 +179,10 @@ function outbound(value: compiled.Outbound): object {
       ? { upstream_cluster: value.next.name }
       : { endpoint: value.next.endpoint }),
     transport_profile: profile(value.transport_profile),
+    ...(value.reality === null ? {} : { reality: realityOutbound(value.reality) }),
+    ...(value.quic_reality === null ? {} : { quic_reality: realityOutbound(value.quic_reality) }),
     tls: value.tls,
     tls_server_name: value.tls_server_name,
-    noise_public_key: '',
+    noise_public_key: bytes(value.noise_public_key),
   };
 }

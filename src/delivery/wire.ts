@@ -4,11 +4,31 @@
  * `docs/contract/wire.md#configuration`.
  */
 import type * as compiled from '../domain/snapshot/snapshot.js';
-import type { GatewayConfig, L3TunnelConfig, NodeConfig, UpstreamCluster } from '../gen/svc/control/v1/gateway.js';
-import { TcpProxyMode, UdpMode } from '../gen/svc/control/v1/rules.js';
-import type { TcpProxyRule, UdpRule } from '../gen/svc/control/v1/rules.js';
+import type {
+  GatewayConfig,
+  L3TunnelConfig,
+  ListenerPolicy,
+  NodeConfig,
+  TlsCertificate,
+  UpstreamCluster,
+} from '../gen/svc/control/v1/gateway.js';
+import { AddressFamily, L3Role, TcpProxyMode, UdpMode } from '../gen/svc/control/v1/rules.js';
+import type {
+  HttpProxyRule,
+  L3TunnelRule,
+  QuicRule,
+  TcpProxyRule,
+  TunConfig,
+  UdpRule,
+} from '../gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../gen/svc/control/v1/transport.js';
-import type { Outbound, RuleOrigin, TransportProfile } from '../gen/svc/control/v1/transport.js';
+import type {
+  Outbound,
+  RealityInbound,
+  RealityOutbound,
+  RuleOrigin,
+  TransportProfile,
+} from '../gen/svc/control/v1/transport.js';
 import type { OpenedSecrets } from './secrets.js';
 
 const noBytes = Buffer.alloc(0);
@@ -22,42 +42,44 @@ export interface WireParts {
 
 /** @throws Error when a secret of the snapshot is not in `secrets` */
 export function wireParts(snapshot: compiled.NodeSnapshot, secrets: OpenedSecrets): WireParts {
+  const { tls_certificates: certificates } = snapshot;
   return {
     gateway: {
       upstreamClusters: snapshot.upstream_clusters.map(cluster),
-      tcpProxyRules: snapshot.tcp_proxy_rules.map(tcpProxyRule),
-      httpProxyRules: [],
-      tls: undefined,
-      quicRules: [],
+      tcpProxyRules: snapshot.tcp_proxy_rules.map((rule) => tcpProxyRule(rule, secrets)),
+      httpProxyRules: snapshot.http_proxy_rules.map(httpProxyRule),
+      tls:
+        certificates.length === 0
+          ? undefined
+          : { certificates: certificates.map((certificate) => tlsCertificate(certificate, secrets)) },
+      quicRules: snapshot.quic_rules.map((rule) => quicRule(rule, secrets)),
       udpRules: snapshot.udp_rules.map((rule) => udpRule(rule, secrets)),
-      listenerPolicies: [],
+      listenerPolicies: snapshot.listener_policies.map(listenerPolicy),
     },
-    l3: { rules: [] },
+    l3: { rules: snapshot.l3_rules.map((rule) => l3TunnelRule(rule, secrets)) },
     node: { multiplex: snapshot.node.multiplex, multiplexPort: snapshot.node.multiplex_port },
   };
 }
 
 function cluster(value: compiled.UpstreamCluster): UpstreamCluster {
+  const { health_check_interval_ms: intervalMs } = value;
   return {
     name: value.name,
     endpoints: value.endpoints,
     serverNames: value.server_names,
     enabled: value.enabled,
-    healthCheck: { intervalMs: value.health_check_interval_ms, path: '' },
+    healthCheck: intervalMs === null ? undefined : { intervalMs, path: '' },
   };
 }
 
-function tcpProxyRule(rule: compiled.TcpProxyRule): TcpProxyRule {
+function tcpProxyRule(rule: compiled.TcpProxyRule, secrets: OpenedSecrets): TcpProxyRule {
   return {
-    ruleId: rule.rule_id,
-    origin: origin(rule.origin),
-    listenAddr: rule.listen_addr,
-    listenPort: rule.listen_port,
+    ...ruleHead(rule),
     mode: TcpProxyMode[rule.mode],
     transportProfile: profile(rule.transport_profile),
     serverNames: rule.server_names,
-    reality: undefined,
-    tlsCredentialId: '',
+    reality: realityInbound(rule.reality, secrets),
+    tlsCredentialId: rule.tls_credential_id,
     outbound: outbound(rule.outbound),
     upstreamTlsSpkiPinsSha256: rule.upstream_tls_spki_pins_sha256,
   };
@@ -65,20 +87,111 @@ function tcpProxyRule(rule: compiled.TcpProxyRule): TcpProxyRule {
 
 function udpRule(rule: compiled.UdpRule, secrets: OpenedSecrets): UdpRule {
   return {
-    ruleId: rule.rule_id,
-    origin: origin(rule.origin),
-    listenAddr: rule.listen_addr,
-    listenPort: rule.listen_port,
+    ...ruleHead(rule),
     mode: UdpMode[rule.mode],
     transportProfile: profile(rule.transport_profile),
-    noisePrivateKey: secretBytes(rule.noise_private_key, secrets),
-    noisePublicKey: noBytes,
+    noisePrivateKey: rule.noise_private_key === null ? noBytes : secretBytes(rule.noise_private_key, secrets),
+    noisePublicKey: publicKey(rule.noise_public_key),
     outbound: outbound(rule.outbound),
   };
 }
 
-function secretBytes(placeholder: compiled.SecretPlaceholder | null, secrets: OpenedSecrets): Buffer {
-  if (placeholder === null) return noBytes;
+function quicRule(rule: compiled.QuicRule, secrets: OpenedSecrets): QuicRule {
+  return {
+    ...ruleHead(rule),
+    transportProfile: profile(rule.transport_profile),
+    reality: realityInbound(rule.reality, secrets),
+    maxStreamsPerConnection: rule.max_streams_per_connection,
+    outbound: outbound(rule.outbound),
+    upstreamTlsSpkiPinsSha256: rule.upstream_tls_spki_pins_sha256,
+  };
+}
+
+function httpProxyRule(rule: compiled.HttpProxyRule): HttpProxyRule {
+  return { ...ruleHead(rule), host: rule.host, pathPrefix: rule.path_prefix, upstreamCluster: rule.upstream_cluster };
+}
+
+function l3TunnelRule(rule: compiled.L3TunnelRule, secrets: OpenedSecrets): L3TunnelRule {
+  return {
+    ruleId: rule.rule_id,
+    origin: origin(rule.origin),
+    networkId: rule.network_id,
+    networkName: rule.network_name,
+    // A disabled network is in no snapshot.
+    enabled: true,
+    localEndpoint: rule.local_endpoint,
+    peerEndpoint: rule.peer_endpoint,
+    routes: rule.routes,
+    allowedSources: rule.allowed_sources,
+    tun: tunConfig(rule.tun),
+    realityInbound: realityInbound(rule.reality_inbound, secrets),
+    realityOutbound: realityOutbound(rule.reality_outbound),
+    datagramContextId: rule.datagram_context_id,
+    role: L3Role[rule.role],
+    transportProfile: profile(rule.transport_profile),
+  };
+}
+
+function tunConfig(value: compiled.TunConfig): TunConfig {
+  return {
+    interfaceName: value.interface_name,
+    addressFamily: AddressFamily[value.address_family],
+    prefixes: value.prefixes,
+    mtu: value.mtu,
+    features: value.features,
+  };
+}
+
+function tlsCertificate(value: compiled.TlsCertificate, secrets: OpenedSecrets): TlsCertificate {
+  return {
+    credentialId: value.credential_id,
+    certificatePem: value.certificate_pem,
+    privateKeyPem: secretBytes(value.private_key_pem, secrets).toString('utf8'),
+    serverNames: value.server_names,
+  };
+}
+
+function listenerPolicy(value: compiled.ListenerPolicy): ListenerPolicy {
+  return {
+    transport: value.transport,
+    listenAddr: value.listen_addr,
+    listenPort: value.listen_port,
+    priorityOrder: value.priority_order,
+  };
+}
+
+type RuleHead = Pick<TcpProxyRule, 'ruleId' | 'origin' | 'listenAddr' | 'listenPort'>;
+
+function ruleHead(rule: compiled.ListenerRule): RuleHead {
+  return {
+    ruleId: rule.rule_id,
+    origin: origin(rule.origin),
+    listenAddr: rule.listen_addr,
+    listenPort: rule.listen_port,
+  };
+}
+
+function realityInbound(value: compiled.RealityInbound | null, secrets: OpenedSecrets): RealityInbound | undefined {
+  if (value === null) return undefined;
+  return {
+    privateKey: secretBytes(value.private_key, secrets),
+    serverNames: value.server_names,
+    shortIds: value.short_ids,
+    targetHost: value.target_host,
+    targetPort: value.target_port,
+  };
+}
+
+function realityOutbound(value: compiled.RealityOutbound | null): RealityOutbound | undefined {
+  if (value === null) return undefined;
+  return { publicKey: publicKey(value.public_key), serverName: value.server_name, shortId: value.short_id };
+}
+
+function publicKey(base64url: string | null): Buffer {
+  return base64url === null ? noBytes : Buffer.from(base64url, 'base64url');
+}
+
+function secretBytes(placeholder: compiled.SecretPlaceholder, secrets: OpenedSecrets): Buffer {
   const bytes = secrets.get(placeholder);
   if (bytes === undefined)
     throw new Error(`the secret ${placeholder.field} of ${placeholder.resource_id} was not opened`);
@@ -109,10 +222,10 @@ function outbound(value: compiled.Outbound): Outbound {
         ? { $case: 'upstreamCluster', value: value.next.name }
         : { $case: 'endpoint', value: value.next.endpoint },
     transportProfile: profile(value.transport_profile),
-    reality: undefined,
-    quicReality: undefined,
+    reality: realityOutbound(value.reality),
+    quicReality: realityOutbound(value.quic_reality),
     tls: value.tls,
     tlsServerName: value.tls_server_name,
-    noisePublicKey: noBytes,
+    noisePublicKey: publicKey(value.noise_public_key),
   };
 }

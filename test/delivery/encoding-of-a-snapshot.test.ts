@@ -16,7 +16,17 @@ import { createMemoryDataKeyStore } from '../support/memory-data-key-store.js';
 const profile = { payload: 'TCP', outer: 'TCP', security: 'RAW' } as const;
 const origin = { resource_type: 'l4_chain', resource_id: 'chain-1', resource_name: 'Edge', hop_index: 1 } as const;
 
+const noKeys = { reality: null, quic_reality: null, noise_public_key: null } as const;
+const nothingElse = {
+  http_proxy_rules: [],
+  tls_certificates: [],
+  quic_rules: [],
+  listener_policies: [],
+  l3_rules: [],
+} as const;
+
 const plain: NodeSnapshot = {
+  ...nothingElse,
   node_id: 'node-1',
   generation: 42,
   upstream_clusters: [
@@ -37,10 +47,13 @@ const plain: NodeSnapshot = {
       transport_profile: profile,
       mode: 'RAW',
       server_names: ['b.example'],
+      reality: null,
+      tls_credential_id: '',
       upstream_tls_spki_pins_sha256: ['AAAA'],
       outbound: {
         next: { kind: 'upstream_cluster', name: 'up-1' },
         transport_profile: profile,
+        ...noKeys,
         tls: true,
         tls_server_name: 'a.example',
       },
@@ -73,9 +86,11 @@ async function withSecret(): Promise<{
           transport_profile: udp,
           mode: 'ENC',
           noise_private_key: { secret, stream: 'svc-fleet', resource_id: 'cred-1', field: 'private_key' },
+          noise_public_key: null,
           outbound: {
             next: { kind: 'endpoint', endpoint: '192.0.2.1:53' },
             transport_profile: udp,
+            ...noKeys,
             tls: false,
             tls_server_name: '',
           },

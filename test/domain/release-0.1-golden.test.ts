@@ -46,6 +46,26 @@ function asReleased(fields: Fields): Fields {
   return { ...fields, agent: { ...agent, applied: stamp } as never };
 }
 
+/** A value without what later releases have added to snapshots, which is empty for everything that release 0.1 knew. */
+function withoutLaterParts(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (key, part: unknown) => {
+    const added = laterParts.has(key);
+    if (added) expect(['[]', 'null', '""']).toContain(JSON.stringify(part));
+    return added ? undefined : part;
+  });
+}
+const laterParts: ReadonlySet<string> = new Set([
+  'http_proxy_rules',
+  'tls_certificates',
+  'quic_rules',
+  'listener_policies',
+  'l3_rules',
+  'reality',
+  'quic_reality',
+  'noise_public_key',
+  'tls_credential_id',
+]);
+
 describe('the log of release 0.1', () => {
   const fleet = emptyFleet();
   const touched = fleetLog.map((command) => [...applyCommand(fleet, command)].sort());
@@ -62,7 +82,7 @@ describe('the log of release 0.1', () => {
   });
 
   it('compiles to the same snapshots', () => {
-    const snapshots = [...fleet.ids('node')].sort().map((id) => compileNode(fleet, id));
+    const snapshots = [...fleet.ids('node')].sort().map((id) => withoutLaterParts(compileNode(fleet, id)));
     expect(texts(snapshots)).toEqual(texts(golden.snapshots));
   });
 

@@ -52,15 +52,17 @@ export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string
   } as const;
   const clusters = upstream === undefined ? [] : [clusterOf(upstream)];
   if (deployed.payload === 'udp') {
-    return { tcp: [], udp: [{ ...base, mode: 'RAW', noise_private_key: null }], clusters };
+    return { udp: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }], clusters };
   }
   const rule: TcpProxyRule = {
     ...base,
     mode: 'RAW',
     server_names: hop.server_names ?? [],
+    reality: null,
+    tls_credential_id: '',
     upstream_tls_spki_pins_sha256: pins,
   };
-  return { tcp: [rule], udp: [], clusters };
+  return { tcp: [rule], clusters };
 }
 
 interface Dialled {
@@ -72,8 +74,11 @@ function toHop(fleet: FleetView, payload: Payload, next: Hop): Dialled {
   const outbound: Outbound = {
     next: { kind: 'endpoint', endpoint: dialEndpoint(fleet, next) },
     transport_profile: hopProfile(payload, next),
+    reality: null,
+    quic_reality: null,
     tls: false,
     tls_server_name: '',
+    noise_public_key: null,
   };
   return { outbound, pins: [] };
 }
@@ -91,8 +96,11 @@ function toTarget({ target, payload }: DeployedDefinition, upstream: UpstreamSta
       outer: outers[payload],
       security: tls === undefined ? 'RAW' : 'TLS',
     },
+    reality: null,
+    quic_reality: null,
     tls: tls !== undefined,
     tls_server_name: tls?.server_name ?? '',
+    noise_public_key: null,
   };
   return { outbound, pins: tls?.spki_pins_sha256 ?? [] };
 }

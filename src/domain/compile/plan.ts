@@ -66,7 +66,7 @@ function hypothetical(fleet: Fleet, event: { readonly type: string; readonly dat
   };
 }
 
-/** Ids of added, changed and removed rules. A rule counts as changed when its upstream cluster changes. */
+/** Ids of added, changed and removed rules. A rule counts as changed when its upstream cluster or certificate changes. */
 function difference(
   before: NodeSnapshot,
   after: NodeSnapshot,
@@ -82,10 +82,19 @@ function difference(
 
 function rulesOf(snapshot: NodeSnapshot): ReadonlyMap<string, unknown> {
   const clusters = new Map(snapshot.upstream_clusters.map((cluster) => [cluster.name, cluster]));
-  return new Map(
-    [...snapshot.tcp_proxy_rules, ...snapshot.udp_rules].map((rule) => {
-      const { next } = rule.outbound;
-      return [rule.rule_id, { rule, cluster: next.kind === 'upstream_cluster' ? clusters.get(next.name) : undefined }];
-    }),
+  const certificates = new Map(snapshot.tls_certificates.map((one) => [one.credential_id, one]));
+  const proxies = [...snapshot.tcp_proxy_rules, ...snapshot.quic_rules, ...snapshot.udp_rules].map((rule) => {
+    const { next } = rule.outbound;
+    const cluster = next.kind === 'upstream_cluster' ? clusters.get(next.name) : undefined;
+    const certificate = 'tls_credential_id' in rule ? certificates.get(rule.tls_credential_id) : undefined;
+    return [rule.rule_id, { rule, cluster, certificate }] as const;
+  });
+  const routes = snapshot.http_proxy_rules.map(
+    (rule) => [rule.rule_id, { rule, cluster: clusters.get(rule.upstream_cluster) }] as const,
   );
+  return new Map<string, unknown>([
+    ...proxies,
+    ...routes,
+    ...snapshot.l3_rules.map((rule) => [rule.rule_id, rule] as const),
+  ]);
 }

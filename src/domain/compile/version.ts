@@ -3,4 +3,4 @@
  * otherwise. A release with a higher number touches every node when it starts.
  * Implements `docs/contract/domain.md#generation`.
  */
-export const compilerVersion = 2;
+export const compilerVersion = 3;

@@ -9,13 +9,22 @@ import type { Cell, Index, Table } from '../aggregate/journal.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import type { Claim } from '../listeners/claims.js';
 import { claimKey } from '../listeners/claims.js';
-import { ownerOf } from '../references/references.js';
+import type { Owner } from '../references/references.js';
+import { ownerOf, splitOwner } from '../references/references.js';
 import type { EventContext } from '../resource/declaration.js';
 import { nameIndexKey } from '../resource/names.js';
 import { fleetEvent } from './events.js';
 import type { Fleet } from './fleet.js';
 import type { AnyResource, AnyState, ResourceType } from './resources.js';
-import { eventDeclaration, declaringResource, resourceOf, resources, singletons, singletonTypes } from './resources.js';
+import {
+  eventDeclaration,
+  declaringResource,
+  resourceOf,
+  resourceOfType,
+  resources,
+  singletons,
+  singletonTypes,
+} from './resources.js';
 
 /**
  * Applies one command, which `log/upcast.ts` has read.
@@ -75,10 +84,31 @@ function forgetNode(fleet: Fleet, nodeId: string): void {
 export function putResource(fleet: Fleet, type: ResourceType, id: string, after: AnyState | undefined): void {
   const table = tableOf(fleet, type);
   const before = table.get(id);
-  rename(fleet, type, id, before?.name, after?.name);
-  moveIndexes(fleet, resources[type] as unknown as AnyResource, id, before, after);
+  const declaration = resources[type] as unknown as AnyResource;
   if (after === undefined) table.delete(id);
   else table.set(id, after);
+  rename(fleet, type, id, before?.name, after?.name);
+  moveIndexes(fleet, declaration, id, before, after);
+  if (changed(before, after, declaration.indexed?.shapesClaims ?? [])) moveClaimsOfReferrers(fleet, type, id);
+}
+
+/** Whether a field differs between two states of one resource. An update keeps unchanged values as the same objects. */
+function changed(
+  before: AnyState | undefined,
+  after: AnyState | undefined,
+  fields: readonly (keyof AnyState)[],
+): boolean {
+  return before !== undefined && after !== undefined && fields.some((field) => before[field] !== after[field]);
+}
+
+function moveClaimsOfReferrers(fleet: Fleet, type: ResourceType, id: string): void {
+  for (const owner of fleet.references.get(ownerOf(type, id))) {
+    const referrer = splitOwner(owner);
+    const indexed = resourceOfType(referrer.type)?.indexed;
+    const state = fleet.get<AnyState>(referrer, referrer.id);
+    if (indexed === undefined || indexed === null || state === undefined) continue;
+    moveClaims(fleet, owner, indexed.claims(state, fleet));
+  }
 }
 
 function rename(fleet: Fleet, type: string, id: string, from: string | undefined, to: string | undefined): void {
@@ -95,15 +125,13 @@ function moveIndexes(
   after: AnyState | undefined,
 ): void {
   if (indexed === null) return;
-  // An update keeps unchanged values as the same objects, so identity is enough.
-  const same = (field: keyof AnyState): boolean => before?.[field] === after?.[field];
-  if (before !== undefined && after !== undefined && indexed.dependsOn.every(same)) return;
+  if (before !== undefined && after !== undefined && !changed(before, after, indexed.dependsOn)) return;
   const owner = ownerOf(type, id);
   const each = <V>(state: AnyState | undefined, of: (state: AnyState) => Iterable<V>): ReadonlySet<V> =>
     new Set(state === undefined ? [] : of(state));
   moveEach(fleet.references, owner, each(before, indexed.references), each(after, indexed.references));
   moveEach(fleet.contributors, owner, each(before, indexed.nodes), each(after, indexed.nodes));
-  moveClaims(fleet, each(before, indexed.claims), each(after, indexed.claims));
+  moveClaims(fleet, owner, after === undefined ? [] : indexed.claims(after, fleet));
 }
 
 function moveEach(index: Index, owner: string, before: ReadonlySet<string>, after: ReadonlySet<string>): void {
@@ -111,12 +139,14 @@ function moveEach(index: Index, owner: string, before: ReadonlySet<string>, afte
   for (const key of after) if (!before.has(key)) index.add(key, owner);
 }
 
-function moveClaims(fleet: Fleet, before: Iterable<Claim>, after: Iterable<Claim>): void {
-  const byKey = (claims: Iterable<Claim>): ReadonlyMap<string, Claim> =>
-    new Map([...claims].map((claim) => [claimKey(claim), claim]));
-  const [previous, next] = [byKey(before), byKey(after)];
+function moveClaims(fleet: Fleet, owner: Owner, claims: readonly Claim[]): void {
+  const byKey = (list: readonly Claim[]): ReadonlyMap<string, Claim> =>
+    new Map(list.map((claim) => [claimKey(claim), claim]));
+  const [previous, next] = [byKey(fleet.claimsOf.get(owner) ?? []), byKey(claims)];
   const removed = [...previous].filter(([key]) => !next.has(key));
   for (const [, claim] of removed) fleet.claims.remove(claim);
   // A remaining claim may share index entries with a removed one, so remaining claims are added again.
   for (const [key, claim] of next) if (removed.length > 0 || !previous.has(key)) fleet.claims.add(claim);
+  if (claims.length === 0) fleet.claimsOf.delete(owner);
+  else fleet.claimsOf.set(owner, claims);
 }

@@ -43,5 +43,6 @@ export function emptyFleet(): Fleet {
     references: createIndex(journal),
     contributors: createIndex(journal),
     claims: createClaimIndex(journal),
+    claimsOf: createTable(journal),
   });
 }

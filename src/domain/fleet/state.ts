@@ -1,7 +1,7 @@
 /** The tables, singletons and indexes of the fleet. Not the questions that resources may ask: those are in `view.ts`. */
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import type { Cell, Index, Journal, Table } from '../aggregate/journal.js';
-import type { ClaimIndex } from '../listeners/claims.js';
+import type { Claim, ClaimIndex } from '../listeners/claims.js';
 import type { ChainHead } from '../log-chain/links.js';
 import type { ResourceType, SingletonState, SingletonType, StateOf } from './resources.js';
 
@@ -28,4 +28,6 @@ export interface FleetState {
   /** Node id → owners that may have rules in its snapshot. */
   readonly contributors: Index;
   readonly claims: ClaimIndex;
+  /** Owner → what `claims` holds of it. */
+  readonly claimsOf: Table<readonly Claim[]>;
 }

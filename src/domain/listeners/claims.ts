@@ -8,11 +8,16 @@ import { createIndex } from '../aggregate/journal.js';
 import type { Owner } from '../references/references.js';
 
 /**
- * What may share a listener key: `names` claims with distinct values, `local_key` claims with distinct values, `raw` with
- * anything but another `raw`, `exclusive` with nothing.
+ * What a claim is for. `sharing` in `collisions.ts` says which families may live on one listener key:
+ * - `raw`: the fallback without a name
+ * - `http`: legacy routes, told apart by host and path prefix; together they are the fallback
+ * - `names`: REALITY, TLS and SNI pre-read on tcp, QUIC REALITY on udp, told apart by server name
+ * - `local_key`: Noise, told apart by the listener's public key
+ * - `l3`: tunnels, told apart by context id
+ * - `exclusive`: shares with nothing
  */
-export type ClaimFamily = 'raw' | 'names' | 'local_key' | 'exclusive';
-export const claimFamilies: readonly ClaimFamily[] = ['raw', 'names', 'local_key', 'exclusive'];
+export const claimFamilies = ['raw', 'http', 'names', 'local_key', 'l3', 'exclusive'] as const;
+export type ClaimFamily = (typeof claimFamilies)[number];
 
 export interface Claim {
   readonly owner: Owner;
@@ -21,7 +26,10 @@ export interface Claim {
   readonly addr: string;
   readonly port: number;
   readonly family: ClaimFamily;
+  /** What tells the claims of the family apart; no two owners on one listener key may have the same. */
   readonly values: readonly string[];
+  /** Of `l3` claims only: what all tunnels on one listener key have in common, and what no other route there may have. */
+  readonly tunnel?: { readonly credentialId: string; readonly serverName: string };
 }
 
 type PortOfNode = Pick<Claim, 'nodeId' | 'transport' | 'port'>;
@@ -32,7 +40,12 @@ export interface ClaimIndex {
   /** The addresses with a claim on the node, transport and port. */
   addresses(nodeId: string, transport: string, port: number): ReadonlySet<string>;
   owners(port: PortOfNode, addr: string, family: ClaimFamily): ReadonlySet<Owner>;
-  ownersOfValue(claim: Claim, value: string): ReadonlySet<Owner>;
+  ownersOfValue(claim: Claim, family: ClaimFamily, value: string): ReadonlySet<Owner>;
+  /** The owners of tunnels on the claim's listener key that use a server name. */
+  tunnelsNamed(claim: Claim, serverName: string): ReadonlySet<Owner>;
+  /** The credentials of the tunnels on the claim's listener key. */
+  tunnelCredentials(claim: Claim): ReadonlySet<string>;
+  tunnelsWithCredential(claim: Claim, credentialId: string): ReadonlySet<Owner>;
   /** Every entry under a unique key, to compare two indexes. */
   entries(): IterableIterator<[string, ReadonlySet<string>]>;
 }
@@ -41,36 +54,59 @@ const portKey = (port: PortOfNode): string => `${port.nodeId}/${port.transport}/
 
 /** Tells two claims of one resource apart. */
 export function claimKey(claim: Claim): string {
-  return `${portKey(claim)}/${claim.addr}/${claim.family}/${claim.values.join(' ')}`;
+  const tunnel = claim.tunnel === undefined ? '' : `/${claim.tunnel.credentialId}/${claim.tunnel.serverName}`;
+  return `${portKey(claim)}/${claim.addr}/${claim.family}/${claim.values.join(' ')}${tunnel}`;
 }
 
 export function createClaimIndex(journal: Journal): ClaimIndex {
   const addresses: Index = createIndex(journal);
   const byFamily: Index = createIndex(journal);
   const byValue: Index = createIndex(journal);
+  const tunnels: Index = createIndex(journal);
   const familyKey = (port: PortOfNode, addr: string, family: ClaimFamily): string =>
     `${portKey(port)}/${addr}/${family}`;
-  const valueKey = (claim: Claim, value: string): string => `${familyKey(claim, claim.addr, claim.family)}/${value}`;
+  const valueKey = (claim: Claim, family: ClaimFamily, value: string): string =>
+    `${familyKey(claim, claim.addr, family)}/${value}`;
+  const listenerKey = (claim: Claim): string => `${portKey(claim)}/${claim.addr}`;
+  const namedKey = (claim: Claim, serverName: string): string => `${listenerKey(claim)}/name/${serverName}`;
+  const credentialKey = (claim: Claim, id: string): string => `${listenerKey(claim)}/credential/${id}`;
+  const credentialsKey = (claim: Claim): string => `${listenerKey(claim)}/credentials`;
   return {
     add(claim) {
       addresses.add(portKey(claim), claim.addr);
       byFamily.add(familyKey(claim, claim.addr, claim.family), claim.owner);
-      for (const value of claim.values) byValue.add(valueKey(claim, value), claim.owner);
+      for (const value of claim.values) byValue.add(valueKey(claim, claim.family, value), claim.owner);
+      if (claim.tunnel === undefined) return;
+      const { credentialId, serverName } = claim.tunnel;
+      tunnels.add(namedKey(claim, serverName), claim.owner);
+      tunnels.add(credentialKey(claim, credentialId), claim.owner);
+      tunnels.add(credentialsKey(claim), credentialId);
     },
     remove(claim) {
       byFamily.remove(familyKey(claim, claim.addr, claim.family), claim.owner);
-      for (const value of claim.values) byValue.remove(valueKey(claim, value), claim.owner);
+      for (const value of claim.values) byValue.remove(valueKey(claim, claim.family, value), claim.owner);
       const used = claimFamilies.some((family) => byFamily.get(familyKey(claim, claim.addr, family)).size > 0);
       if (!used) addresses.remove(portKey(claim), claim.addr);
+      if (claim.tunnel === undefined) return;
+      const { credentialId, serverName } = claim.tunnel;
+      tunnels.remove(namedKey(claim, serverName), claim.owner);
+      tunnels.remove(credentialKey(claim, credentialId), claim.owner);
+      if (tunnels.get(credentialKey(claim, credentialId)).size === 0) {
+        tunnels.remove(credentialsKey(claim), credentialId);
+      }
     },
     addresses: (nodeId, transport, port) => addresses.get(`${nodeId}/${transport}/${port}`),
     owners: (port, addr, family) => byFamily.get(familyKey(port, addr, family)),
-    ownersOfValue: (claim, value) => byValue.get(valueKey(claim, value)),
+    ownersOfValue: (claim, family, value) => byValue.get(valueKey(claim, family, value)),
+    tunnelsNamed: (claim, serverName) => tunnels.get(namedKey(claim, serverName)),
+    tunnelCredentials: (claim) => tunnels.get(credentialsKey(claim)),
+    tunnelsWithCredential: (claim, credentialId) => tunnels.get(credentialKey(claim, credentialId)),
     *entries() {
       const indexes = [
         ['address', addresses],
         ['family', byFamily],
         ['value', byValue],
+        ['tunnel', tunnels],
       ] as const;
       for (const [name, index] of indexes) {
         for (const [key, values] of index.entries()) yield [`${name} ${key}`, values];

@@ -5,7 +5,7 @@
 import type { NameView, Owner } from '../references/references.js';
 import { describeOwner, multiplexOwner } from '../references/references.js';
 import { overlaps } from './address.js';
-import type { Claim, ClaimIndex } from './claims.js';
+import type { Claim, ClaimFamily, ClaimIndex } from './claims.js';
 import { claimFamilies } from './claims.js';
 
 /** What decides about a collision. */
@@ -26,15 +26,42 @@ function firstOtherThan(owner: Owner, owners: ReadonlySet<Owner>): Owner | undef
   return undefined;
 }
 
+/** Which pairs of families cannot live on one listener key, whatever tells their claims apart. */
+const excluding: { readonly [F in ClaimFamily]: readonly ClaimFamily[] } = {
+  raw: ['raw', 'http', 'exclusive'],
+  http: ['raw', 'exclusive'],
+  names: ['exclusive'],
+  local_key: ['exclusive'],
+  l3: ['exclusive'],
+  exclusive: claimFamilies,
+};
+
+/** The first other owner on the same listener key that the claim cannot share it with. */
 function onSameKey({ claims }: ListenerView, claim: Claim): Owner | undefined {
-  for (const family of claimFamilies) {
-    const exclusive =
-      claim.family === 'exclusive' || family === 'exclusive' || (claim.family === 'raw' && family === 'raw');
-    const other = exclusive ? firstOtherThan(claim.owner, claims.owners(claim, claim.addr, family)) : undefined;
+  for (const family of excluding[claim.family]) {
+    const other = firstOtherThan(claim.owner, claims.owners(claim, claim.addr, family));
     if (other !== undefined) return other;
   }
   for (const value of claim.values) {
-    const other = firstOtherThan(claim.owner, claims.ownersOfValue(claim, value));
+    const other =
+      firstOtherThan(claim.owner, claims.ownersOfValue(claim, claim.family, value)) ??
+      (claim.family === 'names' ? firstOtherThan(claim.owner, claims.tunnelsNamed(claim, value)) : undefined);
+    if (other !== undefined) return other;
+  }
+  return claim.tunnel === undefined ? undefined : besideTunnel(claims, claim, claim.tunnel);
+}
+
+/** Tunnels on one listener key share one credential, and no QUIC route there has their server name. */
+function besideTunnel(
+  claims: ClaimIndex,
+  claim: Claim,
+  { credentialId, serverName }: NonNullable<Claim['tunnel']>,
+): Owner | undefined {
+  const named = firstOtherThan(claim.owner, claims.ownersOfValue(claim, 'names', serverName));
+  if (named !== undefined) return named;
+  for (const credential of claims.tunnelCredentials(claim)) {
+    if (credential === credentialId) continue;
+    const other = firstOtherThan(claim.owner, claims.tunnelsWithCredential(claim, credential));
     if (other !== undefined) return other;
   }
   return undefined;

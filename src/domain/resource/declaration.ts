@@ -63,7 +63,10 @@ export interface Indexed<S> {
   readonly dependsOn: readonly (keyof S)[];
   /** The resources that this one refers to; none of them can be deleted meanwhile. */
   references(state: S): Iterable<Owner>;
-  claims(state: S): readonly Claim[];
+  /** May read the resources that this one refers to, which say with `shapesClaims` that they decide about claims. */
+  claims(state: S, fleet: Pick<FleetView, 'get'>): readonly Claim[];
+  /** The fields that the claims of the resources that refer to this one follow, such as a credential's server names. */
+  readonly shapesClaims?: readonly (keyof S)[];
   /** Ids of the nodes whose snapshot may hold something of the resource. */
   nodes(state: S): Iterable<string>;
 }

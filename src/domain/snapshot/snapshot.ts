@@ -28,6 +28,21 @@ export interface RuleOrigin {
   readonly hop_index: number;
 }
 
+export interface RealityInbound {
+  readonly private_key: SecretPlaceholder;
+  readonly server_names: readonly string[];
+  readonly short_ids: readonly string[];
+  readonly target_host: string;
+  readonly target_port: number;
+}
+
+export interface RealityOutbound {
+  /** Base64url of 32 bytes. */
+  readonly public_key: string;
+  readonly server_name: string;
+  readonly short_id: string;
+}
+
 type OutboundNext =
   | { readonly kind: 'upstream_cluster'; readonly name: string }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
@@ -35,29 +50,56 @@ type OutboundNext =
 export interface Outbound {
   readonly next: OutboundNext;
   readonly transport_profile: TransportProfile;
+  readonly reality: RealityOutbound | null;
+  readonly quic_reality: RealityOutbound | null;
   readonly tls: boolean;
   readonly tls_server_name: string;
+  /** Base64url of 32 bytes; null unless the next hop speaks Noise. */
+  readonly noise_public_key: string | null;
 }
 
-interface RuleBase {
+/** What every rule has that occupies a listener. */
+export interface ListenerRule {
   readonly rule_id: string;
   readonly origin: RuleOrigin;
   readonly listen_addr: string;
   readonly listen_port: number;
+}
+
+interface ProxyRule extends ListenerRule {
   readonly transport_profile: TransportProfile;
   readonly outbound: Outbound;
 }
 
-export interface TcpProxyRule extends RuleBase {
+export interface TcpProxyRule extends ProxyRule {
   readonly mode: 'RAW' | 'TLS' | 'REALITY';
   readonly server_names: readonly string[];
+  /** null unless the mode is REALITY. */
+  readonly reality: RealityInbound | null;
+  /** `""` unless the mode is TLS. */
+  readonly tls_credential_id: string;
   readonly upstream_tls_spki_pins_sha256: readonly string[];
 }
 
-export interface UdpRule extends RuleBase {
+export interface UdpRule extends ProxyRule {
   readonly mode: 'RAW' | 'ENC';
   /** null with mode RAW. */
   readonly noise_private_key: SecretPlaceholder | null;
+  /** Base64url of 32 bytes; null with mode RAW. */
+  readonly noise_public_key: string | null;
+}
+
+export interface QuicRule extends ProxyRule {
+  readonly reality: RealityInbound;
+  readonly max_streams_per_connection: number;
+  readonly upstream_tls_spki_pins_sha256: readonly string[];
+}
+
+export interface HttpProxyRule extends ListenerRule {
+  readonly host: string;
+  readonly path_prefix: string;
+  /** The name of an upstream cluster of the same snapshot. */
+  readonly upstream_cluster: string;
 }
 
 export interface UpstreamCluster {
@@ -65,7 +107,51 @@ export interface UpstreamCluster {
   readonly endpoints: readonly string[];
   readonly server_names: readonly string[];
   readonly enabled: boolean;
-  readonly health_check_interval_ms: number;
+  /** null for a cluster without health check. */
+  readonly health_check_interval_ms: number | null;
+}
+
+export interface TlsCertificate {
+  readonly credential_id: string;
+  readonly certificate_pem: string;
+  readonly private_key_pem: SecretPlaceholder;
+  readonly server_names: readonly string[];
+}
+
+export interface ListenerPolicy {
+  readonly transport: 'tcp' | 'udp';
+  readonly listen_addr: string;
+  readonly listen_port: number;
+  readonly priority_order: readonly string[];
+}
+
+export interface TunConfig {
+  readonly interface_name: string;
+  readonly address_family: 'IPV4' | 'IPV6' | 'DUAL';
+  readonly prefixes: readonly string[];
+  readonly mtu: number;
+  readonly features: readonly string[];
+}
+
+export interface L3TunnelRule {
+  readonly rule_id: string;
+  readonly origin: RuleOrigin;
+  /** The number of the network, in decimal. */
+  readonly network_id: string;
+  readonly network_name: string;
+  /** `host:port`; `""` for the other role. */
+  readonly local_endpoint: string;
+  readonly peer_endpoint: string;
+  readonly routes: readonly string[];
+  readonly allowed_sources: readonly string[];
+  readonly tun: TunConfig;
+  /** null for a connector. */
+  readonly reality_inbound: RealityInbound | null;
+  /** null for a listener. */
+  readonly reality_outbound: RealityOutbound | null;
+  readonly datagram_context_id: number;
+  readonly role: 'LISTENER' | 'CONNECTOR';
+  readonly transport_profile: TransportProfile;
 }
 
 export interface NodeSnapshot {
@@ -73,15 +159,26 @@ export interface NodeSnapshot {
   readonly generation: number;
   readonly upstream_clusters: readonly UpstreamCluster[];
   readonly tcp_proxy_rules: readonly TcpProxyRule[];
+  readonly http_proxy_rules: readonly HttpProxyRule[];
+  readonly tls_certificates: readonly TlsCertificate[];
+  readonly quic_rules: readonly QuicRule[];
   readonly udp_rules: readonly UdpRule[];
+  readonly listener_policies: readonly ListenerPolicy[];
+  readonly l3_rules: readonly L3TunnelRule[];
   readonly node: { readonly multiplex: boolean; readonly multiplex_port: number };
 }
 
-/** What one resource adds to the snapshot of a node. */
+/** What one resource adds to the snapshot of a node; what it leaves out, it adds nothing to. */
 export interface NodeRules {
-  readonly tcp: readonly TcpProxyRule[];
-  readonly udp: readonly UdpRule[];
-  readonly clusters: readonly UpstreamCluster[];
+  readonly tcp?: readonly TcpProxyRule[];
+  readonly http?: readonly HttpProxyRule[];
+  readonly quic?: readonly QuicRule[];
+  readonly udp?: readonly UdpRule[];
+  readonly l3?: readonly L3TunnelRule[];
+  /** Several resources may add the same one: it is in the snapshot once. */
+  readonly clusters?: readonly UpstreamCluster[];
+  readonly certificates?: readonly TlsCertificate[];
+  readonly policies?: readonly ListenerPolicy[];
 }
 
-export const noRules: NodeRules = { tcp: [], udp: [], clusters: [] };
+export const noRules: NodeRules = {};
