@@ -224,14 +224,23 @@ describe('takeover', () => {
     const stream = await agent.connect();
     await eventually(() => fixture.telemetry.opened.length).toBe(1);
     const id = stream.opened.sessionId.toString('hex');
+    /** What it hears next is the answer to a heartbeat, and no SessionClose. */
+    const lives = async (sequence: number): Promise<void> => {
+      stream.say(heartbeatOf(sequence));
+      await eventually(() => stream.heard.length).toBe(sequence);
+      expect(stream.heard.at(-1)).toMatchObject({
+        $case: 'heartbeatResponse',
+        value: { ackSequence: BigInt(sequence) },
+      });
+    };
+    // Later by its time, but before the fact of this session in the log.
     fixture.transport.noteSessionOpened('node-1', 'ab'.repeat(16), 'instance-2', at(5));
-    stream.say(heartbeatOf(1));
-    await eventually(() => stream.heard.length).toBe(1);
+    await lives(1);
     fixture.transport.noteSessionOpened('node-1', id, instanceId, at(0));
+    await lives(2);
     // The fact of an instance that was cut off from the log comes late.
     fixture.transport.noteSessionOpened('node-1', 'ef'.repeat(16), 'instance-3', at(-60));
-    stream.say(heartbeatOf(2));
-    await eventually(() => stream.heard.length).toBe(2);
+    await lives(3);
     fixture.transport.noteSessionOpened('node-1', 'cd'.repeat(16), 'instance-2', at(60));
     expect(await superseded(stream)).toBe(true);
   });

@@ -1,6 +1,8 @@
 /** The audit list of `docs/contract/rest.md#audit`. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.js';
+import { applied, attach, configRequest, enrol, hello } from './support/agent.js';
 import {
   auditFields,
   createChain,
@@ -11,7 +13,7 @@ import {
   rawHop,
   uuid,
 } from './support/resources.js';
-import type { AuditEntry, ListOf } from './support/resources.js';
+import type { AuditEntry, ListOf, NodeData } from './support/resources.js';
 import { refused } from './support/rest.js';
 import { adminPassword, sharedService } from './support/running.js';
 
@@ -107,6 +109,41 @@ describe('an audit entry', () => {
     for (const secret of [psk, psk.slice(8, 40), node.control_psk.slice(8, 40)]) expect(all.text).not.toContain(secret);
   });
 
+  it('does not exist for the facts of an agent, or for a PUT that changes nothing', async () => {
+    const { api } = shared;
+    const node = await createNode(api, { labels: { site: 'a' } });
+    const { link, control } = await attach(
+      shared.service.controlEndpoint,
+      enrol(node.id, node.control_psk),
+      hello({ agentVersion: 'audited/1', publicIpv4: '198.51.100.7' }),
+    );
+    try {
+      control.say(configRequest());
+      const snapshot = await control.snapshot();
+      control.say(applied(snapshot));
+      const shown = async (): Promise<NodeData> => api.ok('GET', `/api/nodes/${node.id}`);
+      // All that it has said is written, its address in the fleet's own stream.
+      await eventually(shown).toMatchObject({
+        agent_version: 'audited/1',
+        public_ipv4: '198.51.100.7',
+        applied_generation: Number(snapshot.generation),
+      });
+      await api.ok('PUT', `/api/nodes/${node.id}`, { name: node.name, labels: { site: 'a' } });
+      // A change behind it shows that there is nothing more to come.
+      await api.ok('PUT', `/api/nodes/${node.id}`, { description: 'changed' });
+      const { items } = await list(`resource_id=${node.id}&page_size=500`);
+      expect(items.map(({ action, changes }) => [action, changes.map(({ path }) => path)])).toEqual([
+        ['node.update', ['description']],
+        // The address that others dial it by is part of the fleet: its change is an entry, as of any other.
+        ['node.update', ['public_ipv4']],
+        ['node.create', expect.anything()],
+      ]);
+      expect(items.map(({ actor }) => actor.type)).toEqual(['user', 'agent', 'user']);
+    } finally {
+      link.close();
+    }
+  });
+
   it('does not exist for a refused command', async () => {
     const { api } = shared;
     // Only entries of nodes: the entry of the sign-in at the start of this file may still be on its way.
@@ -176,10 +213,5 @@ describe('the audit list', () => {
     expect((await list(`resource_id=${upstream.id}&page=9`)).items).toEqual([]);
     refused(await api.send('GET', '/api/audit?action=nonsense'), 400, 'action');
     refused(await api.send('GET', '/api/audit?resource_type=nonsense'), 400, 'resource_type');
-  });
-
-  it('has no entries of agents', async () => {
-    const { items } = await list('page_size=500');
-    expect(items.filter(({ actor }) => actor.type === 'agent')).toEqual([]);
   });
 });

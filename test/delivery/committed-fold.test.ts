@@ -7,8 +7,9 @@ import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { EventStore, FoldCheckpoint, SubscribeOptions } from '../../src/storage/event-store.js';
-import { createDeliveryFixture, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import { createDeliveryFixture, openSession, snapshotOf, turns, until } from '../support/delivery-fixture.js';
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
+import { eventually } from '../support/eventually.js';
 import { testLogChain } from '../support/log-chain.js';
 
 let fixture: DeliveryFixture;
@@ -19,7 +20,6 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 const refresh = (id = 'n1'): Promise<number> => fixture.log.run({ type: 'RefreshNodeConfig', id });
-const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 const bytesOf = (capture: FleetCapture): Buffer => Buffer.concat([...encodeFleet(capture)]);
 
 /** Records from where the log is read. */
@@ -41,14 +41,10 @@ async function checkpointed(): Promise<FoldCheckpoint> {
   const delivery = await fixture.start({ checkpointEvery: 5 });
   for (let round = 0; round < 6; round += 1) await refresh();
   await delivery.waitFor(fixture.log.fleet.revision.value, 5000);
-  let stored: FoldCheckpoint | undefined;
-  for (let round = 0; round < 500 && stored === undefined; round += 1) {
-    await settled();
-    stored = await fixture.stores.eventStore.loadFoldCheckpoint('svc-fleet');
-  }
+  const stored = (): Promise<FoldCheckpoint | undefined> => fixture.stores.eventStore.loadFoldCheckpoint('svc-fleet');
+  await eventually(stored).toBeDefined();
   await delivery.close();
-  if (stored === undefined) throw new Error('no checkpoint was written');
-  return stored;
+  return (await stored())!;
 }
 
 describe('a start from the checkpoint', () => {
@@ -90,7 +86,7 @@ describe('an instance', () => {
     await fixture.log.run({ type: 'RaiseCompilerVersion', version: 99 });
     await until(() => states.length === 1);
     expect(states[0]).toEqual({ kind: 'older_compiler', logVersion: 99, ownVersion: expect.any(Number) });
-    await settled();
+    await turns();
     expect(session.offers).toEqual([]);
   });
 
@@ -221,7 +217,7 @@ describe('while the instance catches up', () => {
     await appended;
     const newest = 1 + fixture.log.fleet.revision.value;
     await until(() => held !== undefined && delivery.generation('n1') === newest);
-    await settled();
+    await turns();
     expect(session.offers).toEqual([]);
     held?.();
     await until(() => session.offers.length > 0);

@@ -6,6 +6,7 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
+import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import {
   decoded,
@@ -14,9 +15,10 @@ import {
   openSession,
   snapshotOf,
   until,
+  witness,
 } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
-import type { DeliveryFixture } from '../support/delivery-fixture.js';
+import type { DeliveryFixture, TestSession } from '../support/delivery-fixture.js';
 
 let fixture: DeliveryFixture;
 beforeEach(async () => {
@@ -26,7 +28,6 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 const refresh = (id = 'n1'): Promise<number> => fixture.log.run({ type: 'RefreshNodeConfig', id });
-const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
 /** A store whose subscriptions can be held, like those of an instance that lags; counts reads of the fleet's head. */
 function laggingStore(inner: EventStore): {
@@ -71,15 +72,61 @@ function oneAfterTheOther(): (nodeId: string, reported: number) => Promise<void>
   };
 }
 
+/** A read store whose reads of single documents can be held, so that an answer takes as long as a test wants. */
+function heldReads(inner: ReadStore): {
+  readonly store: ReadStore;
+  /** Asks until an answer is held. */
+  asking(session: TestSession): Promise<readonly [Promise<ConfigAnswer>]>;
+  release(): void;
+} {
+  let hold = false;
+  let held: (() => void) | undefined;
+  return {
+    store: {
+      ...inner,
+      async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
+        const collection = await inner.collection<F>(spec);
+        return {
+          ...collection,
+          async get(id) {
+            if (hold) await new Promise<void>((resolve) => (held = resolve));
+            return collection.get(id);
+          },
+        };
+      },
+    },
+    async asking(session) {
+      hold = true;
+      // A last-good snapshot that is not written yet is answered from memory: then nothing is held, and it asks again.
+      let answer = session.ask();
+      const isHeld = until(() => held !== undefined).then(() => true);
+      while (!(await Promise.race([isHeld, answer.then(() => held !== undefined)]))) answer = session.ask();
+      return [answer];
+    },
+    release() {
+      hold = false;
+      held?.();
+    },
+  };
+}
+
+/** The node applies its newest snapshot and rejects the next one. @returns the one that it applied, which is stored */
+async function appliedThenRejected(session: TestSession): Promise<SnapshotPush> {
+  const good = snapshotOf(await session.ask());
+  await session.apply(good);
+  await refresh();
+  await until(() => session.offers.length === 1);
+  await session.reject(session.take()!);
+  await lastGoodBytes('n1');
+  return good;
+}
+
 /** The sealed bytes of a node's last-good snapshot, once they are written. */
 async function lastGoodBytes(nodeId: string): Promise<Uint8Array> {
   const collection = await fixture.stores.readStore.collection(lastGoodSnapshots);
-  for (let round = 0; round < 500; round += 1) {
-    const sealed = (await collection.get(nodeId))?.fields['sealed'];
-    if (sealed instanceof Uint8Array) return sealed;
-    await settled();
-  }
-  throw new Error('no last-good snapshot was written');
+  const stored = async (): Promise<unknown> => (await collection.get(nodeId))?.fields['sealed'];
+  await eventually(stored).toBeInstanceOf(Uint8Array);
+  return (await stored()) as Uint8Array;
 }
 
 describe('a ConfigRequest', () => {
@@ -98,7 +145,8 @@ describe('a ConfigRequest', () => {
     expect(await again()).toEqual({ kind: 'unchanged', generation: push.generation });
     await until(() => fixture.facts.length === 1);
     await again();
-    await settled();
+    // A repeat too; its fact is settled after that of the request before it.
+    await session.apply(push);
     expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied']);
   });
 
@@ -136,9 +184,14 @@ describe('a ConfigRequest', () => {
 describe('a push', () => {
   it('is not offered before the first request', async () => {
     const delivery = await fixture.start();
+    const served = await witness(fixture, delivery);
     const session = openSession(delivery, 'n1');
-    await delivery.waitFor(await refresh(), 5000);
-    await settled();
+    // Another session of the node is served.
+    const asked = openSession(delivery, 'n1', 'asked');
+    await asked.ask();
+    await refresh();
+    await served();
+    expect(asked.offers).toHaveLength(1);
     expect(session.offers).toEqual([]);
     await session.ask();
     await delivery.waitFor(await refresh(), 5000);
@@ -169,11 +222,12 @@ describe('a push', () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
+    const served = await witness(fixture, delivery);
     session.nodeSession.close();
-    await delivery.waitFor(await refresh(), 5000);
-    await settled();
+    await refresh();
+    await served();
     expect(session.offers).toEqual([]);
-    expect(delivery.stats().sessions).toBe(0);
+    expect(delivery.stats().sessions, 'that of the witness').toBe(1);
   });
 
   it('is not offered to nodes that the command did not touch', async () => {
@@ -182,9 +236,10 @@ describe('a push', () => {
     const [one, two] = [openSession(delivery, 'n1'), openSession(delivery, 'n2')];
     await one.ask();
     await two.ask();
-    await delivery.waitFor(await refresh('n1'), 5000);
-    await until(() => one.offers.length === 1);
-    await settled();
+    const served = await witness(fixture, delivery);
+    await refresh('n1');
+    await served();
+    expect(one.offers).toHaveLength(1);
     expect(two.offers).toEqual([]);
   });
 
@@ -209,59 +264,71 @@ describe('a push', () => {
     expect(delivery.pushed('n1')).toBeUndefined();
   });
 
+  it('counts with the newest generation of all sessions of the node, in whatever order they were sent', async () => {
+    const delivery = await fixture.start();
+    const [old, next] = [openSession(delivery, 'n1', 's1'), openSession(delivery, 'n1', 's2')];
+    const first = snapshotOf(await old.ask());
+    await delivery.waitFor(await refresh(), 5000);
+    const second = snapshotOf(await next.ask());
+    const counted = { generation: second.generation, at: fixture.clock.now() };
+    next.nodeSession.sent(second);
+    fixture.clock.advance(1000);
+    old.nodeSession.sent(first);
+    expect(delivery.pushed('n1')).toEqual(counted);
+    next.nodeSession.sent(first);
+    expect(delivery.pushed('n1')).toEqual(counted);
+    next.nodeSession.close();
+    expect(delivery.pushed('n1')?.generation).toBe(first.generation);
+  });
+
   it('is not offered when an answer has already carried it', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
     await session.ask();
     const raised = snapshotOf(await session.nodeSession.request(5000n, Buffer.alloc(32, 1)));
-    await settled();
+    const served = await witness(fixture, delivery);
+    await served();
     expect(raised.generation).toBe(delivery.generation('n1'));
     expect(session.offers).toEqual([]);
   });
 
   it('is offered after the answer that was being made when it was committed', async () => {
-    let hold = false;
-    let release: (() => void) | undefined;
-    const readStore: ReadStore = {
-      ...fixture.stores.readStore,
-      async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
-        const collection = await fixture.stores.readStore.collection<F>(spec);
-        return {
-          ...collection,
-          async get(id) {
-            if (hold) await new Promise<void>((resolve) => (release = resolve));
-            return collection.get(id);
-          },
-        };
-      },
-    };
-    const delivery = await fixture.start({ readStore });
+    const reads = heldReads(fixture.stores.readStore);
+    const delivery = await fixture.start({ readStore: reads.store });
     const session = openSession(delivery, 'n1');
-    const good = snapshotOf(await session.ask());
-    await session.apply(good);
+    const good = await appliedThenRejected(session);
+    const served = await witness(fixture, delivery);
+    const [answer] = await reads.asking(session);
     await refresh();
-    await until(() => session.offers.length === 1);
-    await session.reject(session.take()!);
-    await lastGoodBytes('n1');
-
-    hold = true;
-    // A last-good snapshot that is not written yet is answered from memory: then nothing is held, and it asks again.
-    let answer = session.ask();
-    const isHeld = until(() => release !== undefined).then(() => true);
-    while (!(await Promise.race([isHeld, answer.then(() => release !== undefined)]))) answer = session.ask();
-    await delivery.waitFor(await refresh(), 5000);
-    await settled();
+    const newest = 1 + fixture.log.fleet.revision.value;
+    await served();
     expect(session.offers).toHaveLength(1);
-    hold = false;
-    release?.();
+    reads.release();
     expect(snapshotOf(await answer).generation).toBe(good.generation);
     expect(session.offers).toHaveLength(1);
     await until(() => session.offers.length === 2);
-    expect(session.offers[1]!.generation).toBe(1 + fixture.log.fleet.revision.value);
+    expect(session.offers[1]!.generation).toBe(newest);
   });
 });
 
 describe('a rejected snapshot', () => {
+  it('is not offered to a session that was being answered while another session of its node rejected it', async () => {
+    const reads = heldReads(fixture.stores.readStore);
+    const delivery = await fixture.start({ readStore: reads.store });
+    const [session, other] = [openSession(delivery, 'n1'), openSession(delivery, 'n1', 'other')];
+    const good = await appliedThenRejected(session);
+    await other.ask();
+    const served = await witness(fixture, delivery);
+    const [answer] = await reads.asking(session);
+    await refresh();
+    await until(() => other.offers.length === 1);
+    await other.reject(other.take()!);
+    reads.release();
+    expect(snapshotOf(await answer).generation).toBe(good.generation);
+    await served();
+    expect([session.offers.length, other.offers.length]).toEqual([1, 1]);
+  });
+
   it('makes the last-good snapshot the target, without a push, until there is a new generation', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
@@ -270,8 +337,9 @@ describe('a rejected snapshot', () => {
     await refresh();
     await until(() => session.offers.length === 1);
     const bad = session.take()!;
+    const served = await witness(fixture, delivery);
     await session.reject(bad);
-    await settled();
+    await served();
     expect(session.offers).toHaveLength(1);
 
     const later = openSession(delivery, 'n1', 'later');
@@ -519,8 +587,9 @@ describe('a ConfigRequest with a version that the service does not have', () => 
     // Not within the time of a request: the agent comes again.
     const asked = (): Promise<unknown> => session.nodeSession.request(BigInt(push.generation), push.checksum);
     expect(await asked()).toMatchObject({ kind: 'draining' });
+    const reads = lagging.headReads();
     const answering = asked();
-    await settled();
+    await until(() => lagging.headReads() > reads);
     lagging.release();
     expect(await answering).toEqual({ kind: 'unchanged', generation: push.generation });
     expect(raises).toEqual([]);
@@ -564,6 +633,25 @@ describe('a ConfigRequest with a version that the service does not have', () => 
       expect(fixture.log.fleet.tables.node.get('n1')?.generation_offset).toBe(0);
     },
   );
+});
+
+describe('a version conflict', () => {
+  it('is ended by the next confirmed apply, also of a snapshot that is recorded as applied already', async () => {
+    const delivery = await fixture.start();
+    const session = openSession(delivery, 'n1');
+    const push = snapshotOf(await session.ask());
+    await session.apply(push);
+    const confirmed = (): Promise<unknown> => session.nodeSession.request(BigInt(push.generation), push.checksum);
+    expect(await session.nodeSession.request(2n ** 60n, noChecksum)).toEqual({ kind: 'absurd_version' });
+    await confirmed();
+    const types = (): string[] => fixture.facts.map(({ type }) => type);
+    const ended = ['AgentConfigApplied', 'AgentVersionConflict', 'AgentConfigApplied'];
+    await eventually(types).toEqual(ended);
+    // Once: then it is a repeat again.
+    await confirmed();
+    await session.apply(push);
+    expect(types()).toEqual(ended);
+  });
 });
 
 describe('a restart', () => {

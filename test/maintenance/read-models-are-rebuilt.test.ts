@@ -120,6 +120,54 @@ describe('a rebuild', () => {
     expect(await documents()).toEqual(await freshFold());
   });
 
+  it('of one read model ends the parking of its entities, and of no others', async () => {
+    const node = '33333333-3333-4333-8333-333333333333';
+    const upstream = '44444444-4444-4444-8444-444444444444';
+    const poisonous = readModels.map((model) => ({
+      ...model,
+      evolve(...[fields, event, command, id]: Parameters<typeof model.evolve>) {
+        if ((id === node || id === upstream) && event.type.endsWith('Updated')) throw new TypeError('no fold for this');
+        return model.evolve(fields, event, command, id);
+      },
+    }));
+    const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true };
+    await side.append([
+      planned(streams.fleet, [
+        { type: 'NodeCreated', data: { node_id: node, name: 'n', description: null, address: null, labels: {} } },
+      ]),
+      planned(streams.fleet, [
+        { type: 'UpstreamCreated', data: { upstream_id: upstream, name: 'u', tls: null, ...fields } },
+      ]),
+    ]);
+    const sick = await side.started({ models: poisonous });
+    await side.append([
+      planned(streams.fleet, [
+        { type: 'NodeUpdated', data: { node_id: node, changes: { name: { from: 'n', to: 'm' } } } },
+      ]),
+      planned(streams.fleet, [
+        { type: 'UpstreamUpdated', data: { upstream_id: upstream, changes: { name: { from: 'u', to: 'v' } } } },
+      ]),
+    ]);
+    expect(await sick.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
+    expect(sick.status().parked.map(({ projection, id }) => [projection, id])).toEqual([
+      ['nodes', node],
+      ['upstreams', upstream],
+    ]);
+    await sick.close();
+
+    await rebuild({ only: 'nodes' });
+    const healed = await side.started();
+    expect(healed.status().parked.map(({ projection }) => projection)).toEqual(['upstreams']);
+    expect((await healed.nodes.get(node))?.node.name).toBe('m');
+    await side.append([
+      planned(streams.fleet, [
+        { type: 'NodeUpdated', data: { node_id: node, changes: { name: { from: 'm', to: 'o' } } } },
+      ]),
+    ]);
+    expect(await healed.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
+    expect((await healed.nodes.get(node))?.node.name).toBe('o');
+  });
+
   it('of a read model that does not exist is refused', async () => {
     await expect(rebuild({ only: 'users' })).rejects.toThrow(/no read model "users": expected one of nodes, /);
   });

@@ -4,11 +4,13 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { resources } from '../../src/domain/fleet/resources.js';
+import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { nodes } from '../../src/projections/models/nodes.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupName, groupVersion, readModels } from '../../src/projections/read-models.js';
+import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { eventually } from '../support/eventually.js';
 import { append, openReadSide, planned, sessionOpened } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
@@ -89,6 +91,39 @@ describe('an entity that an event cannot be applied to', () => {
     expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
     expect(projections.status().parked).toMatchObject([{ projection: 'nodes', id: sick }]);
     expect((await projections.nodes.get(healthy!))?.node.name).toBe('well');
+  });
+
+  it('is not parked when the store goes away while the documents are tried one by one', async () => {
+    const { readStore } = side.stores;
+    /** Refuses several documents at once; of single ones, the first three find the store away. */
+    let outages = 3;
+    let alone = 0;
+    const fussy: ReadStore = {
+      ...readStore,
+      async collection<F extends Fields>(spec: Parameters<ReadStore['collection']>[0]): Promise<Collection<F>> {
+        const collection = await readStore.collection<F>(spec);
+        if (spec.name !== nodes.name) return collection;
+        return {
+          ...collection,
+          async write(writes) {
+            if (writes.length > 1) throw new RangeError('one of these documents is too large');
+            alone += writes.length;
+            if (outages > 0 && writes.length === 1) {
+              outages -= 1;
+              throw new ServiceError('unavailable', 'away');
+            }
+            return collection.write(writes);
+          },
+        };
+      },
+    };
+    const projections = await side.started({ readStore: fussy });
+    await append(side.stores.eventStore, created(sick!), created(healthy!));
+    expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
+    expect(alone, 'both documents came in one write').toBeGreaterThan(outages + 3);
+    expect(projections.status().parked).toEqual([]);
+    expect((await projections.nodes.get(sick!))?.node.name).toBe(sick);
+    expect((await projections.nodes.get(healthy!))?.node.name).toBe(healthy);
   });
 
   it('stops the first fill of a version with an error that names it; queries read the old version', async () => {

@@ -82,40 +82,58 @@ describe('a deleted node', () => {
 });
 
 describe('tombstones', () => {
-  it('are removed once every live instance had passed them at the previous run', async () => {
+  /** A deleted node, and whether its tombstone is still there. */
+  async function buried() {
     const { readStore, eventStore } = side.stores;
     await side.append([created()]);
     const { position } = await append(eventStore, deleted());
-    const projections = await side.started();
-    await projections.close();
+    await (await side.started()).close();
     const collections = await openCollections(readStore, [nodes as ReadModel], groupVersion);
     const collection = collections.get('nodes')!;
-    const isThere = async (): Promise<boolean> =>
+    return {
+      position: position!,
       // A write at the tombstone's own position is applied only if the tombstone is gone.
-      (await collection.write([{ kind: 'put', id: node, position: position!, fields: {} }])) === 0;
-    const purge = createPurge({
-      readStore,
-      logger: silentLogger,
-      checkpoint: async () => (await readStore.loadCheckpoint(groupName, groupVersion))?.commit,
-      collections: () => collections.values(),
-    });
-    const live = (name: string, data: { position: number } | null) =>
-      readStore.leases.take('instances', { name, holder: name, ttlMs: 60_000, data });
+      isThere: async (): Promise<boolean> =>
+        (await collection.write([{ kind: 'put', id: node, position: position!, fields: {} }])) === 0,
+      purge: (checkpoint: () => Promise<number | undefined>) =>
+        createPurge({ readStore, logger: silentLogger, checkpoint, collections: () => collections.values() }),
+      live: (name: string, data: { position: number } | null) =>
+        readStore.leases.take('instances', { name, holder: name, ttlMs: 60_000, data }),
+    };
+  }
+
+  it('are removed once every live instance had passed them at the previous run', async () => {
+    const { position, isThere, purge: purging, live } = await buried();
+    const purge = purging(async () => (await side.stores.readStore.loadCheckpoint(groupName, groupVersion))?.commit);
 
     // No instance is known; one has no position; one is behind the tombstone.
     for (const prepare of [
       async () => undefined,
       () => live('a', null),
-      () => live('a', { position: position! + 5 }).then(() => live('b', { position: position! - 1 })),
+      () => live('a', { position: position + 5 }).then(() => live('b', { position: position - 1 })),
     ]) {
       await prepare();
       expect([await purge(), await purge()]).toEqual([0, 0]);
       expect(await isThere()).toBe(true);
     }
-    await live('b', { position: position! });
+    await live('b', { position });
     expect(await purge()).toBe(0);
     expect(await purge()).toBe(1);
     expect(await isThere()).toBe(false);
     expect(readModels.length).toBeGreaterThan(1);
+  });
+
+  it('stay while the checkpoint, where a restart begins, is behind them or missing', async () => {
+    const { position, isThere, purge: purging, live } = await buried();
+    let checkpoint: number | undefined;
+    const purge = purging(async () => checkpoint);
+    await live('a', { position: position + 5 });
+    expect([await purge(), await purge()]).toEqual([0, 0]);
+    checkpoint = position - 1;
+    expect([await purge(), await purge()]).toEqual([0, 0]);
+    expect(await isThere()).toBe(true);
+    checkpoint = position;
+    expect([await purge(), await purge()]).toEqual([0, 1]);
+    expect(await isThere()).toBe(false);
   });
 });

@@ -95,6 +95,8 @@ export interface AgentFixture {
   issue(nodeId: string, secret?: Uint8Array): Promise<string>;
   /** Makes the node's verifier one that cannot be opened. */
   spoilVerifier(nodeId: string): void;
+  /** Makes the next opening of a verifier wait. @returns resolves once it waits, with a function that lets it go on */
+  holdVerifier(): Promise<() => void>;
   /** Does what a PSK reset or a deletion does: removes the verifier and notifies the listeners. */
   revoke(nodeId: string): void;
   close(): Promise<void>;
@@ -131,6 +133,7 @@ export async function startAgentFixture(
   const clock = real.clock ?? createShiftedClock();
   const identity = generateServiceIdentity();
   const keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: createMemoryDataKeyStore() });
+  let beforeOpening = async (): Promise<void> => undefined;
   const verifiers = new Map<string, SealedValue>();
   const revokedListeners = new Set<(nodeId: string, replaced: SealedValue | undefined) => void>();
   const stateListeners = new Set<(state: DeliveryState) => void>();
@@ -203,7 +206,13 @@ export async function startAgentFixture(
         },
         drop: () => undefined,
       },
-      keyring,
+      keyring: {
+        ...keyring,
+        async open(sealed, context) {
+          await beforeOpening();
+          return keyring.open(sealed, context);
+        },
+      },
       clock,
       logger: silentLogger,
       refusals: { note: (event) => void refusals.push(event) },
@@ -266,6 +275,13 @@ export async function startAgentFixture(
       const verifier = verifiers.get(nodeId);
       if (verifier !== undefined) verifiers.set(nodeId, { ...verifier, ct: verifier.nonce });
     },
+    holdVerifier: () =>
+      new Promise((waits) => {
+        beforeOpening = () => {
+          beforeOpening = async () => undefined;
+          return new Promise((release) => waits(release));
+        };
+      }),
     revoke(nodeId) {
       const replaced = verifiers.get(nodeId);
       verifiers.delete(nodeId);

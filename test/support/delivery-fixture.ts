@@ -150,6 +150,29 @@ export function decoded(push: Pick<SnapshotPush, 'payload'>): RuntimeConfigSnaps
   return payload.value.update.value;
 }
 
+/**
+ * A session of a node of its own that waits behind all others.
+ * @returns a function that resolves once every change before its call has been served, or was not to be served
+ */
+export async function witness(fixture: DeliveryFixture, delivery: DeliveryService): Promise<() => Promise<void>> {
+  const id = 'witness';
+  if (!fixture.log.fleet.tables.node.has(id)) await fixture.log.createNode(id);
+  await delivery.waitFor(fixture.log.fleet.revision.value, 10_000);
+  const session = openSession(delivery, id);
+  snapshotOf(await session.ask());
+  return async () => {
+    // Changed nodes are served in the order of their changes.
+    await fixture.log.run({ type: 'RefreshNodeConfig', id });
+    const newest = 1 + fixture.log.fleet.revision.value;
+    await until(() => session.offers.at(-1)?.generation === newest, 'the offer to the witness');
+  };
+}
+
+/** Gives the event loop so many turns that whatever is ready has been done: work in memory takes turns, not time. */
+export async function turns(count = 100): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Waits until the condition holds; throws after 20 s. */
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
   const deadline = Date.now() + 20_000;

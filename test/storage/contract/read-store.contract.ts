@@ -391,6 +391,24 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await leases.list(`${kind}x`)).toEqual([]);
       });
 
+      it('have the data of their last renewal, changed or not', async () => {
+        const { leases } = store();
+        const kind = `${unique}-d`;
+        const at = (name: string, position: number) => ({ ...claim(name, 'a'), data: { position } });
+        for (const name of ['n1', 'n2', 'n3']) await leases.take(kind, at(name, 1));
+        expect(await leases.renew(kind, [at('n1', 1), at('n2', 2), at('n3', 3)])).toEqual([]);
+        const held = (await leases.list(kind)).map(({ name, data }) => [name, data]);
+        expect(held.sort()).toEqual([
+          ['n1', { position: 1 }],
+          ['n2', { position: 2 }],
+          ['n3', { position: 3 }],
+        ]);
+        for (const { remainingMs } of await leases.list(kind)) expect(remainingMs).toBeGreaterThan(0);
+        // Another holder's claim changes nothing.
+        expect(await leases.renew(kind, [{ ...at('n1', 9), holder: 'b' }])).toEqual(['n1']);
+        expect((await leases.get(kind, 'n1'))?.data).toEqual({ position: 1 });
+      });
+
       it('expire by themselves, can still be extended by their holder, and are purged', async () => {
         const { leases } = store();
         const kind = `${unique}-e`;

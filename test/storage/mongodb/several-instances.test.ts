@@ -1,9 +1,39 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
+import { MongoClient } from 'mongodb';
+import type { Collection as MongoCollection } from 'mongodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Collection, CollectionSpec, GuardedWrite, ReadStore } from '../../../src/storage/read-store.js';
-import { mongoDatabase, onMongoServers, type MongoDatabase } from '../contract/mongodb-harness.js';
+import type { MongoDocument } from '../../../src/storage/mongodb/document-codec.js';
+import { applyGuarded } from '../../../src/storage/mongodb/guarded-writes.js';
+import { mongoDatabase, onMongoServers, withDatabase, type MongoDatabase } from '../contract/mongodb-harness.js';
 
 const spec: CollectionSpec = { name: 'shared', version: 1, indexes: [{ fields: ['n'] }, { fields: ['owner', 'n'] }] };
+/** The collection; once its first search is answered, `then` runs before the caller goes on. */
+function afterFirstLook<T extends object>(
+  collection: MongoCollection<T>,
+  then: () => Promise<unknown>,
+): MongoCollection<T> {
+  let looked = false;
+  const find = (...[filter, options]: Parameters<typeof collection.find>) => {
+    const cursor = collection.find(filter, options);
+    const toArray = async () => {
+      const found = await cursor.toArray();
+      if (!looked) await then();
+      looked = true;
+      return found;
+    };
+    return { toArray };
+  };
+  return new Proxy(collection, {
+    get(target, name) {
+      if (name === 'find') return find;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 const put = (id: string, position: number): GuardedWrite => ({ kind: 'put', id, position, fields: { n: position } });
 
 onMongoServers('several instances on one MongoDB', (server) => {
@@ -61,6 +91,27 @@ onMongoServers('several instances on one MongoDB', (server) => {
       ),
       { numRuns: 20, seed: 5 },
     );
+  });
+
+  it('let a higher write win that comes between the look and the change of a lower one', async () => {
+    const client = new MongoClient(withDatabase(await server(), 'svc_test_overtaken'));
+    const collection = client.db().collection<MongoDocument>(`c${randomUUID()}`);
+    try {
+      for (const [before, between] of [
+        [1, 9],
+        [undefined, 9],
+        [undefined, 3],
+      ] as const) {
+        const id = `of ${before} and ${between}`;
+        if (before !== undefined) await applyGuarded(collection, [put(id, before)]);
+        const looked = afterFirstLook(collection, () => applyGuarded(collection, [put(id, between)]));
+        expect(await applyGuarded(looked, [put(id, 5)])).toBe(between > 5 ? 0 : 1);
+        expect(await collection.findOne({ _id: id })).toMatchObject({ position: Math.max(between, 5) });
+      }
+      await collection.drop();
+    } finally {
+      await client.close();
+    }
   });
 
   it('lose no write that follows a tombstone to a purge of the tombstone', async () => {
