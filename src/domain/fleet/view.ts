@@ -2,9 +2,11 @@
  * Answers what resources may ask of the fleet (`resource/fleet-view.ts`), from its tables, its indexes and the
  * declarations. Implements `docs/contract/domain.md#generation`.
  */
+import { jsonEqual } from '../../kernel/json.js';
 import type { Table } from '../aggregate/journal.js';
+import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import type { Owner } from '../references/references.js';
-import { describeOwners, ownerOf, splitOwner } from '../references/references.js';
+import { describeOwner, describeOwners, ownerOf, splitOwner } from '../references/references.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import { nameIndexKey } from '../resource/names.js';
@@ -47,12 +49,49 @@ export function viewOf(state: FleetState): FleetView {
     return bySentence;
   }
 
+  /** What the listeners of the referrers would collide with, if their claims follow the edit. */
+  function collisionAfter(type: string, edited: AnyState): Refusal | undefined {
+    const before = tableOf(type)?.get(edited.id);
+    const shaping = resourceOfType(type)?.indexed?.shapesClaims ?? [];
+    if (before === undefined || shaping.every((field) => jsonEqual(before[field], edited[field]))) return undefined;
+    const after = { get: withEdited(type, edited) };
+    for (const owner of references.get(ownerOf(type, edited.id))) {
+      const referrer = resolve(owner);
+      for (const claim of referrer?.declaration.indexed?.claims(referrer.state, after) ?? []) {
+        const collision = collisionOf(view, claim);
+        if (collision === undefined) continue;
+        const follower = `${describeOwner(view, owner)} would follow this edit`;
+        return { code: 'conflict', message: collisionSentence(view, collision, follower) };
+      }
+    }
+    return undefined;
+  }
+
+  /** The resources with rules that refer to one, directly or through a resource without rules. */
+  function* usersOf(type: string, id: string): Generator<Resolved & { readonly of: { type: string; id: string } }> {
+    for (const owner of references.get(ownerOf(type, id))) {
+      const user = resolve(owner);
+      if (user === undefined) continue;
+      if (user.declaration.compiled === null) yield* usersOf(user.declaration.type, user.state.id);
+      else yield { ...user, of: { type, id } };
+    }
+  }
+
+  const get = <S>(key: { readonly type: string }, id: string): S | undefined =>
+    tableOf(key.type)?.get(id) as S | undefined;
+
+  /** Finds resources as they are, but one as it would be. */
+  function withEdited(type: string, edited: ResourceMeta): FleetView['get'] {
+    return <S>(key: { readonly type: string }, id: string) =>
+      key.type === type && id === edited.id ? (edited as S) : get<S>(key, id);
+  }
+
   const nameOf = (type: string, id: string): string | undefined => tableOf(type)?.get(id)?.name;
 
-  return {
+  const view: FleetView = {
     revision,
     claims,
-    get: <S>(key: { readonly type: string }, id: string) => tableOf(key.type)?.get(id) as S | undefined,
+    get,
     singleton: <S>(key: { readonly singleton: string }) => singletons[key.singleton as SingletonType].value as S,
     has: (type, id) => tableOf(type)?.has(id) ?? false,
     ids: (type) => tableOf(type)?.ids() ?? [],
@@ -61,10 +100,11 @@ export function viewOf(state: FleetState): FleetView {
     referrersOf: (type, id) => references.get(ownerOf(type, id)),
     multiplexPortOf: (nodeId) => effectiveMultiplex(singletons.connectivity.value, nodeId).multiplex_port,
     objectionTo(type, edited): Refusal | undefined {
-      const [first] = objections(type, edited);
-      if (first === undefined) return undefined;
-      const [sentence, owners] = first;
-      return { code: 'conflict', message: sentence.replace('{}', () => describeOwners({ nameOf }, owners)) };
+      const sentences = [...objections(type, edited)].map(([sentence, owners]) =>
+        sentence.replace('{}', () => describeOwners({ nameOf }, owners)),
+      );
+      if (sentences.length > 0) return { code: 'conflict', message: sentences.join('; ') };
+      return collisionAfter(type, edited as AnyState);
     },
     nodesUsing(type, id) {
       const users = [...references.get(ownerOf(type, id))].flatMap((owner) => {
@@ -72,6 +112,17 @@ export function viewOf(state: FleetState): FleetView {
         return user?.declaration.compiled?.nodesUsing(user.state, type, id) ?? [];
       });
       return new Set(users);
+    },
+    nodesChangedBy(type, edited) {
+      const after: FleetView = { ...view, get: withEdited(type, edited) };
+      const changed = new Set<string>();
+      for (const { declaration, state: user, of } of usersOf(type, edited.id)) {
+        for (const nodeId of declaration.compiled?.nodesUsing(user, of.type, of.id) ?? []) {
+          const [old, next] = [view, after].map((one) => declaration.compiled?.rulesOn(one, user, nodeId));
+          if (!jsonEqual(old, next)) changed.add(nodeId);
+        }
+      }
+      return changed;
     },
     diallersOf(nodeId) {
       return [...contributors.get(nodeId)].flatMap((owner) => {
@@ -88,4 +139,5 @@ export function viewOf(state: FleetState): FleetView {
       return node === undefined || touchedAt === undefined ? undefined : 1 + touchedAt + node.generation_offset;
     },
   };
+  return view;
 }

@@ -38,10 +38,18 @@ export interface FleetView extends ListenerView {
   idOfName(type: string, name: string): string | undefined;
   /** The resources that refer to one, in their current or deployed definition, enabled or not. */
   referrersOf(type: string, id: string): ReadonlySet<Owner>;
-  /** The refusal of an edit that a referrer objects to, or undefined when none does. */
+  /**
+   * The refusal of an edit that a referrer objects to, or that would make the listeners of a referrer collide with others;
+   * undefined when there is no reason against it.
+   */
   objectionTo(type: string, edited: ResourceMeta): Refusal | undefined;
   /** Ids of the nodes whose snapshot holds something of a resource, because a live resource refers to it. */
   nodesUsing(type: string, id: string): ReadonlySet<string>;
+  /**
+   * Ids of the nodes whose rules an edit changes: those of live resources that refer to the edited one, directly or through
+   * a resource that has no rules itself.
+   */
+  nodesChangedBy(type: string, edited: ResourceMeta): ReadonlySet<string>;
   /** The live resources that dial a node at the node's own address. */
   diallersOf(nodeId: string): readonly Dialler[];
   /** The revision of the last event of the last command that touched a node. */
