@@ -11,13 +11,16 @@ import { fileURLToPath } from 'node:url';
 interface Scope {
   /** What is changed: glob patterns. */
   readonly mutate: readonly string[];
-  /** What must see it: folders of in-process tests. */
+  /** What must see it: folders and files of in-process tests. */
   readonly tests: readonly string[];
 }
 
 const scopes: Readonly<Record<string, Scope>> = {
   noise: { mutate: ['src/noise/**/*.ts'], tests: ['test/noise'] },
-  security: { mutate: ['src/security/**/*.ts'], tests: ['test/security', 'test/accounts', 'test/start'] },
+  security: {
+    mutate: ['src/security/**/*.ts'],
+    tests: ['test/security', 'test/accounts', 'test/start/service-identity.test.ts', 'test/start/signing-key.test.ts'],
+  },
   domain: { mutate: ['src/domain/**/*.ts'], tests: ['test/domain', 'test/commands'] },
   commands: { mutate: ['src/commands/**/*.ts'], tests: ['test/commands', 'test/accounts', 'test/cluster'] },
   delivery: { mutate: ['src/delivery/**/*.ts'], tests: ['test/delivery'] },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createCipherState } from '../../src/noise/cipher-state.js';
-import { encryptAead } from '../../src/noise/aead.js';
+import { decryptAead, encryptAead } from '../../src/noise/aead.js';
 import { flipped, valueOf } from '../support/noise-parties.js';
 import { oracleEncrypt } from '../support/noise-oracle.js';
 
@@ -38,7 +38,8 @@ describe('a cipher state', () => {
       expect(receiver.decrypt(0, flipped(message, index)).ok).toBe(false);
     }
     for (let length = 0; length < message.length; length += 1) {
-      expect(receiver.decrypt(0, message.subarray(0, length)).ok).toBe(false);
+      const error = length < 16 ? 'wrong_length' : 'bad_tag';
+      expect(receiver.decrypt(0, message.subarray(0, length))).toEqual({ ok: false, error });
     }
     expect(receiver.decrypt(0, message).ok).toBe(true);
   });
@@ -50,6 +51,12 @@ describe('a cipher state', () => {
     expect(message.length).toBe(65_535);
     expect(receiver.decrypt(0, new Uint8Array(65_536))).toEqual({ ok: false, error: 'wrong_length' });
     expect(valueOf(receiver.decrypt(0, message)).length).toBe(65_519);
+  });
+
+  it('decrypts nothing that is too short for a tag', () => {
+    for (let length = 0; length < 16; length += 1) {
+      expect(decryptAead(randomBytes(32), 0, randomBytes(length))).toBeUndefined();
+    }
   });
 
   it('uses all 64 bits of the nonce counter', () => {

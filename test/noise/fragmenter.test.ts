@@ -40,6 +40,19 @@ describe('a joiner of fragments', () => {
     );
   });
 
+  it('joins one payload after another, and copies none that came as a single fragment', () => {
+    const joiner = createJoiner(limits.agent.joinedInBytes);
+    for (const length of [5, 2 * maxFragmentBytes, 0, 7]) {
+      const payload = randomBytes(length);
+      const plaintexts = splitPayload(payload);
+      const results = plaintexts.map((part) => joiner.push(part, 0));
+      const last = results.at(-1);
+      if (last?.kind !== 'payload') throw new Error('unfinished');
+      expect(digest(last.payload)).toBe(digest(payload));
+      expect(last.payload.buffer === plaintexts[0]?.buffer).toBe(plaintexts.length === 1);
+    }
+  });
+
   it('accepts any cuts as long as only the last fragment is below 16 KiB', () => {
     fc.assert(
       fc.property(
