@@ -1,0 +1,270 @@
+/** What the sessions of a node are offered, beside answers that are still being made. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Answerer } from '../../src/delivery/answer.js';
+import { createApplyHistories } from '../../src/delivery/apply-history.js';
+import { stampOf } from '../../src/delivery/cache.js';
+import type { Newest } from '../../src/delivery/newest.js';
+import { createNodeSessions } from '../../src/delivery/node-session.js';
+import type { NodeSessionsDeps } from '../../src/delivery/node-session.js';
+import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
+import { createSessionRegistry } from '../../src/delivery/session-registry.js';
+import { emptyApplyHistory } from '../../src/delivery/target.js';
+import { createManualClock } from '../support/manual-clock.js';
+import type { ManualClock } from '../support/manual-clock.js';
+
+const pushOf = (generation: number): SnapshotPush => ({
+  generation,
+  checksum: Buffer.alloc(32, generation),
+  payload: Buffer.alloc(10 * generation),
+});
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+let generation: number | undefined;
+let touched: string[];
+let offers: number[];
+let clock: ManualClock;
+
+beforeEach(() => {
+  [generation, touched, offers, clock] = [1, [], [], createManualClock()];
+});
+
+/** Sessions whose requests are answered with the newest snapshot, as delivery does. */
+function create(deps: Partial<NodeSessionsDeps> = {}) {
+  const registry = createSessionRegistry();
+  const histories = createApplyHistories({
+    lastGood: { stamp: () => Promise.resolve(undefined) },
+    nodeFacts: () => Promise.resolve(undefined),
+  });
+  const newest = async (): Promise<Newest<SnapshotPush>> => {
+    const push = pushOf(generation ?? 0);
+    return { kind: 'made', stamp: stampOf(push), value: push };
+  };
+  const answer: Answerer = async (session) => {
+    await Promise.resolve();
+    await histories.load(session.nodeId);
+    session.considered = generation ?? 0;
+    return { kind: 'snapshot', push: pushOf(generation ?? 0) };
+  };
+  const sessions = createNodeSessions({
+    sessions: registry,
+    histories,
+    applyReports: { report: () => Promise.resolve() },
+    newest: { get: newest, stamp: () => Promise.reject(new Error('not asked')) },
+    clock,
+    answer,
+    generation: () => generation,
+    mayPush: () => true,
+    touch: (nodeId) => void touched.push(nodeId),
+    ...deps,
+  });
+  const open = (id: string) => sessions.open('n1', id, { offer: (push) => void offers.push(push.generation) });
+  return { registry, histories, sessions, open };
+}
+
+const ask = (session: { request(version: bigint, checksum: Uint8Array): Promise<ConfigAnswer> }) =>
+  session.request(0n, Buffer.alloc(0));
+
+describe('a session', () => {
+  it('is offered nothing before its first answer, and every newer snapshot once afterwards', async () => {
+    const { sessions, open } = create();
+    const session = open('s1');
+    expect(await sessions.serve('n1')).toBe(0);
+    await ask(session);
+    await turn();
+    expect(await sessions.serve('n1')).toBe(0);
+    generation = 2;
+    expect(await sessions.serve('n1')).toBe(20);
+    expect(await sessions.serve('n1')).toBe(0);
+    expect([offers, sessions.offered()]).toEqual([[2], 1]);
+  });
+
+  it.each<[string, ConfigAnswer, readonly number[]]>([
+    ['unchanged', { kind: 'unchanged', generation: 1 }, [2]],
+    ['draining', { kind: 'draining', retryAfterMs: 1 }, []],
+    ['overloaded', { kind: 'overloaded', retryAfterMs: 1 }, []],
+    ['an absurd version', { kind: 'absurd_version' }, []],
+  ])('may be offered snapshots after this answer, or not: %s', async (_name, answer, expected) => {
+    const { sessions, open, histories } = create({ answer: () => Promise.resolve(answer) });
+    const session = open('s1');
+    await histories.load('n1');
+    await ask(session);
+    await turn();
+    generation = 2;
+    await sessions.serve('n1');
+    expect(offers).toEqual(expected);
+  });
+
+  it('is served again when its node changed while an answer was made, and not when it did not', async () => {
+    const { sessions, open } = create();
+    const session = open('s1');
+    await ask(session);
+    await turn();
+    expect(touched).toEqual([]);
+    const asking = ask(session);
+    await asking;
+    generation = 2;
+    // The answer is not yet seen by its caller's next turn: nothing overtakes it.
+    expect(await sessions.serve('n1')).toBe(0);
+    await turn();
+    expect(touched).toEqual(['n1']);
+    expect(await sessions.serve('n1')).toBe(20);
+  });
+
+  it('is not served again after an answer once it is closed, or when it had none', async () => {
+    const { open } = create();
+    const closed = open('s1');
+    await ask(closed);
+    generation = 2;
+    closed.close();
+    await turn();
+    const { open: openOther } = create({ answer: () => Promise.reject(new Error('failed')) });
+    const unanswered = openOther('s2');
+    await expect(ask(unanswered)).rejects.toThrow('failed');
+    await turn();
+    expect(touched).toEqual([]);
+  });
+
+  it('is not served again when its node is gone', async () => {
+    const { sessions, open } = create();
+    const session = open('s1');
+    await ask(session);
+    generation = undefined;
+    await turn();
+    expect([touched, await sessions.serve('n1')]).toEqual([[], 0]);
+  });
+
+  it('waits when pushing is stopped while its snapshot is made', async () => {
+    let allowed = true;
+    const { sessions, open } = create({ mayPush: () => allowed });
+    await ask(open('s1'));
+    await turn();
+    generation = 2;
+    allowed = false;
+    expect(await sessions.serve('n1')).toBe(0);
+    expect([offers, touched]).toEqual([[], ['n1']]);
+    allowed = true;
+    expect(await sessions.serve('n1')).toBe(20);
+  });
+
+  it('is offered nothing that its node rejected, and what comes after it', async () => {
+    const { sessions, open, histories } = create();
+    await ask(open('s1'));
+    await turn();
+    generation = 2;
+    const record = await histories.load('n1');
+    record.history = { ...emptyApplyHistory, rejected: [stampOf(pushOf(2))] };
+    expect(await sessions.serve('n1')).toBe(20);
+    expect([offers, sessions.offered()]).toEqual([[], 0]);
+    generation = 3;
+    await sessions.serve('n1');
+    expect(offers).toEqual([3]);
+  });
+
+  it('is offered nothing while its newest snapshot is withheld', async () => {
+    const { sessions, open } = create({
+      newest: { get: () => Promise.resolve({ kind: 'withheld' }), stamp: () => Promise.resolve({ kind: 'withheld' }) },
+    });
+    await ask(open('s1'));
+    await turn();
+    generation = 2;
+    expect([await sessions.serve('n1'), offers]).toEqual([0, []]);
+  });
+});
+
+describe('the apply history', () => {
+  it('is released with the last session of the node, not with the one before', async () => {
+    const { open, histories } = create();
+    const [one, two] = [open('s1'), open('s2')];
+    await ask(one);
+    one.close();
+    expect(histories.peek('n1')).toBeDefined();
+    two.close();
+    expect(histories.peek('n1')).toBeUndefined();
+  });
+
+  it('is released when its session was closed while it was loaded, by a request or a report', async () => {
+    const { open, histories } = create();
+    const asking = open('s1');
+    const answer = ask(asking);
+    asking.close();
+    await answer;
+    expect(histories.peek('n1')).toBeUndefined();
+    const reporting = open('s2');
+    // The last report of a stream that has ended.
+    reporting.close();
+    const reported = reporting.report({
+      generation: 1n,
+      checksum: Buffer.alloc(32, 1),
+      status: 'applied',
+      errors: [],
+      durationMs: 1,
+    });
+    await reported;
+    expect(histories.peek('n1')).toBeUndefined();
+  });
+
+  it('stays when another session of the node is open by then', async () => {
+    const { open, histories } = create();
+    const asking = open('s1');
+    const answer = ask(asking);
+    asking.close();
+    const other = ask(open('s2'));
+    await Promise.all([answer, other]);
+    expect(histories.peek('n1')).toBeDefined();
+  });
+
+  it('says that a second chance is used up once it is sent as a whole, and not by another snapshot', async () => {
+    const { open, histories, registry } = create();
+    const session = open('s1');
+    await ask(session);
+    await turn();
+    const [opened] = registry.waitingFor('n1', 99);
+    if (opened === undefined) throw new Error('the session does not wait');
+    opened.secondChance = 5;
+    session.sent(pushOf(4));
+    expect(histories.peek('n1')?.history.retried).toBeUndefined();
+    session.sent(pushOf(5));
+    expect(histories.peek('n1')?.history.retried).toBe(5);
+    expect(opened.secondChance).toBeUndefined();
+  });
+});
+
+describe('what was pushed to a node', () => {
+  it('is the newest generation that was sent as a whole to one of its open sessions, and when', async () => {
+    const { open, registry } = create();
+    const [one, two] = [open('s1'), open('s2')];
+    expect(registry.pushed('n1')).toBeUndefined();
+    one.sent(pushOf(3));
+    const at = clock.now();
+    clock.advance(5);
+    two.sent(pushOf(2));
+    expect(registry.pushed('n1')).toEqual({ generation: 3, at });
+    one.sent(pushOf(2));
+    one.sent(pushOf(3));
+    expect(registry.pushed('n1')).toEqual({ generation: 3, at });
+    two.sent(pushOf(4));
+    expect(registry.pushed('n1')).toEqual({ generation: 4, at: at + 5 });
+    two.close();
+    expect(registry.pushed('n1')).toEqual({ generation: 3, at });
+    one.close();
+    expect(registry.pushed('n1')).toBeUndefined();
+  });
+});
+
+describe('the registry of sessions', () => {
+  it('counts each session once, however often it is closed, and knows which nodes have one', () => {
+    const { open, registry } = create();
+    const [one, two] = [open('s1'), open('s2')];
+    expect([registry.size, registry.has('n1'), registry.has('n2'), [...registry.nodes()]]).toEqual([
+      2,
+      true,
+      false,
+      ['n1'],
+    ]);
+    one.close();
+    one.close();
+    expect([registry.size, registry.has('n1')]).toEqual([1, true]);
+    two.close();
+    expect([registry.size, registry.has('n1'), [...registry.nodes()]]).toEqual([0, false, []]);
+  });
+});
