@@ -114,18 +114,17 @@ export function createTokens(options: TokensOptions): Tokens {
       return { token: signature.sign({ ...claims }), expiresIn: ttlSeconds };
     },
     verify(token) {
-      if (token.length === 0 || token.length > tokenChars) return refused;
+      if (token.length > tokenChars) return refused;
       // Keyed by the hash, so that tokens themselves do not stay in memory.
       const cacheKey = createHash('sha256').update(token).digest('base64');
-      let claims = cache.get(cacheKey);
-      if (claims === undefined) {
-        claims = claimsOf(token);
-        if (claims === undefined) return refused;
-        if (claims.exp > nowSeconds()) cache.set(cacheKey, claims);
+      const claims = cache.get(cacheKey) ?? claimsOf(token);
+      if (claims === undefined) return refused;
+      if (claims.exp <= nowSeconds()) {
+        cache.delete(cacheKey);
+        return expired;
       }
-      if (claims.exp > nowSeconds()) return { kind: 'valid', claims };
-      cache.delete(cacheKey);
-      return expired;
+      cache.set(cacheKey, claims);
+      return { kind: 'valid', claims };
     },
     replaceKey(seed) {
       signature = signatureOf(seed);
@@ -135,9 +134,7 @@ export function createTokens(options: TokensOptions): Tokens {
 }
 
 /** Another release may have signed the token, so the types are checked even though the signature is valid. */
-function readClaims(payload: unknown): TokenClaims | undefined {
-  if (typeof payload !== 'object' || payload === null) return undefined;
-  const { sub, role, ver, iat, exp, jti } = payload as Record<string, unknown>;
+function readClaims({ sub, role, ver, iat, exp, jti }: Record<string, unknown>): TokenClaims | undefined {
   if (typeof sub !== 'string' || typeof role !== 'string') return undefined;
   if (!isWhole(ver) || !isWhole(iat) || !isWhole(exp)) return undefined;
   if (jti !== undefined && typeof jti !== 'string') return undefined;

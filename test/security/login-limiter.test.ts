@@ -56,10 +56,8 @@ describe('the login limiter', () => {
       delays.push(admission.delayMs);
       admission.settle('failed');
     }
-    expect(delays.slice(0, 6)).toEqual([0, 0, 0, 0, 0, 0]);
-    expect(delays[7]).toBeGreaterThan(0);
-    expect([...delays].sort((a, b) => a - b)).toEqual(delays);
-    expect(Math.max(...delays)).toBe(2000);
+    expect(delays.slice(0, 12)).toEqual([0, 0, 0, 0, 0, 0, 100, 200, 400, 800, 1600, 2000]);
+    expect(new Set(delays.slice(11))).toEqual(new Set([2000]));
     expect(admitted(await limiter.admit('10.9.9.9', 'other')).delayMs).toBe(0);
     clock.advance(5 * minutes);
     expect(admitted(await limiter.admit('10.9.9.9', 'admin')).delayMs).toBe(0);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -35,7 +35,7 @@ describe('the master key', () => {
     const loads = await Promise.all(Array.from({ length: 8 }, () => loadMasterKey({ dataDir, mayCreate: true })));
     const ids = new Set(loads.map((load) => valueOf(load).masterKey.keyId));
     expect(ids.size).toBe(1);
-    expect(loads.filter((load) => valueOf(load).created).length).toBe(1);
+    expect(loads.map((load) => valueOf(load).created).sort()).toEqual([...Array<boolean>(7).fill(false), true]);
   });
 
   it('comes from the environment or a file, never from both, and is not created when it must be given', async () => {
@@ -47,11 +47,54 @@ describe('the master key', () => {
     const fromFile = valueOf(await loadMasterKey({ file, dataDir, mayCreate: false }));
     const unpadded = valueOf(await loadMasterKey({ inline: key.replace('=', ''), dataDir, mayCreate: false }));
     expect(new Set([inline, fromFile, unpadded].map((load) => load.masterKey.keyId)).size).toBe(1);
+    expect([inline, fromFile].map(({ source, created }) => [source, created])).toEqual([
+      ['SVC_MASTER_KEY', false],
+      ['SVC_MASTER_KEY_FILE', false],
+    ]);
     expect(await loadMasterKey({ inline: key, file, dataDir, mayCreate: true })).toMatchObject({ ok: false });
-    expect(await loadMasterKey({ file: join(root, 'absent'), dataDir, mayCreate: true })).toMatchObject({ ok: false });
-    expect(await loadMasterKey({ file: root, dataDir, mayCreate: true })).toMatchObject({ ok: false });
+    const failing = async (path: string): Promise<unknown> => loadMasterKey({ file: path, dataDir, mayCreate: true });
+    const label = (path: string): string => `SVC_MASTER_KEY_FILE ${path}`;
+    const absent = join(root, 'absent');
+    expect(await failing(absent)).toEqual({ ok: false, error: `${label(absent)}: no such file` });
+    expect(await failing(root)).toEqual({ ok: false, error: `${label(root)}: could not be read (EISDIR)` });
     expect(await loadMasterKey({ dataDir, mayCreate: false })).toMatchObject({ ok: false });
     await expect(stat(dataDir)).rejects.toThrow();
+  });
+
+  it('is read from the data folder where it must be given, too', async () => {
+    const dataDir = join(root, 'kept');
+    const { masterKey } = valueOf(await loadMasterKey({ dataDir, mayCreate: true }));
+    expect(valueOf(await loadMasterKey({ dataDir, mayCreate: false }))).toMatchObject({
+      created: false,
+      masterKey: { keyId: masterKey.keyId },
+    });
+  });
+
+  it('is refused when its place cannot be read or written, with the reason of the system', async () => {
+    const unreadable = join(root, 'unreadable');
+    await mkdir(join(unreadable, 'master.key'), { recursive: true });
+    expect(await loadMasterKey({ dataDir: unreadable, mayCreate: true })).toEqual({
+      ok: false,
+      error: `${join(unreadable, 'master.key')}: could not be read (EISDIR)`,
+    });
+    const dangling = join(root, 'dangling');
+    await symlink(join(root, 'nowhere', 'at all'), dangling);
+    const result = await loadMasterKey({ dataDir: dangling, mayCreate: true });
+    expect(result.ok ? '' : result.error).toMatch(
+      /dangling\/master\.key: the master key could not be created \(E\w+\)$/,
+    );
+  });
+
+  it('has 32 bytes', () => {
+    for (const length of [31, 33]) {
+      expect(() => createMasterKey(new Uint8Array(length))).toThrow(`expected 32 bytes, got ${length}`);
+    }
+  });
+
+  it('unwraps nothing with a nonce of another length', () => {
+    const masterKey = createMasterKey(randomBytes(32));
+    const wrapped = masterKey.wrap(randomBytes(32), new Uint8Array(0));
+    expect(masterKey.unwrap({ ...wrapped, nonce: wrapped.nonce.subarray(1) }, new Uint8Array(0))).toBeUndefined();
   });
 
   it('is refused when malformed, without showing any of it', async () => {

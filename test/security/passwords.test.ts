@@ -34,12 +34,34 @@ describe('a password hash', () => {
     expect(await passwords.verify('not a hash', 'anything at all')).toBe('mismatch');
   });
 
+  it('takes as long when there is no user or the hash is unreadable', async () => {
+    const passwords = hasher();
+    const phc = await phcOf(passwords, 'correct horse battery');
+    const quickest = async (stored: string | undefined): Promise<number> => {
+      let least = Number.POSITIVE_INFINITY;
+      for (let round = 0; round < 3; round += 1) {
+        const started = performance.now();
+        await passwords.verify(stored, 'wrong');
+        least = Math.min(least, performance.now() - started);
+      }
+      return least;
+    };
+    const usual = await quickest(phc);
+    for (const stored of [undefined, 'not a hash']) expect(await quickest(stored)).toBeGreaterThan(usual / 4);
+  });
+
   it('needs a rehash when it is weaker than the current parameters', async () => {
     const passwords = hasher();
     expect(passwords.needsRehash(await phcOf(passwords, 'correct horse battery'))).toBe(false);
     expect(passwords.needsRehash(await hash('x', { memoryCost: 4096, timeCost: 2, parallelism: 1 }))).toBe(true);
     expect(passwords.needsRehash(await hash('x', { memoryCost: 65_536, timeCost: 3, parallelism: 1 }))).toBe(false);
     expect(passwords.needsRehash('not a hash')).toBe(true);
+    const current = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 };
+    expect(passwords.needsRehash(await hash('x', current))).toBe(false);
+    // 1 is Argon2i.
+    for (const weaker of [{ memoryCost: 19_455 }, { timeCost: 1 }, { outputLen: 31 }, { algorithm: 1 }]) {
+      expect(passwords.needsRehash(await hash('x', { ...current, ...weaker })), JSON.stringify(weaker)).toBe(true);
+    }
   });
 
   it('is computed a few at a time; the rest wait, and beyond the queue the answer is busy', async () => {

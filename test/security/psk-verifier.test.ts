@@ -87,6 +87,14 @@ describe('an issued control PSK', () => {
     expect(await openVerifier(keyring, sealed, place)).toEqual({ kind: 'shredded' });
   });
 
+  it('does not open from a sealed value of another length', async () => {
+    const keyring = newKeyring();
+    for (const length of [0, 63, 65]) {
+      const sealed = await keyring.seal(new Uint8Array(length), { ...place, field: 'psk_verifier' });
+      expect(await openVerifier(keyring, sealed, place)).toEqual({ kind: 'refused', reason: 'malformed' });
+    }
+  });
+
   it('refuses keys of another length without showing them', () => {
     const wrong = randomBytes(31);
     for (const attempt of [() => issueControlPsk(wrong), () => issueControlPsk(randomBytes(32), wrong)]) {

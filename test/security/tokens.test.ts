@@ -117,7 +117,45 @@ describe('an access token', () => {
       expect(tokens.verify(token.slice(0, index))).toEqual(invalid);
     }
     fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => tokens.verify(text).kind === 'refused'));
-    expect(tokens.verify(`${'a'.repeat(5000)}.b.c`)).toEqual(invalid);
+  });
+
+  it('may have 4,096 characters and is refused unread when it has more', () => {
+    const { tokens, forge, good } = setup();
+    const ofLength = (length: number): string => {
+      for (let chars = 0; chars < length; chars += 1) {
+        const token = forge({ alg: 'EdDSA', typ: 'JWT' }, { ...good, sub: 'x'.repeat(chars) });
+        if (token.length === length) return token;
+        // Each character takes four thirds of one; most of the way can be skipped.
+        if (token.length < length - 10) chars += Math.floor((length - token.length) / 2);
+      }
+      throw new Error('no such token');
+    };
+    expect(tokens.verify(ofLength(4096)).kind).toBe('valid');
+    expect(tokens.verify(ofLength(4098))).toEqual(invalid);
+  });
+
+  it('without an id has none, and a first version of 0 is one', () => {
+    const { tokens, forge, good } = setup();
+    const verified = tokens.verify(forge({ alg: 'EdDSA', typ: 'JWT' }, { ...good, ver: 0 }));
+    expect(verified).toStrictEqual({ kind: 'valid', claims: { ...good, ver: 0 } });
+  });
+
+  it('counts as used when it is verified: the cache drops the others first', () => {
+    const { tokens } = setup(2);
+    const [one, two, three] = [1, 2, 3].map((ver) => tokens.issue({ ...subject, ver }).token) as [
+      string,
+      string,
+      string,
+    ];
+    const claims = (token: string): unknown => {
+      const verified = tokens.verify(token);
+      return verified.kind === 'valid' ? verified.claims : undefined;
+    };
+    const first = claims(one);
+    claims(two);
+    expect(claims(one)).toBe(first);
+    claims(three);
+    expect(claims(one)).toBe(first);
   });
 
   it('is verified when the cache is too small to hold it', () => {

@@ -35,6 +35,19 @@ describe('XChaCha20-Poly1305', () => {
     );
   });
 
+  it('refuses a key or a nonce of another length, when sealing and when opening', () => {
+    const none = new Uint8Array(0);
+    for (const [key, nonce, error] of [
+      [31, 24, 'key: expected 32 bytes, got 31'],
+      [33, 24, 'key: expected 32 bytes, got 33'],
+      [32, 12, 'nonce: expected 24 bytes, got 12'],
+      [32, 25, 'nonce: expected 24 bytes, got 25'],
+    ] as const) {
+      expect(() => sealXChaCha(randomBytes(key), randomBytes(nonce), none, none)).toThrow(error);
+      expect(() => openXChaCha(randomBytes(key), randomBytes(nonce), randomBytes(16), none)).toThrow(error);
+    }
+  });
+
   it('opens nothing that is too short to have a tag', () => {
     for (let length = 0; length < 16; length += 1) {
       expect(openXChaCha(randomBytes(32), randomBytes(24), randomBytes(length), new Uint8Array(0))).toBeUndefined();
