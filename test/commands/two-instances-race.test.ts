@@ -116,6 +116,7 @@ function collidingIn(fleet: Fleet): readonly string[] {
     ...collidingPairs({
       nodeIds: [...fleet.tables.node.ids()],
       chains: [...fleet.tables.l4_chain.values()],
+      routes: [...fleet.tables.route.values()],
       settings: fleet.singletons.connectivity.value,
     }),
   ];

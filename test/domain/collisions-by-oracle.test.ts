@@ -13,6 +13,7 @@ import { play } from '../support/fleet-play.js';
 const worldOf = (fleet: Fleet): World => ({
   nodeIds: [...fleet.tables.node.ids()],
   chains: [...fleet.tables.l4_chain.values()],
+  routes: [...fleet.tables.route.values()],
   settings: fleet.singletons.connectivity.value,
 });
 
@@ -32,6 +33,12 @@ function worldAfter(fleet: Fleet, command: FleetCommand): World | undefined {
         ...world,
         chains: [...fleet.tables.l4_chain.values()].map((c) => (c.id === command.id ? edited(c) : c)),
       };
+    }
+    case 'CreateRoute':
+      return { ...world, routes: [...world.routes, command] };
+    case 'UpdateRoute': {
+      const given = Object.fromEntries(Object.entries(command).filter(([, value]) => value !== undefined));
+      return { ...world, routes: world.routes.map((one) => (one.id === command.id ? { ...one, ...given } : one)) };
     }
     case 'UpdateConnectivity': {
       const { settings } = world;

@@ -31,6 +31,11 @@ function expectNoDanglingReferences(fleet: Fleet): void {
       if (definition.payload === 'udp') expect(upstream?.tls).toBeNull();
     }
   }
+  for (const { hops } of fleet.tables.route.values()) {
+    const nodes = hops.map((hop) => hop.node_id);
+    expect(new Set(nodes).size, 'a node at most once in a route').toBe(nodes.length);
+    for (const id of nodes) expect(fleet.tables.node.has(id)).toBe(true);
+  }
   for (const id of Object.keys(fleet.singletons.connectivity.value.nodes)) expect(fleet.tables.node.has(id)).toBe(true);
   for (const id of fleet.tables.node.ids()) expect(fleet.touched.has(id)).toBe(true);
   expect(fleet.touched.size).toBe(fleet.tables.node.size);
@@ -46,6 +51,13 @@ function expectRulesThatLead(fleet: Fleet): void {
       const { next } = rule.outbound;
       if (next.kind === 'endpoint') expect(next.endpoint).toMatch(/^.+:\d+$/);
       else used.add(next.name);
+    }
+    for (const rule of snapshot.http_proxy_rules) {
+      used.add(rule.upstream_cluster);
+      expect(rule.upstream_cluster, 'each rule of a route has its own cluster').toBe(rule.rule_id);
+    }
+    for (const { endpoints } of snapshot.upstream_clusters) {
+      for (const endpoint of endpoints) expect(endpoint).toMatch(/^.+:\d+$/);
     }
     expect([...used].sort()).toEqual([...clusters].sort());
     for (const rule of snapshot.tcp_proxy_rules) {
@@ -90,6 +102,8 @@ describe('after every command of a random history', () => {
         const { fleet } = play(moves);
         for (const id of Array.from(fleet.tables.l4_chain.ids()))
           expectWritten(fleet, { type: 'DeleteChain', id, ifMatch: undefined });
+        for (const id of Array.from(fleet.tables.route.ids()))
+          expectWritten(fleet, { type: 'DeleteRoute', id, ifMatch: undefined });
         for (const id of Array.from(fleet.tables.l4_upstream.ids()))
           expectWritten(fleet, { type: 'DeleteUpstream', id, ifMatch: undefined });
         for (const id of Array.from(fleet.tables.node.ids()))
@@ -131,7 +145,7 @@ describe('after every command of a random history', () => {
     }
     expect(outcomes.accepted).toBeGreaterThan(3 * outcomes.refused);
     expect(outcomes.refused).toBeGreaterThan(100);
-    expect(written.size).toBe(17);
+    expect(written.size).toBe(20);
   });
 });
 

@@ -58,6 +58,13 @@ async function meaningOf(events: readonly RecordedEvent[]): Promise<unknown> {
       [...fleet.tables.l4_upstream.values()].map(({ name, endpoint, enabled }) => [name, { endpoint, enabled }]),
     ),
     chains: Object.fromEntries([...fleet.tables.l4_chain.values()].map((chain) => [chain.name, chainStatus(chain)])),
+    // Undefined, and so not compared, before the release that has routes.
+    routes:
+      fleet.tables.route.size === 0
+        ? undefined
+        : Object.fromEntries(
+            [...fleet.tables.route.values()].map(({ name, host, enabled }) => [name, { host, enabled }]),
+          ),
     heartbeat_interval_secs: fleet.singletons.connectivity.value.heartbeat_interval_secs,
     overrides: Object.keys(fleet.singletons.connectivity.value.nodes).length,
     compiler: fleet.singletons.service.value,

@@ -84,7 +84,7 @@ describe('listener intent', () => {
     expect(routesOn(scenario, 'a')).toEqual([]);
   });
 
-  it('lists every listener of every current definition of a random history, once and sorted', () => {
+  it('lists every listener of every current definition and every enabled route of a random history, once and sorted', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet } = play(moves);
@@ -94,6 +94,11 @@ describe('listener intent', () => {
             for (const hop of chain.enabled ? chain.hops.filter((one) => one.node_id === node) : []) {
               const transport = hop.outer === 'udp' ? 'udp' : 'tcp';
               expected.add(`${transport} ${hop.listen_port} ${hop.listen_addr}`);
+            }
+          }
+          for (const route of fleet.tables.route.values()) {
+            for (const hop of route.enabled ? route.hops.filter((one) => one.node_id === node) : []) {
+              expected.add(`tcp ${hop.listen_port} ${hop.listen_addr}`);
             }
           }
           const listeners = intendedListeners(fleet, node);

@@ -16,8 +16,8 @@ export const edits: readonly Edit[] = [
   },
   {
     path: 'src/domain/fleet/resources.ts',
-    from: 'l4_chain: l4Chain }',
-    to: 'l4_chain: l4Chain, beacon }',
+    from: 'export const resources = {',
+    to: 'export const resources = { beacon,',
   },
   {
     path: 'src/transport/rest/resources.ts',

@@ -114,8 +114,8 @@ describe('a new resource', () => {
       {
         what: 'its line in the list of resources',
         path: 'src/domain/fleet/resources.ts',
-        from: ', beacon }',
-        to: ' }',
+        from: '{ beacon,',
+        to: '{',
         error: "Property 'beacon' does not exist",
         of: 'src/transport/rest/beacons.ts',
       },

@@ -86,14 +86,17 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'NodeCreated':
     case 'UpstreamCreated':
     case 'ChainCreated':
+    case 'RouteCreated':
       return { type: event.type.replace('Created', 'Deleted'), data: event.data };
     case 'NodeDeleted':
     case 'UpstreamDeleted':
     case 'ChainDeleted':
+    case 'RouteDeleted':
       return { type: event.type.replace('Deleted', 'Created'), data: event.data };
     case 'NodeUpdated':
     case 'UpstreamUpdated':
     case 'ChainUpdated':
+    case 'RouteUpdated':
     case 'ConnectivityUpdated':
       return { type: event.type, data: { ...event.data, changes: back(event.data.changes) } };
     case 'ChainDeployed':

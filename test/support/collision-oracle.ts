@@ -18,6 +18,14 @@ interface OracleChain {
   readonly deployed: { readonly hops: readonly OracleHop[] } | null;
 }
 
+interface OracleRoute {
+  readonly id: string;
+  readonly enabled: boolean;
+  readonly host: string;
+  readonly path_prefix: string;
+  readonly hops: readonly Pick<OracleHop, 'node_id' | 'listen_addr' | 'listen_port'>[];
+}
+
 interface OracleSettings {
   readonly multiplex: boolean;
   readonly multiplex_port: number | null;
@@ -28,6 +36,7 @@ interface OracleSettings {
 export interface World {
   readonly nodeIds: readonly string[];
   readonly chains: readonly OracleChain[];
+  readonly routes: readonly OracleRoute[];
   readonly settings: OracleSettings;
 }
 
@@ -40,11 +49,17 @@ interface Listener {
   readonly alone: boolean;
   /** null for the RAW fallback. */
   readonly names: readonly string[] | null;
+  /** Of a legacy route: its host and path prefix. */
+  readonly http?: string;
 }
 
 /** Pairs of owners that collide, as `a + b` with a < b. */
 export function collidingPairs(world: World): ReadonlySet<string> {
-  const all = [...world.chains.flatMap(listenersOf), ...multiplexPorts(world)];
+  const all = [
+    ...world.chains.flatMap(listenersOf),
+    ...world.routes.flatMap(listenersOfRoute),
+    ...multiplexPorts(world),
+  ];
   const pairs = new Set<string>();
   for (const [index, a] of all.entries()) {
     for (const b of all.slice(index + 1)) if (collide(a, b)) pairs.add([a.owner, b.owner].sort().join(' + '));
@@ -67,6 +82,21 @@ function listenersOf(chain: OracleChain): readonly Listener[] {
   }));
 }
 
+/** "A disabled route is in no snapshot and claims no listener." */
+function listenersOfRoute(route: OracleRoute): readonly Listener[] {
+  if (!route.enabled) return [];
+  return route.hops.map((hop) => ({
+    owner: `route/${route.id}`,
+    node: hop.node_id,
+    transport: 'tcp',
+    addr: hop.listen_addr,
+    port: hop.listen_port,
+    alone: false,
+    names: null,
+    http: JSON.stringify([route.host, route.path_prefix]),
+  }));
+}
+
 /** "A multiplex port is held on `::`"; it "shares with nothing". */
 function multiplexPorts({ nodeIds, settings }: World): readonly Listener[] {
   return nodeIds.flatMap((node) => {
@@ -85,6 +115,8 @@ function collide(a: Listener, b: Listener): boolean {
   // "overlapping keys with the same port and transport collide unless they are the same key"
   if (a.addr !== b.addr) return covers(a.addr, b.addr) || covers(b.addr, a.addr);
   if (a.alone || b.alone) return true;
+  // "legacy routes with distinct (host, path prefix) together count as the RAW fallback"
+  if (a.http !== undefined && b.http !== undefined) return a.http === b.http;
   // "at most one RAW fallback"; "server names are distinct"
   if (a.names === null || b.names === null) return a.names === b.names;
   const others = new Set(b.names);

@@ -7,6 +7,7 @@ import type { ChainDefinition, Hop, Target } from '../../src/domain/chain/chain.
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { IfMatch } from '../../src/domain/resource/if-match.js';
+import type { RouteDefinition } from '../../src/domain/route/route.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { sealed, upstreamTls } from './fleet.js';
 
@@ -28,6 +29,9 @@ const weights = {
   editChain: 8,
   deployChain: 14,
   deleteChain: 2,
+  createRoute: 6,
+  editRoute: 4,
+  deleteRoute: 1,
   settings: 3,
   overrides: 4,
   raiseCompiler: 1,
@@ -107,9 +111,14 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
   const nodes = [...fleet.tables.node.ids()].sort();
   const upstreams = [...fleet.tables.l4_upstream.ids()].sort();
   const chains = [...fleet.tables.l4_chain.ids()].sort();
-  const create = move.kind === 'createNode' || move.kind === 'createUpstream' || move.kind === 'createChain';
+  const routes = [...fleet.tables.route.ids()].sort();
+  const create =
+    move.kind === 'createNode' ||
+    move.kind === 'createUpstream' ||
+    move.kind === 'createChain' ||
+    move.kind === 'createRoute';
   const id = uuidFromName(`${move.kind} ${step}`);
-  const [node, upstream, chain] = [nodes, upstreams, chains].map((list) =>
+  const [node, upstream, chain, route] = [nodes, upstreams, chains, routes].map((list) =>
     list.length === 0 ? undefined : deal.of(list),
   );
   const version = (current: number | undefined): IfMatch =>
@@ -120,6 +129,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'createNode':
     case 'createUpstream':
     case 'createChain':
+    case 'createRoute':
       return undefined;
     case 'updateNode': {
       if (node === undefined) return undefined;
@@ -196,6 +206,23 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
         : { type: 'DeployChain', id: chain, ifMatch: version(fleet.tables.l4_chain.get(chain)?.version) };
     case 'deleteChain':
       return chain === undefined ? undefined : { type: 'DeleteChain', id: chain, ifMatch: undefined };
+    case 'editRoute': {
+      if (route === undefined) return undefined;
+      const current = fleet.tables.route.get(route);
+      const { name, host, path_prefix, hops, backend } = routeFields(deal, nodes);
+      return {
+        type: 'UpdateRoute',
+        id: route,
+        ifMatch: version(current?.version),
+        ...(deal.chance(15) ? { name } : {}),
+        ...(deal.chance(25) ? { host, path_prefix } : {}),
+        ...(deal.chance(25) ? { hops } : {}),
+        ...(deal.chance(25) ? { backend } : {}),
+        ...(deal.chance(40) ? { enabled: current?.enabled !== true } : {}),
+      };
+    }
+    case 'deleteRoute':
+      return route === undefined ? undefined : { type: 'DeleteRoute', id: route, ifMatch: undefined };
     case 'settings':
       return {
         type: 'UpdateConnectivity',
@@ -238,6 +265,7 @@ function creation(
     const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true, tls };
     return { type: 'CreateUpstream', id, name, ...fields };
   }
+  if (kind === 'createRoute') return { type: 'CreateRoute', id, enabled: deal.chance(85), ...routeFields(deal, nodes) };
   return {
     type: 'CreateChain',
     id,
@@ -275,6 +303,27 @@ function definition(deal: Dealer, nodes: readonly string[], upstreams: readonly 
     };
   });
   return { payload, hops, target: target(deal, payload, upstreams) };
+}
+
+/** The fields of a route but `enabled`. */
+function routeFields(deal: Dealer, nodes: readonly string[]): Omit<RouteDefinition, 'enabled'> {
+  const rest = [...nodes];
+  const hops = Array.from({ length: 1 + deal.upTo(Math.min(2, nodes.length - 1)) }, () => {
+    const [node_id = ''] = rest.splice(deal.upTo(rest.length - 1), 1);
+    if (deal.chance(4)) rest.push(node_id);
+    return {
+      node_id: deal.chance(2) ? uuidFromName('nowhere') : node_id,
+      listen_addr: deal.of(listenAddrs),
+      listen_port: deal.of(ports),
+    };
+  });
+  return {
+    name: deal.of(names),
+    host: deal.of(['a.example', 'b.example']),
+    path_prefix: deal.of(['/', '/x']),
+    hops,
+    backend: deal.of(['192.0.2.1:80', 'backend.example:8080']),
+  };
 }
 
 function target(deal: Dealer, payload: 'tcp' | 'udp', upstreams: readonly string[]): Target {

@@ -10,6 +10,7 @@ import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js'
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { NodeCommand } from '../../src/domain/node/node.js';
+import type { RouteCommand, RouteHop } from '../../src/domain/route/route.js';
 import type { Refusal, RefusalCode } from '../../src/domain/resource/refusal.js';
 import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
@@ -23,6 +24,7 @@ import type { JsonObject } from '../../src/kernel/json.js';
 export const nodeId = (name: string): string => uuidFromName(`node ${name}`);
 export const upstreamId = (name: string): string => uuidFromName(`upstream ${name}`);
 export const chainId = (name: string): string => uuidFromName(`chain ${name}`);
+export const routeId = (name: string): string => uuidFromName(`route ${name}`);
 
 export const sealed: SealedSecret = { alg: 'xc20p', key_id: 'key-1', nonce: 'bm9uY2U', ct: 'c2VhbGVk' };
 export const upstreamTls = { server_name: 'up.example', spki_pins_sha256: [`${'A'.repeat(43)}=`] };
@@ -104,6 +106,39 @@ export function updateChain(name: string, fields: Fields<Of<ChainCommand, 'Updat
 export function deployChain(name: string, ifMatch?: readonly number[]): FleetCommand {
   return { type: 'DeployChain', id: chainId(name), ifMatch };
 }
+
+export function routeHop(node: string, listen_port: number, listen_addr = '0.0.0.0'): RouteHop {
+  return { node_id: nodeId(node), listen_addr, listen_port };
+}
+
+/** A route for `<name>.example`. */
+export function createRoute(
+  name: string,
+  hops: readonly RouteHop[],
+  fields: Fields<Of<RouteCommand, 'CreateRoute'>> = {},
+): Of<RouteCommand, 'CreateRoute'> {
+  return {
+    type: 'CreateRoute',
+    id: routeId(name),
+    name,
+    host: `${name}.example`,
+    path_prefix: '/',
+    enabled: true,
+    hops,
+    backend: '192.0.2.8:8080',
+    ...fields,
+  };
+}
+
+export function updateRoute(name: string, fields: Fields<Of<RouteCommand, 'UpdateRoute'>>): FleetCommand {
+  return { type: 'UpdateRoute', id: routeId(name), ifMatch: undefined, ...fields };
+}
+
+export const deleteRoute = (name: string): FleetCommand => ({
+  type: 'DeleteRoute',
+  id: routeId(name),
+  ifMatch: undefined,
+});
 
 export function settings(fields: Partial<Omit<UpdateConnectivity, 'type'>>): FleetCommand {
   return { type: 'UpdateConnectivity', ifMatch: undefined, ...fields };

@@ -60,6 +60,25 @@ const fleets: { readonly [name: string]: readonly FleetCommand[] } = {
     }),
     ...['v6', 'b', 'a', 'fallback'].map((name) => f.deployChain(name)),
   ],
+  routes: [
+    ...nodes('edge', 'middle', 'out'),
+    f.createNode('six', { address: null }),
+    { type: 'ReportNodeAddress', id: f.nodeId('six'), public_ipv4: null, public_ipv6: '2001:db8::6' },
+    f.createRoute('site', [f.routeHop('edge', 80), f.routeHop('middle', 8080, '10.0.0.1'), f.routeHop('six', 8081)], {
+      backend: '[2001:db8::80]:80',
+    }),
+    f.createRoute('api', [f.routeHop('edge', 80)], {
+      host: 'site.example',
+      path_prefix: '/api',
+      backend: 'api.example:80',
+    }),
+    f.createChain('named', [f.hop('edge', 80, { server_names: ['named.example'] })]),
+    f.deployChain('named'),
+    f.createRoute('off', [f.routeHop('out', 80)]),
+    f.updateRoute('off', { enabled: false }),
+    f.createRoute('gone', [f.routeHop('out', 81)]),
+    f.deleteRoute('gone'),
+  ],
   'modified-disabled-raised': [
     ...nodes('a', 'b', 'c'),
     f.createChain('modified', [f.hop('a', 80), f.hop('b', 80)]),

@@ -37,6 +37,9 @@ const fleetCommands: readonly FleetCommand[] = [
   f.updateChain('dns', { enabled: false }),
   f.createChain('gone', [f.hop('spare', 80)]),
   f.deployChain('gone'),
+  f.createRoute('site', [f.routeHop('in', 8080), f.routeHop('spare', 8080)]),
+  f.updateRoute('site', { hops: [f.routeHop('in', 8081)], backend: 'backend.example:8080' }),
+  f.createRoute('closed', [f.routeHop('in', 8082)], { enabled: false }),
   f.updateUpstream('web', { endpoint: 'web2.example:443', enabled: false }),
   f.settings({
     multiplex_port: 9000,
@@ -54,6 +57,7 @@ const fleetCommands: readonly FleetCommand[] = [
   },
   { type: 'IssueNodePsk', id: f.nodeId('out'), fingerprint: 'second', verifier: f.sealed },
   remove('DeleteChain', f.chainId('gone')),
+  remove('DeleteRoute', f.routeId('closed')),
   remove('DeleteNode', f.nodeId('spare')),
   remove('DeleteUpstream', f.upstreamId('old')),
   { type: 'RaiseCompilerVersion', version: 2 },

@@ -1,7 +1,8 @@
 /** Decides commands about chains. Implements `docs/contract/domain.md#l4-chain`, edit and deploy. */
 import { err, ok } from '../../kernel/result.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
-import { dialAddress, nodeKey } from '../node/node.js';
+import { undialable, unknownNode } from '../node/hops.js';
+import { nodeKey } from '../node/node.js';
 import { changesOf, withChanges } from '../resource/change.js';
 import type { Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -14,6 +15,9 @@ import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './ch
 import { chainFields, chainKey, definitionOf, nodesOf, upstreamOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { definitionProblems } from './definition.js';
+
+/** What gives a hop an address. */
+const addressOfHop = "its address or the hop's dial_addr";
 
 export const decideChain: Decisions<ChainCommand, ChainEvent> = {
   CreateChain(fleet, { type: _, id, ...fields }) {
@@ -28,7 +32,7 @@ export const decideChain: Decisions<ChainCommand, ChainEvent> = {
     if (Object.keys(changes).length === 0) return ok([]);
     const next = withChanges(chain.value, changes);
     const goesLive = next.enabled && !enabled && deployed !== null;
-    const refusal = refusalOf(fleet, next) ?? (goesLive ? undialable(fleet, deployed) : undefined);
+    const refusal = refusalOf(fleet, next) ?? (goesLive ? undialable(fleet, deployed.hops, addressOfHop) : undefined);
     return unlessRefused(refusal, { type: 'ChainUpdated', data: { chain_id: id, changes } });
   },
   DeleteChain(fleet, command) {
@@ -43,7 +47,7 @@ export const decideChain: Decisions<ChainCommand, ChainEvent> = {
     if (!chain.value.enabled) {
       return refuse('conflict', `the l4_chain "${chain.value.name}" is disabled; enable it before it is deployed`);
     }
-    const refusal = collisionRefusal(fleet, chain.value) ?? undialable(fleet, chain.value);
+    const refusal = collisionRefusal(fleet, chain.value) ?? undialable(fleet, chain.value.hops, addressOfHop);
     return unlessRefused(refusal, deployEvent(fleet, chain.value));
   },
 };
@@ -82,13 +86,8 @@ function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
 
 /** The nodes and the upstream of a definition must exist, and the upstream must fit. */
 function referenceRefusal(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
-  const missing = definition.hops.findIndex((hop) => !fleet.has(nodeKey.type, hop.node_id));
-  if (missing !== -1) {
-    return {
-      code: 'invalid_request',
-      message: `hops[${missing}].node_id: expected the id of a node, there is no node ${definition.hops[missing]?.node_id}`,
-    };
-  }
+  const unknown = unknownNode(fleet, definition.hops);
+  if (unknown !== undefined) return unknown;
   const upstreamId = upstreamOf(definition);
   if (upstreamId === undefined) return undefined;
   const upstream = upstreamAt(fleet, upstreamId);
@@ -121,19 +120,4 @@ export function chainCollisions(fleet: FleetView, chain: ChainState): readonly s
 function collisionRefusal(fleet: FleetView, chain: ChainState): Refusal | undefined {
   const [first] = chainCollisions(fleet, chain);
   return first === undefined ? undefined : { code: 'conflict', message: first };
-}
-
-/** Every hop but the first needs an address that the hop before it can dial. */
-function undialable(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
-  for (const [index, hop] of definition.hops.entries()) {
-    const node = fleet.get(nodeKey, hop.node_id);
-    if (index === 0 || hop.dial_addr !== undefined || node === undefined || dialAddress(node) !== null) continue;
-    return {
-      code: 'conflict',
-      message:
-        `hops[${index}].node_id: the node "${node.name}" has no known address for the hop before it to dial; ` +
-        "set its address or the hop's dial_addr, or let its agent report one",
-    };
-  }
-  return undefined;
 }

@@ -1,8 +1,9 @@
 /** The declaration of L4 chains. */
 import type { Json } from '../../kernel/json.js';
+import { hopAfter } from '../node/hops.js';
 import { ownerOf } from '../references/references.js';
 import type { AuditChange } from '../resource/audit-change.js';
-import { eventAudit, fieldChanges } from '../resource/audit-change.js';
+import { entryByEntry, eventAudit, fieldChanges } from '../resource/audit-change.js';
 import type { Changes } from '../resource/change.js';
 import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -54,7 +55,15 @@ const compiled: Compiled<ChainState> = {
     const previous = hops[index - 1];
     return previous === undefined || hops[index]?.dial_addr !== undefined ? [] : [previous.node_id];
   },
+  linksFrom: linksOfChain,
 };
+
+/** Of the current definition, which is wanted, and of the deployed one, which is measured. */
+function linksOfChain(chain: ChainState, nodeId: string): readonly string[] {
+  if (!chain.enabled) return [];
+  const next = definitionsOf(chain).map(({ hops }) => hopAfter(hops, nodeId)?.node_id);
+  return [...new Set(next.filter((id) => id !== undefined))];
+}
 
 /** A udp chain cannot end in an upstream with TLS. */
 function objectionTo(chain: ChainState, type: string, edited: { readonly id: string }): string | undefined {
@@ -88,7 +97,7 @@ export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEv
     ChainCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
     ChainUpdated: {
       schemaVersion: 1,
-      audit: ({ data }) => eventAudit('update', fieldChanges(data.changes).flatMap(hopByHop)),
+      audit: ({ data }) => eventAudit('update', fieldChanges(data.changes).flatMap(entryByEntry('hops'))),
       touches: (fleet, { data }) => touchedByUpdate(fleet, data.chain_id, data.changes),
     },
     ChainDeleted: {
@@ -111,19 +120,4 @@ function definitionChanges(from: ChainDefinition | null, to: ChainDefinition | n
   return (['payload', 'hops', 'target'] as const)
     .map((field) => ({ path: field, before: (from?.[field] ?? null) as Json, after: (to?.[field] ?? null) as Json }))
     .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after));
-}
-
-/** One change per field of a hop, `hops[0].listen_port`, unless the number of hops changed. */
-function hopByHop(change: AuditChange): readonly AuditChange[] {
-  const { path, before, after } = change;
-  if (path !== 'hops' || !Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) {
-    return [change];
-  }
-  return before.flatMap((hop: Json, index) => {
-    const [from, to] = [hop as { readonly [k: string]: Json }, after[index] as { readonly [k: string]: Json }];
-    const fields = [...new Set([...Object.keys(from), ...Object.keys(to)])];
-    return fields
-      .filter((field) => JSON.stringify(from[field]) !== JSON.stringify(to[field]))
-      .map((field) => ({ path: `hops[${index}].${field}`, before: from[field] ?? null, after: to[field] ?? null }));
-  });
 }

@@ -3,6 +3,7 @@
  * supports, and the fields that go with them. REST checks bodies with them, `decide.ts` whole definitions. Not whether the
  * nodes and the upstream exist. Implements `docs/contract/domain.md#l4-chain`.
  */
+import { repeatedNodes } from '../node/hops.js';
 import type { Hop, Outer, Payload, Security, Target } from './chain.js';
 
 interface Combination {
@@ -42,14 +43,11 @@ interface DefinitionProblem {
 
 /** The problems of a definition: at most one per hop, and one more for a hop that repeats a node. */
 export function* definitionProblems({ payload, hops = [], target }: PartialDefinition): Generator<DefinitionProblem> {
-  const indexes = new Map<string, number>();
+  for (const { index, earlier } of repeatedNodes(hops)) {
+    const message = `expected each node at most once in a chain; this one is already hops[${earlier}]`;
+    yield { path: ['hops', index, 'node_id'], message };
+  }
   for (const [index, hop] of hops.entries()) {
-    const earlier = indexes.get(hop.node_id);
-    if (earlier !== undefined) {
-      const message = `expected each node at most once in a chain; this one is already hops[${earlier}]`;
-      yield { path: ['hops', index, 'node_id'], message };
-    }
-    indexes.set(hop.node_id, index);
     const problem = hopProblem(payload, hop);
     if (problem !== undefined) yield { ...problem, path: ['hops', index, ...problem.path] };
   }

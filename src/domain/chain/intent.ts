@@ -3,12 +3,12 @@
  * Implements `docs/contract/domain.md#l4-chain`, listener intent.
  */
 import type { IntendedListener, IntendedRoute } from '../listeners/intent.js';
+import { dialEndpoint } from '../node/hops.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { upstreamAt } from '../upstream/upstream.js';
 import type { ChainDefinition, ChainState, Hop } from './chain.js';
 import { upstreamOf } from './chain.js';
 import { hopTransport } from './claims.js';
-import { dialEndpoint } from './rules.js';
 
 /** The listeners that a chain intends on a node; none while it is disabled. */
 export function intendedByChain(fleet: FleetView, chain: ChainState, nodeId: string): readonly IntendedListener[] {

@@ -2,8 +2,7 @@
  * The rule and the upstream cluster that a deployed chain adds to the snapshot of one of its nodes.
  * Implements `docs/contract/domain.md#l4-chain` and `docs/contract/wire.md#configuration`.
  */
-import { formatHostPort } from '../../kernel/host-port.js';
-import { dialAddress, nodeKey } from '../node/node.js';
+import { dialEndpoint } from '../node/hops.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { NodeRules, Outbound, TcpProxyRule, TransportProfile, UpstreamCluster } from '../snapshot/snapshot.js';
 import { noRules } from '../snapshot/snapshot.js';
@@ -18,13 +17,6 @@ const securities = { raw: 'RAW', tls: 'TLS', reality: 'REALITY', noise: 'NOISE' 
 
 function hopProfile(payload: Payload, hop: Hop): TransportProfile {
   return { payload: payloads[payload], outer: outers[hop.outer], security: securities[hop.security] };
-}
-
-/** The `host:port` that the hop before this one dials; `""` while no address is known. */
-export function dialEndpoint(fleet: FleetView, hop: Hop): string {
-  const node = fleet.get(nodeKey, hop.node_id);
-  const host = hop.dial_addr ?? (node === undefined ? null : dialAddress(node));
-  return host === null ? '' : formatHostPort({ host, port: hop.listen_port });
 }
 
 /**

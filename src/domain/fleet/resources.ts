@@ -9,12 +9,13 @@ import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
 import type { AnyCommand, AnyEvent } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
+import { route } from '../route/declaration.js';
 import { compiler } from '../service/compiler-version.js';
 import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/declaration.js';
 
 /** By type. The order is that of the lines of a checkpoint. */
-export const resources = { node, l4_upstream: l4Upstream, l4_chain: l4Chain } as const;
+export const resources = { node, l4_upstream: l4Upstream, l4_chain: l4Chain, route } as const;
 export const singletons = { connectivity, service: compiler } as const;
 
 export type ResourceType = keyof typeof resources;

@@ -50,6 +50,30 @@ export function fieldChanges(changes: Changes): readonly AuditChange[] {
   return Object.entries(changes).map(([path, { from, to }]) => ({ path, before: from, after: to }));
 }
 
+/**
+ * A change of a list as one change per field of its entries, `hops[0].listen_port`, unless the number of entries changed.
+ * @param field that of the list; other changes stay as they are
+ */
+export const entryByEntry =
+  (field: string) =>
+  (change: AuditChange): readonly AuditChange[] => {
+    const { path, before, after } = change;
+    if (path !== field || !Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) {
+      return [change];
+    }
+    return before.flatMap((entry: Json, index) => {
+      const [from, to] = [entry as { readonly [k: string]: Json }, after[index] as { readonly [k: string]: Json }];
+      const members = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+      return members
+        .filter((member) => JSON.stringify(from[member]) !== JSON.stringify(to[member]))
+        .map((member) => ({
+          path: `${field}[${index}].${member}`,
+          before: from[member] ?? null,
+          after: to[member] ?? null,
+        }));
+    });
+  };
+
 /** The fields of a created resource. */
 export function addedFields(fields: object): readonly AuditChange[] {
   return flat(fields).map(([path, after]) => ({ path, before: null, after }));

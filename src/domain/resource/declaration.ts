@@ -82,6 +82,11 @@ export interface Compiled<S> {
   nodesUsing(state: S, type: string, id: string): readonly string[];
   /** Ids of the nodes that dial a node at the node's own address. */
   diallersOf(state: S, nodeId: string): readonly string[];
+  /**
+   * Ids of the nodes that a node sends the resource's traffic on to, each once: in what is wanted and in what is deployed.
+   * None while the resource is disabled.
+   */
+  linksFrom(state: S, nodeId: string): readonly string[];
 }
 
 export interface Resource<

@@ -11,6 +11,7 @@ import { definitionProblems } from '../../domain/chain/definition.js';
 import { chainStatus } from '../../domain/chain/status.js';
 import { limits } from '../../kernel/limits.js';
 import {
+  anyAddress,
   boolean,
   description,
   distinct,
@@ -31,8 +32,6 @@ import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
 import { time, upstreamTlsSchema } from './shared-schemas.js';
 import { expected } from './validation.js';
-
-const anyAddress = '0.0.0.0';
 
 const requestedHop = object({
   node_id: uuid,

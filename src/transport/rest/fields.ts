@@ -47,6 +47,9 @@ export function integer(min: number, max: number) {
 
 export const port = integer(1, 65_535);
 
+/** The `listen_addr` of a hop that gives none. */
+export const anyAddress = '0.0.0.0';
+
 export function boolean() {
   return z.boolean({ error: expected('true or false') });
 }

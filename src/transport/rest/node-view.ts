@@ -17,6 +17,7 @@ import { applyState, applyStates, newestPush } from './apply-state.js';
 import type { PushFacts } from './apply-state.js';
 import type { RestDeps } from './deps.js';
 import { description, host, labels, name } from './fields.js';
+import { nodeStatuses, statusOf } from './node-status.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
 import { applyErrors, time } from './shared-schemas.js';
@@ -27,9 +28,6 @@ export const nodeShape: Shape<NodeDefinition> = {
   address: { request: host.nullable(), response: z.string().nullable(), initial: null },
   labels: { request: labels, response: z.record(z.string(), z.string()), initial: {} },
 };
-
-export const nodeStatuses = ['pending', 'online', 'offline'] as const;
-export type NodeStatus = (typeof nodeStatuses)[number];
 
 /** What an answer adds to the definition of a node. */
 const derived = {
@@ -110,7 +108,7 @@ function nodeView(
   const apply = applyState(generation, agent, pushFacts(deps, node.id, presence));
   return {
     ...pick(node, ['id', ...nodeFields]),
-    status: presence !== undefined ? 'online' : agent.connected_once ? 'offline' : 'pending',
+    status: statusOf(presence, agent),
     psk_fingerprint: node.psk?.fingerprint ?? null,
     psk_issued_at: node.psk?.issued_at ?? null,
     ...effectiveMultiplex(deps.delivery.settings(), node.id),

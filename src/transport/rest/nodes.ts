@@ -14,8 +14,10 @@ import { answers, ok } from './envelope.js';
 import { boolean, canonical, oneOf } from './fields.js';
 import { postHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
-import { newNodeView, nodeSchema, nodeShape, nodeStatuses, nodeViews, oneNodeView } from './node-view.js';
-import type { NodeStatus, NodeView } from './node-view.js';
+import { nodeStatuses } from './node-status.js';
+import type { NodeStatus } from './node-status.js';
+import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView } from './node-view.js';
+import type { NodeView } from './node-view.js';
 import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
 

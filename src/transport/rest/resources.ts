@@ -6,6 +6,7 @@ import type { RestApp, RestDeps } from './deps.js';
 import { nodeCommandRoutes } from './node-commands.js';
 import { nodeConfigRoutes } from './node-config.js';
 import { nodeRoutes } from './nodes.js';
+import { routeRoutes } from './routes.js';
 import { upstreamRoutes } from './upstreams.js';
 
 type Routes = (app: RestApp, deps: RestDeps) => void;
@@ -20,4 +21,5 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   node: allOf(nodeRoutes, nodeCommandRoutes, nodeConfigRoutes),
   l4_upstream: upstreamRoutes,
   l4_chain: allOf(chainRoutes, deploymentRoutes),
+  route: routeRoutes,
 };

@@ -1,0 +1,68 @@
+/**
+ * What the hops of chains and of routes have in common: each is on another node that exists, and the hop before dials it.
+ * Not what a hop listens for: that is with each of them. Implements `docs/contract/domain.md#l4-chain`.
+ */
+import { formatHostPort } from '../../kernel/host-port.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import type { Refusal } from '../resource/refusal.js';
+import { dialAddress, nodeKey } from './node.js';
+
+interface AnyHop {
+  readonly node_id: string;
+  readonly listen_port: number;
+  /** The host or IP that the hop before dials instead of the node's address. */
+  readonly dial_addr?: string;
+}
+
+/** The hops whose node is that of an earlier hop already. */
+export function* repeatedNodes(
+  hops: readonly Pick<AnyHop, 'node_id'>[],
+): Generator<{ readonly index: number; readonly earlier: number }> {
+  const indexes = new Map<string, number>();
+  for (const [index, { node_id }] of hops.entries()) {
+    const earlier = indexes.get(node_id);
+    if (earlier !== undefined) yield { index, earlier };
+    indexes.set(node_id, index);
+  }
+}
+
+/** The refusal of hops on a node that does not exist. */
+export function unknownNode(fleet: FleetView, hops: readonly Pick<AnyHop, 'node_id'>[]): Refusal | undefined {
+  for (const [index, { node_id }] of hops.entries()) {
+    if (fleet.has(nodeKey.type, node_id)) continue;
+    const message = `hops[${index}].node_id: expected the id of a node, there is no node ${node_id}`;
+    return { code: 'invalid_request', message };
+  }
+  return undefined;
+}
+
+/** The hop that the one on a node leads to; undefined behind the last one, and for a node that none is on. */
+export function hopAfter<H extends Pick<AnyHop, 'node_id'>>(hops: readonly H[], nodeId: string): H | undefined {
+  const index = hops.findIndex((hop) => hop.node_id === nodeId);
+  return index === -1 ? undefined : hops[index + 1];
+}
+
+/** The `host:port` that the hop before this one dials; `""` while no address is known. */
+export function dialEndpoint(fleet: Pick<FleetView, 'get'>, hop: AnyHop): string {
+  const node = fleet.get(nodeKey, hop.node_id);
+  const host = hop.dial_addr ?? (node === undefined ? null : dialAddress(node));
+  return host === null ? '' : formatHostPort({ host, port: hop.listen_port });
+}
+
+/**
+ * The refusal of hops that the hop before could not dial.
+ * @param remedy what gives the node an address, besides a report of its agent
+ */
+export function undialable(fleet: FleetView, hops: readonly AnyHop[], remedy: string): Refusal | undefined {
+  for (const [index, hop] of hops.entries()) {
+    const node = fleet.get(nodeKey, hop.node_id);
+    if (index === 0 || node === undefined || dialEndpoint(fleet, hop) !== '') continue;
+    return {
+      code: 'conflict',
+      message:
+        `hops[${index}].node_id: the node "${node.name}" has no known address for the hop before it to dial; ` +
+        `set ${remedy}, or let its agent report one`,
+    };
+  }
+  return undefined;
+}

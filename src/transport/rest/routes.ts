@@ -1,0 +1,137 @@
+/** Legacy routes: HTTP by host and path prefix. Implements `docs/contract/rest.md#legacy-routes`. */
+import { z } from 'zod';
+import { dialAddress } from '../../domain/node/node.js';
+import { routeProblems } from '../../domain/route/definition.js';
+import type { RouteDefinition, RouteHop, RouteState } from '../../domain/route/route.js';
+import { formatHostPort } from '../../kernel/host-port.js';
+import { limits } from '../../kernel/limits.js';
+import type { NodeRecord } from '../../projections/port.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { answers, ok } from './envelope.js';
+import { anyAddress, boolean, canonical, endpoint, host, ip, list, name, object, port, uuid } from './fields.js';
+import { readHeaders } from './headers.js';
+import { idParams, orNotFound, pathId } from './ids.js';
+import { nodeStatuses, statusOf } from './node-status.js';
+import { noQuery } from './query.js';
+import { resourceRoutes } from './resource-routes.js';
+import type { Shape } from './resource-shape.js';
+import { resourceSchema } from './resource-shape.js';
+
+/** What a path of RFC 3986 consists of, with every escape sequence whole. */
+const path = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
+const pathPrefix = canonical('a path that starts with /, in the characters of a URL', (value) =>
+  path.test(value) ? value : undefined,
+);
+
+const requestedHop = object({
+  node_id: uuid,
+  listen_addr: ip.optional().meta({ default: anyAddress }),
+  listen_port: port,
+}).meta({ id: 'RouteHop' });
+
+const hopSchema = z
+  .object({ node_id: z.string(), listen_addr: z.string(), listen_port: z.int() })
+  .meta({ id: 'ShownRouteHop' });
+
+/** A hop as it is stored and answered. */
+function hopOf({ node_id, listen_addr, listen_port }: z.output<typeof requestedHop>): RouteHop {
+  return { node_id, listen_addr: listen_addr ?? anyAddress, listen_port };
+}
+
+const shape: Shape<RouteDefinition> = {
+  name: { request: name, response: z.string() },
+  host: { request: host, response: z.string() },
+  path_prefix: { request: pathPrefix, response: z.string(), initial: '/' },
+  enabled: { request: boolean(), response: z.boolean(), initial: true },
+  hops: { request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops), response: z.array(hopSchema) },
+  backend: { request: endpoint, response: z.string() },
+};
+
+const hopViews = z.object({
+  items: z.array(
+    z.object({
+      index: z.int(),
+      node_id: z.string(),
+      node_name: z.string(),
+      listen_addr: z.string(),
+      listen_port: z.int(),
+      next_hop: z.string().meta({ description: '`host:port`; empty while no address is known' }),
+      node_status: z.enum(nodeStatuses),
+    }),
+  ),
+});
+
+export function routeRoutes(app: RestApp, deps: RestDeps): void {
+  const queries = deps.projections.resources.route;
+
+  resourceRoutes(app, {
+    path: '/api/routes',
+    what: 'route',
+    tag: 'routes',
+    summaries: {
+      list: 'List legacy routes',
+      create: 'Create a legacy route; it is live at once',
+      get: 'Get a legacy route',
+      update: 'Change a legacy route, at once',
+      remove: 'Delete a legacy route, at once',
+    },
+    shape,
+    check(checked, ctx) {
+      for (const { path: at, message } of routeProblems(checked['hops'] as RouteDefinition['hops'] | undefined)) {
+        ctx.issues.push({ code: 'custom', path: [...at], message, input: undefined });
+      }
+    },
+    schema: resourceSchema('Route', shape, {}),
+    ...queries,
+    ...deps.commands.resources.route,
+    // Answered as it is stored.
+    view: (route) => route,
+    createdView: (route) => route,
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/routes/:id/hops',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      summary: 'The hops of a legacy route with their nodes, and where each leads',
+      tags: ['routes'],
+      params: idParams,
+      querystring: noQuery,
+      headers: readHeaders,
+      response: answers(hopViews),
+    },
+    handler: async (request) => {
+      const route = orNotFound(await queries.get(pathId(request.params, 'route')), 'route');
+      return ok({ items: await hopsOf(deps, route) });
+    },
+  });
+}
+
+async function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Promise<z.output<typeof hopViews>['items']> {
+  const ids = hops.map((hop) => hop.node_id);
+  const [records, presences] = await Promise.all([
+    deps.projections.nodes.getMany(ids),
+    Promise.all(ids.map((id) => deps.telemetry.presence(id))),
+  ]);
+  const byId = new Map(records.map((record) => [record.node.id, record]));
+  return hops.map((hop, index) => {
+    const next = hops[index + 1];
+    const record = byId.get(hop.node_id);
+    return {
+      index,
+      node_id: hop.node_id,
+      node_name: record?.node.name ?? '',
+      listen_addr: hop.listen_addr,
+      listen_port: hop.listen_port,
+      next_hop: next === undefined ? backend : dialled(byId.get(next.node_id), next.listen_port),
+      node_status: statusOf(presences[index], record?.agent),
+    };
+  });
+}
+
+/** The address that the hop before dials. */
+function dialled(record: NodeRecord | undefined, portOfHop: number): string {
+  const address = record === undefined ? null : dialAddress(record.node);
+  return address === null ? '' : formatHostPort({ host: address, port: portOfHop });
+}
