@@ -1,0 +1,98 @@
+/**
+ * A credential: an X25519 key pair, a TLS certificate with its key, or a REALITY identity over an X25519 credential. State,
+ * events, commands. Keys are made and certificates read before a command is decided (`src/commands/`).
+ * Implements `docs/contract/rest.md#credentials` and `docs/contract/domain.md#l4-chain` (keys and pins).
+ */
+import type { FieldChange } from '../resource/change.js';
+import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
+import type { IfMatch } from '../resource/if-match.js';
+import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
+import { fieldsOf } from '../resource/lifecycle.js';
+import type { ResourceMeta } from '../resource/meta.js';
+import type { SealedSecret } from '../secret/sealed.js';
+
+export const keyTypes = ['x25519', 'tls_cert', 'reality'] as const;
+export type KeyType = (typeof keyTypes)[number];
+
+/** What a certificate says, read once when it is saved. */
+export interface Certificate {
+  readonly subject: string;
+  readonly issuer: string;
+  /** The DNS names, lower-cased, in the certificate's order; a self-signed one without any has its common name. */
+  readonly subject_alt_names: readonly string[];
+  /** RFC 3339, UTC, milliseconds. */
+  readonly not_before: string;
+  readonly not_after: string;
+  /** Hexadecimal. */
+  readonly serial_number: string;
+  /** Lower-case hexadecimal. */
+  readonly fingerprint_sha256: string;
+  /** Base64, as pins are. */
+  readonly spki_sha256: string;
+  readonly self_signed: boolean;
+}
+
+/** One shape for all types, because events hold field changes: null or empty where the type has none. */
+export interface CredentialDefinition {
+  readonly name: string;
+  readonly key_type: KeyType;
+  /** x25519: base64url of 32 bytes. */
+  readonly public_key: string | null;
+  /** x25519: 32 raw bytes; tls_cert: PEM. */
+  readonly private_key: SealedSecret | null;
+  /** reality. */
+  readonly x25519_credential_id: string | null;
+  readonly server_names: readonly string[];
+  readonly short_ids: readonly string[];
+  readonly target_host: string | null;
+  readonly target_port: number | null;
+  /** tls_cert: leaf first, then the chain. */
+  readonly certificate_pem: string | null;
+  readonly certificate: Certificate | null;
+}
+
+export const credentialFields = fieldsOf<CredentialDefinition>()([
+  'name',
+  'key_type',
+  'public_key',
+  'private_key',
+  'x25519_credential_id',
+  'server_names',
+  'short_ids',
+  'target_host',
+  'target_port',
+  'certificate_pem',
+  'certificate',
+]);
+
+/** While it lasts, diallers of a TLS hop trust the pin of the former key beside the new one. */
+export interface PinOverlap {
+  /** The former pin. */
+  readonly spki_sha256: string;
+  /** RFC 3339. */
+  readonly ends_at: string;
+}
+
+export interface CredentialState extends ResourceMeta, CredentialDefinition {
+  readonly overlap: PinOverlap | null;
+}
+
+export type CredentialEvent =
+  | LifecycleEvent<'Credential', 'credential_id', CredentialDefinition>
+  | {
+      readonly type: 'CredentialOverlapEnded';
+      readonly data: { readonly credential_id: string; readonly overlap: FieldChange<PinOverlap | null> };
+    };
+
+export type CredentialCommand =
+  | LifecycleCommand<'Credential', CredentialDefinition, 'key_type'>
+  | { readonly type: 'EndCredentialOverlap'; readonly id: string; readonly ifMatch: IfMatch };
+
+export const credentialKey: ResourceKey<CredentialState> = { type: 'credential' };
+
+export function credentialAt(
+  fleet: Pick<FleetView, 'get'>,
+  id: string | undefined | null,
+): CredentialState | undefined {
+  return id === undefined || id === null ? undefined : fleet.get(credentialKey, id);
+}
