@@ -63,6 +63,8 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['storage'],
   mongodb: ['storage'],
   '@eventstore/db-client': ['storage'],
+  '@peculiar/': ['security'],
+  'reflect-metadata': ['security'],
   fastify: ['transport/rest'],
   '@fastify/': ['transport/rest'],
   '@grpc/grpc-js': ['transport/agent', 'agent', 'gen', 'storage'],

@@ -9,6 +9,7 @@ import { followAccounts } from './accounts/view.js';
 import { openCommandClaims } from './cluster/command-claims.js';
 import { joinCluster } from './cluster/membership.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
+import { createCredentialHandlers } from './commands/credentials.js';
 import { createFactRecorder, setFactRetention } from './commands/facts.js';
 import type { CommandHandlers } from './commands/handlers-port.js';
 import { createNodeHandlers } from './commands/nodes.js';
@@ -209,6 +210,7 @@ async function wire(
   const { staticPublic: servicePublic, staticPrivate: servicePrivate } = identity;
   const commands: CommandHandlers = {
     nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids, logger }),
+    credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids, logger }),
     resources: createResourceHandlers(fleet, ids),
     chains: createChainHandlers(fleet),
     settings: createSettingsHandlers(fleet),

@@ -1,10 +1,11 @@
 /**
  * Port: what REST calls to change something or to sign somebody in. Types only: the handlers are in `resources.ts`,
- * `nodes.ts` and `src/accounts`. Bodies arrive validated and canonical. What needs other resources (references, names,
+ * `nodes.ts`, `credentials.ts` and `src/accounts`. Bodies arrive validated and canonical. What needs other resources (references, names,
  * collisions) or the stored one (a PUT) is decided behind this port. Implements `docs/contract/rest.md#envelope`.
  */
 import type { ChainState } from '../domain/chain/chain.js';
 import type { Role } from '../domain/accounts/user.js';
+import type { CredentialState } from '../domain/credential/credential.js';
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { NounOf, ResourceType, StateOf } from '../domain/fleet/resources.js';
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
@@ -48,6 +49,47 @@ export type CreateFields<T extends ResourceType> = FieldsOf<`Create${NounOf<T>}`
 /** The fields of an update; absent ones stay as they are. */
 export type UpdateFields<T extends ResourceType> = FieldsOf<`Update${NounOf<T>}`, 'id' | 'ifMatch'>;
 
+/** The fields of a certificate that the service makes. */
+export interface SelfSigned {
+  readonly common_name: string;
+  /** When absent or empty, the common name, which is then a DNS name. */
+  readonly subject_alt_names?: readonly string[] | undefined;
+  readonly days?: number | undefined;
+}
+
+interface RealityFields {
+  readonly x25519_credential_id: string;
+  readonly server_names: readonly string[];
+  readonly short_ids: readonly string[];
+  readonly target_host: string;
+  readonly target_port: number;
+}
+
+interface TlsFields {
+  readonly certificate_pem: string;
+  readonly private_key_pem: string;
+  /** Instead of the other two. */
+  readonly self_signed: SelfSigned;
+}
+
+type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+/** A credential as a create describes it, with its keys in clear. */
+export type NewCredential = { readonly name: string } & (
+  | {
+      readonly key_type: 'x25519';
+      /** Base64url of 32 bytes; without one, a key is generated. */
+      readonly private_key?: string | null | undefined;
+    }
+  | ({ readonly key_type: 'reality' } & RealityFields)
+  | ({ readonly key_type: 'tls_cert' } & Given<TlsFields>)
+);
+
+/** The fields of an update, of one type at most; a private key of null is generated. */
+export type CredentialChanges = Given<
+  { readonly name: string; readonly private_key: string | null } & RealityFields & TlsFields
+>;
+
 export type CreateNodeFields = Omit<CreateFields<'node'>, 'psk'> & { readonly issuePsk: boolean };
 
 export interface DeployResult {
@@ -78,7 +120,11 @@ export interface LifecycleHandlers<T extends ResourceType> {
  * `unavailable` when the log cannot be written or the instance is read-only.
  */
 export interface CommandHandlers {
-  readonly resources: { readonly [T in Exclude<ResourceType, 'node'>]: LifecycleHandlers<T> };
+  readonly resources: { readonly [T in Exclude<ResourceType, 'node' | 'credential'>]: LifecycleHandlers<T> };
+  readonly credentials: Omit<LifecycleHandlers<'credential'>, 'create' | 'update'> & {
+    create(ctx: CommandContext, fields: NewCredential): Answer<CredentialState>;
+    update(ctx: CommandContext, id: string, ifMatch: IfMatch, changes: CredentialChanges): Answer<CredentialState>;
+  };
   readonly nodes: Omit<LifecycleHandlers<'node'>, 'create'> & {
     create(ctx: CommandContext, fields: CreateNodeFields): Answer<{ node: NodeState; controlPsk: string | null }>;
     issuePsk(ctx: CommandContext, id: string): Answer<{ controlPsk: string; fingerprint: string }>;

@@ -6,7 +6,6 @@ import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
-import { errorText, ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
@@ -15,6 +14,7 @@ import type { Keyring } from '../security/keyring.js';
 import { issueControlPsk, sealVerifier } from '../security/psk.js';
 import type { SealedValue } from '../security/sealing.js';
 import type { CommandHandlers } from './handlers-port.js';
+import { withNewSecret } from './new-secrets.js';
 import type { CommandOutcome, Gateway } from './port.js';
 import { lifecycleHandlers, present } from './resources.js';
 
@@ -43,27 +43,9 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
     return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier } };
   }
 
-  /** Deletes the data key of a verifier that no event holds. Best effort: such a verifier admits nobody. */
-  async function shred({ psk }: NewPsk): Promise<void> {
-    try {
-      await keyring.shred(psk.verifier.key_id);
-    } catch (error) {
-      logger.warn({ error: errorText(error) }, 'an unused PSK verifier could not be shredded');
-    }
-  }
-
-  /** Runs a command that stores a new PSK, and shreds the PSK if it was certainly not stored. */
-  async function withPsk<R>(issued: NewPsk | null, run: () => Promise<CommandOutcome<R>>): Promise<CommandOutcome<R>> {
-    try {
-      const outcome = await run();
-      if (outcome.kind === 'repeated' && issued !== null) await shred(issued);
-      return outcome;
-    } catch (error) {
-      const refused = error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'internal';
-      if (issued !== null && refused) await shred(issued);
-      throw error;
-    }
-  }
+  /** Runs a command that stores a new PSK. */
+  const withPsk = <R>(issued: NewPsk | null, run: () => Promise<CommandOutcome<R>>): Promise<CommandOutcome<R>> =>
+    withNewSecret({ keyring, logger }, { sealed: issued?.psk.verifier ?? null, what: 'PSK verifier' }, run);
 
   return {
     ...lifecycleHandlers('node', gateway, ids),

@@ -1,6 +1,7 @@
 /**
  * The handlers that only run a command on the gateway: create, update and delete of every resource, derived from the
- * declarations, the deploy of a chain, and the settings. Those that make PSKs are in `nodes.ts`.
+ * declarations, the deploy of a chain, and the settings. Those that make keys are in `nodes.ts` and
+ * `credentials.ts`.
  */
 import { chainKey } from '../domain/chain/chain.js';
 import type { FleetCommand, FleetEvent } from '../domain/fleet/events.js';
@@ -43,10 +44,10 @@ export function lifecycleHandlers<T extends ResourceType>(
   };
 }
 
-/** Handlers of every resource but nodes. */
+/** Handlers of every resource but those that store secrets. */
 export function createResourceHandlers(gateway: FleetGateway, ids: Ids): CommandHandlers['resources'] {
   const handlers = resourceTypes
-    .filter((type) => type !== 'node')
+    .filter((type) => type !== 'node' && type !== 'credential')
     .map((type) => [type, lifecycleHandlers(type, gateway, ids)]);
   return Object.fromEntries(handlers) as CommandHandlers['resources'];
 }

@@ -29,6 +29,8 @@ export const tuning = {
   standingFactsPauseMs: 100,
   standingFactsWaitMs: 10_000,
   standingFactsTries: 5,
+  /** How far the clocks of nodes and of authorities may be from this one: certificates begin that much earlier. */
+  certificateClockSkewMs: 5 * 60_000,
   signinsBatchMs: 250,
   signinsQueue: 10_000,
   signinsQueueBytes: 16 * 1024 * 1024,

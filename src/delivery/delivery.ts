@@ -5,6 +5,7 @@
  */
 import type { RecordFact } from '../domain/agents/facts.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
+import { referrersOf } from '../domain/fleet/referrers.js';
 import { planDeploy } from '../domain/compile/plan.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import type { Clock } from '../kernel/clock.js';
@@ -199,6 +200,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     node: (nodeId) => fold.fleet().tables.node.get(nodeId),
     chain: (chainId) => fold.fleet().tables.l4_chain.get(chainId),
     settings: () => fold.fleet().singletons.connectivity.value,
+    referrers: (type, id) => referrersOf(fold.fleet(), type, id),
     verifier: (nodeId) => fold.fleet().tables.node.get(nodeId)?.psk?.verifier,
     generation,
     onRevoked: (listener) => revokedListeners.add(({ nodeId, replaced }) => listener(nodeId, replaced)),

@@ -7,9 +7,11 @@ import type { NodeState } from '../domain/node/node.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { ApplyError } from '../domain/agents/facts.js';
+import type { Referrer } from '../domain/fleet/referrers.js';
 
 export { offlineAfterSeconds } from '../domain/settings/settings.js';
 export type { ApplyError } from '../domain/agents/facts.js';
+export type { Referrer } from '../domain/fleet/referrers.js';
 
 /** One whole snapshot, encoded once and shared by every stream that sends it. */
 export interface SnapshotPush {
@@ -98,6 +100,8 @@ export interface Delivery {
   node(nodeId: string): NodeState | undefined;
   chain(chainId: string): ChainState | undefined;
   settings(): SettingsState;
+  /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
+  referrers(type: string, id: string): readonly Referrer[];
   /** The sealed PSK verifier, or undefined for an unknown node or one without a PSK. */
   verifier(nodeId: string): SealedSecret | undefined;
   /** The newest generation of a node, or undefined for an unknown node. */

@@ -18,6 +18,7 @@ export const limits = {
     nameChars: 128,
     descriptionChars: 1024,
     stringChars: 1024,
+    pemChars: 64 * KiB,
     listEntries: 64,
     settingsNodes: 1024,
     // docs/contract/rest.md#errors
@@ -29,6 +30,9 @@ export const limits = {
     idempotencyWindowMs: 24 * HOUR,
     // docs/contract/rest.md#nodes
     labels: 32,
+    // docs/contract/rest.md#credentials
+    shortIdDigits: 16,
+    selfSignedDaysDefault: 365,
     // docs/contract/rest.md#l4-upstreams
     healthCheckIntervalMs: { min: 100, max: 3_600_000, default: 10_000 },
     // docs/contract/rest.md#l4-chains
@@ -62,6 +66,8 @@ export const limits = {
     // docs/contract/domain.md#l4-chain
     hops: 8,
     maxStreams: 65_535,
+    /** How long diallers trust the former key of a certificate beside the new one. */
+    pinOverlapMs: 10 * MINUTE,
     // docs/contract/domain.md#commands-and-events
     definitionBytes: 192 * KiB,
     // docs/contract/domain.md#scale-the-model-is-built-for

@@ -97,9 +97,15 @@ export interface ProjectionStatus {
   readonly lastError: string | null;
 }
 
+export interface ResourceListQuery<S> extends ListQuery {
+  /** Values of fields that the declaration lists as filters. */
+  readonly where?: { readonly [F in keyof S]?: string | undefined };
+}
+
+/** Sealed secrets of a state are null. */
 export interface ResourceQueries<S> {
   get(id: string): Promise<S | undefined>;
-  list(query: ListQuery): Promise<ListOf<S>>;
+  list(query: ResourceListQuery<S>): Promise<ListOf<S>>;
 }
 
 export interface Projections {

@@ -65,6 +65,16 @@ async function meaningOf(events: readonly RecordedEvent[]): Promise<unknown> {
         : Object.fromEntries(
             [...fleet.tables.route.values()].map(({ name, host, enabled }) => [name, { host, enabled }]),
           ),
+    // As above.
+    credentials:
+      fleet.tables.credential.size === 0
+        ? undefined
+        : Object.fromEntries(
+            [...fleet.tables.credential.values()].map(({ name, key_type, server_names, certificate, overlap }) => [
+              name,
+              { key_type, server_names, pin: certificate?.spki_sha256 ?? null, overlap },
+            ]),
+          ),
     heartbeat_interval_secs: fleet.singletons.connectivity.value.heartbeat_interval_secs,
     overrides: Object.keys(fleet.singletons.connectivity.value.nodes).length,
     compiler: fleet.singletons.service.value,

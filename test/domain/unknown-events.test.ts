@@ -25,7 +25,7 @@ const caught = (read: () => unknown): unknown => {
 };
 
 describe('an unknown event', () => {
-  it.each(['CredentialCreated', 'nodecreated', '', 'constructor', 'toString', '__proto__'])(
+  it.each(['HologramCreated', 'nodecreated', '', 'constructor', 'toString', '__proto__'])(
     'of type %j is an error that names it',
     (type) => {
       const error = caught(() => readEvent({ ...first, type }));

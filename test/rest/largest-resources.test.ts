@@ -87,16 +87,19 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'UpstreamCreated':
     case 'ChainCreated':
     case 'RouteCreated':
+    case 'CredentialCreated':
       return { type: event.type.replace('Created', 'Deleted'), data: event.data };
     case 'NodeDeleted':
     case 'UpstreamDeleted':
     case 'ChainDeleted':
     case 'RouteDeleted':
+    case 'CredentialDeleted':
       return { type: event.type.replace('Deleted', 'Created'), data: event.data };
     case 'NodeUpdated':
     case 'UpstreamUpdated':
     case 'ChainUpdated':
     case 'RouteUpdated':
+    case 'CredentialUpdated':
     case 'ConnectivityUpdated':
       return { type: event.type, data: { ...event.data, changes: back(event.data.changes) } };
     case 'ChainDeployed':
@@ -106,6 +109,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'NodeReportedAddressChanged':
     case 'NodeGenerationRaised':
     case 'NodeCommandQueued':
+    case 'CredentialOverlapEnded':
     case 'CompilerVersionRaised':
     case 'CompilerVersionLowered':
     case 'LogChainStarted':

@@ -4,6 +4,8 @@
  */
 import { expect } from 'vitest';
 import type { ChainCommand, Hop } from '../../src/domain/chain/chain.js';
+import type { Certificate, CredentialCommand } from '../../src/domain/credential/credential.js';
+import { noFields } from '../../src/domain/credential/credential.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
@@ -24,6 +26,7 @@ import type { JsonObject } from '../../src/kernel/json.js';
 export const nodeId = (name: string): string => uuidFromName(`node ${name}`);
 export const upstreamId = (name: string): string => uuidFromName(`upstream ${name}`);
 export const chainId = (name: string): string => uuidFromName(`chain ${name}`);
+export const credentialId = (name: string): string => uuidFromName(`credential ${name}`);
 export const routeId = (name: string): string => uuidFromName(`route ${name}`);
 
 export const sealed: SealedSecret = { alg: 'xc20p', key_id: 'key-1', nonce: 'bm9uY2U', ct: 'c2VhbGVk' };
@@ -139,6 +142,107 @@ export const deleteRoute = (name: string): FleetCommand => ({
   id: routeId(name),
   ifMatch: undefined,
 });
+
+type CreateCredential = Of<CredentialCommand, 'CreateCredential'>;
+
+/** A sealed key that is another one for each name. */
+export const sealedKey = (name: string): SealedSecret => ({ ...sealed, key_id: `key of ${name}` });
+
+/** 32 bytes that depend on the name. */
+const bytesOf = (name: string): Buffer => Buffer.from(name.padEnd(32, '.')).subarray(0, 32);
+/** A public key as an x25519 credential has it. */
+export const publicKey = (name: string): string => bytesOf(name).toString('base64url');
+/** A pin as a certificate has it. */
+export const pin = (name: string): string => bytesOf(name).toString('base64');
+
+/** A certificate with the key of this name. */
+export function certificate(key: string, fields: Partial<Certificate> = {}): Certificate {
+  return {
+    subject: 'CN=test',
+    issuer: 'CN=issuer',
+    subject_alt_names: ['a.example'],
+    not_before: '2024-01-01T00:00:00.000Z',
+    not_after: '2027-01-01T00:00:00.000Z',
+    serial_number: '01',
+    fingerprint_sha256: 'ab'.repeat(32),
+    spki_sha256: pin(key),
+    self_signed: false,
+    ...fields,
+  };
+}
+
+export function createX25519(name: string, fields: Fields<CreateCredential> = {}): CreateCredential {
+  const keys = { public_key: publicKey(name), private_key: sealedKey(name) };
+  return {
+    type: 'CreateCredential',
+    id: credentialId(name),
+    name,
+    key_type: 'x25519',
+    ...noFields,
+    ...keys,
+    ...fields,
+  };
+}
+
+/** A REALITY identity over the x25519 credential of this name. */
+export function createReality(name: string, keys: string, fields: Fields<CreateCredential> = {}): CreateCredential {
+  return {
+    type: 'CreateCredential',
+    id: credentialId(name),
+    name,
+    key_type: 'reality',
+    ...noFields,
+    x25519_credential_id: credentialId(keys),
+    server_names: ['a.example', 'b.example'],
+    short_ids: ['0123'],
+    target_host: 'target.example',
+    target_port: 443,
+    ...fields,
+  };
+}
+
+/** A certificate for `a.example`, with a key of the credential's name. */
+export function createTlsCert(name: string, fields: Fields<CreateCredential> = {}): CreateCredential {
+  return {
+    type: 'CreateCredential',
+    id: credentialId(name),
+    name,
+    key_type: 'tls_cert',
+    ...noFields,
+    ...rotatedTo(name),
+    ...fields,
+  };
+}
+
+/** The fields of an update to a certificate with the key of this name. */
+export function rotatedTo(key: string, fields: Partial<Certificate> = {}) {
+  return {
+    private_key: sealedKey(key),
+    certificate_pem: `PEM of ${key}`,
+    certificate: certificate(key, fields),
+  };
+}
+
+export function updateCredential(
+  name: string,
+  fields: Fields<Of<CredentialCommand, 'UpdateCredential'>>,
+): FleetCommand {
+  return { type: 'UpdateCredential', id: credentialId(name), ifMatch: undefined, ...fields };
+}
+
+export const deleteCredential = (name: string): FleetCommand => ({
+  type: 'DeleteCredential',
+  id: credentialId(name),
+  ifMatch: undefined,
+});
+
+/** Ends the overlap that a credential has. */
+export const endOverlap =
+  (name: string) =>
+  (fleet: Fleet): FleetCommand => {
+    const id = credentialId(name);
+    return { type: 'EndCredentialOverlap', id, ends_at: fleet.tables.credential.get(id)?.overlap?.ends_at ?? '' };
+  };
 
 export function settings(fields: Partial<Omit<UpdateConnectivity, 'type'>>): FleetCommand {
   return { type: 'UpdateConnectivity', ifMatch: undefined, ...fields };

@@ -3,6 +3,7 @@ import type { AccountEvent } from '../../src/domain/accounts/user.js';
 import type { SigninEvent } from '../../src/domain/accounts/signin.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { LogChainKeySealed } from '../../src/domain/log-chain/declaration.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
@@ -18,7 +19,7 @@ const admin = uuidFromName('user admin');
 const node = f.nodeId('in');
 const remove = <T extends string>(type: T, id: string) => ({ type, id, ifMatch: undefined }) as const;
 
-const fleetCommands: readonly FleetCommand[] = [
+const fleetCommands: readonly (FleetCommand | ((fleet: Fleet) => FleetCommand))[] = [
   { type: 'RaiseCompilerVersion', version: 1 },
   f.createNode('in', { labels: { site: 'north' }, psk: { fingerprint: 'print', verifier: f.sealed } }),
   f.createNode('out', { address: null, description: 'the far end' }),
@@ -40,6 +41,13 @@ const fleetCommands: readonly FleetCommand[] = [
   f.createRoute('site', [f.routeHop('in', 8080), f.routeHop('spare', 8080)]),
   f.updateRoute('site', { hops: [f.routeHop('in', 8081)], backend: 'backend.example:8080' }),
   f.createRoute('closed', [f.routeHop('in', 8082)], { enabled: false }),
+  f.createX25519('keys'),
+  f.createReality('reality', 'keys'),
+  f.createTlsCert('cert'),
+  f.createTlsCert('spare cert'),
+  f.updateCredential('reality', { server_names: ['a.example'], short_ids: ['', 'ab'] }),
+  f.updateCredential('cert', f.rotatedTo('cert 2')),
+  f.endOverlap('cert'),
   f.updateUpstream('web', { endpoint: 'web2.example:443', enabled: false }),
   f.settings({
     multiplex_port: 9000,
@@ -58,6 +66,7 @@ const fleetCommands: readonly FleetCommand[] = [
   { type: 'IssueNodePsk', id: f.nodeId('out'), fingerprint: 'second', verifier: f.sealed },
   remove('DeleteChain', f.chainId('gone')),
   remove('DeleteRoute', f.routeId('closed')),
+  remove('DeleteCredential', f.credentialId('spare cert')),
   remove('DeleteNode', f.nodeId('spare')),
   remove('DeleteUpstream', f.upstreamId('old')),
   { type: 'RaiseCompilerVersion', version: 2 },
@@ -139,7 +148,8 @@ const keySealed: (typeof others)[number] = [
 /** Every event, in log order, streams one after the other. The master key was replaced: `testMasterKey(8)` is the present one. */
 export function goldenLog(): readonly RecordedEvent[] {
   const { fleet } = f.given();
-  const commands = fleetCommands.map((command): RecordedCommand => {
+  const commands = fleetCommands.map((step): RecordedCommand => {
+    const command = typeof step === 'function' ? step(fleet) : step;
     const performed = f.perform(fleet, command);
     if (performed.kind !== 'written') throw new Error(`${command.type}: ${JSON.stringify(performed)}`);
     return performed.command;

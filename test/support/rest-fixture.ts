@@ -10,6 +10,7 @@ import { accountsAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { ProjectionWait } from '../../src/commands/port.js';
+import { createCredentialHandlers } from '../../src/commands/credentials.js';
 import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from '../../src/commands/resources.js';
 import { systemContext } from '../../src/commands/system.js';
 import { createDelivery } from '../../src/delivery/delivery.js';
@@ -160,6 +161,7 @@ export async function startRest(
         ids,
         logger,
       }),
+      credentials: createCredentialHandlers({ gateway, keyring, clock, ids, logger }),
       resources: createResourceHandlers(gateway, ids),
       chains: createChainHandlers(gateway),
       settings: createSettingsHandlers(gateway),

@@ -5,7 +5,6 @@
  */
 import type { FieldChange } from '../resource/change.js';
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
-import type { IfMatch } from '../resource/if-match.js';
 import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
 import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
@@ -65,7 +64,31 @@ export const credentialFields = fieldsOf<CredentialDefinition>()([
   'certificate',
 ]);
 
-/** While it lasts, diallers of a TLS hop trust the pin of the former key beside the new one. */
+/** The fields of each type, beside the name and the type. */
+export const fieldsOfKeyType = {
+  x25519: ['public_key', 'private_key'],
+  tls_cert: ['private_key', 'certificate_pem', 'certificate'],
+  reality: ['x25519_credential_id', 'server_names', 'short_ids', 'target_host', 'target_port'],
+} as const satisfies { readonly [T in KeyType]: readonly (keyof CredentialDefinition)[] };
+
+/** What fields hold that a type does not have. */
+export const noFields: Omit<CredentialDefinition, 'name' | 'key_type'> = {
+  public_key: null,
+  private_key: null,
+  x25519_credential_id: null,
+  server_names: [],
+  short_ids: [],
+  target_host: null,
+  target_port: null,
+  certificate_pem: null,
+  certificate: null,
+};
+
+/**
+ * While it lasts, diallers of a TLS hop trust the pin of the former key beside the new one. A key that is changed again
+ * meanwhile begins a new overlap with the key before it: the one before that is no longer trusted, so that two changes
+ * end the trust in a key that has leaked.
+ */
 export interface PinOverlap {
   /** The former pin. */
   readonly spki_sha256: string;
@@ -86,7 +109,12 @@ export type CredentialEvent =
 
 export type CredentialCommand =
   | LifecycleCommand<'Credential', CredentialDefinition, 'key_type'>
-  | { readonly type: 'EndCredentialOverlap'; readonly id: string; readonly ifMatch: IfMatch };
+  | {
+      /** Does nothing unless the overlap is still the one that ends then: another instance may have ended it. */
+      readonly type: 'EndCredentialOverlap';
+      readonly id: string;
+      readonly ends_at: string;
+    };
 
 export const credentialKey: ResourceKey<CredentialState> = { type: 'credential' };
 

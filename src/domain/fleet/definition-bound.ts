@@ -3,6 +3,7 @@
  * one; with both within the bound, every event fits into a command, so what can be created can also be edited,
  * deployed, deleted and taken back. Implements `docs/contract/domain.md#commands-and-events`.
  */
+import { timestamp } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
@@ -22,7 +23,7 @@ export function oversizedDefinition(fleet: FleetView, events: readonly FleetEven
     const { type, noun, fields, evolve } = declaring.declaration;
     if (event.type !== `${noun}Created` && event.type !== `${noun}Updated`) continue;
     const before = fleet.get<AnyState>({ type }, resourceOf(event).id);
-    const after = evolve(before, event, { at: '', commandId: '' });
+    const after = evolve(before, event, { at: timestamp(0), commandId: '' });
     if (after === undefined) continue;
     const bytes = new TextEncoder().encode(JSON.stringify(pick(after, fields))).length;
     if (bytes <= limits.fleet.definitionBytes) continue;

@@ -4,6 +4,7 @@
  * Implements `docs/architecture.md#adding-a-resource`.
  */
 import { l4Chain } from '../chain/declaration.js';
+import { credential } from '../credential/declaration.js';
 import { logChainEvents, logSubject } from '../log-chain/declaration.js';
 import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
@@ -14,8 +15,10 @@ import { compiler } from '../service/compiler-version.js';
 import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/declaration.js';
 
-/** By type. The order is that of the lines of a checkpoint. */
-export const resources = { node, l4_upstream: l4Upstream, l4_chain: l4Chain, route } as const;
+/**
+ * By type. The order is that of the lines of a checkpoint: what others take their claims from comes before them.
+ */
+export const resources = { node, l4_upstream: l4Upstream, credential, l4_chain: l4Chain, route } as const;
 export const singletons = { connectivity, service: compiler } as const;
 
 export type ResourceType = keyof typeof resources;

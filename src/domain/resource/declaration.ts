@@ -107,6 +107,10 @@ export interface Resource<
   readonly plural: string;
   /** The fields of its definition, whose size is bounded (`fleet/definition-bound.ts`). */
   readonly fields: readonly (keyof S)[];
+  /** The fields that hold a sealed secret or null. Read models hold null instead. */
+  readonly sealed?: readonly (keyof S)[];
+  /** The fields of text by which its list can be filtered. */
+  readonly filters?: readonly (keyof S)[];
   readonly events: EventDeclarations<E>;
   readonly decide: Decisions<C, E>;
   /** The state after one event; undefined once deleted. Ignores an event for a resource that does not exist. */

@@ -8,7 +8,7 @@ import { declaringResource, resourceOf, resources, resourceTypes } from '../../d
 import { streams } from '../../kernel/event.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
-import type { Collection } from '../../storage/read-store.js';
+import type { Collection, Filter } from '../../storage/read-store.js';
 import type { Projections, ResourceQueries } from '../port.js';
 import type { ReadModel } from '../read-model.js';
 import { asJson, fromJson } from '../read-model.js';
@@ -19,7 +19,7 @@ import { listQuery, sortFields, sortIndexes } from './sorted-list.js';
 export type PlainType = Exclude<ResourceType, 'node'>;
 export const plainTypes = resourceTypes.filter((type): type is PlainType => type !== 'node');
 
-/** The state is in the field named by `singular`: `upstream`, `chain`. */
+/** The state is in the field named by `singular`: `upstream`, `chain`. Beside it are the fields that its list is filtered by. */
 export type ResourceFields = SortFields & { readonly [one: string]: Json };
 
 /** The id of the resource that an event is about, if it is of the type. */
@@ -30,10 +30,12 @@ export function idOfResource(event: RecordedEvent, type: ResourceType): readonly
 }
 
 export function resourceModel(type: PlainType): ReadModel<ResourceFields> {
-  const { singular, plural, evolve } = resources[type] as unknown as AnyResource;
+  const { singular, plural, evolve, sealed = [], filters = [] } = resources[type] as unknown as AnyResource;
+  const withoutSecrets = (state: AnyState): AnyState =>
+    sealed.length === 0 ? state : { ...state, ...Object.fromEntries(sealed.map((field) => [field, null])) };
   return {
     name: plural,
-    indexes: sortIndexes,
+    indexes: [...sortIndexes, ...filters.map((field) => ({ fields: [field, 'name_key'] }))],
     keys: (event) => idOfResource(event, type),
     evolve(fields, recorded) {
       const event = fleetEvent(recorded);
@@ -41,7 +43,9 @@ export function resourceModel(type: PlainType): ReadModel<ResourceFields> {
       const { occurred_at: at, command } = recorded.metadata;
       const before = fields === undefined ? undefined : fromJson<AnyState>(fields[singular] ?? null);
       const state = evolve(before, event, { at, commandId: command.id });
-      return state === undefined ? undefined : { ...sortFields(state), [singular]: asJson(state) };
+      if (state === undefined) return undefined;
+      const filtered = Object.fromEntries(filters.map((field) => [field, state[field]]));
+      return { ...sortFields(state), ...filtered, [singular]: asJson(withoutSecrets(state)) };
     },
   };
 }
@@ -59,7 +63,10 @@ function resourceQueries<T extends PlainType>(
       return document === undefined ? undefined : stateOf(document.fields);
     },
     async list(query) {
-      const { items, total } = await open().find(listQuery(query));
+      const where = Object.entries(query.where ?? {}).flatMap(([field, value]): readonly Filter[] =>
+        value === undefined ? [] : [{ field, op: 'eq', value }],
+      );
+      const { items, total } = await open().find(listQuery(query, where));
       return { items: items.map(({ fields }) => stateOf(fields)), total };
     },
   };

@@ -28,7 +28,10 @@ export interface Readiness {
 export interface RestDeps {
   readonly commands: CommandHandlers;
   readonly projections: Pick<Projections, 'nodes' | 'resources' | 'deployments' | 'audit' | 'reached' | 'onAgentFact'>;
-  readonly delivery: Pick<Delivery, 'state' | 'chain' | 'settings' | 'generation' | 'pushed' | 'plan' | 'snapshotJson'>;
+  readonly delivery: Pick<
+    Delivery,
+    'state' | 'chain' | 'settings' | 'referrers' | 'generation' | 'pushed' | 'plan' | 'snapshotJson'
+  >;
   readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals'>;
   readonly clock: Clock;
   readonly ids: Ids;

@@ -78,11 +78,11 @@ export const namePattern = canonical(
   canonicalNamePattern,
 );
 
-/** Base64 of exactly `size` bytes, padded and without stray bits. */
-function base64(size: number) {
-  return canonical(`base64 of ${size} bytes`, (value) => {
-    const bytes = Buffer.from(value, 'base64');
-    return bytes.length === size && bytes.toString('base64') === value ? value : undefined;
+/** Base64 of exactly `size` bytes, padded, or base64url without padding; without stray bits. */
+export function base64(size: number, encoding: 'base64' | 'base64url' = 'base64') {
+  return canonical(`${encoding} of ${size} bytes`, (value) => {
+    const bytes = Buffer.from(value, encoding);
+    return bytes.length === size && bytes.toString(encoding) === value ? value : undefined;
   });
 }
 
@@ -92,12 +92,12 @@ export function list<T extends z.ZodType>(entry: T, min = 0, max: number = limit
   return z.array(entry, { error }).min(min, { error }).max(max, { error });
 }
 
-/** A list of names, each once. */
-export function distinct<T extends z.ZodType<string>>(entry: T) {
-  return list(entry).superRefine((values, ctx) => {
+/** A list of at least `min` names, each once. @param what what sentences call an entry */
+export function distinct<T extends z.ZodType<string>>(entry: T, min = 0, what = 'name') {
+  return list(entry, min).superRefine((values, ctx) => {
     const seen = new Set<string>();
     for (const [index, value] of values.entries()) {
-      if (seen.has(value)) ctx.addIssue({ code: 'custom', path: [index], message: 'expected each name once' });
+      if (seen.has(value)) ctx.addIssue({ code: 'custom', path: [index], message: `expected each ${what} once` });
       seen.add(value);
     }
   });

@@ -45,7 +45,9 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     readonly remove: string;
   };
   readonly shape: Shape<D>;
-  /** What the schemas of single fields cannot check; applied to the bodies of create and update. */
+  /** The bodies, when they do not follow from the shape. */
+  readonly bodies?: { readonly create: z.ZodType; readonly update: z.ZodType };
+  /** What the schemas of single fields cannot check; applied to the bodies that follow from the shape. */
   readonly check?: (checked: CheckedBody, ctx: z.core.$RefinementCtx) => void;
   /** The schema of an answer. */
   readonly schema: z.ZodType;
@@ -112,7 +114,7 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
       tags,
       querystring: noQuery,
       headers: postHeaders,
-      body: createBody(shape, routes.createExtra).superRefine(check),
+      body: routes.bodies?.create ?? createBody(shape, routes.createExtra).superRefine(check),
       response: created(routes.createdSchema ?? routes.schema),
     },
     handler: async (request, reply) => {
@@ -156,7 +158,7 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
       params: idParams,
       querystring: noQuery,
       headers: conditionalHeaders,
-      body: updateBody(shape).superRefine(check),
+      body: routes.bodies?.update ?? updateBody(shape).superRefine(check),
       response: answers(routes.schema),
     },
     handler: async (request, reply) => {

@@ -1,6 +1,7 @@
 /** The routes of each resource of the fleet. A resource without routes does not compile. */
 import type { ResourceType } from '../../domain/fleet/resources.js';
 import { chainRoutes } from './chains.js';
+import { credentialRoutes } from './credentials.js';
 import { deploymentRoutes } from './deployments.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { nodeCommandRoutes } from './node-commands.js';
@@ -20,6 +21,7 @@ const allOf =
 export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   node: allOf(nodeRoutes, nodeCommandRoutes, nodeConfigRoutes),
   l4_upstream: upstreamRoutes,
+  credential: credentialRoutes,
   l4_chain: allOf(chainRoutes, deploymentRoutes),
   route: routeRoutes,
 };

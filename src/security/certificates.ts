@@ -1,0 +1,182 @@
+/**
+ * Reads TLS certificates and their private keys from PEM, and brings both into one form: nothing but certificates is kept
+ * of a chain, so no key can hide in it. Not their validity in time, which its users judge with a clock; not the making of
+ * certificates, which is in `self-signed.ts`. Implements `docs/contract/rest.md#credentials`.
+ */
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { canonicalNamePattern } from '../kernel/addresses.js';
+import { timestamp } from '../kernel/clock.js';
+import type { Result } from '../kernel/result.js';
+import { err, ok } from '../kernel/result.js';
+import { derEntries } from './der.js';
+import { pemBlocks } from './pem.js';
+
+/** What a certificate says of itself. */
+export interface CertificateDetails {
+  /** `CN=a.example, O=Example`, in the certificate's order. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** The DNS names, lower-cased, in the certificate's order; a self-signed one without any has its common name. */
+  readonly subject_alt_names: readonly string[];
+  /** RFC 3339. */
+  readonly not_before: string;
+  readonly not_after: string;
+  /** Lower-case hexadecimal, like the fingerprint. */
+  readonly serial_number: string;
+  readonly fingerprint_sha256: string;
+  /** Base64. */
+  readonly spki_sha256: string;
+  readonly self_signed: boolean;
+}
+
+/** A certificate with the chain behind it. */
+export interface CertificateChain {
+  /** Leaf first, then each one's issuer. */
+  readonly pem: string;
+  readonly leaf: CertificateDetails;
+  /** The earliest end of all certificates of the chain, RFC 3339. */
+  readonly endsAt: string;
+  /** Whether a private key, as PEM, is that of the leaf. */
+  matches(key: PrivateKey): boolean;
+}
+
+export interface PrivateKey {
+  /** PKCS #8. */
+  readonly pem: string;
+  readonly key: KeyObject;
+}
+
+const chainPem = 'expected PEM certificates: the leaf first, then each one that issued the one before it';
+const keyPem = 'expected one PEM private key without a passphrase';
+const rsaBits = 2048;
+const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
+
+/** @returns a refusal that says what was expected, without the name of the field */
+export function readCertificateChain(text: string): Result<CertificateChain, string> {
+  const blocks = pemBlocks(text);
+  if (blocks === undefined || blocks.length === 0) return err(chainPem);
+  const other = blocks.find(({ label }) => label !== 'CERTIFICATE');
+  if (other !== undefined) return err(`${chainPem}; it also has a block that is no certificate`);
+  const certificates: X509Certificate[] = [];
+  for (const [index, { bytes }] of blocks.entries()) {
+    const certificate = certificateOf(bytes);
+    if (certificate === undefined) return err(`${chainPem}; certificate ${index + 1} cannot be read`);
+    certificates.push(certificate);
+  }
+  const unissued = certificates.findIndex(
+    (certificate, index) => index > 0 && !issued(certificate, certificates[index - 1]),
+  );
+  if (unissued !== -1) return err(`${chainPem}; certificate ${unissued + 1} did not issue certificate ${unissued}`);
+  const [leaf] = certificates;
+  if (leaf === undefined) return err(chainPem);
+  const weak = weakness(leaf.publicKey);
+  if (weak !== undefined) return err(weak);
+  const ends = certificates.map((certificate) => timeOf(certificate.validTo)).sort();
+  return ok({
+    pem: certificates.map((certificate) => certificate.toString()).join(''),
+    leaf: detailsOf(leaf),
+    endsAt: ends[0] ?? '',
+    matches: ({ key }) => leaf.checkPrivateKey(key),
+  });
+}
+
+/** @returns a refusal that says what was expected, without the name of the field and without anything of the key */
+export function readPrivateKey(text: string): Result<PrivateKey, string> {
+  const keys = (pemBlocks(text) ?? []).filter(({ label }) => label !== 'EC PARAMETERS');
+  const [block] = keys;
+  if (keys.length !== 1 || block?.label.endsWith('PRIVATE KEY') !== true) return err(keyPem);
+  if (block.label === 'ENCRYPTED PRIVATE KEY' || block.hasHeaders) return err(keyPem);
+  try {
+    const key = createPrivateKey({ key: block.text, format: 'pem' });
+    const weak = weakness(key);
+    if (weak !== undefined) return err(weak);
+    return ok({ pem: key.export({ type: 'pkcs8', format: 'pem' }).toString(), key });
+  } catch {
+    return err(keyPem);
+  }
+}
+
+/** Why TLS cannot use a key, or should not. */
+function weakness({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): string | undefined {
+  switch (type) {
+    case 'rsa':
+    case 'rsa-pss':
+      return (details?.modulusLength ?? 0) >= rsaBits ? undefined : `expected an RSA key of at least ${rsaBits} bits`;
+    case 'ec':
+      return curves.includes(details?.namedCurve) ? undefined : 'expected an EC key on P-256, P-384 or P-521';
+    case 'ed25519':
+      return undefined;
+    default:
+      return 'expected an RSA, EC or Ed25519 key';
+  }
+}
+
+function certificateOf(bytes: Uint8Array): X509Certificate | undefined {
+  try {
+    const certificate = new X509Certificate(bytes);
+    // Each of these reads a part that may be malformed.
+    void certificate.publicKey;
+    detailsOf(certificate);
+    return certificate;
+  } catch {
+    return undefined;
+  }
+}
+
+function issued(issuer: X509Certificate, certificate: X509Certificate | undefined): boolean {
+  return certificate !== undefined && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+}
+
+function detailsOf(certificate: X509Certificate): CertificateDetails {
+  const self_signed = certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey);
+  const names = dnsNames(certificate.subjectAltName ?? '');
+  return {
+    subject: nameOf(certificate.subject),
+    issuer: nameOf(certificate.issuer),
+    subject_alt_names: names.length === 0 && self_signed ? commonNameOf(certificate) : names,
+    not_before: timeOf(certificate.validFrom),
+    not_after: timeOf(certificate.validTo),
+    serial_number: certificate.serialNumber.toLowerCase(),
+    fingerprint_sha256: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
+    spki_sha256: createHash('sha256').update(spkiOf(certificate)).digest('base64'),
+    self_signed,
+  };
+}
+
+/** Node writes one attribute per line, and undefined for a name without any. */
+function nameOf(lines: string | undefined): string {
+  return (lines ?? '').split('\n').join(', ');
+}
+
+/** @throws RangeError for a time that is none */
+function timeOf(text: string): string {
+  return timestamp(Date.parse(text));
+}
+
+/** The DNS names in Node's text of the extension, where a name with special characters is quoted. */
+function dnsNames(text: string): readonly string[] {
+  const entries = [...text.matchAll(/(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^",]*)/gy)];
+  const names = entries.flatMap(([, kind, name = '']) => (kind === 'DNS' ? (canonicalNamePattern(name) ?? []) : []));
+  return [...new Set(names)];
+}
+
+function commonNameOf({ subject }: X509Certificate): readonly string[] {
+  const line = (subject ?? '').split('\n').find((attribute) => attribute.startsWith('CN='));
+  const name = line === undefined ? undefined : canonicalNamePattern(line.slice('CN='.length));
+  return name === undefined ? [] : [name];
+}
+
+/**
+ * The bytes of the public key as they are in the certificate: a pin is their hash, and encoding the key again could give
+ * others. The fields of a TBSCertificate are version (tagged, may be missing), serial number, signature, issuer, validity,
+ * subject, public key.
+ */
+function spkiOf(certificate: X509Certificate): Uint8Array {
+  const [tbs] = derEntries(certificate.raw, 1);
+  const fields = derEntries(tbs ?? new Uint8Array(), 1);
+  const versionTag = 0xa0;
+  const spki = fields[fields[0]?.[0] === versionTag ? 6 : 5];
+  if (spki === undefined) throw new RangeError('a certificate has no public key');
+  return spki;
+}

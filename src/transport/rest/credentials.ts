@@ -1,0 +1,48 @@
+/**
+ * The routes of credentials. Their fields are in `credential-schema.ts`. Private keys come in and never go out.
+ * Implements `docs/contract/rest.md#credentials`.
+ */
+import type { CredentialChanges, NewCredential } from '../../commands/handlers-port.js';
+import type { CredentialState, KeyType } from '../../domain/credential/credential.js';
+import { credentialKey } from '../../domain/credential/credential.js';
+import type { CredentialView } from './credential-schema.js';
+import { credentialBodies, credentialSchema, credentialView, keyTypeFilter } from './credential-schema.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { resourceRoutes } from './resource-routes.js';
+
+export function credentialRoutes(app: RestApp, deps: RestDeps): void {
+  const queries = deps.projections.resources.credential;
+  const commands = deps.commands.credentials;
+  const view = (credential: CredentialState): CredentialView =>
+    credentialView(credential, deps.delivery.referrers(credentialKey.type, credential.id));
+
+  resourceRoutes(app, {
+    path: '/api/credentials',
+    what: 'credential',
+    tag: 'credentials',
+    summaries: {
+      list: 'List credentials of all types',
+      create: 'Create a credential; its private key never leaves the service except to the nodes that use it',
+      get: 'Get a credential',
+      update: 'Change a credential, or replace its key or certificate on every node that uses it',
+      remove: 'Delete a credential that nothing uses',
+    },
+    shape: {},
+    bodies: credentialBodies,
+    schema: credentialSchema,
+    filters: { key_type: keyTypeFilter },
+    async list(paged, { key_type }) {
+      const { items, total } = await queries.list({ ...paged, where: { key_type: key_type as KeyType | undefined } });
+      return { items: items.map(view), total };
+    },
+    async get(id) {
+      const credential = await queries.get(id);
+      return credential === undefined ? undefined : view(credential);
+    },
+    create: (context, _definition, checked) => commands.create(context, checked as unknown as NewCredential),
+    update: (context, id, ifMatch, changes: CredentialChanges) => commands.update(context, id, ifMatch, changes),
+    remove: commands.remove,
+    view,
+    createdView: view,
+  });
+}
