@@ -64,7 +64,7 @@ describe('401 comes before everything', () => {
 describe('an unknown path is a 404', () => {
   test.each([
     'GET /api/dashboard/stats',
-    'GET /api/credentials',
+    'GET /api/credential',
     'POST /api/audit/x/revert',
     'PUT /api/auth/password',
     'GET /api/nodes/x/diagnostics',

@@ -51,7 +51,7 @@ export const decideCredential: Decisions<CredentialCommand, CredentialEvent> = {
 /** What a request calls a field of the definition. */
 const requested: { readonly [F in keyof CredentialDefinition]?: string } = {
   public_key: 'private_key',
-  certificate: 'certificate_pem, self_signed',
+  certificate_pem: 'certificate_pem, self_signed',
 };
 
 /** The refusal of an update with a field that the credential's type does not have. */
