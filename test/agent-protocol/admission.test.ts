@@ -1,11 +1,15 @@
 /** Budgets, waiting lines, the replay cache and the processor share, each by itself, with a manual clock. */
 import { randomBytes } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createAddressBudget } from '../../src/transport/agent/admission/address-budget.js';
 import { createCpuShare } from '../../src/transport/agent/admission/cpu-share.js';
+import { createFaultyCalls } from '../../src/transport/agent/admission/faulty-calls.js';
 import { createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
+import { createLanes } from '../../src/transport/agent/admission/lanes.js';
 import { createLine } from '../../src/transport/agent/admission/line.js';
+import { createNodeBudget } from '../../src/transport/agent/admission/node-budget.js';
 import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
+import type { AgentConnection } from '../../src/transport/agent/agent-stream.js';
 import { noteSuperseded } from '../../src/transport/agent/duplicates.js';
 import { createManualClock } from '../support/manual-clock.js';
 
@@ -44,7 +48,77 @@ describe('the waiting line', () => {
   });
 });
 
+describe('a line whose turn comes with time', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test('looks again after the delay it was told, in whole milliseconds and one at least', async () => {
+    let delay = 10.2;
+    let taken = 0;
+    const line = createLine({ delay: () => delay, take: () => (taken += 1), maxWaiting: 10 });
+    const entered = line.enter(1_000);
+    expect([line.waiting, taken]).toEqual([1, 0]);
+    delay = 0.1;
+    await vi.advanceTimersByTimeAsync(10);
+    expect(taken).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    delay = 0;
+    expect(taken).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([await entered, taken, line.waiting]).toEqual([true, 1, 0]);
+    // Nobody waits: the next passes at once.
+    expect([await line.enter(0), taken]).toEqual([true, 2]);
+  });
+  test('does not look again by itself when only a poke can help', async () => {
+    let looks = 0;
+    const line = createLine({ delay: () => ((looks += 1), Infinity), take: () => undefined, maxWaiting: 10 });
+    const entered = line.enter(1_000);
+    const before = looks;
+    await vi.advanceTimersByTimeAsync(999);
+    expect(looks).toBe(before);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([await entered, line.waiting]).toEqual([false, 0]);
+  });
+  test('lets nobody wait who has no time, and looks no more once it is closed', async () => {
+    let looks = 0;
+    const line = createLine({ delay: () => ((looks += 1), 5), take: () => undefined, maxWaiting: 10 });
+    expect(await line.enter(0)).toBe(false);
+    expect(await line.enter(-1)).toBe(false);
+    const waiting = line.enter(1_000);
+    line.close();
+    expect([await waiting, line.waiting]).toEqual([false, 0]);
+    const before = looks;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(looks).toBe(before);
+  });
+});
+
 describe('the address budget', () => {
+  test('gives what is there at once, and not past those who wait in line', async () => {
+    const clock = createManualClock();
+    const budget = createAddressBudget(0.001, 2, clock);
+    const first = budget.take('192.0.2.1');
+    expect(first).toBeDefined();
+    expect(budget.take('192.0.2.1')).toBeDefined();
+    expect(budget.take('192.0.2.1')).toBeUndefined();
+    const waiting = budget.charge('192.0.2.1', 10_000);
+    clock.advance(2_000_000);
+    // There is a token again, but someone waits for it.
+    expect(budget.take('192.0.2.1')).toBeUndefined();
+    first?.refund();
+    expect(await waiting).toBeDefined();
+    expect(budget.take('192.0.2.1')).toBeDefined();
+    budget.close();
+  });
+  test('gives nothing once it is closed, and those who wait are turned away', async () => {
+    const budget = createAddressBudget(0.001, 1, createManualClock());
+    budget.take('192.0.2.1');
+    const waiting = budget.charge('192.0.2.1', 10_000);
+    budget.close();
+    expect(await waiting).toBeUndefined();
+    expect(budget.take('192.0.2.2')).toBeUndefined();
+    expect(await budget.charge('192.0.2.2', 10_000)).toBeUndefined();
+  });
   test('is used up by failures, refilled by time, and returned once by a refund', async () => {
     const clock = createManualClock();
     const budget = createAddressBudget(5, 3, clock);
@@ -78,7 +152,110 @@ describe('the address budget', () => {
   });
 });
 
+describe('the node budget', () => {
+  test('is ten offers at once and one each second, for each node; what is refunded can be used again', () => {
+    const clock = createManualClock();
+    const budget = createNodeBudget(clock);
+    const charges = (count: number): readonly boolean[] => Array.from({ length: count }, () => budget.charge('n1'));
+    expect(charges(11)).toEqual([...Array<boolean>(10).fill(true), false]);
+    expect(budget.charge('n2')).toBe(true);
+    clock.advance(999);
+    expect(budget.charge('n1')).toBe(false);
+    clock.advance(1);
+    expect(charges(2)).toEqual([true, false]);
+    budget.refund('n1');
+    budget.refund('nobody');
+    expect(charges(2)).toEqual([true, false]);
+  });
+});
+
+describe('a lane', () => {
+  const day = 24 * 3_600_000;
+  test('belongs to an address and a node that had a session, for 24 hours after the last one', () => {
+    const clock = createManualClock();
+    const lanes = createLanes(clock);
+    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+    lanes.proven('192.0.2.1', 'n1');
+    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
+    expect(lanes.take('::ffff:192.0.2.1', 'n1')).toBeDefined();
+    expect(lanes.take('192.0.2.1', 'n2')).toBeUndefined();
+    expect(lanes.take('192.0.2.2', 'n1')).toBeUndefined();
+    clock.advance(day - 1);
+    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
+    lanes.proven('192.0.2.1', 'n1');
+    clock.advance(day - 1);
+    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
+    clock.advance(1);
+    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+  });
+  test('takes five failures and one more each five seconds; a new session does not fill it', () => {
+    const clock = createManualClock();
+    const lanes = createLanes(clock);
+    lanes.proven('192.0.2.1', 'n1');
+    const charges = Array.from({ length: 6 }, () => lanes.take('192.0.2.1', 'n1'));
+    expect(charges.map((charge) => charge !== undefined)).toEqual([true, true, true, true, true, false]);
+    lanes.proven('192.0.2.1', 'n1');
+    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+    charges[0]?.refund();
+    charges[0]?.refund();
+    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
+    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+    clock.advance(5_001);
+    expect(lanes.take('192.0.2.1', 'n1')).toBeDefined();
+    expect(lanes.take('192.0.2.1', 'n1')).toBeUndefined();
+  });
+});
+
+describe('faulty calls', () => {
+  const connection = (closed = false): AgentConnection =>
+    ({ remoteAddress: '192.0.2.1', closed }) as unknown as AgentConnection;
+  function faultyCalls() {
+    const noted: object[] = [];
+    const charged: string[] = [];
+    const calls = createFaultyCalls(
+      { take: (address) => void charged.push(address) as undefined },
+      { note: (fields: object) => void noted.push(fields) },
+    );
+    return { calls, noted, charged };
+  }
+  test('are charged to the address, and the fifth on a connection ends it, once', () => {
+    const { calls, noted, charged } = faultyCalls();
+    const [one, other] = [connection(), connection()];
+    calls.note(other, 'faulty');
+    const ended = Array.from({ length: 6 }, () => calls.note(one, 'faulty'));
+    expect(ended).toEqual([false, false, false, false, true, false]);
+    expect(charged).toEqual(Array(7).fill('192.0.2.1'));
+    expect(noted).toEqual([{ reason: 'connection_faulty_calls', address: '192.0.2.1' }]);
+  });
+  test('that no handler saw are noted; a connection that is closed already is not ended again', () => {
+    const { calls, noted } = faultyCalls();
+    const one = connection(true);
+    const ended = Array.from({ length: 5 }, () => calls.note(one, 'unknown'));
+    expect(ended).toEqual([false, false, false, false, false]);
+    expect(noted).toEqual(Array(5).fill({ reason: 'call_unknown', address: '192.0.2.1' }));
+  });
+});
+
 describe('the replay cache', () => {
+  test('knows a message by its first 32 bytes', () => {
+    const cache = createReplayCache();
+    const message = randomBytes(64);
+    expect(cache.note(message, 1_000, 1_000)).toBe('new');
+    expect(cache.note(Buffer.concat([message.subarray(0, 32), randomBytes(32)]), 1_000, 1_000)).toBe('replayed');
+    expect(cache.note(Buffer.concat([message.subarray(0, 31), randomBytes(33)]), 1_000, 1_000)).toBe('new');
+  });
+  test('forgets all that expire in the same second together, and none that expires later', () => {
+    const cache = createReplayCache();
+    for (const timestamp of [1_000, 1_999, 2_000]) cache.note(randomBytes(64), timestamp, 1_000);
+    expect(cache.size).toBe(3);
+    const late = randomBytes(64);
+    cache.note(late, 122_000, 121_999);
+    expect(cache.size).toBe(4);
+    cache.note(late, 122_000, 122_000);
+    expect(cache.size).toBe(2);
+    cache.note(late, 122_000, 123_000);
+    expect(cache.size).toBe(1);
+  });
   test('keeps a message until 120 s after its own timestamp', () => {
     const cache = createReplayCache();
     const message = randomBytes(64);
@@ -112,6 +289,51 @@ describe('the admission of handshakes', () => {
     expect(done).toBeGreaterThan(100);
     expect(cpu.wait(now + wait)).toBe(0);
     expect(wait).toBeGreaterThan(0);
+  });
+  test('charge what earlier ones cost on average, and correct it by their own cost', () => {
+    const cpu = createCpuShare(0.5, 0);
+    expect(cpu.take(0)).toBe(0.5);
+    cpu.settle(0.5, 10);
+    expect(cpu.take(0)).toBeCloseTo(0.5 * 0.9 + 10 * 0.1);
+    const other = createCpuShare(0.5, 0);
+    other.settle(other.take(0), 250);
+    expect(other.wait(0)).toBe(1);
+    other.settle(other.take(0), 50);
+    // 50 ms of debt are paid in 100 ms at half a processor.
+    expect(other.wait(0)).toBe(101);
+    expect(other.wait(100)).toBe(1);
+    expect(other.wait(101)).toBe(0);
+    // Time that goes back pays nothing.
+    expect(other.wait(50)).toBe(0);
+  });
+  test('save no more than a burst in a quiet time', () => {
+    const cpu = createCpuShare(1, 0);
+    expect(cpu.wait(1_000_000)).toBe(0);
+    cpu.settle(cpu.take(1_000_000), 250);
+    expect(cpu.wait(1_000_000)).toBeGreaterThan(0);
+  });
+  test('are 32 at once at most; the next begins when one leaves, once, after sockets had a turn', async () => {
+    const gate = createHandshakeGate({ clock: createManualClock(), maxSessions: 100, cpuShare: 1, pending: () => 0 });
+    const places = await Promise.all(Array.from({ length: 32 }, () => gate.enter(10)));
+    expect(places.every((place) => place !== undefined)).toBe(true);
+    const waiting = [gate.enter(10_000), gate.enter(10_000)];
+    expect(gate.waiting).toBe(2);
+    places[0]?.leave(0);
+    places[0]?.leave(0);
+    expect(gate.waiting).toBe(2);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(gate.waiting).toBe(1);
+    gate.poke();
+    expect(gate.waiting).toBe(1);
+    gate.close();
+    expect((await Promise.all(waiting)).map((place) => place !== undefined)).toEqual([true, false]);
+  });
+  test('wait in a line as long as the sessions that may be', async () => {
+    const gate = createHandshakeGate({ clock: createManualClock(), maxSessions: 2, cpuShare: 1, pending: () => 2 });
+    const waiting = [gate.enter(10_000), gate.enter(10_000)];
+    expect(await gate.enter(10_000)).toBeUndefined();
+    gate.close();
+    expect(await Promise.all(waiting)).toEqual([undefined, undefined]);
   });
   test('counts pending sessions and running handshakes together', async () => {
     let pending = 1;

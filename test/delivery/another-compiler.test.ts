@@ -4,7 +4,7 @@
  * newer compiler's output is served its last-good snapshot, which an earlier compiler made.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { DeliveryService } from '../../src/delivery/delivery.js';
+import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
 import type { DeliveryState } from '../../src/delivery/port.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
@@ -31,9 +31,9 @@ const lower = (version = compilerVersion): Promise<number> =>
   fixture.log.run({ type: 'LowerCompilerVersion', version });
 const startOlder = (): Promise<DeliveryService> => fixture.start();
 /** Starts the newer release as its own start does: the version is raised first. */
-async function startNewer(): Promise<DeliveryService> {
+async function startNewer(overrides: Partial<DeliveryDeps> = {}): Promise<DeliveryService> {
   await raise();
-  return fixture.start({ compilerVersion: newer, compile: newerCompiler });
+  return fixture.start({ compilerVersion: newer, compile: newerCompiler, ...overrides });
 }
 const becomes = (delivery: DeliveryService, kind: DeliveryState['kind']): Promise<void> =>
   until(() => delivery.state().kind === kind, `the state ${kind}`);
@@ -68,7 +68,7 @@ describe('a running instance, after the log is lowered to an earlier compiler ve
   });
 
   it('drains a request', async () => {
-    const delivery = await startNewer();
+    const delivery = await startNewer({ requestWaitMs: 50 });
     const session = openSession(delivery, 'n1');
     await session.ask();
     await lower();

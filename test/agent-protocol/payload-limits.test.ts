@@ -1,0 +1,205 @@
+/** Every limit on what an agent may say (`docs/contract/agent-protocol.md#control`, `docs/contract/configuration.md`). */
+import { describe, expect, test } from 'vitest';
+import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
+import { ConfigApplyReport, ConfigRequest } from '../../src/gen/svc/control/v1/config.js';
+import { AgentHello, AgentPayload, SessionClose } from '../../src/gen/svc/control/v1/session.js';
+import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
+import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
+import { countFields, scanMessage } from '../../src/transport/agent/wire-scan.js';
+
+const read = (payload: AgentMessage) => readAgentPayload(AgentPayload.encode({ payload }).finish(), 'node-1');
+const why = (payload: AgentMessage): string | undefined => {
+  const result = read(payload);
+  return result.kind === 'refused' ? result.why : undefined;
+};
+const hello = (fields: Parameters<typeof AgentHello.fromPartial>[0]): AgentMessage => ({
+  $case: 'hello',
+  value: AgentHello.fromPartial(fields),
+});
+const heartbeat = (fields: Parameters<typeof HeartbeatRequest.fromPartial>[0]): AgentMessage => ({
+  $case: 'heartbeat',
+  value: HeartbeatRequest.fromPartial(fields),
+});
+const request = (fields: Parameters<typeof ConfigRequest.fromPartial>[0]): AgentMessage => ({
+  $case: 'configRequest',
+  value: ConfigRequest.fromPartial(fields),
+});
+const report = (fields: Parameters<typeof ConfigApplyReport.fromPartial>[0]): AgentMessage => ({
+  $case: 'applyReport',
+  value: ConfigApplyReport.fromPartial(fields),
+});
+const metrics = (fields: Parameters<typeof MetricsReport.fromPartial>[0]): AgentMessage => ({
+  $case: 'metrics',
+  value: MetricsReport.fromPartial(fields),
+});
+const close = (message: string): AgentMessage => ({ $case: 'close', value: SessionClose.fromPartial({ message }) });
+
+/** Messages with a text at each place that has one. */
+const texts: readonly [field: string, place: string, withText: (text: string) => AgentMessage][] = [
+  ['hello', 'publicIpv4', (text) => hello({ publicIpv4: text })],
+  ['hello', 'publicIpv6', (text) => hello({ publicIpv6: text })],
+  ['hello', 'agentVersion', (text) => hello({ agentVersion: text })],
+  ['hello', 'detectedAddresses', (text) => hello({ detectedAddresses: ['x', text] })],
+  ...(['transport', 'listenAddr', 'state'] as const).map((place): [string, string, (text: string) => AgentMessage] => [
+    'runtime_listeners',
+    place,
+    (text) => heartbeat({ runtimeListeners: [{}, { [place]: text }] }),
+  ]),
+  ...(['service', 'payload', 'outer', 'security', 'matchKind', 'matchValue', 'nextHop'] as const).map(
+    (place): [string, string, (text: string) => AgentMessage] => [
+      'runtime_listeners.routes',
+      place,
+      (text) => heartbeat({ runtimeListeners: [{ routes: [{}, { [place]: text }] }] }),
+    ],
+  ),
+  ...(['resourceType', 'resourceId', 'peerNodeId', 'peerEndpoint'] as const).map(
+    (place): [string, string, (text: string) => AgentMessage] => [
+      'link_metrics',
+      place,
+      (text) => heartbeat({ linkMetrics: [{}, { [place]: text }] }),
+    ],
+  ),
+  ...(['resourceType', 'resourceId', 'path', 'message'] as const).map(
+    (place): [string, string, (text: string) => AgentMessage] => [
+      'errors',
+      place,
+      (text) => report({ errors: [{}, { [place]: text }] }),
+    ],
+  ),
+  ['metrics', 'bandwidth.listeners.transport', (text) => metrics({ bandwidth: { listeners: [{ transport: text }] } })],
+  [
+    'metrics',
+    'bandwidth.listeners.listenAddr',
+    (text) => metrics({ bandwidth: { listeners: [{ listenAddr: text }] } }),
+  ],
+  ['metrics', 'gateway.upstreams.cluster', (text) => metrics({ gateway: { upstreams: [{ cluster: text }] } })],
+  ['close.message', 'message', (text) => close(text)],
+];
+
+describe('a text', () => {
+  test.each(texts)('of %s (%s) has 1,024 bytes at most, not characters', (field, _place, withText) => {
+    const tooLong = `${field}: a text is longer than 1024 bytes`;
+    expect(why(withText('x'.repeat(1024)))).toBeUndefined();
+    expect(why(withText('x'.repeat(1025)))).toBe(tooLong);
+    expect(why(withText('\u20ac'.repeat(341)))).toBeUndefined();
+    expect(why(withText('\u20ac'.repeat(342)))).toBe(tooLong);
+  });
+});
+
+describe('a port', () => {
+  test.each([
+    ['hello.multiplex_port', (port: number) => hello({ multiplexPort: port })],
+    ['runtime_listeners.listen_port', (port: number) => heartbeat({ runtimeListeners: [{ listenPort: port }] })],
+  ])('as %s is from 0 to 65535', (field, withPort) => {
+    for (const port of [0, 1, 65_535]) expect(why(withPort(port))).toBeUndefined();
+    for (const port of [-1, 65_536]) expect(why(withPort(port))).toBe(`${field}: expected 0 to 65535`);
+  });
+});
+
+describe('a checksum', () => {
+  test.each([
+    ['a request', (checksum: Buffer) => request({ checksum })],
+    ['a report', (checksum: Buffer) => report({ checksum })],
+  ])('in %s has 32 bytes or none', (_name, withChecksum) => {
+    for (const length of [0, 32]) expect(why(withChecksum(Buffer.alloc(length)))).toBeUndefined();
+    for (const length of [1, 31, 33])
+      expect(why(withChecksum(Buffer.alloc(length)))).toBe(`checksum: expected 32 bytes, got ${length}`);
+  });
+});
+
+describe('a node id', () => {
+  test.each([
+    ['a hello', (nodeId: string) => hello({ nodeId })],
+    ['a heartbeat', (nodeId: string) => heartbeat({ nodeId })],
+    ['a request', (nodeId: string) => request({ nodeId })],
+  ])('in %s is that of the session, or empty', (_name, withNode) => {
+    for (const nodeId of ['', 'node-1']) expect(why(withNode(nodeId))).toBeUndefined();
+    expect(why(withNode('node-2'))).toBe('node_id: not the node of this session');
+  });
+});
+
+describe('a list', () => {
+  const many = (count: number): readonly object[] => Array.from({ length: count }, () => ({}));
+  test.each<[string, number, (count: number) => AgentMessage]>([
+    ['detected_addresses', 64, (count) => hello({ detectedAddresses: Array.from({ length: count }, () => '::1') })],
+    ['link_metrics', 16_384, (count) => heartbeat({ linkMetrics: many(count) })],
+    ['runtime_listeners', 4_096, (count) => heartbeat({ runtimeListeners: many(count) })],
+    ['routes', 16_384, (count) => heartbeat({ runtimeListeners: [{ routes: many(count) }] })],
+    ['errors', 1_000, (count) => report({ errors: many(count) })],
+  ])('of %s has %i entries at most, each of which is charged', (name, most, of) => {
+    const outer = name === 'routes' ? 1 : 0;
+    expect(read(of(most))).toMatchObject({ kind: 'message', entries: most + outer });
+    expect(why(of(most + 1))).toBe(`${name}: too many entries`);
+  });
+});
+
+describe('a payload', () => {
+  test('that contains nothing this release knows is empty', () => {
+    expect(readAgentPayload(new Uint8Array(0), 'node-1')).toEqual({ kind: 'empty' });
+    expect(readAgentPayload(Uint8Array.of((15 << 3) | 0, 1), 'node-1')).toEqual({ kind: 'empty' });
+  });
+  test('that does not parse is refused, also deep inside', () => {
+    const malformed = { kind: 'refused', why: 'payload does not parse' };
+    // A heartbeat whose listener, or its route, promises more bytes than it has.
+    expect(readAgentPayload(Uint8Array.of(0x12, 2, 0x42, 5), 'node-1')).toEqual(malformed);
+    expect(readAgentPayload(Uint8Array.of(0x12, 4, 0x42, 2, 0x2a, 5), 'node-1')).toEqual(malformed);
+    // A text that is not UTF-8 is for the decoder to judge; a wrong wire type of a known field is not malformed.
+    expect(readAgentPayload(Uint8Array.of(0x0a, 0xff), 'node-1')).toEqual(malformed);
+  });
+});
+
+describe('the walk over protobuf bytes', () => {
+  const fieldsOf = (...bytes: number[]): unknown => {
+    const seen: unknown[] = [];
+    const whole = scanMessage(Uint8Array.from(bytes), ({ number, wireType, varint, start, end }) =>
+      seen.push(wireType === 0 ? [number, varint] : [number, wireType, start, end]),
+    );
+    return whole ? seen : 'malformed';
+  };
+
+  test('finds fields of each wire type and their places', () => {
+    expect(fieldsOf()).toEqual([]);
+    expect(fieldsOf(0x08, 0x96, 0x01)).toEqual([[1, 150]]);
+    expect(fieldsOf(0x09, 1, 2, 3, 4, 5, 6, 7, 8, 0x10, 5)).toEqual([
+      [1, 1, 1, 9],
+      [2, 5],
+    ]);
+    expect(fieldsOf(0x15, 1, 2, 3, 4)).toEqual([[2, 5, 1, 5]]);
+    expect(fieldsOf(0x1a, 2, 7, 7, 0x20, 1)).toEqual([
+      [3, 2, 2, 4],
+      [4, 1],
+    ]);
+  });
+  test.each([
+    ['a varint that does not end', [0x08, 0x80]],
+    ['a varint of eleven bytes', [0x08, ...Array<number>(10).fill(0x80), 0x01]],
+    ['eight bytes that are seven', [0x09, 1, 2, 3, 4, 5, 6, 7]],
+    ['four bytes that are three', [0x0d, 1, 2, 3]],
+    ['a content that is too short', [0x0a, 3, 1, 2]],
+    ['a length that does not end', [0x0a, 0x80]],
+    ['a group', [0x0b]],
+    ['the end of a group', [0x0c]],
+    ['wire type 6', [0x0e, 1, 2, 3, 4]],
+    ['wire type 7', [0x0f, 1, 2, 3, 4]],
+    ['field number 0', [0x00, 1]],
+    ['a field number of 30 bits', [0x80, 0x80, 0x80, 0x80, 0x10, 1]],
+  ])('refuses %s', (_name, bytes) => {
+    expect(fieldsOf(...bytes)).toBe('malformed');
+    // Also behind a field that is well-formed, and inside a message.
+    expect(fieldsOf(0x10, 1, ...bytes)).toBe('malformed');
+    const inside = Uint8Array.of(0x0a, bytes.length, ...bytes);
+    expect(countFields(inside, { nested: { 1: {} } })).toEqual({ ok: false, error: 'malformed' });
+  });
+  test('takes the largest field number and a varint of ten bytes', () => {
+    expect(fieldsOf(0xf8, 0xff, 0xff, 0xff, 0x0f, 1)).toEqual([[2 ** 29 - 1, 1]]);
+    expect(fieldsOf(0x08, ...Array<number>(9).fill(0xff), 0x01)).toEqual([[1, 2 ** 64]]);
+  });
+  test('counts only length-delimited fields, and walks into those only', () => {
+    const shape = { counted: { 1: { name: 'things', max: 1 } }, nested: { 1: {} } };
+    expect(countFields(Uint8Array.of(0x08, 1, 0x08, 1), shape)).toEqual({ ok: true, value: new Map() });
+    expect(countFields(Uint8Array.of(0x0a, 0, 0x0a, 0), shape)).toEqual({ ok: false, error: { tooMany: 'things' } });
+    // The inside of a field that is not a message is not read.
+    expect(countFields(Uint8Array.of(0x12, 1, 0xff), shape)).toEqual({ ok: true, value: new Map() });
+  });
+});
