@@ -2,6 +2,7 @@
  * The tests that mutation testing runs for one folder of `src`. They run in this process: a mistake that the tool
  * switches on does not reach a child process. `scripts/mutation-test.ts` names the folders.
  */
+import { relative } from 'node:path';
 import { env } from 'node:process';
 import { BaseSequencer } from 'vitest/node';
 import type { TestSpecification } from 'vitest/node';
@@ -11,21 +12,19 @@ import { keptThread } from './kept-thread.js';
 const tests = (env.MUTATION_TESTS ?? '').split(',').filter((name) => name !== '');
 const thread = keptThread(Number(env.MUTATION_RUNS_PER_THREAD ?? 40));
 
-/** The file that saw the mistake before comes first, then the quick ones: a run ends with the first test that fails. */
-class LikelyFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = (file: TestSpecification): number => {
-      const last = this.ctx.cache.getFileTestResults(
-        `${file.project.name}:${relativePath(this.ctx.config.root, file)}`,
-      );
-      return last === undefined ? 0 : last.failed ? -1 : last.duration;
-    };
-    return files.toSorted((a, b) => rank(a) - rank(b));
-  }
-}
+/** The longest that each file has taken so far, in milliseconds. */
+const longest = new Map<string, number>();
 
-function relativePath(root: string, file: TestSpecification): string {
-  return file.moduleId.startsWith(`${root}/`) ? file.moduleId.slice(root.length + 1) : file.moduleId;
+/** Quick files come first: a run ends with the first test that fails, and a mistake can keep a slow test waiting in vain. */
+class QuickFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    for (const { moduleId, project } of files) {
+      const name = `${project.name}:${relative(this.ctx.config.root, moduleId)}`;
+      const last = this.ctx.cache.getFileTestResults(name)?.duration ?? 0;
+      longest.set(moduleId, Math.max(longest.get(moduleId) ?? 0, last));
+    }
+    return files.toSorted((a, b) => (longest.get(a.moduleId) ?? 0) - (longest.get(b.moduleId) ?? 0));
+  }
 }
 
 export default defineConfig({
@@ -49,6 +48,6 @@ export default defineConfig({
     hookTimeout: 5_000,
     isolate: false,
     maxWorkers: 1,
-    sequence: { sequencer: LikelyFirst },
+    sequence: { sequencer: QuickFirst },
   },
 });
