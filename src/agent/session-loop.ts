@@ -17,17 +17,17 @@ import { createApplier } from './applier.js';
 import type { AgentConfig } from './config.js';
 import { createControlClient } from './control-client.js';
 import type { ControlClient, OpenedSession } from './control-client.js';
-import type { StreamEnd } from './control-stream.js';
 import type { Gateway } from './gateway.js';
 import type { HostUsage } from './host.js';
-import { rekeyDelay, reconnectDelay } from './reconnect.js';
+import { createReconnectPace, rekeyDelay } from './reconnect.js';
+import type { ConnectionEnd } from './reconnect.js';
 import { startSession } from './session.js';
 import type { Session, SessionDependencies } from './session.js';
 
 export interface SessionEvents {
   /** The service has answered on the first session after the start or after a loss. */
   onConnected?(): void;
-  onDisconnected?(end: StreamEnd, retryInMs: number): void;
+  onDisconnected?(end: ConnectionEnd, retryInMs: number): void;
   /** A rekey has replaced the session. */
   onRekeyed?(): void;
   onReport?(report: ConfigApplyReport): void;
@@ -58,7 +58,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   const offset = { milliseconds: 0 };
   let current: Session | undefined;
   let connected = false;
-  let attempt = 0;
+  const pace = createReconnectPace(random);
   let sequence = 0n;
 
   const applier = createApplier(
@@ -82,7 +82,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     lastReport: () => applier.lastReport,
     onSnapshot: applier.offer,
     onAnswer: () => {
-      attempt = 0;
+      pace.answered();
       if (connected) return;
       connected = true;
       logger.info({}, 'connected to the service');
@@ -91,10 +91,10 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   };
 
   /** Runs one connection, from its first session to the end of its last. */
-  const runConnection = async (client: ControlClient): Promise<StreamEnd> => {
+  const runConnection = async (client: ControlClient): Promise<ConnectionEnd> => {
     const first = await client.open(stop.signal);
-    if (!first.ok)
-      return { kind: 'lost', detail: `session refused with gRPC status ${first.error.status}: ${first.error.detail}` };
+    if (!first.ok) return { kind: 'refused', ...first.error };
+    pace.opened();
     let opened: OpenedSession = first.value;
     for (;;) {
       const session = startSession(opened, dependencies);
@@ -112,7 +112,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   };
 
   type Next =
-    | { readonly kind: 'ended'; readonly end: StreamEnd }
+    | { readonly kind: 'ended'; readonly end: ConnectionEnd }
     | { readonly kind: 'stop' }
     | { readonly kind: 'rekey'; readonly opened: OpenedSession };
 
@@ -122,7 +122,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     const abort = (): void => over.abort();
     stop.signal.addEventListener('abort', abort, { once: true });
     if (stop.signal.aborted) abort();
-    let end: StreamEnd | undefined;
+    let end: ConnectionEnd | undefined;
     void session.ended.then((value) => {
       end = value;
       over.abort();
@@ -151,7 +151,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   const run = async (): Promise<void> => {
     while (!stop.signal.aborted) {
       const client = createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
-      let end: StreamEnd;
+      let end: ConnectionEnd;
       try {
         end = await runConnection(client);
       } catch (error) {
@@ -162,8 +162,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
       }
       if (stop.signal.aborted) break;
       connected = false;
-      const delay = reconnectDelay(end, attempt, random);
-      attempt += 1;
+      const delay = pace.after(end);
       logEnd(logger, end, delay);
       events.onDisconnected?.(end, delay);
       await sleep(delay, stop.signal);
@@ -184,8 +183,12 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   };
 }
 
-function logEnd(logger: Logger, end: StreamEnd, delay: number): void {
+function logEnd(logger: Logger, end: ConnectionEnd, delay: number): void {
   const retry_in_ms = Math.round(delay);
+  if (end.kind === 'refused') {
+    const detail = `session refused with gRPC status ${end.status}: ${end.detail}`;
+    return logger.warn({ detail, retry_in_ms }, 'connection lost');
+  }
   if (end.kind === 'lost') return logger.warn({ detail: end.detail, retry_in_ms }, 'connection lost');
   const { reason, message } = end.close;
   const name = Object.entries(SessionCloseReason).find(([, value]) => value === reason)?.[0] ?? String(reason);

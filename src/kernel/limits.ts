@@ -149,6 +149,9 @@ export const limits = {
     // docs/contract/agent-protocol.md#control
     supersededWaitMs: 60 * SECOND,
     missedHeartbeats: 3,
+    // docs/agent-protocol.md#how-a-session-ends
+    revokedRetryMs: 5 * MINUTE,
+    protocolErrorWaitMs: 30 * SECOND,
     // docs/contract/agent-protocol.md#rekey
     rekeyDefaultSeconds: 6 * 3600,
     rekeyJitter: 0.1,

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startAgent } from '../../src/agent/agent.js';
 import type { AgentHandle, AgentOptions } from '../../src/agent/agent.js';
 import { startLightFleet } from '../../src/agent/light-agent.js';
-import type { StreamEnd } from '../../src/agent/control-stream.js';
+import type { ConnectionEnd } from '../../src/agent/reconnect.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
@@ -212,7 +212,7 @@ describe('a session of the reference agent', () => {
 
   it('is given up as lost after three heartbeats without an answer', async () => {
     const service = await server({ grant: { heartbeatIntervalSecs: 1 } });
-    const ends: StreamEnd[] = [];
+    const ends: ConnectionEnd[] = [];
     await agent(service, { random: () => 0, events: { onDisconnected: (end) => void ends.push(end) } });
     await eventually(() => service.sessions.length).toBe(2);
     expect(ends[0]).toMatchObject({ kind: 'lost', detail: expect.stringContaining('3 heartbeats') });
@@ -221,7 +221,7 @@ describe('a session of the reference agent', () => {
 });
 
 describe('the end of a session', () => {
-  const endWith = async (end: (session: ServerSession) => void): Promise<{ end: StreamEnd; delay: number }> => {
+  const endWith = async (end: (session: ServerSession) => void): Promise<{ end: ConnectionEnd; delay: number }> => {
     const service = await server({
       onSaid(said, session) {
         if (said.$case !== 'configRequest') return;
@@ -229,18 +229,25 @@ describe('the end of a session', () => {
         end(session);
       },
     });
-    let first: { end: StreamEnd; delay: number } | undefined;
+    let first: { end: ConnectionEnd; delay: number } | undefined;
     await agent(service, { events: { onDisconnected: (reason, delay) => (first ??= { end: reason, delay }) } });
     await eventually(() => first).toBeDefined();
     return first!;
   };
 
-  it('decides the wait if it is encrypted: a minute after SUPERSEDED, `retry_after_ms` after DRAINING', async () => {
+  it('decides the wait if it is encrypted: by its reason, and by `retry_after_ms` after DRAINING', async () => {
     const superseded = await endWith((session) =>
       session.close({ reason: SessionCloseReason.SUPERSEDED, message: '', retryAfterMs: 0 }),
     );
     expect(superseded).toMatchObject({ end: { kind: 'closed' } });
     expect(superseded.delay).toBeGreaterThanOrEqual(60_000);
+    for (const [reason, wait] of [
+      [SessionCloseReason.REVOKED, 300_000],
+      [SessionCloseReason.PROTOCOL_ERROR, 30_000],
+    ] as const) {
+      const { delay } = await endWith((session) => session.close({ reason, message: '', retryAfterMs: 0 }));
+      expect(delay).toBeGreaterThanOrEqual(wait);
+    }
     const draining = await endWith((session) =>
       session.close({ reason: SessionCloseReason.DRAINING, message: '', retryAfterMs: 12_345 }, status.UNAVAILABLE),
     );

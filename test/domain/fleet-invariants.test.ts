@@ -84,7 +84,7 @@ describe('after every command of a random history', () => {
 
   it('the indexes equal those built from the state alone', () => {
     fc.assert(
-      fc.property(histories(), (moves) => {
+      fc.property(histories(80), (moves) => {
         play(moves, {
           after(fleet) {
             const restored = restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
@@ -92,7 +92,7 @@ describe('after every command of a random history', () => {
           },
         });
       }),
-      { numRuns: 30 },
+      { numRuns: 50 },
     );
   });
 

@@ -3,7 +3,7 @@
  * commands are accepted, and names, ports and references sometimes collide.
  */
 import fc from 'fast-check';
-import type { ChainDefinition, Hop, Target } from '../../src/domain/chain/chain.js';
+import type { ChainDefinition, ChainState, Hop, Target } from '../../src/domain/chain/chain.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { IfMatch } from '../../src/domain/resource/if-match.js';
@@ -123,7 +123,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
   );
   const version = (current: number | undefined): IfMatch =>
     deal.chance(10) ? deal.of<IfMatch>(['*', [current ?? 0], [0, current ?? 0], [9999]]) : undefined;
-  const command = create ? creation(move.kind, id, deal, nodes, upstreams) : undefined;
+  const command = create ? creation(fleet, move.kind, id, deal, nodes, upstreams) : undefined;
   if (command !== undefined) return command;
   switch (move.kind) {
     case 'createNode':
@@ -249,6 +249,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
 }
 
 function creation(
+  fleet: Fleet,
   kind: MoveKind,
   id: string,
   deal: Dealer,
@@ -272,7 +273,7 @@ function creation(
     name,
     description: null,
     enabled: deal.chance(85),
-    ...definition(deal, nodes, upstreams),
+    ...definition(fleet, deal, nodes, upstreams),
   };
 }
 
@@ -280,7 +281,14 @@ function labels(deal: Dealer): { readonly [key: string]: string } {
   return Object.fromEntries(labelKeys.flatMap((key) => (deal.chance(30) ? [[key, deal.of(['x', 'y'])]] : [])));
 }
 
-function definition(deal: Dealer, nodes: readonly string[], upstreams: readonly string[]): ChainDefinition {
+function definition(
+  fleet: Fleet,
+  deal: Dealer,
+  nodes: readonly string[],
+  upstreams: readonly string[],
+): ChainDefinition {
+  const beside = deal.chance(30) ? listenerOfAnother(fleet, deal) : undefined;
+  if (beside !== undefined) return { payload: 'tcp', hops: [beside], target: target(deal, 'tcp', upstreams) };
   const payload = deal.chance(65) ? 'tcp' : 'udp';
   const rest = [...nodes];
   const count = 1 + deal.upTo(Math.min(2, nodes.length - 1));
@@ -298,7 +306,7 @@ function definition(deal: Dealer, nodes: readonly string[], upstreams: readonly 
     return {
       node_id: deal.chance(2) ? uuidFromName('nowhere') : node_id,
       ...listening,
-      ...(payload === 'tcp' && deal.chance(50) ? { server_names: serverNames.filter(() => deal.chance(40)) } : {}),
+      ...(payload === 'tcp' && deal.chance(50) ? { server_names: otherNames(deal) } : {}),
       ...(deal.chance(30) ? { dial_addr: deal.of(['dial.example', '192.0.2.77']) } : {}),
     };
   });
@@ -326,6 +334,16 @@ function routeFields(deal: Dealer, nodes: readonly string[]): Omit<RouteDefiniti
   };
 }
 
+/** A hop that listens where a chain does now, or where it is deployed, by some of the names there and others. */
+function listenerOfAnother(fleet: Fleet, deal: Dealer): Hop | undefined {
+  const chains = [...fleet.tables.l4_chain.ids()].sort().map((id) => fleet.tables.l4_chain.get(id));
+  const hops = chains.flatMap((chain) => [...(chain?.hops ?? []), ...(chain?.deployed?.hops ?? [])]);
+  const named = hops.filter(({ outer }) => outer === 'tcp');
+  return named.length === 0 ? undefined : { ...deal.of(named), server_names: otherNames(deal) };
+}
+
+const otherNames = (deal: Dealer): readonly string[] => serverNames.filter(() => deal.chance(40));
+
 function target(deal: Dealer, payload: 'tcp' | 'udp', upstreams: readonly string[]): Target {
   if (upstreams.length > 0 && deal.chance(75)) return { upstream_id: deal.of(upstreams) };
   const endpoint = deal.of(['192.0.2.1:80', 't.example:443']);
@@ -339,13 +357,43 @@ function edit(
   nodes: readonly string[],
   upstreams: readonly string[],
 ): FleetCommand | undefined {
+  const live = deal.chance(60) ? liveByName(fleet, deal) : undefined;
+  if (live !== undefined) return editOfLive(live, deal);
   const chain = fleet.tables.l4_chain.get(id);
   if (chain === undefined || nodes.length === 0) return undefined;
   const whole = { type: 'UpdateChain', id, ifMatch: undefined } as const;
-  if (deal.chance(40)) return { ...whole, ...definition(deal, nodes, upstreams) };
+  if (deal.chance(40)) return { ...whole, ...definition(fleet, deal, nodes, upstreams) };
   if (deal.chance(40)) return { ...whole, target: target(deal, chain.payload, upstreams) };
   const at = deal.upTo(chain.hops.length - 1);
   const listen_port = deal.of(ports);
   const dial = deal.chance(40) ? { dial_addr: deal.of(['dial.example', 'other.example']) } : {};
   return { ...whole, hops: chain.hops.map((hop, index) => (index === at ? { ...hop, listen_port, ...dial } : hop)) };
+}
+
+/** An enabled chain whose deployed definition listens by server names. */
+function liveByName(fleet: Fleet, deal: Dealer): ChainState | undefined {
+  const chains = [...fleet.tables.l4_chain.values()].filter(
+    ({ enabled, deployed }) => enabled && deployed?.hops.some(({ server_names }) => (server_names ?? []).length > 0),
+  );
+  return chains.length === 0 ? undefined : deal.of(chains.sort((a, b) => (a.id < b.id ? -1 : 1)));
+}
+
+/** More names where it listens, then the same names elsewhere: its two definitions share a part of what they claim. */
+function editOfLive({ id, hops, deployed }: ChainState, deal: Dealer): FleetCommand {
+  const at = Math.max(
+    0,
+    hops.findIndex(({ server_names }) => (server_names ?? []).length > 0),
+  );
+  const names = hops[at]?.server_names ?? [];
+  const deployedNames = deployed?.hops[at]?.server_names ?? [];
+  const changes =
+    names.length > deployedNames.length
+      ? { listen_port: deal.of(ports) }
+      : { server_names: [...new Set([...names, ...deal.of([otherNames(deal), [deal.of(serverNames)]])])] };
+  return {
+    type: 'UpdateChain',
+    id,
+    ifMatch: undefined,
+    hops: hops.map((hop, index) => (index === at && hop.outer === 'tcp' ? { ...hop, ...changes } : hop)),
+  };
 }
