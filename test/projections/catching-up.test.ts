@@ -136,8 +136,8 @@ describe('catching up with a long log', () => {
           },
         },
       });
-      await eventually(() => readStore.refused()).toBeGreaterThan(1);
-      expect(projections.status()).toMatchObject({
+      // Checkpoints may be refused first, which is not told.
+      await eventually(() => projections.status()).toMatchObject({
         caughtUp: false,
         lastError: expect.stringContaining('switched off'),
       });
