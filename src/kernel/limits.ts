@@ -65,7 +65,7 @@ export const limits = {
   fleet: {
     // docs/contract/domain.md#l4-chain
     hops: 8,
-    maxStreams: 65_535,
+    maxStreams: { max: 65_535, default: 100 },
     /** How long diallers trust the former key of a certificate beside the new one. */
     pinOverlapMs: 10 * MINUTE,
     // docs/contract/domain.md#commands-and-events

@@ -25,8 +25,10 @@ export interface Hop {
   readonly listen_port: number;
   readonly outer: Outer;
   readonly security: Security;
+  /** As they were sent; `names.ts` resolves the default. */
   readonly server_names?: readonly string[];
   readonly credential_id?: string;
+  /** Of outer quic only. */
   readonly max_streams?: number;
   /** The host or IP that the previous hop dials instead of the node's address. */
   readonly dial_addr?: string;
@@ -100,4 +102,9 @@ export function nodesOf(...definitions: readonly (ChainDefinition | null)[]): re
 /** The id of the upstream that a definition ends in; undefined when it ends in a literal endpoint. */
 export function upstreamOf({ target }: ChainDefinition): string | undefined {
   return 'upstream_id' in target ? target.upstream_id : undefined;
+}
+
+/** The ids of the credentials of a definition, once per hop that has one. */
+export function credentialsOf({ hops }: ChainDefinition): readonly string[] {
+  return hops.map((hop) => hop.credential_id).filter((id) => id !== undefined);
 }

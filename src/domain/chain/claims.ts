@@ -1,32 +1,37 @@
 /** The claims of a chain on the listeners of its nodes. Implements `docs/contract/domain.md#listeners-and-collisions`. */
-import type { Claim, ClaimFamily } from '../listeners/claims.js';
+import { x25519Material } from '../credential/material.js';
+import type { Claim } from '../listeners/claims.js';
 import { ownerOf } from '../references/references.js';
-import type { ChainState, Hop, Payload } from './chain.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import type { ChainState, Hop } from './chain.js';
 import { chainKey, definitionsOf } from './chain.js';
+import { effectiveNames } from './names.js';
+import { listenerTransport } from './transports.js';
 
-/** QUIC is udp, FAKE_TCP is tcp. */
-export function hopTransport(hop: Pick<Hop, 'outer'>): 'tcp' | 'udp' {
-  return hop.outer === 'tcp' || hop.outer === 'fake_tcp' ? 'tcp' : 'udp';
-}
-
-function familyOf(payload: Payload, hop: Hop): { readonly family: ClaimFamily; readonly values: readonly string[] } {
+/** What the hop shares its listener by: server names, its public key, or nothing. */
+function familyOf(fleet: Pick<FleetView, 'get'>, hop: Hop): Pick<Claim, 'family' | 'values'> {
   if (hop.outer === 'fake_tcp') return { family: 'exclusive', values: [] };
-  const names = hop.server_names ?? [];
-  if (payload === 'tcp' && names.length > 0) return { family: 'names', values: names };
-  return { family: 'raw', values: [] };
+  if (hop.security === 'noise') {
+    const publicKey = x25519Material(fleet, hop.credential_id)?.public_key;
+    return { family: 'local_key', values: publicKey === undefined ? [] : [publicKey] };
+  }
+  const names = effectiveNames(fleet, hop);
+  return hop.security === 'raw' && names.length === 0
+    ? { family: 'raw', values: [] }
+    : { family: 'names', values: names };
 }
 
 /** The current and the deployed listeners of an enabled chain; none of a disabled one. */
-export function claimsOfChain(chain: ChainState): readonly Claim[] {
+export function claimsOfChain(chain: ChainState, fleet: Pick<FleetView, 'get'>): readonly Claim[] {
   if (!chain.enabled) return [];
-  return definitionsOf(chain).flatMap((definition) =>
-    definition.hops.map((hop): Claim => ({
+  return definitionsOf(chain).flatMap(({ hops }) =>
+    hops.map((hop): Claim => ({
       owner: ownerOf(chainKey.type, chain.id),
       nodeId: hop.node_id,
-      transport: hopTransport(hop),
+      transport: listenerTransport(hop),
       addr: hop.listen_addr,
       port: hop.listen_port,
-      ...familyOf(definition.payload, hop),
+      ...familyOf(fleet, hop),
     })),
   );
 }

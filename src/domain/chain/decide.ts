@@ -1,7 +1,7 @@
 /** Decides commands about chains. Implements `docs/contract/domain.md#l4-chain`, edit and deploy. */
 import { err, ok } from '../../kernel/result.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
-import { undialable, unknownNode } from '../node/hops.js';
+import { undialable } from '../node/hops.js';
 import { nodeKey } from '../node/node.js';
 import { changesOf, withChanges } from '../resource/change.js';
 import type { Decisions } from '../resource/declaration.js';
@@ -10,11 +10,11 @@ import { pick } from '../resource/lifecycle.js';
 import type { Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import { existing, nameTaken, unlessRefused } from '../resource/rules.js';
-import { upstreamAt } from '../upstream/upstream.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import { chainFields, chainKey, definitionOf, nodesOf, upstreamOf } from './chain.js';
+import { chainFields, chainKey, definitionOf, nodesOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { definitionProblems } from './definition.js';
+import { referenceRefusal } from './references.js';
 
 /** What gives a hop an address. */
 const addressOfHop = "its address or the hop's dial_addr";
@@ -84,31 +84,9 @@ function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
   return undefined;
 }
 
-/** The nodes and the upstream of a definition must exist, and the upstream must fit. */
-function referenceRefusal(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
-  const unknown = unknownNode(fleet, definition.hops);
-  if (unknown !== undefined) return unknown;
-  const upstreamId = upstreamOf(definition);
-  if (upstreamId === undefined) return undefined;
-  const upstream = upstreamAt(fleet, upstreamId);
-  if (upstream === undefined) {
-    return {
-      code: 'invalid_request',
-      message: `target.upstream_id: expected the id of an l4_upstream, there is no ${upstreamId}`,
-    };
-  }
-  if (definition.payload === 'udp' && upstream.tls !== null) {
-    return {
-      code: 'invalid_request',
-      message: `target.upstream_id: expected an l4_upstream without tls for payload udp, "${upstream.name}" has tls`,
-    };
-  }
-  return undefined;
-}
-
 /** Every collision of a chain with others, one sentence each. */
 export function chainCollisions(fleet: FleetView, chain: ChainState): readonly string[] {
-  const sentences = claimsOfChain(chain).flatMap((claim) => {
+  const sentences = claimsOfChain(chain, fleet).flatMap((claim) => {
     const collision = collisionOf(fleet, claim);
     if (collision === undefined) return [];
     const index = chain.hops.findIndex((hop) => hop.node_id === claim.nodeId && hop.listen_port === claim.port);

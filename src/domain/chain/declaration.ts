@@ -1,5 +1,7 @@
 /** The declaration of L4 chains. */
 import type { Json } from '../../kernel/json.js';
+import { credentialKey } from '../credential/credential.js';
+import { nodeKey } from '../node/node.js';
 import { hopAfter } from '../node/hops.js';
 import { ownerOf } from '../references/references.js';
 import type { AuditChange } from '../resource/audit-change.js';
@@ -8,14 +10,14 @@ import type { Changes } from '../resource/change.js';
 import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
-import type { UpstreamState } from '../upstream/upstream.js';
 import { upstreamKey } from '../upstream/upstream.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import { chainFields, chainKey, definitionsOf, nodesOf, upstreamOf } from './chain.js';
+import { chainFields, chainKey, credentialsOf, definitionsOf, nodesOf, upstreamOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { decideChain } from './decide.js';
 import { evolveChain } from './evolve.js';
 import { intendedByChain } from './intent.js';
+import { objectionOfChain } from './references.js';
 import { chainRulesOn } from './rules.js';
 import { rulesBound } from './size.js';
 
@@ -26,9 +28,11 @@ const indexed: Indexed<ChainState> = {
   references(chain) {
     const definitions = definitionsOf(chain);
     const upstreams = definitions.map(upstreamOf).filter((id) => id !== undefined);
+    const credentials = definitions.flatMap(credentialsOf);
     return [
-      ...nodesOf(...definitions).map((id) => ownerOf('node', id)),
+      ...nodesOf(...definitions).map((id) => ownerOf(nodeKey.type, id)),
       ...upstreams.map((id) => ownerOf(upstreamKey.type, id)),
+      ...credentials.map((id) => ownerOf(credentialKey.type, id)),
     ];
   },
   claims: claimsOfChain,
@@ -45,9 +49,15 @@ const compiled: Compiled<ChainState> = {
   bound: rulesBound,
   intendedOn: intendedByChain,
   nodesUsing(chain, type, id) {
-    const live = liveDefinition(chain);
-    if (live === null || type !== upstreamKey.type || upstreamOf(live) !== id) return [];
-    return live.hops.slice(-1).map((hop) => hop.node_id);
+    const hops = liveDefinition(chain)?.hops ?? [];
+    const target = chain.deployed === null ? undefined : upstreamOf(chain.deployed);
+    // The last hop has the upstream; the hop with the credential has its keys, and the one before it dials by them.
+    const using = hops.filter((hop, index) =>
+      type === upstreamKey.type
+        ? index === hops.length - 1 && target === id
+        : type === credentialKey.type && [hop, hops[index + 1]].some((one) => one?.credential_id === id),
+    );
+    return using.map((hop) => hop.node_id);
   },
   diallersOf(chain, nodeId) {
     const hops = liveDefinition(chain)?.hops ?? [];
@@ -63,15 +73,6 @@ function linksOfChain(chain: ChainState, nodeId: string): readonly string[] {
   if (!chain.enabled) return [];
   const next = definitionsOf(chain).map(({ hops }) => hopAfter(hops, nodeId)?.node_id);
   return [...new Set(next.filter((id) => id !== undefined))];
-}
-
-/** A udp chain cannot end in an upstream with TLS. */
-function objectionTo(chain: ChainState, type: string, edited: { readonly id: string }): string | undefined {
-  if (type !== upstreamKey.type || (edited as UpstreamState).tls === null) return undefined;
-  const endsThere = definitionsOf(chain).some(
-    (definition) => definition.payload === 'udp' && upstreamOf(definition) === edited.id,
-  );
-  return endsThere ? 'tls: expected null while the udp chain {} ends in this upstream' : undefined;
 }
 
 /** Only `enabled` and the name, which a rule's origin holds, take effect without a deploy. */
@@ -92,7 +93,7 @@ export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEv
   evolve: evolveChain,
   indexed,
   compiled,
-  objectionTo,
+  objectionTo: objectionOfChain,
   events: {
     ChainCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
     ChainUpdated: {

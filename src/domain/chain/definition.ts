@@ -1,28 +1,12 @@
 /**
- * The rules that a chain's definition must keep by itself: the combinations of payload, outer and security that this release
- * supports, and the fields that go with them. REST checks bodies with them, `decide.ts` whole definitions. Not whether the
- * nodes and the upstream exist. Implements `docs/contract/domain.md#l4-chain`.
+ * The rules that a chain's definition must keep by itself: the combinations of payload, outer and security, and the fields
+ * that go with them. REST checks bodies with them, `decide.ts` whole definitions. Not whether what it refers to exists and
+ * fits: that is in `references.ts`. Implements `docs/contract/domain.md#l4-chain`.
  */
 import { repeatedNodes } from '../node/hops.js';
-import type { Hop, Outer, Payload, Security, Target } from './chain.js';
-
-interface Combination {
-  readonly payload: Payload;
-  readonly outer: Outer;
-  readonly security: Security;
-  /** Whether the hop may carry `server_names`. */
-  readonly serverNames: boolean;
-}
-
-const combinations: readonly Combination[] = [
-  { payload: 'tcp', outer: 'tcp', security: 'raw', serverNames: true },
-  { payload: 'udp', outer: 'udp', security: 'raw', serverNames: false },
-  { payload: 'udp', outer: 'fake_tcp', security: 'raw', serverNames: false },
-];
-
-const allowed = combinations
-  .map((one) => `payload ${one.payload} with outer ${one.outer} and security ${one.security}`)
-  .join('; ');
+import type { Hop, Payload, Target } from './chain.js';
+import { firstExactName, isWildcard } from './names.js';
+import { allowedCombinations, keyTypeOf, transportOf } from './transports.js';
 
 /** A definition, or the fields of one that an edit sends. Optional fields of a hop may be present and undefined. */
 export interface PartialDefinition {
@@ -35,7 +19,7 @@ type HopToCheck = Pick<Hop, 'node_id' | 'outer' | 'security'> & {
   readonly [K in 'server_names' | 'credential_id' | 'max_streams']?: Hop[K] | undefined;
 };
 
-interface DefinitionProblem {
+export interface DefinitionProblem {
   /** For example `['hops', 1, 'outer']`. */
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -47,8 +31,12 @@ export function* definitionProblems({ payload, hops = [], target }: PartialDefin
     const message = `expected each node at most once in a chain; this one is already hops[${earlier}]`;
     yield { path: ['hops', index, 'node_id'], message };
   }
+  const firstTls = hops.findIndex(({ security }) => security === 'tls');
   for (const [index, hop] of hops.entries()) {
-    const problem = hopProblem(payload, hop);
+    const problem =
+      hopProblem(payload, hop) ??
+      (index > 0 ? dialledProblem(hop, index) : undefined) ??
+      (firstTls !== -1 && index > firstTls ? behindTlsProblem(hop, firstTls) : undefined);
     if (problem !== undefined) yield { ...problem, path: ['hops', index, ...problem.path] };
   }
   if (payload === 'udp' && target !== undefined && 'tls' in target && target.tls !== undefined) {
@@ -57,21 +45,55 @@ export function* definitionProblems({ payload, hops = [], target }: PartialDefin
 }
 
 function hopProblem(payload: Payload | undefined, hop: HopToCheck): DefinitionProblem | undefined {
-  const { outer, security } = hop;
-  const combination = combinations.find(
-    (one) => one.outer === outer && one.security === security && (payload === undefined || one.payload === payload),
-  );
-  if (combination === undefined) {
-    return { path: [], message: `expected one of the combinations of this release: ${allowed}` };
+  const { outer, security, server_names: names = [] } = hop;
+  const transport = transportOf(payload, hop);
+  if (transport === undefined) {
+    return { path: [], message: `expected one of the combinations ${allowedCombinations}` };
   }
-  if (hop.credential_id !== undefined) {
+  const keyType = keyTypeOf(security);
+  if (keyType === null && hop.credential_id !== undefined) {
     return { path: ['credential_id'], message: `expected none with security ${security}` };
   }
-  if (hop.max_streams !== undefined) {
+  if (keyType !== null && hop.credential_id === undefined) {
+    const message = `required, expected the id of a credential of key_type ${keyType} with security ${security}`;
+    return { path: ['credential_id'], message };
+  }
+  if (hop.max_streams !== undefined && outer !== 'quic') {
     return { path: ['max_streams'], message: 'expected none unless outer is quic' };
   }
-  if ((hop.server_names ?? []).length > 0 && !combination.serverNames) {
+  if (names.length > 0 && transport.serverNames === 'none') {
     return { path: ['server_names'], message: `expected none with outer ${outer} and security ${security}` };
   }
+  const wildcard = names.findIndex(isWildcard);
+  if (wildcard !== -1 && transport.serverNames === 'exact') {
+    return {
+      path: ['server_names', wildcard],
+      message: `expected a name without a wildcard with security ${security}`,
+    };
+  }
   return undefined;
+}
+
+/** A TLS hop is dialled by a name. Whether the names of its certificate hold one is in `references.ts`. */
+function dialledProblem(
+  { security, server_names: names = [] }: HopToCheck,
+  index: number,
+): DefinitionProblem | undefined {
+  if (security !== 'tls' || names.length === 0 || firstExactName(names) !== undefined) return undefined;
+  return { path: ['server_names'], message: expectedExactName(index) };
+}
+
+/** @param index of the hop that is dialled */
+export function expectedExactName(index: number): string {
+  return `expected at least one name without a wildcard, by which hops[${index - 1}] dials this hop`;
+}
+
+/** Behind a TLS hop the client's handshake is over, so there is no name to read. */
+function behindTlsProblem(
+  { security, server_names: names = [] }: HopToCheck,
+  tlsIndex: number,
+): DefinitionProblem | undefined {
+  if (security !== 'raw' || names.length === 0) return undefined;
+  const message = `expected none with security raw after hops[${tlsIndex}], which ends the TLS that names are read from`;
+  return { path: ['server_names'], message };
 }

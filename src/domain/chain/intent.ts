@@ -2,13 +2,15 @@
  * The listeners that the current definition of an enabled chain intends.
  * Implements `docs/contract/domain.md#l4-chain`, listener intent.
  */
+import { x25519Material } from '../credential/material.js';
 import type { IntendedListener, IntendedRoute } from '../listeners/intent.js';
 import { dialEndpoint } from '../node/hops.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { upstreamAt } from '../upstream/upstream.js';
-import type { ChainDefinition, ChainState, Hop } from './chain.js';
+import type { ChainDefinition, ChainState, Hop, Payload } from './chain.js';
 import { upstreamOf } from './chain.js';
-import { hopTransport } from './claims.js';
+import { effectiveNames } from './names.js';
+import { listenerTransport, transportOf } from './transports.js';
 
 /** The listeners that a chain intends on a node; none while it is disabled. */
 export function intendedByChain(fleet: FleetView, chain: ChainState, nodeId: string): readonly IntendedListener[] {
@@ -17,30 +19,34 @@ export function intendedByChain(fleet: FleetView, chain: ChainState, nodeId: str
   if (!chain.enabled || hop === undefined) return [];
   const { listen_addr: listenAddr, listen_port: listenPort } = hop;
   const routes = routesOf(fleet, chain, index, hop);
-  return [{ nodeId, transport: hopTransport(hop), listenAddr, listenPort, routes }];
+  return [{ nodeId, transport: listenerTransport(hop), listenAddr, listenPort, routes }];
 }
 
-/** One route per server name; a RAW hop without names is the default route. */
+/** One route per server name; a Noise hop's route is its public key, and a RAW hop without names is the default route. */
 function routesOf(fleet: FleetView, chain: ChainState, index: number, hop: Hop): readonly IntendedRoute[] {
   const upstreamId = upstreamBehind(chain, index);
   const upstream = upstreamAt(fleet, upstreamId);
   const source = upstream === undefined ? 'l4_chain' : 'l4_upstream';
   const sourceLabel = upstream?.name ?? chain.name;
   const nextHop = nextHopOf(fleet, chain, index);
-  return matchesOf(hop).map(([matchKind, matchValue]) => ({
+  return matchesOf(fleet, chain.payload, hop).map(([matchKind, matchValue]) => ({
     source,
     sourceLabel,
     matchKind,
     matchValue,
     nextHop,
     resourceId: chain.id,
-    deployed: isDeployed(fleet, chain, { hop, matchValue, nextHop, upstreamId }),
+    deployed: isDeployed(fleet, chain, { hop, matchKind, matchValue, nextHop, upstreamId }),
   }));
 }
 
-function matchesOf(hop: Hop): readonly (readonly ['sni' | 'default', string])[] {
-  const names = hop.server_names ?? [];
-  return names.length === 0 ? [['default', '']] : names.map((name) => ['sni', name] as const);
+type Match = readonly [kind: IntendedRoute['matchKind'], value: string];
+
+function matchesOf(fleet: FleetView, payload: Payload, hop: Hop): readonly Match[] {
+  const kind = transportOf(payload, hop)?.matchKind ?? 'default';
+  if (kind === 'local_key') return [[kind, x25519Material(fleet, hop.credential_id)?.public_key ?? '']];
+  const names = effectiveNames(fleet, hop);
+  return names.length === 0 ? [['default', '']] : names.map((name) => [kind, name] as const);
 }
 
 function nextHopOf(fleet: FleetView, definition: ChainDefinition, index: number): string {
@@ -57,6 +63,7 @@ function upstreamBehind(definition: ChainDefinition, index: number): string | un
 
 interface CurrentRoute {
   readonly hop: Hop;
+  readonly matchKind: IntendedRoute['matchKind'];
   readonly matchValue: string;
   readonly nextHop: string;
   readonly upstreamId: string | undefined;
@@ -66,7 +73,7 @@ interface CurrentRoute {
 function isDeployed(
   fleet: FleetView,
   chain: ChainState,
-  { hop, matchValue, nextHop, upstreamId }: CurrentRoute,
+  { hop, matchKind, matchValue, nextHop, upstreamId }: CurrentRoute,
 ): boolean {
   const { deployed } = chain;
   if (deployed === null || deployed.payload !== chain.payload) return false;
@@ -78,7 +85,7 @@ function isDeployed(
     other.listen_port === hop.listen_port &&
     other.outer === hop.outer &&
     other.security === hop.security &&
-    matchesOf(other).some(([, value]) => value === matchValue) &&
+    matchesOf(fleet, deployed.payload, other).some(([kind, value]) => kind === matchKind && value === matchValue) &&
     nextHopOf(fleet, deployed, index) === nextHop &&
     // Two upstreams may have the same endpoint.
     upstreamBehind(deployed, index) === upstreamId

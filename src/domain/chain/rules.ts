@@ -1,23 +1,20 @@
 /**
- * The rule and the upstream cluster that a deployed chain adds to the snapshot of one of its nodes.
+ * The rule that a deployed chain adds to the snapshot of one of its nodes, with the upstream cluster and the certificate
+ * that it needs. Not what it dials: that is in `outbound.ts`.
  * Implements `docs/contract/domain.md#l4-chain` and `docs/contract/wire.md#configuration`.
  */
-import { dialEndpoint } from '../node/hops.js';
+import { unreachable } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import { realityInbound, tlsCertificate, x25519Material } from '../credential/material.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import type { NodeRules, Outbound, TcpProxyRule, TransportProfile, UpstreamCluster } from '../snapshot/snapshot.js';
+import type { NodeRules, Outbound, TcpProxyRule, UpstreamCluster } from '../snapshot/snapshot.js';
 import { noRules } from '../snapshot/snapshot.js';
 import type { UpstreamState } from '../upstream/upstream.js';
 import { upstreamAt } from '../upstream/upstream.js';
-import type { ChainState, DeployedDefinition, Hop, Payload } from './chain.js';
+import type { ChainState, Hop } from './chain.js';
 import { upstreamOf } from './chain.js';
-
-const payloads = { tcp: 'TCP', udp: 'UDP' } as const;
-const outers = { tcp: 'TCP', udp: 'UDP', quic: 'QUIC', fake_tcp: 'FAKE_TCP' } as const;
-const securities = { raw: 'RAW', tls: 'TLS', reality: 'REALITY', noise: 'NOISE' } as const;
-
-function hopProfile(payload: Payload, hop: Hop): TransportProfile {
-  return { payload: payloads[payload], outer: outers[hop.outer], security: securities[hop.security] };
-}
+import { effectiveNames } from './names.js';
+import { hopProfile, outboundToHop, outboundToTarget } from './outbound.js';
 
 /**
  * What a chain adds to a node's snapshot: nothing unless it is enabled, deployed and has a hop there, and nothing while no
@@ -31,70 +28,82 @@ export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string
   const hop = deployed.hops[index];
   if (hop === undefined) return noRules;
   const next = deployed.hops[index + 1];
-  if (next !== undefined && dialEndpoint(fleet, next) === '') return noRules;
   const upstream = next === undefined ? upstreamAt(fleet, upstreamOf(deployed)) : undefined;
-  const { outbound, pins } = next === undefined ? toTarget(deployed, upstream) : toHop(fleet, deployed.payload, next);
+  const dialled =
+    next === undefined ? outboundToTarget(deployed, upstream) : outboundToHop(fleet, deployed.payload, next);
+  if (dialled === undefined) return noRules;
   const base = {
     rule_id: `${chain.id}/${index}`,
     origin: { resource_type: 'l4_chain', resource_id: chain.id, resource_name: chain.name, hop_index: index },
     listen_addr: hop.listen_addr,
     listen_port: hop.listen_port,
     transport_profile: hopProfile(deployed.payload, hop),
-    outbound,
+    outbound: dialled.outbound,
   } as const;
-  const clusters = upstream === undefined ? [] : [clusterOf(upstream)];
-  if (deployed.payload === 'udp') {
-    return { udp: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }], clusters };
+  const rules = ruleOf(fleet, hop, base, dialled.pins);
+  if (rules === undefined) return noRules;
+  return { ...rules, clusters: upstream === undefined ? [] : [clusterOf(upstream)] };
+}
+
+/** What every rule of a chain has. */
+type RuleBase = Pick<
+  TcpProxyRule,
+  'rule_id' | 'origin' | 'listen_addr' | 'listen_port' | 'transport_profile' | 'outbound'
+> & { readonly outbound: Outbound };
+
+/** The rule of the hop's row in the transport table; undefined while its credential is not there. */
+function ruleOf(fleet: FleetView, hop: Hop, base: RuleBase, pins: readonly string[]): NodeRules | undefined {
+  switch (hop.outer) {
+    case 'tcp':
+      return tcpRule(fleet, hop, base, pins);
+    case 'quic': {
+      const reality = realityInbound(fleet, hop.credential_id, effectiveNames(fleet, hop));
+      if (reality === undefined) return undefined;
+      const max_streams_per_connection = hop.max_streams ?? limits.fleet.maxStreams.default;
+      return { quic: [{ ...base, reality, max_streams_per_connection, upstream_tls_spki_pins_sha256: pins }] };
+    }
+    case 'udp':
+    case 'fake_tcp':
+      return udpRule(fleet, hop, base);
+    default:
+      return unreachable(hop.outer);
   }
+}
+
+function tcpRule(fleet: FleetView, hop: Hop, base: RuleBase, pins: readonly string[]): NodeRules | undefined {
+  const server_names = effectiveNames(fleet, hop);
   const rule: TcpProxyRule = {
     ...base,
     mode: 'RAW',
-    server_names: hop.server_names ?? [],
+    server_names,
     reality: null,
     tls_credential_id: '',
     upstream_tls_spki_pins_sha256: pins,
   };
-  return { tcp: [rule], clusters };
+  switch (hop.security) {
+    case 'tls': {
+      const certificate = tlsCertificate(fleet, hop.credential_id);
+      if (certificate === undefined) return undefined;
+      const { credential_id } = certificate;
+      return { tcp: [{ ...rule, mode: 'TLS', tls_credential_id: credential_id }], certificates: [certificate] };
+    }
+    case 'reality': {
+      const reality = realityInbound(fleet, hop.credential_id, server_names);
+      return reality === undefined ? undefined : { tcp: [{ ...rule, mode: 'REALITY', reality }] };
+    }
+    default:
+      return { tcp: [rule] };
+  }
 }
 
-interface Dialled {
-  readonly outbound: Outbound;
-  readonly pins: readonly string[];
-}
-
-function toHop(fleet: FleetView, payload: Payload, next: Hop): Dialled {
-  const outbound: Outbound = {
-    next: { kind: 'endpoint', endpoint: dialEndpoint(fleet, next) },
-    transport_profile: hopProfile(payload, next),
-    reality: null,
-    quic_reality: null,
-    tls: false,
-    tls_server_name: '',
-    noise_public_key: null,
-  };
-  return { outbound, pins: [] };
-}
-
-/** The last hop's outbound: outer is the payload's own transport, security is tls when the target has it, else raw. */
-function toTarget({ target, payload }: DeployedDefinition, upstream: UpstreamState | undefined): Dialled {
-  const tls = 'endpoint' in target ? target.tls : (upstream?.tls ?? undefined);
-  const outbound: Outbound = {
-    next:
-      'endpoint' in target
-        ? { kind: 'endpoint', endpoint: target.endpoint }
-        : { kind: 'upstream_cluster', name: target.upstream_id },
-    transport_profile: {
-      payload: payloads[payload],
-      outer: outers[payload],
-      security: tls === undefined ? 'RAW' : 'TLS',
-    },
-    reality: null,
-    quic_reality: null,
-    tls: tls !== undefined,
-    tls_server_name: tls?.server_name ?? '',
-    noise_public_key: null,
-  };
-  return { outbound, pins: tls?.spki_pins_sha256 ?? [] };
+function udpRule(fleet: FleetView, hop: Hop, base: RuleBase): NodeRules | undefined {
+  if (hop.security !== 'noise') {
+    return { udp: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }] };
+  }
+  const keys = x25519Material(fleet, hop.credential_id);
+  if (keys === undefined) return undefined;
+  const { private_key: noise_private_key, public_key: noise_public_key } = keys;
+  return { udp: [{ ...base, mode: 'ENC', noise_private_key, noise_public_key }] };
 }
 
 function clusterOf(upstream: UpstreamState): UpstreamCluster {

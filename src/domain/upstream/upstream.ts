@@ -39,6 +39,6 @@ export type UpstreamCommand = LifecycleCommand<'Upstream', UpstreamDefinition, '
 
 export const upstreamKey: ResourceKey<UpstreamState> = { type: 'l4_upstream' };
 
-export function upstreamAt(fleet: FleetView, id: string | undefined): UpstreamState | undefined {
+export function upstreamAt(fleet: Pick<FleetView, 'get'>, id: string | undefined): UpstreamState | undefined {
   return id === undefined ? undefined : fleet.get(upstreamKey, id);
 }

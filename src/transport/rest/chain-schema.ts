@@ -33,6 +33,8 @@ import { resourceSchema } from './resource-shape.js';
 import { time, upstreamTlsSchema } from './shared-schemas.js';
 import { expected } from './validation.js';
 
+const { maxStreams } = limits.fleet;
+
 const requestedHop = object({
   node_id: uuid,
   listen_addr: ip.optional().meta({ default: anyAddress }),
@@ -41,13 +43,16 @@ const requestedHop = object({
   security: oneOf(securities),
   server_names: distinct(namePattern).optional(),
   credential_id: uuid.optional(),
-  max_streams: integer(1, limits.fleet.maxStreams).optional(),
+  max_streams: integer(1, maxStreams.max)
+    .optional()
+    .meta({ description: `of outer quic; default ${maxStreams.default}` }),
   dial_addr: host.optional(),
 }).meta({ id: 'Hop' });
 
 /** A hop as it is stored and answered: defaults filled in, unset fields left out. */
 function hopOf({ listen_addr, server_names, ...requested }: z.output<typeof requestedHop>): Hop {
-  const { node_id, credential_id, max_streams, dial_addr, ...rest } = requested;
+  const { node_id, credential_id, max_streams: requestedStreams, dial_addr, ...rest } = requested;
+  const max_streams = requestedStreams ?? (rest.outer === 'quic' ? maxStreams.default : undefined);
   return {
     node_id,
     listen_addr: listen_addr ?? anyAddress,
