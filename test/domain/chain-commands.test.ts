@@ -36,7 +36,7 @@ describe('creating a chain', () => {
       'payload udp over outer tcp',
       [f.hop('a', 80)],
       { payload: 'udp' },
-      ['hops[0]', 'payload tcp with outer tcp and security raw; payload udp with outer udp and security raw'],
+      ['hops[0]', 'payload tcp with outer tcp and security raw; payload tcp with outer tcp and security tls'],
     ],
     ['payload tcp over outer udp', [f.hop('a', 80), f.udpHop('b', 80)], {}, ['hops[1]', 'one of the combinations']],
     [
