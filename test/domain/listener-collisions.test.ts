@@ -3,16 +3,32 @@ import { describe, expect, it } from 'vitest';
 import { overlaps } from '../../src/domain/listeners/address.js';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import * as f from '../support/fleet.js';
+import * as c from '../support/fleet-credentials.js';
 
 const at = (fields: Partial<Hop>): Hop => f.hop('n', 80, fields);
+const credentials = [
+  ...c.createRealityWithKey('r', ['a.example', 'b.example']),
+  c.createCertificate('t', ['a.example', 'c.example']),
+  c.createX25519('x'),
+  c.createX25519('same', 'x'),
+  c.createX25519('y'),
+];
 const pair = (one: Hop, two: Hop): f.Outcome =>
-  f.given(f.createNode('n'), f.createNode('m'), f.createChain('one', [one])).when(f.createChain('two', [two]));
+  f
+    .given(f.createNode('n'), f.createNode('m'), ...credentials, f.createChain('one', [one]))
+    .when(f.createChain('two', [two]));
 
 const any4 = { listen_addr: '0.0.0.0' };
 const any6 = { listen_addr: '::' };
 const udp = { outer: 'udp' } as const;
 const fake = { outer: 'fake_tcp' } as const;
 const names = (...server_names: string[]): Partial<Hop> => ({ server_names });
+const id = c.credentialId;
+// Without names of their own: a.example and b.example, a.example and c.example.
+const reality = { security: 'reality', credential_id: id('r') } as const;
+const tls = { security: 'tls', credential_id: id('t') } as const;
+const quic = { ...reality, outer: 'quic' } as const;
+const noise = (credential: string) => ({ ...udp, security: 'noise', credential_id: id(credential) }) as const;
 
 describe('no collision between', () => {
   it.each<[string, Hop, Hop]>([
@@ -26,6 +42,22 @@ describe('no collision between', () => {
     ['a name and a wildcard that covers it', at(names('a.example')), at(names('*.example'))],
     ['names and one RAW fallback', at(names('a.example')), at({})],
     ['FAKE_TCP and udp', at(fake), at(udp)],
+    ['REALITY and TLS with distinct names', at({ ...reality, ...names('b.example') }), at(tls)],
+    ['REALITY and SNI pre-read with distinct names', at(reality), at(names('c.example'))],
+    ['TLS and SNI pre-read with distinct names', at(tls), at(names('b.example'))],
+    ['REALITY and one RAW fallback', at(reality), at({})],
+    ['TLS and one RAW fallback', at(tls), at({})],
+    ['REALITY over tcp and over QUIC', at(reality), at(quic)],
+    ['QUIC and one RAW fallback', at(quic), at(udp)],
+    ['QUIC and Noise', at(quic), at(noise('x'))],
+    [
+      'two QUIC routes with distinct names',
+      at({ ...quic, ...names('a.example') }),
+      at({ ...quic, ...names('b.example') }),
+    ],
+    ['Noise with distinct keys', at(noise('x')), at(noise('y'))],
+    ['Noise and one RAW fallback', at(noise('x')), at(udp)],
+    ['FAKE_TCP with Noise and Noise over udp', at({ ...noise('x'), ...fake }), at(noise('x'))],
   ])('%s', (_, one, two) => {
     pair(one, two).thenAccepted();
     pair(two, one).thenAccepted();
@@ -50,6 +82,20 @@ describe('a collision between', () => {
     ['FAKE_TCP and a name', at(fake), at(names('a.example'))],
     ['two FAKE_TCP listeners', at(fake), at(fake)],
     ['udp listeners on overlapping addresses', at({ ...udp, ...any6 }), at({ ...udp, ...any4 })],
+    ['REALITY and TLS with a name in common', at(reality), at(tls)],
+    ['REALITY and SNI pre-read with a name in common', at(reality), at(names('b.example'))],
+    ['TLS and SNI pre-read with a name in common', at(tls), at(names('c.example'))],
+    [
+      'two TLS routes with a name in common',
+      at({ ...tls, ...names('x.example') }),
+      at({ ...tls, ...names('x.example') }),
+    ],
+    ['two QUIC routes with a name in common', at(quic), at({ ...quic, ...names('b.example') })],
+    ['Noise with one credential', at(noise('x')), at(noise('x'))],
+    ['Noise with one key in two credentials', at(noise('x')), at(noise('same'))],
+    ['FAKE_TCP and TLS', at(fake), at(tls)],
+    ['FAKE_TCP with and without Noise', at({ ...noise('x'), ...fake }), at(fake)],
+    ['QUIC on overlapping addresses', at({ ...quic, ...any4 }), at({ ...noise('x'), listen_addr: '10.0.0.1' })],
   ])('%s', (_, one, two) => {
     pair(one, two).thenRefused('conflict', 'hops[0].listen_port', `l4_chain "one" (${f.chainId('one')})`);
     pair(two, one).thenRefused('conflict', 'hops[0].listen_port', `l4_chain "one" (${f.chainId('one')})`);

@@ -87,7 +87,7 @@ export function createChain(
   hops: readonly Hop[],
   fields: Fields<Of<ChainCommand, 'CreateChain'>> = {},
 ): Of<ChainCommand, 'CreateChain'> {
-  const payload = hops[0]?.outer === 'tcp' ? 'tcp' : 'udp';
+  const payload = hops[0]?.outer === 'tcp' || hops[0]?.outer === 'quic' ? 'tcp' : 'udp';
   const target = { endpoint: '192.0.2.1:80' };
   return {
     type: 'CreateChain',
