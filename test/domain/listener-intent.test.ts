@@ -2,7 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
+import type { Hop } from '../../src/domain/chain/chain.js';
 import * as f from '../support/fleet.js';
+import * as c from '../support/fleet-credentials.js';
 import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
@@ -10,6 +12,17 @@ const routesOn = (scenario: f.Scenario, node: string) =>
   intendedListeners(scenario.fleet, f.nodeId(node)).flatMap(({ transport, listenAddr, listenPort, routes }) =>
     routes.map((route) => ({ key: `${transport} ${listenAddr} ${listenPort}`, ...route })),
   );
+
+const credentials = [
+  ...c.createRealityWithKey('masked', ['one.example', 'two.example']),
+  c.createX25519('noise'),
+  c.createCertificate('leaf', ['*.leaf.example', 'leaf.example']),
+];
+const tls = { security: 'tls', credential_id: c.credentialId('leaf') } as const;
+const reality = { security: 'reality', credential_id: c.credentialId('masked') } as const;
+const noise = { outer: 'udp', security: 'noise', credential_id: c.credentialId('noise') } as const;
+const sni = (...names: readonly string[]) => names.map((name) => ['sni', name] as const);
+const masked = (...names: readonly string[]) => names.map((name) => ['reality', name] as const);
 
 describe('listener intent', () => {
   const world = (): f.Scenario =>
@@ -76,6 +89,78 @@ describe('listener intent', () => {
     expect(routesOn(scenario, 'b')[0]).toMatchObject({ source: 'l4_chain', sourceLabel: 'one', deployed: false });
   });
 
+  it.each<[string, 'tcp' | 'udp', Partial<Hop>, string, readonly (readonly [string, string])[]]>([
+    ['RAW', 'tcp', {}, 'tcp', [['default', '']]],
+    ['SNI pre-read', 'tcp', { server_names: ['*.b.example', 'a.example'] }, 'tcp', sni('*.b.example', 'a.example')],
+    ['TLS', 'tcp', tls, 'tcp', sni('*.leaf.example', 'leaf.example')],
+    ['TLS with names of its own', 'tcp', { ...tls, server_names: ['own.example'] }, 'tcp', sni('own.example')],
+    ['REALITY', 'tcp', reality, 'tcp', masked('one.example', 'two.example')],
+    ['QUIC', 'tcp', { ...reality, outer: 'quic' }, 'udp', masked('one.example', 'two.example')],
+    [
+      'QUIC DATAGRAM',
+      'udp',
+      { ...reality, outer: 'quic', server_names: ['two.example'] },
+      'udp',
+      masked('two.example'),
+    ],
+    ['UDP', 'udp', { outer: 'udp' }, 'udp', [['default', '']]],
+    ['Noise', 'udp', noise, 'udp', [['local_key', c.publicKey('noise').toString('base64url')]]],
+    ['FAKE_TCP', 'udp', { outer: 'fake_tcp' }, 'tcp', [['default', '']]],
+    [
+      'FAKE_TCP with Noise',
+      'udp',
+      { ...noise, outer: 'fake_tcp' },
+      'tcp',
+      [['local_key', c.publicKey('noise').toString('base64url')]],
+    ],
+  ])('matches a %s hop by what tells its routes apart, on its listener', (_, payload, hop, transport, matches) => {
+    const scenario = f.given(
+      f.createNode('a'),
+      ...credentials,
+      f.createChain('one', [f.hop('a', 80, hop)], { payload }),
+      f.deployChain('one'),
+    );
+    const routes = routesOn(scenario, 'a');
+    expect(routes.map(({ matchKind, matchValue }) => [matchKind, matchValue])).toEqual(matches);
+    for (const route of routes) {
+      expect(route).toMatchObject({ key: `${transport} 0.0.0.0 80`, nextHop: '192.0.2.1:80', deployed: true });
+    }
+  });
+
+  it('follows the names and the key of a credential at once, deployed ones as well', () => {
+    const scenario = f.given(
+      f.createNode('a'),
+      ...credentials,
+      f.createChain('masked', [f.hop('a', 80, reality)]),
+      f.createChain('noise', [f.udpHop('a', 80, noise)]),
+      f.deployChain('masked'),
+      f.deployChain('noise'),
+      c.updateCredential('masked', { server_names: ['new.example'] }),
+      c.updateCredential('noise', c.x25519Keys('new')),
+    );
+    expect(routesOn(scenario, 'a')).toMatchObject([
+      { matchKind: 'reality', matchValue: 'new.example', deployed: true },
+      { matchKind: 'local_key', matchValue: c.publicKey('new').toString('base64url'), deployed: true },
+    ]);
+  });
+
+  it('does not mark a route as deployed that is deployed over another transport', () => {
+    const scenario = f.given(
+      f.createNode('a'),
+      ...credentials,
+      f.createChain('one', [f.hop('a', 80, { ...reality, server_names: ['one.example'] })]),
+      f.deployChain('one'),
+      f.updateChain('one', { hops: [f.hop('a', 80, { server_names: ['one.example'] })] }),
+    );
+    expect(routesOn(scenario, 'a')).toMatchObject([{ matchKind: 'sni', matchValue: 'one.example', deployed: false }]);
+    scenario
+      .when(f.updateChain('one', { hops: [f.hop('a', 80, { ...tls, server_names: ['one.example'] })] }))
+      .thenAccepted();
+    scenario.when(f.deployChain('one')).thenAccepted();
+    scenario.when(f.updateChain('one', { hops: [f.hop('a', 80, { server_names: ['one.example'] })] })).thenAccepted();
+    expect(routesOn(scenario, 'a')).toMatchObject([{ matchKind: 'sni', matchValue: 'one.example', deployed: false }]);
+  });
+
   it('has an empty next hop while no address is known, and no routes of a disabled chain', () => {
     const scenario = world();
     scenario.when(f.updateNode('b', { address: null })).thenAccepted();
@@ -92,7 +177,7 @@ describe('listener intent', () => {
           const expected = new Set<string>();
           for (const chain of fleet.tables.l4_chain.values()) {
             for (const hop of chain.enabled ? chain.hops.filter((one) => one.node_id === node) : []) {
-              const transport = hop.outer === 'udp' ? 'udp' : 'tcp';
+              const transport = hop.outer === 'udp' || hop.outer === 'quic' ? 'udp' : 'tcp';
               expected.add(`${transport} ${hop.listen_port} ${hop.listen_addr}`);
             }
           }

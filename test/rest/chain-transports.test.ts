@@ -2,9 +2,10 @@
  * L4 chains over every transport through REST, with real credentials: what answers show of a hop, and the keys that agents
  * get (`docs/contract/rest.md#l4-chains`, `docs/contract/domain.md#l4-chain`).
  */
-import { createHash, createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { importX25519Private } from '../../src/kernel/x25519.js';
 import { decoded } from '../support/delivery-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 import { startRest } from '../support/rest-fixture.js';
@@ -129,12 +130,8 @@ describe('the agents of a chain', () => {
     createHash('sha256')
       .update(certificate.publicKey.export({ type: 'spki', format: 'der' }))
       .digest('base64');
-  /** The public key of 32 raw bytes. */
-  const publicOf = (privateKey: Buffer): string => {
-    const prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
-    const key = createPrivateKey({ key: Buffer.concat([prefix, privateKey]), format: 'der', type: 'pkcs8' });
-    return createPublicKey(key).export({ format: 'jwk' }).x ?? '';
-  };
+  const publicOf = (privateKey: Buffer | undefined): string =>
+    Buffer.from(importX25519Private(privateKey ?? Buffer.alloc(0)).publicKey.bytes).toString('base64url');
 
   /** Deploys a chain and gives what both agents get. */
   async function deployed(
@@ -173,7 +170,7 @@ describe('the agents of a chain', () => {
       credential_id: reality.id,
     });
     const rule = second?.gateway?.quicRules[0];
-    expect(publicOf(rule?.reality?.privateKey ?? Buffer.alloc(0))).toBe(keys.public_key);
+    expect(publicOf(rule?.reality?.privateKey)).toBe(keys.public_key);
     expect(rule?.reality?.serverNames).toEqual(['one.example', 'two.example']);
     expect(first?.gateway?.quicRules[0]?.outbound?.quicReality).toEqual({
       publicKey: Buffer.from(keys.public_key, 'base64url'),
@@ -185,7 +182,7 @@ describe('the agents of a chain', () => {
   it('get the Noise key, and its public half to dial by', async () => {
     const [first, second] = await deployed('noise', 'udp', { outer: 'udp', security: 'noise', credential_id: keys.id });
     const rule = second?.gateway?.udpRules[0];
-    expect(publicOf(rule?.noisePrivateKey ?? Buffer.alloc(0))).toBe(keys.public_key);
+    expect(publicOf(rule?.noisePrivateKey)).toBe(keys.public_key);
     expect(rule?.noisePublicKey).toEqual(Buffer.from(keys.public_key, 'base64url'));
     expect(first?.gateway?.udpRules[0]?.outbound?.noisePublicKey).toEqual(rule?.noisePublicKey);
   });

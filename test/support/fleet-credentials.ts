@@ -43,7 +43,7 @@ export const createX25519 = (name: Name, seed: string = name): Of<'CreateCredent
   create(name, 'x25519', x25519Keys(seed));
 
 /** A REALITY identity over the X25519 credential `<name> key`, which must exist. */
-export const createReality = (name: Name, server_names: readonly string[], fields: Fields = {}) =>
+const createReality = (name: Name, server_names: readonly string[], fields: Fields = {}) =>
   create(name, 'reality', {
     x25519_credential_id: credentialId(`${name} key`),
     server_names,
