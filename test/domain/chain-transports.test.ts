@@ -7,15 +7,15 @@ import type { Hop, Payload } from '../../src/domain/chain/chain.js';
 import type { KeyType } from '../../src/domain/credential/credential.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import * as f from '../support/fleet.js';
-import * as c from '../support/fleet-credentials.js';
 
-const id = c.credentialId;
+const id = f.credentialId;
 const credentials = [
-  ...c.createRealityWithKey('reality', ['one.example', 'two.example']),
-  c.createX25519('x25519'),
-  c.createCertificate('tls_cert', ['leaf.example', '*.leaf.example']),
-  c.createCertificate('wild', ['*.wild.example']),
-  c.createCertificate('nameless', []),
+  f.createX25519('reality key'),
+  f.createReality('reality', 'reality key', { server_names: ['one.example', 'two.example'], short_ids: ['0a1b'] }),
+  f.createX25519('x25519'),
+  f.createTlsCert('tls_cert', f.rotatedTo('tls_cert', { subject_alt_names: ['leaf.example', '*.leaf.example'] })),
+  f.createTlsCert('wild', f.rotatedTo('wild', { subject_alt_names: ['*.wild.example'] })),
+  f.createTlsCert('nameless', f.rotatedTo('nameless', { subject_alt_names: [] })),
 ];
 const nodes = ['a', 'b', 'c'].map((name) => f.createNode(name));
 const world = (): f.Scenario => f.given(...nodes, ...credentials);
@@ -210,7 +210,7 @@ describe('a credential that a chain uses', () => {
       f.createChain('off', [f.hop('c', 80, named)], { enabled: false }),
       f.createChain('default', [f.hop('a', 81, reality), f.hop('b', 81, reality)]),
     );
-    when(c.updateCredential('reality', { server_names: ['one.example', 'new.example'] })).thenRefused(
+    when(f.updateCredential('reality', { server_names: ['one.example', 'new.example'] })).thenRefused(
       'conflict',
       'server_names: expected every name that a hop of',
       'l4_chain "current"',
@@ -218,7 +218,7 @@ describe('a credential that a chain uses', () => {
       'l4_chain "off"',
     );
     // Hops without names of their own follow.
-    when(c.updateCredential('reality', { server_names: ['two.example', 'new.example'] })).thenAccepted();
+    when(f.updateCredential('reality', { server_names: ['two.example', 'new.example'] })).thenAccepted();
   });
 
   it('keeps names while hops take theirs from it, and an exact one where a hop is dialled', () => {
@@ -229,7 +229,8 @@ describe('a credential that a chain uses', () => {
       f.createChain('dialled', [f.hop('b', 80), f.hop('c', 80, tls)]),
       f.createChain('named', [f.hop('b', 81, { ...tls, server_names: ['x.example'] })]),
     );
-    const renewed = (...names: string[]) => c.updateCredential('tls_cert', c.certificate('tls_cert', names));
+    const renewed = (...names: string[]) =>
+      f.updateCredential('tls_cert', f.rotatedTo('tls_cert', { subject_alt_names: names }));
     when(renewed()).thenRefused(
       'conflict',
       'certificate_pem: expected a certificate with DNS names',
@@ -253,27 +254,27 @@ describe('a credential that a chain uses', () => {
       f.createChain('sni', [f.hop('a', 443, { server_names: ['taken.example'] })]),
       f.createChain('cert', [f.hop('b', 443, tls)]),
       f.createChain('masked', [f.hop('b', 443, { ...reality, server_names: ['one.example'] })]),
-      c.createX25519('other'),
+      f.createX25519('other'),
       f.createChain('noise', [f.udpHop('a', 53, noise)]),
       f.createChain('other noise', [f.udpHop('a', 53, { ...noise, credential_id: id('other') })]),
     );
-    when(c.updateCredential('reality', { server_names: ['one.example', 'taken.example'] })).thenRefused(
+    when(f.updateCredential('reality', { server_names: ['one.example', 'taken.example'] })).thenRefused(
       'conflict',
       'l4_chain "follows"',
       'collides with l4_chain "sni"',
     );
-    when(c.updateCredential('tls_cert', c.certificate('tls_cert', ['one.example']))).thenRefused(
+    when(f.updateCredential('tls_cert', f.rotatedTo('tls_cert', { subject_alt_names: ['one.example'] }))).thenRefused(
       'conflict',
       'l4_chain "cert"',
       'collides with l4_chain "masked"',
     );
-    when(c.updateCredential('x25519', c.x25519Keys('other'))).thenRefused(
+    when(f.updateCredential('x25519', f.x25519Keys('other'))).thenRefused(
       'conflict',
       'collides with l4_chain "other noise"',
     );
     expect(fleet.tables.credential.get(id('x25519'))?.version).toBe(1);
     when(f.updateChain('sni', { enabled: false })).thenAccepted();
-    when(c.updateCredential('reality', { server_names: ['one.example', 'taken.example'] })).thenAccepted();
+    when(f.updateCredential('reality', { server_names: ['one.example', 'taken.example'] })).thenAccepted();
     when(f.updateChain('sni', { enabled: true })).thenRefused('conflict', 'l4_chain "follows"');
   });
 });
@@ -290,9 +291,9 @@ describe('an edit of a credential touches', () => {
       f.createChain('draft', [f.hop('a', 83, reality), f.hop('e', 83, tls)]),
       ...['reality', 'named', 'tls', 'noise'].map((name) => f.deployChain(name)),
     );
-  const sealedKey = { private_key: c.sealedSecret('another') };
+  const sealedKey = { private_key: f.sealedKey('another') };
 
-  it.each<[string, Parameters<typeof c.updateCredential>, readonly string[]]>([
+  it.each<[string, Parameters<typeof f.updateCredential>, readonly string[]]>([
     ['the REALITY target: the listeners', ['reality', { target_port: 444 }], ['b', 'd']],
     ['the first short id: who dials too', ['reality', { short_ids: ['ff'] }], ['a', 'b', 'd']],
     ['a further short id: the listeners', ['reality', { short_ids: ['0a1b', 'ff'] }], ['b', 'd']],
@@ -306,21 +307,27 @@ describe('an edit of a credential touches', () => {
       ['reality', { server_names: ['one.example', 'two.example', 'x.example'] }],
       ['b'],
     ],
-    ['the key of a REALITY identity: listeners and who dials', ['reality key', c.x25519Keys('new')], ['a', 'b', 'd']],
-    ['a Noise key: the listener and who dials', ['x25519', c.x25519Keys('new')], ['e', 'f']],
+    ['the key of a REALITY identity: listeners and who dials', ['reality key', f.x25519Keys('new')], ['a', 'b', 'd']],
+    ['a Noise key: the listener and who dials', ['x25519', f.x25519Keys('new')], ['e', 'f']],
     [
       'a renewed certificate of the same key: the listener',
-      ['tls_cert', { ...c.certificate('tls_cert', ['leaf.example', '*.leaf.example', 'more.example']), ...sealedKey }],
+      [
+        'tls_cert',
+        {
+          ...f.rotatedTo('tls_cert', { subject_alt_names: ['leaf.example', '*.leaf.example', 'more.example'] }),
+          ...sealedKey,
+        },
+      ],
       ['d'],
     ],
     [
       'a certificate of another key: who dials too',
-      ['tls_cert', c.certificate('new key', ['leaf.example', '*.leaf.example'])],
+      ['tls_cert', f.rotatedTo('new key', { subject_alt_names: ['leaf.example', '*.leaf.example'] })],
       ['c', 'd'],
     ],
     ['a name: no node', ['tls_cert', { name: 'renamed' }], []],
   ])('%s', (_, [name, fields], expected) => {
-    const [touched] = f.performAll(live().fleet, [c.updateCredential(name, fields)]);
+    const [touched] = f.performAll(live().fleet, [f.updateCredential(name, fields)]);
     expect([...touched!].sort()).toEqual(expected.map(f.nodeId).sort());
   });
 
@@ -328,11 +335,13 @@ describe('an edit of a credential touches', () => {
     const { fleet } = live();
     const pins = () =>
       compileNode(fleet, f.nodeId('c')).tcp_proxy_rules.map((rule) => rule.upstream_tls_spki_pins_sha256);
-    expect(pins()).toContainEqual([c.pin('tls_cert')]);
-    f.performAll(fleet, [c.updateCredential('tls_cert', c.certificate('new key', ['leaf.example']))]);
-    expect(pins()).toContainEqual([c.pin('new key'), c.pin('tls_cert')]);
-    const [touched] = f.performAll(fleet, [c.endOverlap(fleet.tables.credential.get(id('tls_cert'))!)]);
+    expect(pins()).toContainEqual([f.pin('tls_cert')]);
+    f.performAll(fleet, [
+      f.updateCredential('tls_cert', f.rotatedTo('new key', { subject_alt_names: ['leaf.example'] })),
+    ]);
+    expect(pins()).toContainEqual([f.pin('new key'), f.pin('tls_cert')]);
+    const [touched] = f.performAll(fleet, [f.endOverlap('tls_cert')(fleet)]);
     expect([...touched!]).toEqual([f.nodeId('c')]);
-    expect(pins()).toContainEqual([c.pin('new key')]);
+    expect(pins()).toContainEqual([f.pin('new key')]);
   });
 });

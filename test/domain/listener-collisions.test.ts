@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { overlaps } from '../../src/domain/listeners/address.js';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import * as f from '../support/fleet.js';
-import * as c from '../support/fleet-credentials.js';
 
 const at = (fields: Partial<Hop>): Hop => f.hop('n', 80, fields);
 const credentials = [
-  ...c.createRealityWithKey('r', ['a.example', 'b.example']),
-  c.createCertificate('t', ['a.example', 'c.example']),
-  c.createX25519('x'),
-  c.createX25519('same', 'x'),
-  c.createX25519('y'),
+  f.createX25519('r key'),
+  f.createReality('r', 'r key', { server_names: ['a.example', 'b.example'] }),
+  f.createTlsCert('t', f.rotatedTo('t', { subject_alt_names: ['a.example', 'f.example'] })),
+  f.createX25519('x'),
+  f.createX25519('same', f.x25519Keys('x')),
+  f.createX25519('y'),
 ];
 const pair = (one: Hop, two: Hop): f.Outcome =>
   f
@@ -23,8 +23,8 @@ const any6 = { listen_addr: '::' };
 const udp = { outer: 'udp' } as const;
 const fake = { outer: 'fake_tcp' } as const;
 const names = (...server_names: string[]): Partial<Hop> => ({ server_names });
-const id = c.credentialId;
-// Without names of their own: a.example and b.example, a.example and c.example.
+const id = f.credentialId;
+// Without names of their own: a.example and b.example, a.example and f.example.
 const reality = { security: 'reality', credential_id: id('r') } as const;
 const tls = { security: 'tls', credential_id: id('t') } as const;
 const quic = { ...reality, outer: 'quic' } as const;
@@ -43,7 +43,7 @@ describe('no collision between', () => {
     ['names and one RAW fallback', at(names('a.example')), at({})],
     ['FAKE_TCP and udp', at(fake), at(udp)],
     ['REALITY and TLS with distinct names', at({ ...reality, ...names('b.example') }), at(tls)],
-    ['REALITY and SNI pre-read with distinct names', at(reality), at(names('c.example'))],
+    ['REALITY and SNI pre-read with distinct names', at(reality), at(names('f.example'))],
     ['TLS and SNI pre-read with distinct names', at(tls), at(names('b.example'))],
     ['REALITY and one RAW fallback', at(reality), at({})],
     ['TLS and one RAW fallback', at(tls), at({})],
@@ -68,7 +68,7 @@ describe('a collision between', () => {
   it.each<[string, Hop, Hop]>([
     ['two RAW tcp fallbacks', at({}), at({})],
     ['two RAW udp listeners', at(udp), at(udp)],
-    ['lists of names with one in common', at(names('a.example', 'b.example')), at(names('c.example', 'b.example'))],
+    ['lists of names with one in common', at(names('a.example', 'b.example')), at(names('f.example', 'b.example'))],
     ['two equal wildcards', at(names('*.example')), at(names('*.example'))],
     [
       'any IPv4 address and one IPv4 address, even with distinct names',
@@ -84,7 +84,7 @@ describe('a collision between', () => {
     ['udp listeners on overlapping addresses', at({ ...udp, ...any6 }), at({ ...udp, ...any4 })],
     ['REALITY and TLS with a name in common', at(reality), at(tls)],
     ['REALITY and SNI pre-read with a name in common', at(reality), at(names('b.example'))],
-    ['TLS and SNI pre-read with a name in common', at(tls), at(names('c.example'))],
+    ['TLS and SNI pre-read with a name in common', at(tls), at(names('f.example'))],
     [
       'two TLS routes with a name in common',
       at({ ...tls, ...names('x.example') }),

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import * as f from '../support/fleet.js';
-import * as c from '../support/fleet-credentials.js';
 import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
@@ -14,13 +13,14 @@ const routesOn = (scenario: f.Scenario, node: string) =>
   );
 
 const credentials = [
-  ...c.createRealityWithKey('masked', ['one.example', 'two.example']),
-  c.createX25519('noise'),
-  c.createCertificate('leaf', ['*.leaf.example', 'leaf.example']),
+  f.createX25519('masked key'),
+  f.createReality('masked', 'masked key', { server_names: ['one.example', 'two.example'] }),
+  f.createX25519('noise'),
+  f.createTlsCert('leaf', f.rotatedTo('leaf', { subject_alt_names: ['*.leaf.example', 'leaf.example'] })),
 ];
-const tls = { security: 'tls', credential_id: c.credentialId('leaf') } as const;
-const reality = { security: 'reality', credential_id: c.credentialId('masked') } as const;
-const noise = { outer: 'udp', security: 'noise', credential_id: c.credentialId('noise') } as const;
+const tls = { security: 'tls', credential_id: f.credentialId('leaf') } as const;
+const reality = { security: 'reality', credential_id: f.credentialId('masked') } as const;
+const noise = { outer: 'udp', security: 'noise', credential_id: f.credentialId('noise') } as const;
 const sni = (...names: readonly string[]) => names.map((name) => ['sni', name] as const);
 const masked = (...names: readonly string[]) => names.map((name) => ['reality', name] as const);
 
@@ -104,15 +104,9 @@ describe('listener intent', () => {
       masked('two.example'),
     ],
     ['UDP', 'udp', { outer: 'udp' }, 'udp', [['default', '']]],
-    ['Noise', 'udp', noise, 'udp', [['local_key', c.publicKey('noise').toString('base64url')]]],
+    ['Noise', 'udp', noise, 'udp', [['local_key', f.publicKey('noise')]]],
     ['FAKE_TCP', 'udp', { outer: 'fake_tcp' }, 'tcp', [['default', '']]],
-    [
-      'FAKE_TCP with Noise',
-      'udp',
-      { ...noise, outer: 'fake_tcp' },
-      'tcp',
-      [['local_key', c.publicKey('noise').toString('base64url')]],
-    ],
+    ['FAKE_TCP with Noise', 'udp', { ...noise, outer: 'fake_tcp' }, 'tcp', [['local_key', f.publicKey('noise')]]],
   ])('matches a %s hop by what tells its routes apart, on its listener', (_, payload, hop, transport, matches) => {
     const scenario = f.given(
       f.createNode('a'),
@@ -135,12 +129,12 @@ describe('listener intent', () => {
       f.createChain('noise', [f.udpHop('a', 80, noise)]),
       f.deployChain('masked'),
       f.deployChain('noise'),
-      c.updateCredential('masked', { server_names: ['new.example'] }),
-      c.updateCredential('noise', c.x25519Keys('new')),
+      f.updateCredential('masked', { server_names: ['new.example'] }),
+      f.updateCredential('noise', f.x25519Keys('new')),
     );
     expect(routesOn(scenario, 'a')).toMatchObject([
       { matchKind: 'reality', matchValue: 'new.example', deployed: true },
-      { matchKind: 'local_key', matchValue: c.publicKey('new').toString('base64url'), deployed: true },
+      { matchKind: 'local_key', matchValue: f.publicKey('new'), deployed: true },
     ]);
   });
 

@@ -14,7 +14,6 @@ import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import { decoded } from '../support/delivery-fixture.js';
 import * as f from '../support/fleet.js';
-import * as c from '../support/fleet-credentials.js';
 
 /** The bytes that a node's agent gets, as it reads them. */
 function sent(fleet: f.Scenario['fleet'], node: string): RuntimeConfigSnapshot {
@@ -22,7 +21,7 @@ function sent(fleet: f.Scenario['fleet'], node: string): RuntimeConfigSnapshot {
   const secrets = openSecrets(snapshot, ({ secret, stream, resource_id, field }) => {
     expect([stream, field]).toEqual(['svc-fleet', 'private_key']);
     expect(fleet.has('credential', resource_id)).toBe(true);
-    return c.openedSecret(secret);
+    return Buffer.from(`secret ${secret.key_id}`);
   });
   if (secrets instanceof Promise) throw new TypeError('these secrets are opened at once');
   return decoded(encodeSnapshot(snapshot, secrets));
@@ -32,18 +31,23 @@ const none = Buffer.alloc(0);
 const secret = (text: string): Buffer => Buffer.from(`secret ${text}`);
 
 const credentials = [
-  ...c.createRealityWithKey('masked', ['one.example', 'two.example']),
-  c.createX25519('noise'),
-  c.createCertificate('leaf', ['*.wild.example', 'leaf.example']),
+  f.createX25519('masked key'),
+  f.createReality('masked', 'masked key', { server_names: ['one.example', 'two.example'], short_ids: ['0a1b', ''] }),
+  f.createX25519('noise'),
+  f.createTlsCert('leaf', f.rotatedTo('leaf', { subject_alt_names: ['*.wild.example', 'leaf.example'] })),
 ];
 const inbound = {
   privateKey: secret('key of masked key'),
   serverNames: ['one.example', 'two.example'],
   shortIds: ['0a1b', ''],
-  targetHost: 'front.example',
+  targetHost: 'target.example',
   targetPort: 443,
 };
-const outbound = { publicKey: c.publicKey('masked key'), serverName: 'one.example', shortId: '0a1b' };
+const outbound = {
+  publicKey: Buffer.from(f.publicKey('masked key'), 'base64url'),
+  serverName: 'one.example',
+  shortId: '0a1b',
+};
 
 const tcpRule = {
   mode: TcpProxyMode.RAW,
@@ -54,8 +58,8 @@ const tcpRule = {
 const udpRule = { mode: UdpMode.RAW, noisePrivateKey: none, noisePublicKey: none };
 const certificates = [
   {
-    credentialId: c.credentialId('leaf'),
-    certificatePem: 'PEM of leaf for *.wild.example leaf.example',
+    credentialId: f.credentialId('leaf'),
+    certificatePem: 'PEM of leaf',
     privateKeyPem: 'secret key of leaf',
     serverNames: ['*.wild.example', 'leaf.example'],
   },
@@ -99,23 +103,23 @@ const rows: readonly Row[] = [
   {
     row: 'tcp over tcp, tls',
     payload: 'tcp',
-    hop: { outer: 'tcp', security: 'tls', credential_id: c.credentialId('leaf') },
+    hop: { outer: 'tcp', security: 'tls', credential_id: f.credentialId('leaf') },
     list: 'tcpProxyRules',
     profile: [TCP, outer.TCP, TLS],
     rule: {
       ...tcpRule,
       mode: TcpProxyMode.TLS,
       serverNames: ['*.wild.example', 'leaf.example'],
-      tlsCredentialId: c.credentialId('leaf'),
+      tlsCredentialId: f.credentialId('leaf'),
     },
     certificates,
     dialled: { tls: true, tlsServerName: 'leaf.example' },
-    pins: [c.pin('leaf')],
+    pins: [f.pin('leaf')],
   },
   {
     row: 'tcp over tcp, reality',
     payload: 'tcp',
-    hop: { outer: 'tcp', security: 'reality', credential_id: c.credentialId('masked') },
+    hop: { outer: 'tcp', security: 'reality', credential_id: f.credentialId('masked') },
     list: 'tcpProxyRules',
     profile: [TCP, outer.TCP, REALITY],
     rule: {
@@ -129,7 +133,7 @@ const rows: readonly Row[] = [
   {
     row: 'tcp over quic, reality: streams',
     payload: 'tcp',
-    hop: { outer: 'quic', security: 'reality', credential_id: c.credentialId('masked') },
+    hop: { outer: 'quic', security: 'reality', credential_id: f.credentialId('masked') },
     list: 'quicRules',
     profile: [TCP, outer.QUIC, REALITY],
     rule: { reality: inbound, maxStreamsPerConnection: 100 },
@@ -138,7 +142,7 @@ const rows: readonly Row[] = [
   {
     row: 'udp over quic, reality: DATAGRAM',
     payload: 'udp',
-    hop: { outer: 'quic', security: 'reality', credential_id: c.credentialId('masked'), max_streams: 7 },
+    hop: { outer: 'quic', security: 'reality', credential_id: f.credentialId('masked'), max_streams: 7 },
     list: 'quicRules',
     profile: [UDP, outer.QUIC, REALITY],
     rule: { reality: inbound, maxStreamsPerConnection: 7 },
@@ -155,11 +159,15 @@ const rows: readonly Row[] = [
   {
     row: 'udp over udp, noise',
     payload: 'udp',
-    hop: { outer: 'udp', security: 'noise', credential_id: c.credentialId('noise') },
+    hop: { outer: 'udp', security: 'noise', credential_id: f.credentialId('noise') },
     list: 'udpRules',
     profile: [UDP, outer.UDP, NOISE],
-    rule: { mode: UdpMode.ENC, noisePrivateKey: secret('key of noise'), noisePublicKey: c.publicKey('noise') },
-    dialled: { noisePublicKey: c.publicKey('noise') },
+    rule: {
+      mode: UdpMode.ENC,
+      noisePrivateKey: secret('key of noise'),
+      noisePublicKey: Buffer.from(f.publicKey('noise'), 'base64url'),
+    },
+    dialled: { noisePublicKey: Buffer.from(f.publicKey('noise'), 'base64url') },
   },
   {
     row: 'udp over fake_tcp, raw',
@@ -172,11 +180,15 @@ const rows: readonly Row[] = [
   {
     row: 'udp over fake_tcp, noise',
     payload: 'udp',
-    hop: { outer: 'fake_tcp', security: 'noise', credential_id: c.credentialId('noise') },
+    hop: { outer: 'fake_tcp', security: 'noise', credential_id: f.credentialId('noise') },
     list: 'udpRules',
     profile: [UDP, outer.FAKE_TCP, NOISE],
-    rule: { mode: UdpMode.ENC, noisePrivateKey: secret('key of noise'), noisePublicKey: c.publicKey('noise') },
-    dialled: { noisePublicKey: c.publicKey('noise') },
+    rule: {
+      mode: UdpMode.ENC,
+      noisePrivateKey: secret('key of noise'),
+      noisePublicKey: Buffer.from(f.publicKey('noise'), 'base64url'),
+    },
+    dialled: { noisePublicKey: Buffer.from(f.publicKey('noise'), 'base64url') },
   },
 ];
 
@@ -290,8 +302,8 @@ describe.each(rows)('$row', (row) => {
 
 describe('a hop with names of its own', () => {
   const names = { server_names: ['two.example'] };
-  const masked = { security: 'reality', credential_id: c.credentialId('masked') } as const;
-  const leaf = { security: 'tls', credential_id: c.credentialId('leaf') } as const;
+  const masked = { security: 'reality', credential_id: f.credentialId('masked') } as const;
+  const leaf = { security: 'tls', credential_id: f.credentialId('leaf') } as const;
   const world = (hop: Partial<Hop>): f.Scenario =>
     f.given(
       f.createNode('a'),
@@ -331,11 +343,11 @@ describe('a hop with names of its own', () => {
 describe('a snapshot', () => {
   it('has a certificate once, however many hops use it, in the order of the ids', () => {
     const tls = (credential: string, name: string) =>
-      ({ security: 'tls', credential_id: c.credentialId(credential), server_names: [name] }) as const;
+      ({ security: 'tls', credential_id: f.credentialId(credential), server_names: [name] }) as const;
     const { fleet } = f.given(
       f.createNode('a'),
-      c.createCertificate('x', ['x.example']),
-      c.createCertificate('y', ['y.example']),
+      f.createTlsCert('x', f.rotatedTo('x', { subject_alt_names: ['x.example'] })),
+      f.createTlsCert('y', f.rotatedTo('y', { subject_alt_names: ['y.example'] })),
       f.createChain('one', [f.hop('a', 80, tls('x', 'one.example'))]),
       f.createChain('two', [f.hop('a', 80, tls('y', 'two.example'))]),
       f.createChain('three', [f.hop('a', 80, tls('x', 'three.example'))]),
@@ -343,12 +355,12 @@ describe('a snapshot', () => {
     );
     const { gateway } = sent(fleet, 'a');
     expect(gateway?.tcpProxyRules).toHaveLength(3);
-    const ids = ['x', 'y'].map(c.credentialId).sort();
+    const ids = ['x', 'y'].map(f.credentialId).sort();
     expect(gateway?.tls?.certificates.map(({ credentialId }) => credentialId)).toEqual(ids);
   });
 
   it('has no certificate of a hop that it only dials', () => {
-    const leaf = { security: 'tls', credential_id: c.credentialId('leaf') } as const;
+    const leaf = { security: 'tls', credential_id: f.credentialId('leaf') } as const;
     const { fleet } = f.given(
       f.createNode('a'),
       f.createNode('b'),
@@ -359,7 +371,7 @@ describe('a snapshot', () => {
     const { gateway } = sent(fleet, 'a');
     expect(gateway?.tls).toBeUndefined();
     expect(gateway?.tcpProxyRules).toMatchObject([
-      { mode: TcpProxyMode.RAW, outbound: { tls: true }, upstreamTlsSpkiPinsSha256: [c.pin('leaf')] },
+      { mode: TcpProxyMode.RAW, outbound: { tls: true }, upstreamTlsSpkiPinsSha256: [f.pin('leaf')] },
     ]);
   });
 
@@ -372,8 +384,8 @@ describe('a snapshot', () => {
       f.createChain(
         'one',
         [
-          f.hop('a', 443, { outer: 'quic', security: 'reality', credential_id: c.credentialId('masked') }),
-          f.udpHop('b', 53, { outer: 'fake_tcp', security: 'noise', credential_id: c.credentialId('noise') }),
+          f.hop('a', 443, { outer: 'quic', security: 'reality', credential_id: f.credentialId('masked') }),
+          f.udpHop('b', 53, { outer: 'fake_tcp', security: 'noise', credential_id: f.credentialId('noise') }),
           f.udpHop('c', 53),
         ],
         { payload: 'udp' },
@@ -384,7 +396,10 @@ describe('a snapshot', () => {
     expect(sent(fleet, 'a').gateway?.quicRules).toMatchObject([
       {
         transportProfile: profile(outer.QUIC, REALITY),
-        outbound: { transportProfile: profile(outer.FAKE_TCP, NOISE), noisePublicKey: c.publicKey('noise') },
+        outbound: {
+          transportProfile: profile(outer.FAKE_TCP, NOISE),
+          noisePublicKey: Buffer.from(f.publicKey('noise'), 'base64url'),
+        },
         upstreamTlsSpkiPinsSha256: [],
       },
     ]);

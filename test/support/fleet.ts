@@ -171,15 +171,17 @@ export function certificate(key: string, fields: Partial<Certificate> = {}): Cer
   };
 }
 
+/** The key pair of this name. */
+export const x25519Keys = (name: string) => ({ public_key: publicKey(name), private_key: sealedKey(name) });
+
 export function createX25519(name: string, fields: Fields<CreateCredential> = {}): CreateCredential {
-  const keys = { public_key: publicKey(name), private_key: sealedKey(name) };
   return {
     type: 'CreateCredential',
     id: credentialId(name),
     name,
     key_type: 'x25519',
     ...noFields,
-    ...keys,
+    ...x25519Keys(name),
     ...fields,
   };
 }
