@@ -13,7 +13,12 @@ import { createCredentialHandlers } from './commands/credentials.js';
 import { createFactRecorder, setFactRetention } from './commands/facts.js';
 import type { CommandHandlers } from './commands/handlers-port.js';
 import { createNodeHandlers } from './commands/nodes.js';
-import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from './commands/resources.js';
+import {
+  createChainHandlers,
+  createPolicyHandlers,
+  createResourceHandlers,
+  createSettingsHandlers,
+} from './commands/resources.js';
 import { agentContext } from './commands/system.js';
 import type { Config } from './config.js';
 import { readTls } from './config.js';
@@ -213,6 +218,7 @@ async function wire(
     credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids, logger }),
     resources: createResourceHandlers(fleet, ids),
     chains: createChainHandlers(fleet),
+    policies: createPolicyHandlers(fleet),
     settings: createSettingsHandlers(fleet),
     accounts: createAccountHandlers({
       gateway: accounts,

@@ -7,7 +7,8 @@ import type { ChainState } from '../domain/chain/chain.js';
 import type { Role } from '../domain/accounts/user.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { FleetCommand } from '../domain/fleet/events.js';
-import type { NounOf, ResourceType, StateOf } from '../domain/fleet/resources.js';
+import type { NounOf, PlainType, ResourceType, StateOf } from '../domain/fleet/resources.js';
+import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
 import type { IfMatch } from '../domain/resource/if-match.js';
 import type { SettingsState } from '../domain/settings/settings.js';
@@ -98,6 +99,9 @@ export interface DeployResult {
   readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
 }
 
+/** The key of a listener policy, and its order. */
+export type SavePolicyFields = FieldsOf<'SaveListenerPolicy', 'ifMatch'>;
+
 export type UpdateSettingsFields = FieldsOf<'UpdateConnectivity', 'ifMatch'>;
 
 export interface UpdateMeFields {
@@ -120,7 +124,7 @@ export interface LifecycleHandlers<T extends ResourceType> {
  * `unavailable` when the log cannot be written or the instance is read-only.
  */
 export interface CommandHandlers {
-  readonly resources: { readonly [T in Exclude<ResourceType, 'node' | 'credential'>]: LifecycleHandlers<T> };
+  readonly resources: { readonly [T in Exclude<PlainType, 'credential'>]: LifecycleHandlers<T> };
   readonly credentials: Omit<LifecycleHandlers<'credential'>, 'create' | 'update'> & {
     create(ctx: CommandContext, fields: NewCredential): Answer<CredentialState>;
     update(ctx: CommandContext, id: string, ifMatch: IfMatch, changes: CredentialChanges): Answer<CredentialState>;
@@ -133,6 +137,10 @@ export interface CommandHandlers {
   };
   readonly chains: {
     deploy(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<DeployResult>;
+  };
+  readonly policies: {
+    save(ctx: CommandContext, ifMatch: IfMatch, fields: SavePolicyFields): Answer<PolicyState>;
+    remove(ctx: CommandContext, ifMatch: IfMatch, key: PolicyKey): Answer<void>;
   };
   readonly settings: {
     update(ctx: CommandContext, ifMatch: IfMatch, fields: UpdateSettingsFields): Answer<SettingsState>;

@@ -1,6 +1,6 @@
 /**
  * The handlers that only run a command on the gateway: create, update and delete of every resource, derived from the
- * declarations, the deploy of a chain, and the settings. Those that make keys are in `nodes.ts` and
+ * declarations, the deploy of a chain, listener policies and the settings. Those that make keys are in `nodes.ts` and
  * `credentials.ts`.
  */
 import { chainKey } from '../domain/chain/chain.js';
@@ -8,7 +8,8 @@ import type { FleetCommand, FleetEvent } from '../domain/fleet/events.js';
 import { fleetEvent } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { ResourceType, StateOf } from '../domain/fleet/resources.js';
-import { resources, resourceTypes } from '../domain/fleet/resources.js';
+import { plainTypes, resources } from '../domain/fleet/resources.js';
+import { policyId, policyKey } from '../domain/listener-policy/policy.js';
 import { settingsOf } from '../domain/settings/settings.js';
 import type { Ids } from '../kernel/ids.js';
 import type { CommandHandlers, DeployResult, LifecycleHandlers } from './handlers-port.js';
@@ -44,10 +45,10 @@ export function lifecycleHandlers<T extends ResourceType>(
   };
 }
 
-/** Handlers of every resource but those that store secrets. */
+/** Handlers of every resource but those that store secrets and what belongs to a node. */
 export function createResourceHandlers(gateway: FleetGateway, ids: Ids): CommandHandlers['resources'] {
-  const handlers = resourceTypes
-    .filter((type) => type !== 'node' && type !== 'credential')
+  const handlers = plainTypes
+    .filter((type) => type !== 'credential')
     .map((type) => [type, lifecycleHandlers(type, gateway, ids)]);
   return Object.fromEntries(handlers) as CommandHandlers['resources'];
 }
@@ -69,6 +70,17 @@ export function createChainHandlers(gateway: FleetGateway): CommandHandlers['cha
 function deployedGenerations(event: FleetEvent, revision: number): DeployResult['nodes'] {
   if (event.type !== 'ChainDeployed') return [];
   return event.data.nodes.map(({ node_id, offset }) => ({ node_id, generation: 1 + revision + offset }));
+}
+
+export function createPolicyHandlers(gateway: FleetGateway): CommandHandlers['policies'] {
+  return {
+    save: (context, ifMatch, fields) =>
+      gateway.execute({ type: 'SaveListenerPolicy', ifMatch, ...fields }, context, (fleet) =>
+        present(fleet.get(policyKey, policyId(fields))),
+      ),
+    remove: (context, ifMatch, key) =>
+      gateway.execute({ type: 'DeleteListenerPolicy', ifMatch, ...key }, context, () => undefined),
+  };
 }
 
 export function createSettingsHandlers(gateway: FleetGateway): CommandHandlers['settings'] {

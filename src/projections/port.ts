@@ -4,7 +4,7 @@
  */
 import type { AgentEvent } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
-import type { ResourceType, StateOf } from '../domain/fleet/resources.js';
+import type { PlainType, StateOf } from '../domain/fleet/resources.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { Json } from '../kernel/json.js';
 
@@ -115,7 +115,7 @@ export interface Projections {
     list(query: NodeListQuery): Promise<ListOf<NodeRecord>>;
   };
   /** Resources whose answers show the folded state alone. */
-  readonly resources: { readonly [T in Exclude<ResourceType, 'node'>]: ResourceQueries<StateOf<T>> };
+  readonly resources: { readonly [T in PlainType]: ResourceQueries<StateOf<T>> };
   readonly deployments: {
     get(id: string): Promise<Deployment | undefined>;
     ofChain(chainId: string): Promise<readonly Deployment[]>;

@@ -2,6 +2,8 @@
  * All read models as one group: one subscription, one log position, one version, so that documents that are shown together
  * are from the same position. Opens their collections. Implements `docs/architecture.md#read-models`.
  */
+import type { PlainType } from '../domain/fleet/resources.js';
+import { plainTypes } from '../domain/fleet/resources.js';
 import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
 import { audit } from './models/audit.js';
 import type { AuditFields } from './models/audit.js';
@@ -11,8 +13,8 @@ import { names } from './models/names.js';
 import type { NameFields } from './models/names.js';
 import { nodes } from './models/nodes.js';
 import type { NodeFields } from './models/nodes.js';
-import type { PlainType, ResourceFields } from './models/resources.js';
-import { plainTypes, resourceModel } from './models/resources.js';
+import type { ResourceFields } from './models/resources.js';
+import { resourceModel } from './models/resources.js';
 import type { ReadModel } from './read-model.js';
 
 /** The name of the group's checkpoint and of its version pointer. */

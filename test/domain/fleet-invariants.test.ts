@@ -36,6 +36,7 @@ function expectNoDanglingReferences(fleet: Fleet): void {
     expect(new Set(nodes).size, 'a node at most once in a route').toBe(nodes.length);
     for (const id of nodes) expect(fleet.tables.node.has(id)).toBe(true);
   }
+  for (const { node_id } of fleet.tables.listener_policy.values()) expect(fleet.tables.node.has(node_id)).toBe(true);
   for (const id of Object.keys(fleet.singletons.connectivity.value.nodes)) expect(fleet.tables.node.has(id)).toBe(true);
   for (const id of fleet.tables.node.ids()) expect(fleet.touched.has(id)).toBe(true);
   expect(fleet.touched.size).toBe(fleet.tables.node.size);
@@ -45,6 +46,8 @@ function expectNoDanglingReferences(fleet: Fleet): void {
 function expectRulesThatLead(fleet: Fleet): void {
   for (const id of fleet.tables.node.ids()) {
     const snapshot = compileNode(fleet, id);
+    const policies = [...fleet.tables.listener_policy.values()].filter(({ node_id }) => node_id === id);
+    expect(snapshot.listener_policies).toHaveLength(policies.length);
     const clusters = new Set(snapshot.upstream_clusters.map(({ name }) => name));
     const used = new Set<string>();
     for (const rule of [...snapshot.tcp_proxy_rules, ...snapshot.udp_rules]) {
@@ -110,6 +113,7 @@ describe('after every command of a random history', () => {
           expectWritten(fleet, { type: 'DeleteNode', id, ifMatch: undefined });
         expect(dumpIndexes(fleet)).toBe(dumpIndexes(emptyFleet()));
         expect(fleet.singletons.connectivity.value.nodes).toEqual({});
+        expect(fleet.tables.listener_policy.size, 'policies are deleted with their nodes').toBe(0);
       }),
       { numRuns: 60 },
     );
@@ -123,6 +127,8 @@ describe('after every command of a random history', () => {
         for (const { performed } of steps) {
           for (const event of performed.kind === 'written' ? performed.events : []) {
             const id = Object.entries(event.data).find(([key]) => key.endsWith('_id'))?.[1] ?? 'connectivity';
+            // A policy has the id of its listener, so it may come back.
+            if (event.type === 'ListenerPolicyCreated') events.delete(String(id));
             events.set(String(id), (events.get(String(id)) ?? 0) + 1);
           }
         }
@@ -145,7 +151,7 @@ describe('after every command of a random history', () => {
     }
     expect(outcomes.accepted).toBeGreaterThan(3 * outcomes.refused);
     expect(outcomes.refused).toBeGreaterThan(100);
-    expect(written.size).toBe(20);
+    expect(written.size).toBe(22);
   });
 });
 

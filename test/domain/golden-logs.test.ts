@@ -58,7 +58,7 @@ async function meaningOf(events: readonly RecordedEvent[]): Promise<unknown> {
       [...fleet.tables.l4_upstream.values()].map(({ name, endpoint, enabled }) => [name, { endpoint, enabled }]),
     ),
     chains: Object.fromEntries([...fleet.tables.l4_chain.values()].map((chain) => [chain.name, chainStatus(chain)])),
-    // Undefined, and so not compared, before the release that has routes.
+    // Undefined, and so not compared, before the release that has routes and policies.
     routes:
       fleet.tables.route.size === 0
         ? undefined
@@ -75,6 +75,10 @@ async function meaningOf(events: readonly RecordedEvent[]): Promise<unknown> {
               { key_type, server_names, pin: certificate?.spki_sha256 ?? null, overlap },
             ]),
           ),
+    policies:
+      fleet.tables.listener_policy.size === 0
+        ? undefined
+        : Object.fromEntries([...fleet.tables.listener_policy.values()].map((one) => [one.id, one.priority_order])),
     heartbeat_interval_secs: fleet.singletons.connectivity.value.heartbeat_interval_secs,
     overrides: Object.keys(fleet.singletons.connectivity.value.nodes).length,
     compiler: fleet.singletons.service.value,

@@ -170,6 +170,8 @@ describe('deleting a node', () => {
     const { fleet, when } = f.given(
       f.createNode('a', { labels: { site: 'x' }, psk }),
       f.settings({ nodes: [override] }),
+      f.savePolicy('a', 443, ['tls']),
+      f.savePolicy('a', 53, ['raw', 'noise'], { transport: 'udp' }),
     );
     when({ type: 'DeleteNode', id, ifMatch: undefined }).thenEvents({
       type: 'NodeDeleted',
@@ -177,6 +179,20 @@ describe('deleting a node', () => {
         ...fields,
         labels: { site: 'x' },
         override: { multiplex: true, multiplex_port: 1000 },
+        policies: [
+          {
+            transport: 'tcp',
+            listen_addr: '0.0.0.0',
+            listen_port: 443,
+            priority_order: ['tls', 'reality', 'noise', 'raw'],
+          },
+          {
+            transport: 'udp',
+            listen_addr: '0.0.0.0',
+            listen_port: 53,
+            priority_order: ['raw', 'noise', 'reality', 'tls'],
+          },
+        ],
         generation_offset: 0,
       },
     });

@@ -73,7 +73,7 @@ describe('read models that hold what the log says', () => {
         if (round % 2 === 0) {
           await append(
             side.stores.eventStore,
-            planned(streams.fleet, [{ type: 'NodeDeleted', data: { ...data, override: null } }]),
+            planned(streams.fleet, [{ type: 'NodeDeleted', data: { ...data, override: null, policies: [] } }]),
           );
         }
       }

@@ -5,7 +5,7 @@ import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { AnyState } from '../../src/domain/fleet/resources.js';
-import { resources, resourceTypes } from '../../src/domain/fleet/resources.js';
+import { plainTypes, resources } from '../../src/domain/fleet/resources.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { lastEvent, streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -173,7 +173,7 @@ describe('the documents after a log', () => {
         const fieldsOf = (name: string) => documents[name]!.map(({ fields }) => fields);
         const byId = <T extends { id: string }>(all: Iterable<T>): T[] =>
           [...all].sort((a, b) => (a.id < b.id ? -1 : 1));
-        for (const type of resourceTypes) {
+        for (const type of ['node', ...plainTypes] as const) {
           const { singular, plural } = resources[type];
           expect(fieldsOf(plural).map((fields) => fields[singular])).toEqual(
             byId<AnyState>(fleet.tables[type].values()),
@@ -268,7 +268,7 @@ describe('the documents after a log', () => {
         {
           ...event,
           type: 'NodeDeleted',
-          data: { ...event.data, override: null },
+          data: { ...event.data, override: null, policies: [] },
           position: event.position + 1,
           revision: event.revision + 1,
           metadata: { ...event.metadata, command: { id: 'd', index: 0, count: 1 } },

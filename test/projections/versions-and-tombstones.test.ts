@@ -21,7 +21,8 @@ afterEach(() => side.close());
 const node = uuidFromName('a node');
 const fields = { node_id: node, name: 'one', description: null, address: null, labels: {} };
 const created = (): Planned => planned(streams.fleet, [{ type: 'NodeCreated', data: fields }]);
-const deleted = (): Planned => planned(streams.fleet, [{ type: 'NodeDeleted', data: { ...fields, override: null } }]);
+const deleted = (): Planned =>
+  planned(streams.fleet, [{ type: 'NodeDeleted', data: { ...fields, override: null, policies: [] } }]);
 
 describe('a raised version', () => {
   it('is filled beside the current one, gets the pointer once it has caught up, and keeps it', async () => {

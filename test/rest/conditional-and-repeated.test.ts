@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { password, startRest } from '../support/rest-fixture.js';
 import type { RestFixture } from '../support/rest-fixture.js';
-import { endpoints, nameOf, unknownId, urlOf } from './endpoints.js';
+import { endpoints, nameOf, unknownId, wholeUrlOf } from './endpoints.js';
 
 let rest: RestFixture;
 const restForAll = (): void => {
@@ -92,7 +92,7 @@ describe('ETag and If-Match', () => {
     '%s answers 400 to an If-Match that holds no entity tag',
     async (_name, one) => {
       for (const tag of ['7', '"7', '"1" "2"', '*, "1"', '']) {
-        const answer = await rest.call(one.method, urlOf(one, unknownId), {
+        const answer = await rest.call(one.method, wholeUrlOf(one, unknownId), {
           headers: { 'if-match': tag },
           ...(one.body === null ? {} : { body: one.body }),
         });

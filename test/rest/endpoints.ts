@@ -7,6 +7,8 @@ export interface ListedEndpoint {
   /** A valid body, or null where the endpoint takes none. */
   readonly body: object | null;
   readonly ifMatch?: true;
+  /** The query that it requires. */
+  readonly query?: string;
 }
 
 const id = '00000000-0000-4000-8000-000000000000';
@@ -59,6 +61,21 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/credentials/{id}', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/credentials/{id}', access: 'operator', body: { name: 'c' }, ifMatch: true },
   { method: 'DELETE', path: '/api/credentials/{id}', access: 'operator', body: null, ifMatch: true },
+  {
+    method: 'PUT',
+    path: '/api/nodes/ports/policies',
+    access: 'operator',
+    body: { nodeId: id, transport: 'tcp', listenAddr: '0.0.0.0', listenPort: 80, priorityOrder: [] },
+    ifMatch: true,
+  },
+  {
+    method: 'DELETE',
+    path: '/api/nodes/ports/policies',
+    access: 'operator',
+    body: null,
+    ifMatch: true,
+    query: `nodeId=${id}&transport=tcp&listenAddr=0.0.0.0&listenPort=80`,
+  },
   { method: 'GET', path: '/api/settings/connectivity', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/settings/connectivity', access: 'operator', body: { multiplex: false }, ifMatch: true },
   { method: 'GET', path: '/api/audit', access: 'anyone', body: null },
@@ -71,6 +88,11 @@ export const unknownId = id;
 
 export function urlOf(endpoint: Pick<ListedEndpoint, 'path'>, resourceId: string = id): string {
   return endpoint.path.replace('{id}', resourceId);
+}
+
+/** With the query that it requires, if any. */
+export function wholeUrlOf(endpoint: Pick<ListedEndpoint, 'path' | 'query'>, resourceId: string = id): string {
+  return urlOf(endpoint, resourceId) + (endpoint.query === undefined ? '' : `?${endpoint.query}`);
 }
 
 export function nameOf({ method, path }: ListedEndpoint): string {

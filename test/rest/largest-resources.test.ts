@@ -88,18 +88,21 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'ChainCreated':
     case 'RouteCreated':
     case 'CredentialCreated':
+    case 'ListenerPolicyCreated':
       return { type: event.type.replace('Created', 'Deleted'), data: event.data };
     case 'NodeDeleted':
     case 'UpstreamDeleted':
     case 'ChainDeleted':
     case 'RouteDeleted':
     case 'CredentialDeleted':
+    case 'ListenerPolicyDeleted':
       return { type: event.type.replace('Deleted', 'Created'), data: event.data };
     case 'NodeUpdated':
     case 'UpstreamUpdated':
     case 'ChainUpdated':
     case 'RouteUpdated':
     case 'CredentialUpdated':
+    case 'ListenerPolicyUpdated':
     case 'ConnectivityUpdated':
       return { type: event.type, data: { ...event.data, changes: back(event.data.changes) } };
     case 'ChainDeployed':
@@ -173,7 +176,7 @@ test('the largest chain lives its whole life, and its nodes can be deleted after
   expect(bytes).toBeGreaterThan(256 * 1024);
 });
 
-test('the node with the largest definition lives its whole life', async () => {
+test('the node with the largest definition and with all its policies lives its whole life', async () => {
   const bytes = await live(async () => {
     const { id } = await post('/api/nodes', largestNode('a'));
     const url = `/api/nodes/${id}`;
@@ -185,10 +188,21 @@ test('the node with the largest definition lives its whole life', async () => {
     await put(url, largestNode('a'));
     await put(url, { labels: {}, description: null, address: null });
     await put(url, largestNode('c'));
+    await policiesOn(id);
     await remove(url);
   });
   expect(bytes).toBeGreaterThan(2 * limits.fleet.definitionBytes);
 });
+
+/** Saves as many policies on a node as there may be, each of the largest size. */
+async function policiesOn(node_id: string): Promise<void> {
+  const { policies } = rest.deps.commands;
+  const listener = { node_id, transport: 'tcp', listen_addr: '1111:2222:3333:4444:5555:6666:7777:8888' } as const;
+  const save = (listen_port: number) =>
+    policies.save(systemContext('test'), undefined, { ...listener, listen_port, priority_order: ['raw'] });
+  await Promise.all(Array.from({ length: 256 }, (_, index) => save(65_535 - index)));
+  await expect(save(1)).rejects.toThrow('256 listener policies');
+}
 
 test('the overrides of as many nodes as one change of the settings may name are set, changed and removed', async () => {
   await live(async () => {

@@ -76,7 +76,7 @@ describe('an unknown path is a 404', () => {
     expectError(answer, 404, /^not_found: /);
   });
 
-  test.each(['GET /api/nodes/ports', 'GET /api/nodes/links', 'DELETE /api/nodes/ports'])(
+  test.each(['GET /api/nodes/nothing', 'DELETE /api/nodes/nothing'])(
     '%s is a 404 for an id that is not a UUID',
     async (line) => {
       const [method = '', url = ''] = line.split(' ');

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRest } from '../support/rest-fixture.js';
 import type { RestFixture } from '../support/rest-fixture.js';
-import { endpoints, nameOf, urlOf } from './endpoints.js';
+import { endpoints, nameOf, urlOf, wholeUrlOf } from './endpoints.js';
 
 let rest: RestFixture;
 beforeAll(async () => {
@@ -300,7 +300,7 @@ describe('a body that is not a JSON object is a 400', () => {
 describe('an endpoint that takes no body accepts an empty one and {}, and refuses any other', () => {
   const bodiless = endpoints.filter((one) => one.body === null && one.method !== 'GET');
   test.each(bodiless.map((one) => [nameOf(one), one] as const))('%s', async (_name, one) => {
-    const url = urlOf(one, id);
+    const url = wholeUrlOf(one, id);
     const accepted = [
       {},
       { body: '', headers: { 'content-type': 'application/json' } },

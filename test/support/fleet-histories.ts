@@ -6,6 +6,8 @@ import fc from 'fast-check';
 import type { ChainDefinition, ChainState, Hop, Target } from '../../src/domain/chain/chain.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import type { PolicyKey } from '../../src/domain/listener-policy/policy.js';
+import { policyId, policyKey, priorityLabels } from '../../src/domain/listener-policy/policy.js';
 import type { IfMatch } from '../../src/domain/resource/if-match.js';
 import type { RouteDefinition } from '../../src/domain/route/route.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
@@ -32,6 +34,8 @@ const weights = {
   createRoute: 6,
   editRoute: 4,
   deleteRoute: 1,
+  savePolicy: 4,
+  deletePolicy: 1,
   settings: 3,
   overrides: 4,
   raiseCompiler: 1,
@@ -223,6 +227,20 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     }
     case 'deleteRoute':
       return route === undefined ? undefined : { type: 'DeleteRoute', id: route, ifMatch: undefined };
+    case 'savePolicy': {
+      if (node === undefined) return undefined;
+      const key = { node_id: deal.chance(3) ? uuidFromName('nowhere') : node, ...policyListener(deal) };
+      const priority_order = priorityLabels.filter(() => deal.chance(50)).toReversed();
+      const current = fleet.get(policyKey, policyId(key));
+      return { type: 'SaveListenerPolicy', ifMatch: version(current?.version), ...key, priority_order };
+    }
+    case 'deletePolicy': {
+      const policies = [...fleet.tables.listener_policy.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+      if (policies.length === 0) return undefined;
+      const { node_id, transport, listen_addr, listen_port, version: current } = deal.of(policies);
+      const key = { node_id, transport, listen_addr, listen_port };
+      return { type: 'DeleteListenerPolicy', ifMatch: version(current), ...key };
+    }
     case 'settings':
       return {
         type: 'UpdateConnectivity',
@@ -343,6 +361,14 @@ function listenerOfAnother(fleet: Fleet, deal: Dealer): Hop | undefined {
 }
 
 const otherNames = (deal: Dealer): readonly string[] => serverNames.filter(() => deal.chance(40));
+
+function policyListener(deal: Dealer): Omit<PolicyKey, 'node_id'> {
+  return {
+    transport: deal.of(['tcp', 'udp']),
+    listen_addr: deal.of(['0.0.0.0', '10.0.0.1']),
+    listen_port: deal.of(ports),
+  };
+}
 
 function target(deal: Dealer, payload: 'tcp' | 'udp', upstreams: readonly string[]): Target {
   if (upstreams.length > 0 && deal.chance(75)) return { upstream_id: deal.of(upstreams) };

@@ -11,8 +11,11 @@ import { decideFleet } from '../../src/domain/fleet/decide.js';
 import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import type { PolicyDefinition, PriorityLabel } from '../../src/domain/listener-policy/policy.js';
+import { policyId } from '../../src/domain/listener-policy/policy.js';
 import type { NodeCommand } from '../../src/domain/node/node.js';
 import type { RouteCommand, RouteHop } from '../../src/domain/route/route.js';
+import type { IfMatch } from '../../src/domain/resource/if-match.js';
 import type { Refusal, RefusalCode } from '../../src/domain/resource/refusal.js';
 import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
@@ -245,6 +248,28 @@ export const endOverlap =
     const id = credentialId(name);
     return { type: 'EndCredentialOverlap', id, ends_at: fleet.tables.credential.get(id)?.overlap?.ends_at ?? '' };
   };
+
+export const policyKeyOf = (node: string, listen_port: number, fields: Partial<PolicyDefinition> = {}) =>
+  ({ node_id: nodeId(node), transport: 'tcp', listen_addr: '0.0.0.0', listen_port, ...fields }) as const;
+
+export function savePolicy(
+  node: string,
+  listen_port: number,
+  priority_order: readonly PriorityLabel[],
+  fields: Partial<PolicyDefinition> & { readonly ifMatch?: IfMatch } = {},
+): FleetCommand {
+  const { ifMatch, ...more } = fields;
+  return { type: 'SaveListenerPolicy', ifMatch, ...policyKeyOf(node, listen_port, more), priority_order };
+}
+
+export const deletePolicy = (node: string, listen_port: number, ifMatch?: IfMatch): FleetCommand => ({
+  type: 'DeleteListenerPolicy',
+  ifMatch,
+  ...policyKeyOf(node, listen_port),
+});
+
+/** The id of a policy on tcp and every IPv4 address. */
+export const policyIdOf = (node: string, listen_port: number): string => policyId(policyKeyOf(node, listen_port));
 
 export function settings(fields: Partial<Omit<UpdateConnectivity, 'type'>>): FleetCommand {
   return { type: 'UpdateConnectivity', ifMatch: undefined, ...fields };

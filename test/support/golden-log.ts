@@ -48,6 +48,12 @@ const fleetCommands: readonly (FleetCommand | ((fleet: Fleet) => FleetCommand))[
   f.updateCredential('reality', { server_names: ['a.example'], short_ids: ['', 'ab'] }),
   f.updateCredential('cert', f.rotatedTo('cert 2')),
   f.endOverlap('cert'),
+  f.savePolicy('in', 443, ['tls']),
+  f.savePolicy('in', 443, ['raw', 'tls']),
+  f.savePolicy('in', 53, ['raw'], { transport: 'udp' }),
+  f.savePolicy('spare', 80, []),
+  f.savePolicy('in', 8080, ['raw']),
+  f.deletePolicy('in', 8080),
   f.updateUpstream('web', { endpoint: 'web2.example:443', enabled: false }),
   f.settings({
     multiplex_port: 9000,

@@ -11,7 +11,12 @@ import { createGateway } from '../../src/commands/gateway.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { ProjectionWait } from '../../src/commands/port.js';
 import { createCredentialHandlers } from '../../src/commands/credentials.js';
-import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from '../../src/commands/resources.js';
+import {
+  createChainHandlers,
+  createPolicyHandlers,
+  createResourceHandlers,
+  createSettingsHandlers,
+} from '../../src/commands/resources.js';
 import { systemContext } from '../../src/commands/system.js';
 import { createDelivery } from '../../src/delivery/delivery.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
@@ -164,6 +169,7 @@ export async function startRest(
       credentials: createCredentialHandlers({ gateway, keyring, clock, ids, logger }),
       resources: createResourceHandlers(gateway, ids),
       chains: createChainHandlers(gateway),
+      policies: createPolicyHandlers(gateway),
       settings: createSettingsHandlers(gateway),
       accounts: accounts.handlers,
     },

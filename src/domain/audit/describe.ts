@@ -78,7 +78,9 @@ function entry(resource: Subject, audits: readonly EventAudit[], accounts: boole
 
 function fleetSubject(event: RecordedEvent): Subject {
   const { type, id } = resourceOf(event);
-  return { type, id, name: declaringResource(event).kind === 'resource' ? nameGiven(event) : id };
+  const { kind, declaration } = declaringResource(event);
+  const named = kind === 'resource' && declaration.ownedByNode !== true;
+  return { type, id, name: named ? nameGiven(event) : id };
 }
 
 function auditOfFleetEvent(recorded: RecordedEvent): EventAudit {

@@ -72,6 +72,9 @@ function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
 
 function forgetNode(fleet: Fleet, nodeId: string): void {
   fleet.touched.delete(nodeId);
+  for (const { type, id } of fleet.contributorsTo(nodeId)) {
+    if (resourceOfType(type)?.ownedByNode === true) putResource(fleet, type as ResourceType, id, undefined);
+  }
   for (const type of singletonTypes) {
     const cell = fleet.singletons[type] as Cell<unknown>;
     const withoutNode = singletons[type].withoutNode as (state: unknown, nodeId: string) => unknown;

@@ -5,6 +5,7 @@
  */
 import { l4Chain } from '../chain/declaration.js';
 import { credential } from '../credential/declaration.js';
+import { listenerPolicy } from '../listener-policy/declaration.js';
 import { logChainEvents, logSubject } from '../log-chain/declaration.js';
 import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
@@ -18,7 +19,14 @@ import { l4Upstream } from '../upstream/declaration.js';
 /**
  * By type. The order is that of the lines of a checkpoint: what others take their claims from comes before them.
  */
-export const resources = { node, l4_upstream: l4Upstream, credential, l4_chain: l4Chain, route } as const;
+export const resources = {
+  node,
+  l4_upstream: l4Upstream,
+  credential,
+  l4_chain: l4Chain,
+  route,
+  listener_policy: listenerPolicy,
+} as const;
 export const singletons = { connectivity, service: compiler } as const;
 
 export type ResourceType = keyof typeof resources;
@@ -38,8 +46,15 @@ type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };
 resources satisfies KeyedByType<typeof resources>;
 singletons satisfies KeyedByType<typeof singletons>;
 
+/** The resources whose read model is the folded state: not nodes, which agents add facts to, nor what belongs to a node. */
+export type PlainType = Exclude<ResourceType, 'node' | 'listener_policy'>;
+
 export const resourceTypes = Object.keys(resources) as readonly ResourceType[];
 export const singletonTypes = Object.keys(singletons) as readonly SingletonType[];
+
+export const plainTypes = resourceTypes.filter(
+  (type): type is PlainType => type !== 'node' && resourceOfType(type)?.ownedByNode !== true,
+);
 
 export function resourceOfType(type: string): AnyResource | undefined {
   return Object.hasOwn(resources, type) ? (resources[type as ResourceType] as unknown as AnyResource) : undefined;

@@ -124,6 +124,7 @@ export function viewOf(state: FleetState): FleetView {
       }
       return changed;
     },
+    contributorsTo: (nodeId) => [...contributors.get(nodeId)].map(splitOwner),
     diallersOf(nodeId) {
       return [...contributors.get(nodeId)].flatMap((owner) => {
         const dialling = resolve(owner);

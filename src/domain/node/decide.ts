@@ -1,6 +1,7 @@
 /** Decides commands about nodes. Implements `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`. */
 import { limits } from '../../kernel/limits.js';
 import { err, ok } from '../../kernel/result.js';
+import { policiesOf } from '../listener-policy/policy.js';
 import { describeOwners } from '../references/references.js';
 import type { Changes } from '../resource/change.js';
 import { changesOf } from '../resource/change.js';
@@ -41,7 +42,10 @@ export const decideNode: Decisions<NodeCommand, NodeEvent> = {
   DeleteNode: onNode((fleet, node) => {
     const override = settingsOf(fleet).nodes[node.id] ?? null;
     const { id: node_id, generation_offset } = node;
-    const data = { node_id, ...pick(node, nodeFields), override, generation_offset };
+    const policies = policiesOf(fleet, node.id).map((policy) =>
+      pick(policy, ['transport', 'listen_addr', 'listen_port', 'priority_order']),
+    );
+    const data = { node_id, ...pick(node, nodeFields), override, policies, generation_offset };
     return unlessRefused(stillUsed(fleet, nodeKey.type, node), { type: 'NodeDeleted', data });
   }),
   IssueNodePsk: onNode((_fleet, node, { fingerprint, verifier }: Of<'IssueNodePsk'>) =>

@@ -41,7 +41,12 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
   events: {
     NodeCreated: { schemaVersion: 1, audit: audit.created, touches: itself },
     NodeUpdated: { schemaVersion: 1, audit: audit.updated, touches: diallersIfMoved },
-    NodeDeleted: { schemaVersion: 1, audit: audit.deleted, touches: () => [] },
+    NodeDeleted: {
+      schemaVersion: 2,
+      upcasters: { 1: (event) => ({ ...event, data: { ...event.data, policies: [] } }) },
+      audit: audit.deleted,
+      touches: () => [],
+    },
     NodePskIssued: {
       schemaVersion: 1,
       audit: ({ data }) =>

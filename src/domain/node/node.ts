@@ -4,6 +4,7 @@
  */
 import { isDialableIp } from '../../kernel/addresses.js';
 import type { FieldChange } from '../resource/change.js';
+import type { PolicyOfNode } from '../listener-policy/policy.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
 import { fieldsOf } from '../resource/lifecycle.js';
@@ -63,6 +64,7 @@ interface NodePsk extends IssuedPsk {
 /** What a delete removes besides the definition, and an undo restores. */
 interface DeletedWithNode {
   readonly override: MultiplexOverride | null;
+  readonly policies: readonly PolicyOfNode[];
   /** Without it, a restored node could get a generation that its agent has already seen. */
   readonly generation_offset: number;
 }

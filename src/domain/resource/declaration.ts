@@ -105,6 +105,11 @@ export interface Resource<
   readonly singular: Singular;
   /** The name of its collection in the read store. */
   readonly plural: string;
+  /**
+   * Set for what belongs to the node that `indexed.nodes` names: the delete of the node takes it along and carries it. It
+   * has no name but its id, and no read model, because only answers about the node show it.
+   */
+  readonly ownedByNode?: true;
   /** The fields of its definition, whose size is bounded (`fleet/definition-bound.ts`). */
   readonly fields: readonly (keyof S)[];
   /** The fields that hold a sealed secret or null. Read models hold null instead. */

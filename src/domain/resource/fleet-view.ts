@@ -50,6 +50,8 @@ export interface FleetView extends ListenerView {
    * a resource that has no rules itself.
    */
   nodesChangedBy(type: string, edited: ResourceMeta): ReadonlySet<string>;
+  /** The resources that may have rules on a node. */
+  contributorsTo(nodeId: string): readonly { readonly type: string; readonly id: string }[];
   /** The live resources that dial a node at the node's own address. */
   diallersOf(nodeId: string): readonly Dialler[];
   /** The revision of the last event of the last command that touched a node. */

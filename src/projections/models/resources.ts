@@ -3,8 +3,8 @@
  * their documents also hold what agents did (`nodes.ts`). Implements `docs/architecture.md#adding-a-resource`.
  */
 import { fleetEvent } from '../../domain/fleet/events.js';
-import type { AnyResource, AnyState, ResourceType, StateOf } from '../../domain/fleet/resources.js';
-import { declaringResource, resourceOf, resources, resourceTypes } from '../../domain/fleet/resources.js';
+import type { AnyResource, AnyState, PlainType, ResourceType, StateOf } from '../../domain/fleet/resources.js';
+import { declaringResource, plainTypes, resourceOf, resources } from '../../domain/fleet/resources.js';
 import { streams } from '../../kernel/event.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
@@ -14,10 +14,6 @@ import type { ReadModel } from '../read-model.js';
 import { asJson, fromJson } from '../read-model.js';
 import type { SortFields } from './sorted-list.js';
 import { listQuery, sortFields, sortIndexes } from './sorted-list.js';
-
-/** The types of those resources. */
-export type PlainType = Exclude<ResourceType, 'node'>;
-export const plainTypes = resourceTypes.filter((type): type is PlainType => type !== 'node');
 
 /** The state is in the field named by `singular`: `upstream`, `chain`. Beside it are the fields that its list is filtered by. */
 export type ResourceFields = SortFields & { readonly [one: string]: Json };

@@ -4,6 +4,7 @@ import { chainRoutes } from './chains.js';
 import { credentialRoutes } from './credentials.js';
 import { deploymentRoutes } from './deployments.js';
 import type { RestApp, RestDeps } from './deps.js';
+import { listenerPolicyRoutes } from './listener-policies.js';
 import { nodeCommandRoutes } from './node-commands.js';
 import { nodeConfigRoutes } from './node-config.js';
 import { nodeRoutes } from './nodes.js';
@@ -24,4 +25,5 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   credential: credentialRoutes,
   l4_chain: allOf(chainRoutes, deploymentRoutes),
   route: routeRoutes,
+  listener_policy: listenerPolicyRoutes,
 };

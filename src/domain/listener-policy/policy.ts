@@ -1,0 +1,72 @@
+/**
+ * A listener policy: in which order a node tries the match kinds on one of its listeners. It belongs to its node: it is
+ * deleted and restored with it, and is named by its key. State, events, commands.
+ * Implements `docs/contract/rest.md#port-management`.
+ */
+import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
+import type { IfMatch } from '../resource/if-match.js';
+import type { LifecycleEvent } from '../resource/lifecycle.js';
+import { fieldsOf } from '../resource/lifecycle.js';
+import type { ResourceMeta } from '../resource/meta.js';
+
+export const policyTransports = ['tcp', 'udp'] as const;
+
+/** The match kinds in their default order. */
+export const priorityLabels = ['reality', 'tls', 'noise', 'raw'] as const;
+export type PriorityLabel = (typeof priorityLabels)[number];
+
+/** A policy without its node: what the delete of the node carries, and a snapshot holds. */
+export interface PolicyOfNode {
+  readonly transport: (typeof policyTransports)[number];
+  /** An IP literal in canonical form. */
+  readonly listen_addr: string;
+  readonly listen_port: number;
+  /** Every label, once. */
+  readonly priority_order: readonly PriorityLabel[];
+}
+
+export interface PolicyDefinition extends PolicyOfNode {
+  readonly node_id: string;
+}
+
+export type PolicyKey = Omit<PolicyDefinition, 'priority_order'>;
+
+export const policyFields = fieldsOf<PolicyDefinition>()([
+  'node_id',
+  'transport',
+  'listen_addr',
+  'listen_port',
+  'priority_order',
+]);
+
+export interface PolicyState extends ResourceMeta, PolicyDefinition {
+  /** Its id. */
+  readonly name: string;
+}
+
+export type PolicyEvent = LifecycleEvent<'ListenerPolicy', 'policy_id', PolicyDefinition>;
+
+export type PolicyCommand =
+  | ({ readonly type: 'SaveListenerPolicy'; readonly ifMatch: IfMatch } & PolicyDefinition)
+  | ({ readonly type: 'DeleteListenerPolicy'; readonly ifMatch: IfMatch } & PolicyKey);
+
+export const policyKey: ResourceKey<PolicyState> = { type: 'listener_policy' };
+
+/** The id of a policy, which is its listener. */
+export function policyId({ node_id, transport, listen_addr, listen_port }: PolicyKey): string {
+  return `${node_id}/${transport}/${listen_addr}/${listen_port}`;
+}
+
+/** The order without repeated labels; those that are missing follow in the default order. */
+export function wholeOrder(labels: readonly PriorityLabel[]): readonly PriorityLabel[] {
+  return [...new Set([...labels, ...priorityLabels])];
+}
+
+/** The saved policies of a node, by id. */
+export function policiesOf(fleet: Pick<FleetView, 'get' | 'contributorsTo'>, nodeId: string): readonly PolicyState[] {
+  return fleet
+    .contributorsTo(nodeId)
+    .filter(({ type }) => type === policyKey.type)
+    .flatMap(({ id }) => fleet.get(policyKey, id) ?? [])
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}

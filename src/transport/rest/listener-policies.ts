@@ -1,0 +1,108 @@
+/**
+ * Listener policies: saved and deleted by their listener. They are shown in the port table (`ports.ts`). Fields are
+ * camelCase, as in all endpoints of ports. Implements `docs/contract/rest.md#port-management`.
+ */
+import { z } from 'zod';
+import type { PolicyKey, PolicyState } from '../../domain/listener-policy/policy.js';
+import { policyTransports, priorityLabels } from '../../domain/listener-policy/policy.js';
+import { commandContext, setCommandHeaders } from './consistency.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { answers, nothing, ok } from './envelope.js';
+import { body, ip, list, oneOf, port, uuid } from './fields.js';
+import { conditionalHeaders, etag } from './headers.js';
+import { query, queryInteger } from './query.js';
+
+const saveBody = body({
+  nodeId: uuid,
+  transport: oneOf(policyTransports),
+  listenAddr: ip,
+  listenPort: port,
+  priorityOrder: list(oneOf(priorityLabels)),
+});
+
+const policySchema = z
+  .object({
+    nodeId: z.string(),
+    transport: z.enum(policyTransports),
+    listenAddr: z.string(),
+    listenPort: z.int(),
+    priorityOrder: z.array(z.enum(priorityLabels)),
+    version: z.int(),
+  })
+  .meta({ id: 'ListenerPolicy' });
+
+const keyOf = (named: {
+  readonly nodeId: string;
+  readonly transport: PolicyKey['transport'];
+  readonly listenAddr: string;
+  readonly listenPort: number;
+}): PolicyKey => ({
+  node_id: named.nodeId,
+  transport: named.transport,
+  listen_addr: named.listenAddr,
+  listen_port: named.listenPort,
+});
+
+function view(policy: PolicyState): z.output<typeof policySchema> {
+  return {
+    nodeId: policy.node_id,
+    transport: policy.transport,
+    listenAddr: policy.listen_addr,
+    listenPort: policy.listen_port,
+    priorityOrder: [...policy.priority_order],
+    version: policy.version,
+  };
+}
+
+const url = '/api/nodes/ports/policies';
+const tags = ['ports'];
+
+export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'PUT',
+    url,
+    config: { access: 'operator', takes: 'json' },
+    schema: {
+      summary: "Save a listener's policy; labels that are missing are added in the default order",
+      tags,
+      querystring: query({}),
+      headers: conditionalHeaders,
+      body: saveBody,
+      response: answers(policySchema),
+    },
+    handler: async (request, reply) => {
+      const fields = { ...keyOf(request.body), priority_order: request.body.priorityOrder };
+      const outcome = await deps.commands.policies.save(commandContext(request), request.headers['if-match'], fields);
+      setCommandHeaders(reply, outcome);
+      // Only a POST can be a repeat.
+      if (outcome.kind !== 'done') throw new Error('a PUT was answered as a repeat');
+      // There is no GET of one policy that would send it.
+      void reply.header('etag', etag(outcome.result.version));
+      return ok(view(outcome.result));
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url,
+    config: { access: 'operator', takes: 'none' },
+    schema: {
+      summary: "Delete a listener's policy; the default order holds again",
+      tags,
+      querystring: query({
+        nodeId: uuid,
+        transport: oneOf(policyTransports),
+        listenAddr: ip,
+        listenPort: queryInteger(1, 65_535),
+      }),
+      headers: conditionalHeaders,
+      response: answers(nothing),
+    },
+    handler: async (request, reply) => {
+      const ifMatch = request.headers['if-match'];
+      const outcome = await deps.commands.policies.remove(commandContext(request), ifMatch, keyOf(request.query));
+      setCommandHeaders(reply, outcome);
+      return ok({});
+    },
+  });
+}
