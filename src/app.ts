@@ -46,6 +46,7 @@ import { createLoginLimiter } from './security/login-limiter.js';
 import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
 import { raiseCompilerVersion } from './start/compiler-version.js';
+import { watchCredentials } from './start/credentials.js';
 import { ensureFirstAdmin } from './start/first-admin.js';
 import { factMetrics } from './start/fact-metrics.js';
 import { createFollowers } from './start/followers.js';
@@ -281,6 +282,8 @@ async function wire(
     readOnly,
   });
   closers.add('standing facts', () => standingFacts.close());
+  const credentials = watchCredentials({ delivery, gateway: fleet, logger, now: sharedTime, readOnly });
+  closers.add('credentials', () => credentials.close());
   const cluster = await joinCluster({
     readStore,
     instanceId,
@@ -320,6 +323,7 @@ async function wire(
     ...agents.metricSources(),
     ...factMetrics(facts),
     ...standingFacts.metrics(),
+    ...credentials.metrics(),
     { name: 'svc_rest_connections', help: 'Open connections of REST.', read: () => sockets.open },
     { name: 'svc_rest_waiting_deploys', help: 'Deploys that wait for their nodes.', read: () => waitingDeploys.taken },
     {

@@ -31,6 +31,8 @@ export const tuning = {
   standingFactsTries: 5,
   /** How far the clocks of nodes and of authorities may be from this one: certificates begin that much earlier. */
   certificateClockSkewMs: 5 * 60_000,
+  /** How often it is looked whether the overlap of a certificate key is due. */
+  overlapsEveryMs: 5_000,
   signinsBatchMs: 250,
   signinsQueue: 10_000,
   signinsQueueBytes: 16 * 1024 * 1024,

@@ -200,6 +200,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     node: (nodeId) => fold.fleet().tables.node.get(nodeId),
     chain: (chainId) => fold.fleet().tables.l4_chain.get(chainId),
     settings: () => fold.fleet().singletons.connectivity.value,
+    credentials: () => fold.fleet().tables.credential.values(),
     referrers: (type, id) => referrersOf(fold.fleet(), type, id),
     verifier: (nodeId) => fold.fleet().tables.node.get(nodeId)?.psk?.verifier,
     generation,

@@ -7,6 +7,7 @@ import type { NodeState } from '../domain/node/node.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { ApplyError } from '../domain/agents/facts.js';
+import type { CredentialState } from '../domain/credential/credential.js';
 import type { Referrer } from '../domain/fleet/referrers.js';
 
 export { offlineAfterSeconds } from '../domain/settings/settings.js';
@@ -96,10 +97,11 @@ export interface Delivery {
   /** Calls back when the state changes. @returns a function that stops listening */
   onStateChange(listener: (state: DeliveryState) => void): () => void;
 
-  /** From the committed fold, like `chain` and `settings`. */
+  /** From the committed fold, like `chain`, `settings`, `credentials` and `referrers`. */
   node(nodeId: string): NodeState | undefined;
   chain(chainId: string): ChainState | undefined;
   settings(): SettingsState;
+  credentials(): Iterable<CredentialState>;
   /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
   referrers(type: string, id: string): readonly Referrer[];
   /** The sealed PSK verifier, or undefined for an unknown node or one without a PSK. */

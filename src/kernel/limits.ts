@@ -33,6 +33,8 @@ export const limits = {
     // docs/contract/rest.md#credentials
     shortIdDigits: 16,
     selfSignedDaysDefault: 365,
+    // docs/contract/rest.md#dashboard
+    expiringSoonMs: 30 * DAY_SECONDS * SECOND,
     // docs/contract/rest.md#l4-upstreams
     healthCheckIntervalMs: { min: 100, max: 3_600_000, default: 10_000 },
     // docs/contract/rest.md#l4-chains

@@ -125,7 +125,11 @@ function certificateOf(bytes: Uint8Array): X509Certificate | undefined {
 }
 
 function issued(issuer: X509Certificate, certificate: X509Certificate | undefined): boolean {
-  return certificate !== undefined && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+  try {
+    return certificate !== undefined && certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+  } catch {
+    return false;
+  }
 }
 
 function detailsOf(certificate: X509Certificate): CertificateDetails {

@@ -156,6 +156,7 @@ export async function startAgentFixture(
         ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState)
         : undefined,
     chain: unused,
+    credentials: unused,
     referrers: unused,
     settings: () => fixture.settings,
     verifier: (nodeId) => verifiers.get(nodeId),

@@ -1,0 +1,61 @@
+/**
+ * What time does to credentials: ends the overlap of the former key of a certificate when it is due, and counts
+ * certificates that expire. Every instance ends overlaps; the command of the second one finds nothing to do.
+ * Implements `docs/contract/domain.md#l4-chain`, the event `CredentialOverlapEnded`.
+ */
+import type { Gateway } from '../commands/port.js';
+import { systemContext } from '../commands/system.js';
+import { tuning } from '../commands/tuning.js';
+import type { Delivery } from '../delivery/port.js';
+import { countCredentials } from '../domain/credential/expiry.js';
+import type { FleetCommand } from '../domain/fleet/events.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import { startLoop } from '../kernel/background.js';
+import { errorText } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import type { MetricSource } from '../operations/metrics.js';
+
+interface CredentialWatchOptions {
+  readonly delivery: Pick<Delivery, 'credentials'>;
+  readonly gateway: Pick<Gateway<Fleet, FleetCommand>, 'execute'>;
+  readonly logger: Logger;
+  /** Now, in milliseconds since the epoch, not ahead because this instance's clock is. */
+  now(): number;
+  /** Why this instance may not write now. */
+  readOnly(): string | undefined;
+  /** Milliseconds between two looks: for tests. */
+  readonly everyMs?: number;
+}
+
+interface CredentialWatch {
+  metrics(): readonly MetricSource[];
+  close(): Promise<void>;
+}
+
+export function watchCredentials(options: CredentialWatchOptions): CredentialWatch {
+  const { delivery, gateway, logger, now, readOnly } = options;
+  const loop = startLoop(
+    options.everyMs ?? tuning.overlapsEveryMs,
+    async (signal) => {
+      if (readOnly() !== undefined) return;
+      for (const { id, overlap } of [...delivery.credentials()]) {
+        if (signal.aborted) return;
+        if (overlap === null || Date.parse(overlap.ends_at) > now()) continue;
+        const command = { type: 'EndCredentialOverlap', id, ends_at: overlap.ends_at } as const;
+        await gateway.execute(command, systemContext('credential overlap'), () => undefined);
+      }
+    },
+    (error) => logger.warn({ error: errorText(error) }, 'the overlap of a certificate key could not be ended yet'),
+  );
+  return {
+    metrics: () => [
+      {
+        name: 'svc_credentials',
+        help: 'Credentials: all of them, and those whose certificate ends within 30 days or has ended.',
+        label: 'which',
+        read: () => new Map(Object.entries(countCredentials(delivery.credentials(), now()))),
+      },
+    ],
+    close: () => loop.close(),
+  };
+}
