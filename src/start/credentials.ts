@@ -7,6 +7,7 @@ import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import { tuning } from '../commands/tuning.js';
 import type { Delivery } from '../delivery/port.js';
+import type { CredentialState } from '../domain/credential/credential.js';
 import { countCredentials } from '../domain/credential/expiry.js';
 import type { FleetCommand } from '../domain/fleet/events.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
@@ -38,10 +39,9 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
     options.everyMs ?? tuning.overlapsEveryMs,
     async (signal) => {
       if (readOnly() !== undefined) return;
-      for (const { id, overlap } of [...delivery.credentials()]) {
+      for (const { id, ends_at } of dueOverlaps(delivery.credentials(), now())) {
         if (signal.aborted) return;
-        if (overlap === null || Date.parse(overlap.ends_at) > now()) continue;
-        const command = { type: 'EndCredentialOverlap', id, ends_at: overlap.ends_at } as const;
+        const command = { type: 'EndCredentialOverlap', id, ends_at } as const;
         await gateway.execute(command, systemContext('credential overlap'), () => undefined);
       }
     },
@@ -58,4 +58,16 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
     ],
     close: () => loop.close(),
   };
+}
+
+/** The credentials whose overlap is due, with its end, by which the command knows it again. */
+function dueOverlaps(
+  credentials: Iterable<CredentialState>,
+  now: number,
+): readonly { readonly id: string; readonly ends_at: string }[] {
+  const due: { readonly id: string; readonly ends_at: string }[] = [];
+  for (const { id, overlap } of credentials) {
+    if (overlap !== null && Date.parse(overlap.ends_at) <= now) due.push({ id, ends_at: overlap.ends_at });
+  }
+  return due;
 }

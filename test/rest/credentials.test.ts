@@ -1,76 +1,598 @@
 /** Credentials over REST: all types, and every body that is refused (`docs/contract/rest.md#credentials`). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { importX25519Private } from '../../src/kernel/x25519.js';
+import { streams } from '../../src/kernel/event.js';
+import { clearTextIn } from '../support/clear-text.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 import { startRest } from '../support/rest-fixture.js';
+import type { IssuedCertificate } from '../support/x509.js';
+import { authority, issue } from '../support/x509.js';
 
 let rest: RestFixture;
+let ca: IssuedCertificate;
+let leaf: IssuedCertificate;
+let other: IssuedCertificate;
+/** A credential of each type, which refusals are tried on. */
+let keys: JsonData;
+let reality: JsonData;
+let cert: JsonData;
+
 beforeAll(async () => {
   rest = await startRest();
+  ca = await authority();
+  [leaf, other] = [await issue({ issuer: ca }), await issue({ issuer: ca })];
+  keys = await post({ name: 'fixed keys', key_type: 'x25519' });
+  reality = await post(realityOver(keys.id, { name: 'fixed reality' }));
+  cert = await post({ name: 'fixed cert', key_type: 'tls_cert', self_signed: { common_name: 'a.example' } });
 });
 afterAll(() => rest.close());
 
-const post = (body: object) => rest.data('POST', '/api/credentials', { body });
+const post = (body: object): Promise<JsonData> => rest.data('POST', '/api/credentials', { body });
+const put = (id: string, body: object): Promise<JsonData> => rest.data('PUT', `/api/credentials/${id}`, { body });
+const get = (id: string): Promise<JsonData> => rest.data('GET', `/api/credentials/${id}`);
+
+const realityOver = (x25519_credential_id: string, fields: object = {}) => ({
+  name: 'reality',
+  key_type: 'reality',
+  x25519_credential_id,
+  server_names: ['www.example'],
+  short_ids: ['0123'],
+  target_host: 'www.example',
+  target_port: 443,
+  ...fields,
+});
+
+async function refusal(method: string, url: string, body?: object): Promise<readonly [status: number, error: string]> {
+  const answer = await rest.call(method, url, body === undefined ? {} : { body });
+  return [answer.statusCode, answer.json().error];
+}
+
+const common = {
+  id: expect.any(String),
+  public_key: null,
+  x25519_credential_id: null,
+  server_names: [],
+  short_ids: [],
+  target_host: null,
+  target_port: null,
+  certificate: null,
+  in_use_by: [],
+  created_at: expect.any(String),
+  updated_at: expect.any(String),
+  version: 1,
+};
 
 describe('an x25519 credential', () => {
-  it('is generated', async () => {
+  it('is generated, anew whenever its private key is set to null', async () => {
     const made = await post({ name: 'generated', key_type: 'x25519' });
     expect(made).toEqual({
-      id: expect.any(String),
+      ...common,
       name: 'generated',
       key_type: 'x25519',
       public_key: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
-      x25519_credential_id: null,
-      server_names: [],
-      short_ids: [],
-      target_host: null,
-      target_port: null,
-      certificate: null,
-      in_use_by: [],
-      created_at: expect.any(String),
-      updated_at: expect.any(String),
-      version: 1,
     });
+    const replaced = await put(made.id, { private_key: null });
+    expect(replaced).toEqual({
+      ...made,
+      public_key: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      updated_at: expect.any(String),
+      version: 2,
+    });
+    expect(replaced.public_key).not.toBe(made.public_key);
+    expect(await get(made.id)).toEqual(replaced);
+  });
+
+  it('is imported, and the same key again changes nothing', async () => {
+    const private_key = Buffer.alloc(32, 3).toString('base64url');
+    const public_key = Buffer.from(importX25519Private(Buffer.alloc(32, 3)).publicKey.bytes).toString('base64url');
+    const made = await post({ name: 'imported', key_type: 'x25519', private_key });
+    expect(made.public_key).toBe(public_key);
+    expect(await put(made.id, { private_key })).toEqual(made);
+    expect(await put(made.id, { name: 'imported' })).toEqual(made);
   });
 });
 
 describe('a reality credential', () => {
-  it('stands over an x25519 credential, which it is in use by', async () => {
-    const keys = await post({ name: 'keys', key_type: 'x25519' });
-    const made = await post({
-      name: 'reality',
+  it('stands over an x25519 credential, is edited, and shows as its user', async () => {
+    const over = await post({ name: 'over', key_type: 'x25519' });
+    const made = await post(
+      realityOver(over.id, { name: 'Site', server_names: ['WWW.Example', 'b.example'], short_ids: ['', 'ABCDEF'] }),
+    );
+    const { id } = made;
+    expect(made).toEqual({
+      ...common,
+      name: 'Site',
       key_type: 'reality',
-      x25519_credential_id: keys.id,
-      server_names: ['WWW.Example'],
-      short_ids: ['', '0123ABCD'],
+      x25519_credential_id: over.id,
+      server_names: ['www.example', 'b.example'],
+      short_ids: ['', 'abcdef'],
       target_host: 'www.example',
       target_port: 443,
     });
-    expect(made).toMatchObject({
-      x25519_credential_id: keys.id,
-      server_names: ['www.example'],
-      short_ids: ['', '0123abcd'],
-    });
-    const used = await rest.data('GET', `/api/credentials/${keys.id}`);
-    expect(used.in_use_by).toEqual([{ type: 'credential', id: made.id, name: 'reality' }]);
-    const refused = await rest.call('DELETE', `/api/credentials/${keys.id}`);
-    expect(refused.statusCode).toBe(409);
-    const list = await rest.data('GET', '/api/credentials?key_type=reality');
-    expect(list.total).toBe(1);
+    expect((await get(over.id)).in_use_by).toEqual([{ type: 'credential', id, name: 'Site' }]);
+    const edit = { name: 'Site 2', short_ids: ['01'], target_host: '2001:DB8::1', target_port: 8443 };
+    expect(await put(id, edit)).toMatchObject({ ...edit, target_host: '2001:db8::1', version: 2 });
+    expect((await get(over.id)).in_use_by).toEqual([{ type: 'credential', id, name: 'Site 2' }]);
+    expect(await refusal('DELETE', `/api/credentials/${over.id}`)).toEqual([
+      409,
+      `conflict: the credential "over" is still used by credential "Site 2" (${id})`,
+    ]);
+    const elsewhere = await post({ name: 'elsewhere', key_type: 'x25519' });
+    await put(id, { x25519_credential_id: elsewhere.id });
+    expect((await get(over.id)).in_use_by).toEqual([]);
+    expect((await get(elsewhere.id)).in_use_by).toEqual([{ type: 'credential', id, name: 'Site 2' }]);
+    await rest.data('DELETE', `/api/credentials/${over.id}`);
+    await rest.data('DELETE', `/api/credentials/${id}`);
+    expect((await get(elsewhere.id)).in_use_by).toEqual([]);
   });
 });
 
 describe('a tls_cert credential', () => {
-  it('is made self-signed', async () => {
-    const made = await post({ name: 'self', key_type: 'tls_cert', self_signed: { common_name: 'a.example' } });
+  it('is uploaded with its chain, renewed, and rotated', async () => {
+    const made = await post({
+      name: 'uploaded',
+      key_type: 'tls_cert',
+      certificate_pem: leaf.cert + ca.cert,
+      private_key_pem: leaf.key,
+    });
+    expect(made).toEqual({
+      ...common,
+      name: 'uploaded',
+      key_type: 'tls_cert',
+      certificate: {
+        subject: 'CN=a.example',
+        issuer: 'CN=ca.example',
+        subject_alt_names: ['a.example'],
+        not_before: expect.stringMatching(/^\d{4}-.*\.000Z$/),
+        not_after: expect.stringMatching(/^\d{4}-.*\.000Z$/),
+        serial_number: expect.stringMatching(/^[0-9a-f]+$/),
+        fingerprint_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+        spki_sha256: expect.stringMatching(/^[A-Za-z0-9+/]{43}=$/),
+        self_signed: false,
+      },
+    });
+    const renewed = await issue({ issuer: ca, sameKeyAs: leaf, names: ['c.example'] });
+    const kept = await put(made.id, { certificate_pem: renewed.cert });
+    expect(kept.certificate).toMatchObject({
+      subject_alt_names: ['c.example'],
+      spki_sha256: made.certificate.spki_sha256,
+    });
+    const rotated = await put(made.id, { certificate_pem: other.cert, private_key_pem: other.key });
+    expect(rotated.certificate.spki_sha256).not.toBe(made.certificate.spki_sha256);
+    expect(rotated.version).toBe(3);
+    expect(await put(made.id, { certificate_pem: other.cert, private_key_pem: other.key })).toEqual(rotated);
+  });
+
+  it('is made self-signed, and can be made again', async () => {
+    const self_signed = { common_name: 'A.Example', subject_alt_names: ['B.example', '*.c.example'], days: 10 };
+    const made = await post({ name: 'self-signed', key_type: 'tls_cert', self_signed });
     expect(made.certificate).toMatchObject({
-      subject: 'CN=a.example',
-      subject_alt_names: ['a.example'],
+      subject: 'CN=A.Example',
+      issuer: 'CN=A.Example',
+      subject_alt_names: ['b.example', '*.c.example'],
       self_signed: true,
     });
-    const again = await rest.data('PUT', `/api/credentials/${made.id}`, {
-      body: { self_signed: { common_name: 'a.example' } },
-    });
+    const again = await put(made.id, { self_signed: { common_name: 'a.example' } });
+    expect(again.certificate.subject_alt_names).toEqual(['a.example']);
     expect(again.certificate.spki_sha256).not.toBe(made.certificate.spki_sha256);
-    expect(again.version).toBe(2);
   });
+});
+
+describe('the list', () => {
+  it('holds all types, or one, in pages', async () => {
+    const all = await rest.data('GET', '/api/credentials?page_size=500');
+    const types = ['x25519', 'reality', 'tls_cert'];
+    let total = 0;
+    for (const type of types) {
+      const some = await rest.data('GET', `/api/credentials?key_type=${type}&page_size=500`);
+      expect(some.items).toEqual(all.items.filter((one: JsonData) => one.key_type === type));
+      expect(some.total).toBe(some.items.length);
+      total += some.total;
+    }
+    expect(total).toBe(all.total);
+    const [first, second] = await Promise.all(
+      [1, 2].map((page) => rest.data('GET', `/api/credentials?key_type=x25519&page_size=1&page=${page}&sort=-name`)),
+    );
+    const sorted = all.items.filter((one: JsonData) => one.key_type === 'x25519').toReversed();
+    expect([...first.items, ...second.items]).toEqual(sorted.slice(0, 2));
+    const named = await rest.data('GET', '/api/credentials?key_type=tls_cert&q=FIXED');
+    expect(named.items.map((one: JsonData) => one.name)).toEqual(['fixed cert']);
+  });
+
+  it.each(['key_type=rsa', 'key_type=', 'key_type=x25519&key_type=reality', 'type=x25519'])(
+    'refuses %s',
+    async (query) => {
+      const [status, error] = await refusal('GET', `/api/credentials?${query}`);
+      expect([status, error]).toEqual([400, expect.stringContaining(query.split('=')[0] ?? '')]);
+    },
+  );
+});
+
+describe('a body is refused:', () => {
+  const bytes = (count: number) => Buffer.alloc(count, 1).toString('base64url');
+  const x25519 = { name: 'new', key_type: 'x25519' };
+  const tls = { name: 'new', key_type: 'tls_cert' };
+  const selfSigned = (fields: object) => ({ ...tls, self_signed: { common_name: 'a.example', ...fields } });
+  const over = (fields: object) => realityOver(keys.id, { name: 'new', ...fields });
+  const nobody = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6d';
+
+  const creations: readonly (readonly [what: string, body: () => object, ...parts: readonly string[]])[] = [
+    ['no key_type', () => ({ name: 'new' }), 'key_type: ', '"x25519" or "tls_cert" or "reality"'],
+    ['another key_type', () => ({ name: 'new', key_type: 'rsa' }), 'key_type: ', 'expected'],
+    ['a key_type that is no string', () => ({ name: 'new', key_type: 7 }), 'key_type: ', 'expected'],
+    ['no name', () => ({ key_type: 'x25519' }), 'name: required'],
+    [
+      'a name that is taken',
+      () => ({ ...x25519, name: 'FIXED CERT' }),
+      '!409',
+      'name: "FIXED CERT" is already the name of',
+    ],
+    ['a description', () => ({ ...x25519, description: 'x' }), 'description: not a field of this request'],
+    ['a public key', () => ({ ...x25519, public_key: bytes(32) }), 'public_key: not a field of this request'],
+    ['a key of 31 bytes', () => ({ ...x25519, private_key: bytes(31) }), 'private_key: expected base64url of 32 bytes'],
+    ['a key of 33 bytes', () => ({ ...x25519, private_key: bytes(33) }), 'private_key: expected base64url of 32 bytes'],
+    ['an empty key', () => ({ ...x25519, private_key: '' }), 'private_key: expected base64url of 32 bytes'],
+    [
+      'a key that is no base64url',
+      () => ({ ...x25519, private_key: `${bytes(32).slice(1)}+` }),
+      'private_key: expected',
+    ],
+    ['a key with padding', () => ({ ...x25519, private_key: `${bytes(32)}=` }), 'private_key: expected base64url'],
+    ['a key that is a number', () => ({ ...x25519, private_key: 1 }), 'private_key: expected base64url of 32 bytes'],
+    [
+      'an x25519 key with names',
+      () => ({ ...x25519, server_names: ['a.example'] }),
+      'server_names: not a field of this',
+    ],
+    ['an x25519 key with a PEM', () => ({ ...x25519, private_key_pem: leaf.key }), 'private_key_pem: not a field'],
+
+    [
+      'a reality identity without keys',
+      () => over({ x25519_credential_id: undefined }),
+      'x25519_credential_id: required',
+    ],
+    ['one over null', () => over({ x25519_credential_id: null }), 'x25519_credential_id: expected a UUID'],
+    [
+      'one over nothing',
+      () => over({ x25519_credential_id: nobody }),
+      'x25519_credential_id: expected the id',
+      'there is none',
+    ],
+    [
+      'one over a certificate',
+      () => over({ x25519_credential_id: cert.id }),
+      'x25519_credential_id: ',
+      'key_type x25519',
+      'has key_type tls_cert',
+    ],
+    [
+      'one over another',
+      () => over({ x25519_credential_id: reality.id }),
+      'x25519_credential_id: ',
+      'has key_type reality',
+    ],
+    [
+      'one without names',
+      () => over({ server_names: undefined }),
+      'server_names: required, expected a list of 1 to 64',
+    ],
+    ['one with an empty list of names', () => over({ server_names: [] }), 'server_names: expected a list of 1 to 64'],
+    [
+      'one with 65 names',
+      () => over({ server_names: Array.from({ length: 65 }, (_, at) => `n${at}.example`) }),
+      'server_names: expected a list of 1 to 64',
+    ],
+    ['one with a wildcard', () => over({ server_names: ['*.example'] }), 'server_names[0]: expected a DNS name'],
+    [
+      'one with a name twice',
+      () => over({ server_names: ['a.example', 'A.example'] }),
+      'server_names[1]: expected each name once',
+    ],
+    ['one without short ids', () => over({ short_ids: undefined }), 'short_ids: required, expected a list of 1 to 64'],
+    ['one with an empty list of short ids', () => over({ short_ids: [] }), 'short_ids: expected a list of 1 to 64'],
+    [
+      'a short id of odd length',
+      () => over({ short_ids: ['ab', 'abc'] }),
+      'short_ids[1]: expected hexadecimal of an even number of digits, at most 16',
+    ],
+    [
+      'a short id of 18 digits',
+      () => over({ short_ids: ['ab'.repeat(9)] }),
+      'short_ids[0]: expected hexadecimal of an even number',
+    ],
+    ['a short id that is no hexadecimal', () => over({ short_ids: ['zz'] }), 'short_ids[0]: expected hexadecimal'],
+    ['a short id twice', () => over({ short_ids: ['ab', 'AB'] }), 'short_ids[1]: expected each short id once'],
+    ['no target host', () => over({ target_host: undefined }), 'target_host: required, expected a host name or an IP'],
+    ['a target host with a port', () => over({ target_host: 'a.example:443' }), 'target_host: expected a host name'],
+    ['port 0', () => over({ target_port: 0 }), 'target_port: expected an integer from 1 to 65535'],
+    ['port 65536', () => over({ target_port: 65_536 }), 'target_port: expected an integer from 1 to 65535'],
+    ['no port', () => over({ target_port: undefined }), 'target_port: required'],
+    [
+      'a reality identity with a key of its own',
+      () => over({ private_key: bytes(32) }),
+      'private_key: not a field of this',
+    ],
+
+    [
+      'a certificate credential without anything',
+      () => tls,
+      'certificate_pem: required, expected PEM certificates, or self_signed',
+    ],
+    [
+      'a certificate without a key',
+      () => ({ ...tls, certificate_pem: leaf.cert }),
+      'private_key_pem: required, expected the PEM key',
+    ],
+    [
+      'a key without a certificate',
+      () => ({ ...tls, private_key_pem: leaf.key }),
+      'certificate_pem: required, expected the certificate',
+    ],
+    [
+      'a certificate that is no PEM',
+      () => ({ ...tls, certificate_pem: 'x', private_key_pem: leaf.key }),
+      'certificate_pem: expected PEM certificates',
+    ],
+    [
+      'a certificate of 65 KiB',
+      () => ({ ...tls, certificate_pem: 'x'.repeat(65 * 1024), private_key_pem: leaf.key }),
+      'certificate_pem: expected a string of 1 to 65536',
+    ],
+    [
+      'a key in the certificate',
+      () => ({ ...tls, certificate_pem: leaf.cert + leaf.key, private_key_pem: leaf.key }),
+      'certificate_pem: expected',
+      'a block that is no certificate',
+    ],
+    [
+      'a key that is no PEM',
+      () => ({ ...tls, certificate_pem: leaf.cert, private_key_pem: 'x' }),
+      'private_key_pem: expected one PEM private key',
+    ],
+    [
+      'a key of another certificate',
+      () => ({ ...tls, certificate_pem: leaf.cert, private_key_pem: other.key }),
+      'private_key_pem: expected the key of the first certificate',
+    ],
+    [
+      'a certificate both given and made',
+      () => ({ ...selfSigned({}), certificate_pem: leaf.cert }),
+      'certificate_pem: expected none beside self_signed',
+    ],
+    [
+      'a key beside self_signed',
+      () => ({ ...selfSigned({}), private_key_pem: leaf.key }),
+      'private_key_pem: expected none beside self_signed',
+    ],
+    ['self_signed without a name', () => ({ ...tls, self_signed: {} }), 'self_signed.common_name: required'],
+    ['self_signed null', () => ({ ...tls, self_signed: null }), 'self_signed: expected an object'],
+    [
+      'a common name that is no DNS name, alone',
+      () => selfSigned({ common_name: 'my gateway' }),
+      'self_signed.common_name: expected a DNS name, because there are no subject_alt_names',
+    ],
+    [
+      'a common name of 65 characters',
+      () => selfSigned({ common_name: 'x'.repeat(65) }),
+      'self_signed.common_name: expected a string of 1 to 64',
+    ],
+    [
+      'a name in self_signed that is none',
+      () => selfSigned({ subject_alt_names: ['a b'] }),
+      'self_signed.subject_alt_names[0]: expected a DNS name',
+    ],
+    ['0 days', () => selfSigned({ days: 0 }), 'self_signed.days: expected an integer from 1 to'],
+    ['days and a half', () => selfSigned({ days: 1.5 }), 'self_signed.days: expected an integer'],
+    [
+      'an unknown field in self_signed',
+      () => selfSigned({ key_bits: 4096 }),
+      'self_signed.key_bits: not a field of this request',
+    ],
+    [
+      'a certificate with server names',
+      () => ({ ...selfSigned({}), server_names: ['a.example'] }),
+      'server_names: not a field of this',
+    ],
+  ];
+
+  it.each(creations.map(([what, body, ...sentences]) => ({ what, body, sentences })))(
+    'POST with $what',
+    async ({ body, sentences }) => {
+      const [first = '', ...parts] = sentences;
+      const before = await rest.position();
+      const [status, error] = await refusal('POST', '/api/credentials', body());
+      const conflict = first === '!409';
+      expect([status, error]).toEqual([conflict ? 409 : 400, expect.stringContaining(conflict ? 'conflict: ' : first)]);
+      for (const part of parts) expect(error).toContain(part);
+      if (!conflict)
+        expect(error).toMatch(new RegExp(`^invalid_request: ${first.split(':')[0]?.replaceAll(/[[\].]/g, '\\$&')}`));
+      expect(await rest.position()).toBe(before);
+    },
+  );
+
+  const updates: readonly (readonly [
+    what: string,
+    id: () => string,
+    body: () => object,
+    ...parts: readonly string[],
+  ])[] = [
+    ['key_type', () => keys.id, () => ({ key_type: 'x25519' }), 'key_type: not a field of this request'],
+    ['a name of null', () => keys.id, () => ({ name: null }), 'name: expected a string'],
+    ['a name that is taken', () => keys.id, () => ({ name: 'Fixed Cert' }), '!409', 'name: "Fixed Cert"'],
+    ['a key of 31 bytes', () => keys.id, () => ({ private_key: bytes(31) }), 'private_key: expected base64url of 32'],
+    [
+      'names for an x25519 key',
+      () => keys.id,
+      () => ({ server_names: ['a.example'] }),
+      'server_names: expected none, because key_type of this credential is x25519',
+    ],
+    [
+      'a certificate for an x25519 key',
+      () => keys.id,
+      () => ({ certificate_pem: leaf.cert }),
+      'certificate_pem',
+      'is x25519',
+    ],
+    [
+      'self_signed for an x25519 key',
+      () => keys.id,
+      () => ({ self_signed: { common_name: 'a.example' } }),
+      'self_signed',
+      'is x25519',
+    ],
+    [
+      'a key for a reality identity',
+      () => reality.id,
+      () => ({ private_key: null }),
+      'private_key: expected none',
+      'is reality',
+    ],
+    [
+      'a certificate for a reality identity',
+      () => reality.id,
+      () => ({ certificate_pem: leaf.cert }),
+      'certificate_pem',
+      'is reality',
+    ],
+    [
+      'keys of the wrong type',
+      () => reality.id,
+      () => ({ x25519_credential_id: cert.id }),
+      'x25519_credential_id: ',
+      'has key_type tls_cert',
+    ],
+    ['keys of null', () => reality.id, () => ({ x25519_credential_id: null }), 'x25519_credential_id: expected a UUID'],
+    ['no names', () => reality.id, () => ({ server_names: [] }), 'server_names: expected a list of 1 to 64'],
+    ['a short id of odd length', () => reality.id, () => ({ short_ids: ['1'] }), 'short_ids[0]: expected hexadecimal'],
+    ['a target host of null', () => reality.id, () => ({ target_host: null }), 'target_host: expected a host name'],
+    [
+      'an x25519 key for a certificate',
+      () => cert.id,
+      () => ({ private_key: null }),
+      'private_key: expected none',
+      'is tls_cert',
+    ],
+    [
+      'a target for a certificate',
+      () => cert.id,
+      () => ({ target_port: 1 }),
+      'target_port: expected none',
+      'is tls_cert',
+    ],
+    [
+      'a certificate of another key alone',
+      () => cert.id,
+      () => ({ certificate_pem: leaf.cert }),
+      'certificate_pem: expected a certificate of the key that the credential has',
+    ],
+    [
+      'a key alone',
+      () => cert.id,
+      () => ({ private_key_pem: leaf.key }),
+      'certificate_pem: required, expected the certificate of private_key_pem',
+    ],
+    [
+      'a key that does not match',
+      () => cert.id,
+      () => ({ certificate_pem: leaf.cert, private_key_pem: other.key }),
+      'private_key_pem: expected the key',
+    ],
+    ['a certificate of null', () => cert.id, () => ({ certificate_pem: null }), 'certificate_pem: expected a string'],
+    [
+      'both given and made',
+      () => cert.id,
+      () => ({ certificate_pem: leaf.cert, self_signed: { common_name: 'a.example' } }),
+      'certificate_pem: expected none beside self_signed',
+    ],
+    [
+      'fields of two types',
+      () => cert.id,
+      () => ({ server_names: ['a.example'], certificate_pem: leaf.cert }),
+      'certificate_pem: expected fields of one key_type, server_names is one of another',
+    ],
+    ['in_use_by', () => cert.id, () => ({ in_use_by: [] }), 'in_use_by: not a field of this request'],
+    ['a certificate object', () => cert.id, () => ({ certificate: {} }), 'certificate: not a field of this request'],
+  ];
+
+  it.each(updates.map(([what, id, body, ...sentences]) => ({ what, id, body, sentences })))(
+    'PUT with $what',
+    async ({ id, body, sentences }) => {
+      const [first = '', ...parts] = sentences;
+      const before = await rest.position();
+      const [status, error] = await refusal('PUT', `/api/credentials/${id()}`, body());
+      const conflict = first === '!409';
+      expect([status, error]).toEqual([conflict ? 409 : 400, expect.stringContaining(conflict ? 'conflict: ' : first)]);
+      for (const part of parts) expect(error).toContain(part);
+      expect(await rest.position()).toBe(before);
+    },
+  );
+
+  it('PUT and DELETE of one that does not exist are a 404, of another version a 412, before what the body does not fit', async () => {
+    const body = { server_names: ['a.example'] };
+    expect((await refusal('PUT', `/api/credentials/${nobody}`, body))[0]).toBe(404);
+    expect((await refusal('PUT', '/api/credentials/x', body))[0]).toBe(404);
+    const stale = { body, headers: { 'if-match': '"99"' } };
+    expect((await rest.call('PUT', `/api/credentials/${keys.id}`, stale)).statusCode).toBe(412);
+    expect((await refusal('DELETE', `/api/credentials/${nobody}`))[0]).toBe(404);
+  });
+});
+
+it('a private key is in no answer, log line, event, read model or audit entry', async () => {
+  const raw = Buffer.alloc(32, 0xc5);
+  const private_key = raw.toString('base64url');
+  const made = await issue({ algorithm: 'ed25519' });
+  const pem = { certificate_pem: made.cert, private_key_pem: made.key };
+  const line = made.key.split('\n')[1] ?? '';
+  const answers: unknown[] = [];
+  const call = async (method: string, url: string, body?: object): Promise<JsonData> => {
+    const answer = await rest.call(method, url, body === undefined ? {} : { body });
+    answers.push(answer.body, answer.headers);
+    return answer.json().data;
+  };
+  const x = await call('POST', '/api/credentials', { name: 'secret x', key_type: 'x25519', private_key });
+  const c = await call('POST', '/api/credentials', { name: 'secret c', key_type: 'tls_cert', ...pem });
+  // Refused in every way that comes after the body was read.
+  await call('POST', '/api/credentials', { name: 'secret x', key_type: 'x25519', private_key });
+  await call('PUT', `/api/credentials/${c.id}`, { private_key });
+  await call('PUT', `/api/credentials/${x.id}`, pem);
+  await call('PUT', `/api/credentials/${c.id}`, { certificate_pem: leaf.cert, private_key_pem: made.key });
+  await call('POST', '/api/credentials', { name: 'n', key_type: 'x25519', private_key: `${private_key}A` });
+  await call('PUT', `/api/credentials/${c.id}`, { certificate_pem: leaf.cert, private_key_pem: leaf.key });
+  await call('PUT', `/api/credentials/${c.id}`, pem);
+  await call('DELETE', `/api/credentials/${x.id}`);
+  await call('GET', `/api/credentials/${c.id}`);
+  await call('GET', '/api/credentials?page_size=500');
+  const audit = await call('GET', '/api/audit?resource_type=credential&page_size=500');
+  const log = await rest.log(streams.fleet);
+  const documents = (await rest.deps.projections.resources.credential.list({ page: 1, pageSize: 500, sort: 'name' }))
+    .items;
+
+  expect(log.some(({ data }) => data['credential_id'] === c.id && data['private_key'] !== null)).toBe(true);
+  expect(clearTextIn([answers, log, rest.logged, documents], [raw, private_key, line])).toEqual([]);
+  // Nor are the sealed keys shown.
+  const sealed = log.flatMap(({ data }) => JSON.stringify(data).match(/"ct":"[^"]+"/g) ?? []);
+  expect(sealed.length).toBeGreaterThan(3);
+  const shown = JSON.stringify([answers, documents]);
+  for (const one of sealed) expect(shown.replaceAll('\\', '')).not.toContain(one);
+  expect(documents.every((one) => one.private_key === null)).toBe(true);
+
+  const ofX = audit.items.filter((entry: JsonData) => entry.resource.id === x.id);
+  expect(ofX.map((entry: JsonData) => [entry.action, entry.resource.name])).toEqual([
+    ['credential.delete', 'secret x'],
+    ['credential.create', 'secret x'],
+  ]);
+  expect(ofX[1].changes).toContainEqual({ path: 'private_key', before: null, after: '***' });
+  const rotation = audit.items.find(
+    (entry: JsonData) => entry.resource.id === c.id && entry.action === 'credential.update',
+  );
+  expect(rotation.changes).toContainEqual({ path: 'private_key', before: '***', after: '***' });
+  expect(rotation).toMatchObject({ revertible: false, not_revertible_because: expect.stringContaining('replaced') });
+});
+
+it('a repeated create answers with the credential as it now is, and makes no second key', async () => {
+  const headers = { 'idempotency-key': 'one-credential' };
+  const body = { name: 'once', key_type: 'x25519' };
+  const first = await rest.data('POST', '/api/credentials', { body, headers });
+  const again = await rest.call('POST', '/api/credentials', { body, headers });
+  expect([again.statusCode, again.json().data]).toEqual([201, first]);
 });
