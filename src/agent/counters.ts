@@ -8,6 +8,8 @@ export interface Counters {
   activeSessions: number;
   totalSessions: number;
   errorSessions: number;
+  /** TLS handshakes, of either side. */
+  handshakeFailures: number;
 }
 
 export interface Meter {
@@ -23,10 +25,18 @@ export interface Meter {
   begin(): (failed: boolean) => void;
   /** Counts a session that was refused before it began. */
   refused(): void;
+  handshakeFailed(): void;
 }
 
 export function createMeter(parent?: Meter): Meter {
-  const values: Counters = { bytesIn: 0, bytesOut: 0, activeSessions: 0, totalSessions: 0, errorSessions: 0 };
+  const values: Counters = {
+    bytesIn: 0,
+    bytesOut: 0,
+    activeSessions: 0,
+    totalSessions: 0,
+    errorSessions: 0,
+    handshakeFailures: 0,
+  };
   return {
     values,
     received(bytes) {
@@ -54,6 +64,10 @@ export function createMeter(parent?: Meter): Meter {
       values.totalSessions += 1;
       values.errorSessions += 1;
       parent?.refused();
+    },
+    handshakeFailed() {
+      values.handshakeFailures += 1;
+      parent?.handshakeFailed();
     },
   };
 }

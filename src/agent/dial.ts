@@ -1,55 +1,75 @@
-/** Opens the TCP connection to a next hop: tries one endpoint after the other, each within a time limit. */
+/**
+ * Opens the connection to a next hop: tries one endpoint after the other, each within a time limit, with TLS and pins if
+ * the route asks for them. The endpoints are chosen in `upstreams.ts`.
+ */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import type { Clock } from '../kernel/clock.js';
+import { formatHostPort } from '../kernel/host-port.js';
 import type { HostPort } from '../kernel/host-port.js';
-import type { Links } from './links.js';
-import type { RelayRoute } from './plan.js';
 import type { Link } from './links.js';
+import type { RelayRoute } from './plan.js';
+import type { RelayDependencies } from './relay.js';
+import { plainSide } from './side.js';
+import type { Side } from './side.js';
+import { connectTls } from './tls-connect.js';
 import { tuning } from './tuning.js';
 
-interface Dialled {
-  readonly socket: Socket;
-  readonly link: Link;
-  readonly connectMs: number;
-}
+export type Dialled =
+  | { readonly kind: 'connected'; readonly side: Side; readonly link: Link }
+  /** The cluster is disabled or has no endpoint. */
+  | { readonly kind: 'refused' }
+  /** No endpoint answered, or none with the right key. */
+  | { readonly kind: 'failed'; readonly timedOut: boolean }
+  | { readonly kind: 'aborted' };
 
-/** Connects to the first endpoint that answers; undefined if none does or the signal aborts. */
-export async function dialFirst(
-  endpoints: readonly HostPort[],
+/** Connects to the first endpoint of a route's next hop that answers. */
+export async function dialNextHop(
   route: RelayRoute,
-  links: Links,
-  clock: Clock,
+  dependencies: RelayDependencies,
   signal: AbortSignal,
-): Promise<Dialled | undefined> {
-  for (const endpoint of endpoints) {
+): Promise<Dialled> {
+  const { upstreams, links, clock } = dependencies;
+  const picked = upstreams.pick(route);
+  if (picked.kind === 'refused') return picked;
+  let timedOut = false;
+  for (const endpoint of picked.endpoints) {
     const link = links.of(route.origin, endpoint, 'tcp');
     const started = clock.monotonic();
     const socket = await dial(endpoint, signal);
+    const connectMs = clock.monotonic() - started;
+    const side = typeof socket === 'string' ? undefined : await secure(socket, route, endpoint, dependencies);
+    // Whoever left during the dial says nothing about the next hop.
     if (signal.aborted) {
-      socket?.destroy();
-      return undefined;
+      side?.reset();
+      return { kind: 'aborted' };
     }
-    if (socket === undefined) {
+    if (side === undefined) {
+      timedOut = socket === 'timeout';
       link.failed();
       continue;
     }
-    const connectMs = clock.monotonic() - started;
     link.connected(connectMs);
-    return { socket, link, connectMs };
+    picked.settled(connectMs);
+    return { kind: 'connected', side, link };
   }
-  return undefined;
+  picked.settled(undefined);
+  return { kind: 'failed', timedOut };
 }
 
-function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | undefined> {
+function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | 'timeout' | 'failed'> {
   return new Promise((resolve) => {
+    if (signal.aborted) return resolve('failed');
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
-    const timer = setTimeout(() => socket.destroy(), tuning.connectTimeoutMs);
+    let timedOut = false;
+    const timer = setTimeout(() => {
+      timedOut = true;
+      socket.destroy();
+    }, tuning.connectTimeoutMs);
     const abort = (): void => void socket.destroy();
-    const settle = (connected: boolean): void => {
+    const settle = (outcome: Socket | 'timeout' | 'failed'): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
-      resolve(connected ? socket : undefined);
+      resolve(outcome);
     };
     signal.addEventListener('abort', abort, { once: true });
     // Never removed: an error without a listener would end the process.
@@ -57,8 +77,37 @@ function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | u
     socket.once('connect', () => {
       socket.setKeepAlive(true, tuning.tcpKeepaliveMs);
       socket.pause();
-      settle(true);
+      settle(socket);
     });
-    socket.once('close', () => settle(false));
+    socket.once('close', () => settle(timedOut ? 'timeout' : 'failed'));
   });
+}
+
+/** The connection, inside TLS if the route asks for it; undefined if the peer did not prove one of the pinned keys. */
+async function secure(
+  socket: Socket,
+  { tls, origin }: RelayRoute,
+  endpoint: HostPort,
+  { totals, refusals }: RelayDependencies,
+): Promise<Side | undefined> {
+  if (tls === undefined) return plainSide(socket);
+  const outcome = await connectTls(socket, tls);
+  const of = { next_hop: formatHostPort(endpoint), resource_type: origin.resourceType, resource_id: origin.resourceId };
+  switch (outcome.kind) {
+    case 'connected':
+      return outcome.side;
+    case 'wrong_pin':
+      totals.handshakeFailed();
+      refusals.note(
+        { reason: 'wrong_pin', ...of, got: outcome.pin ?? 'no certificate' },
+        'connection refused: the key of the next hop is none of the pinned ones',
+      );
+      return undefined;
+    case 'failed':
+      totals.handshakeFailed();
+      refusals.note({ reason: 'upstream_tls', ...of, error: outcome.reason }, 'no TLS with the next hop');
+      return undefined;
+    default:
+      return outcome satisfies never;
+  }
 }

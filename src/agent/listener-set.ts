@@ -4,14 +4,14 @@
  * Implements `docs/contract/agent-protocol.md#configuration` ("as one target").
  */
 import type { ConfigApplyError } from '../gen/svc/control/v1/config.js';
-import { errorText } from '../kernel/errors.js';
+import { errorText, unreachable } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import { err, ok } from '../kernel/result.js';
 import type { Result } from '../kernel/result.js';
 import type { ListenerPlan } from './plan.js';
 import type { RelayDependencies, RelayListener } from './relay.js';
 import { applyError } from './rule-checks.js';
-import { openTcpListener } from './tcp-relay.js';
+import { openTcpListener } from './tcp-listener.js';
 import { openUdpListener } from './udp-relay.js';
 import { tuning } from './tuning.js';
 
@@ -26,19 +26,35 @@ interface ListenerSet {
   close(): Promise<void>;
 }
 
-export function createListenerSet(dependencies: RelayDependencies): ListenerSet {
-  let running = new Map<string, { readonly plan: ListenerPlan; readonly listener: RelayListener }>();
-  const draining = new Set<RelayListener>();
+interface OpenListener {
+  readonly listener: RelayListener;
+  /** Serves what a plan with the same key asks for. */
+  serve(plan: ListenerPlan): void;
+}
 
-  const open = (plan: ListenerPlan): Promise<RelayListener> =>
-    plan.transport === 'tcp'
-      ? openTcpListener(plan.addr, plan.port, dependencies)
-      : openUdpListener(plan.addr, plan.port, dependencies);
+async function open(plan: ListenerPlan, dependencies: RelayDependencies): Promise<OpenListener> {
+  switch (plan.transport) {
+    case 'tcp': {
+      const listener = await openTcpListener(plan.addr, plan.port, dependencies);
+      return { listener, serve: (next) => next.transport === 'tcp' && next.service && listener.route(next.service) };
+    }
+    case 'udp': {
+      const listener = await openUdpListener(plan.addr, plan.port, dependencies);
+      return { listener, serve: (next) => next.transport === 'udp' && next.service && listener.route(next.service) };
+    }
+    default:
+      return unreachable(plan);
+  }
+}
+
+export function createListenerSet(dependencies: RelayDependencies): ListenerSet {
+  let running = new Map<string, OpenListener & { readonly plan: ListenerPlan }>();
+  const draining = new Set<RelayListener>();
 
   return {
     get: (key) => running.get(key)?.listener,
     async prepare(plans) {
-      const relays = [...plans.values()].filter(({ relay }) => relay !== undefined);
+      const relays = [...plans.values()].filter(({ service }) => service !== undefined);
       const added = relays.filter(({ key }) => running.get(key)?.listener.state !== 'running');
       const wanted = new Set(relays.map(({ key }) => key));
       const obsolete = [...running.values()].filter(
@@ -46,25 +62,22 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
       );
       // An old listener whose address overlaps that of a new one has to release the port first.
       const overlapping = obsolete.filter(({ plan }) => added.some((other) => overlaps(plan, other)));
-      const opened = new Map<string, RelayListener>();
+      const opened = new Map<string, OpenListener>();
       const errors: ConfigApplyError[] = [];
       for (const { listener } of overlapping) listener.suspend();
       for (const plan of added) {
         try {
-          opened.set(plan.key, await open(plan));
+          opened.set(plan.key, await open(plan, dependencies));
         } catch (error) {
-          errors.push(
-            applyError(
-              plan.origin,
-              fieldOf(error),
-              `cannot listen on ${plan.transport} ${plan.addr} ${plan.port}: ${errorText(error)}`,
-            ),
-          );
+          const place = `${plan.transport} ${plan.addr} ${plan.port}`;
+          for (const origin of plan.origins) {
+            errors.push(applyError(origin, fieldOf(error), `cannot listen on ${place}: ${errorText(error)}`));
+          }
           if (errors.length >= limits.agent.applyErrors) break;
         }
       }
       if (errors.length > 0) {
-        await Promise.all(Array.from(opened.values(), (listener) => listener.close(0)));
+        await Promise.all(Array.from(opened.values(), ({ listener }) => listener.close(0)));
         for (const { plan, listener } of overlapping) {
           try {
             await listener.resume();
@@ -81,10 +94,10 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
         commit() {
           const next: typeof running = new Map();
           for (const plan of relays) {
-            const listener = opened.get(plan.key) ?? running.get(plan.key)?.listener;
-            if (listener === undefined || plan.relay === undefined) continue;
-            listener.route(plan.relay);
-            next.set(plan.key, { plan, listener });
+            const listener = opened.get(plan.key) ?? running.get(plan.key);
+            if (listener === undefined) continue;
+            listener.serve(plan);
+            next.set(plan.key, { ...listener, plan });
           }
           running = next;
           for (const { listener } of obsolete) {

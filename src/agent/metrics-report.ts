@@ -28,8 +28,7 @@ export function createReporter(sources: ReporterSources): () => GatewayReport {
         accepted: BigInt(totalSessions),
         closed: BigInt(totalSessions - activeSessions),
         failed: BigInt(errorSessions),
-        // RAW has no handshake that could fail.
-        handshakeFailures: 0n,
+        handshakeFailures: BigInt(totals.values.handshakeFailures),
       },
       bandwidth: {
         bytesIn: BigInt(bytesIn),

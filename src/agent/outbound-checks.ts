@@ -6,13 +6,14 @@ import { OuterTransport, SecurityLayer } from '../gen/svc/control/v1/transport.j
 import type { Outbound } from '../gen/svc/control/v1/transport.js';
 import { unreachable } from '../kernel/errors.js';
 import { formatHostPort, parseHostPort } from '../kernel/host-port.js';
-import type { Cluster, NextHop } from './plan.js';
+import type { Cluster, NextHop, UpstreamTls } from './plan.js';
 
 /** Reports an error at a field of the rule's resource, named as in the REST API. */
 export type ReportError = (field: string, message: string) => void;
 
 interface CheckedOutbound {
   readonly next: NextHop | undefined;
+  readonly tls: UpstreamTls | undefined;
   /** The endpoint or the endpoints of the cluster, for people. */
   readonly nextHopText: string;
   /** Why this agent cannot dial the next hop. */
@@ -26,24 +27,24 @@ export function checkOutbound(
   reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): CheckedOutbound {
-  const unsupported = checkOutboundSecurity(outbound, pins, reportError);
+  const { unsupported, tls } = checkOutboundSecurity(outbound, pins, reportError);
   const next = outbound?.next;
   if (next === undefined) {
     reportError('target', 'the rule has no outbound');
-    return { next: undefined, nextHopText: '', unsupported };
+    return { next: undefined, tls, nextHopText: '', unsupported };
   }
   switch (next.$case) {
     case 'upstreamCluster': {
       const cluster = clusters.get(next.value);
       if (cluster === undefined)
         reportError('target.upstream_id', 'the snapshot has no upstream cluster with this name');
-      return { next: { kind: 'cluster', name: next.value }, nextHopText: endpointsText(cluster), unsupported };
+      return { next: { kind: 'cluster', name: next.value }, tls, nextHopText: endpointsText(cluster), unsupported };
     }
     case 'endpoint': {
       const endpoint = parseHostPort(next.value);
       if (endpoint === undefined)
         reportError('target', 'expected an outbound endpoint host:port, with an IPv6 host in brackets');
-      return { next: endpoint && { kind: 'endpoint', endpoint }, nextHopText: next.value, unsupported };
+      return { next: endpoint && { kind: 'endpoint', endpoint }, tls, nextHopText: next.value, unsupported };
     }
     default:
       return unreachable(next);
@@ -55,37 +56,40 @@ export function endpointsText(cluster: Cluster | undefined): string {
   return (cluster?.endpoints ?? []).map(formatHostPort).join(',');
 }
 
-/**
- * Checks keys and pins.
- * @returns what this agent does not support about the outbound
- */
+type CheckedSecurity = Pick<CheckedOutbound, 'tls' | 'unsupported'>;
+
+/** Checks keys and pins. */
 function checkOutboundSecurity(
   outbound: Outbound | undefined,
   pins: readonly string[],
   reportError: ReportError,
-): string | undefined {
-  if (outbound === undefined) return undefined;
-  for (const pin of pins) {
-    if (Buffer.from(pin, 'base64').length !== 32) reportError('target.tls', 'expected pins of 32 bytes in base64');
-  }
-  if (outbound.tls) {
-    if (pins.length === 0) reportError('target.tls', 'upstream TLS needs at least one pin');
-    return 'dialling with TLS';
-  }
+): CheckedSecurity {
+  if (outbound === undefined) return { tls: undefined, unsupported: undefined };
+  const decoded = pins.map((pin) => Buffer.from(pin, 'base64'));
+  if (decoded.some((pin) => pin.length !== 32)) reportError('target.tls', 'expected pins of 32 bytes in base64');
   const { outer, security } = outbound.transportProfile ?? {};
+  const unsupported = (reason: string | undefined): CheckedSecurity => ({ tls: undefined, unsupported: reason });
+  if (outbound.tls || security === SecurityLayer.TLS) {
+    if (!outbound.tls || decoded.length === 0) reportError('target.tls', 'upstream TLS needs at least one pin');
+    if (outer !== OuterTransport.TCP) reportError('target.tls', 'upstream TLS needs TCP');
+    const encoded = new Set(decoded.map((pin) => pin.toString('base64')));
+    return { tls: { serverName: outbound.tlsServerName, pins: encoded }, unsupported: undefined };
+  }
   const reality = outer === OuterTransport.QUIC ? outbound.quicReality : outbound.reality;
   switch (security) {
     case SecurityLayer.REALITY:
       if (reality?.publicKey.length !== 32) reportError('security', 'expected a REALITY key of 32 bytes to dial with');
-      return 'dialling with REALITY';
+      return unsupported('dialling with REALITY');
     case SecurityLayer.NOISE:
       if (outbound.noisePublicKey.length !== 32)
         reportError('security', 'expected a Noise key of 32 bytes to dial with');
-      return 'dialling with Noise';
+      return unsupported('dialling with Noise');
     case SecurityLayer.RAW:
-      return outer === OuterTransport.TCP || outer === OuterTransport.UDP ? undefined : 'dialling over this transport';
+      return unsupported(
+        outer === OuterTransport.TCP || outer === OuterTransport.UDP ? undefined : 'dialling over this transport',
+      );
     default:
       reportError('security', 'the outbound has an unknown security layer');
-      return 'this outbound';
+      return unsupported('this outbound');
   }
 }

@@ -1,7 +1,10 @@
 /** What a snapshot asks of the data plane. Types only: `target.ts` makes these, `runtime.ts` carries them out. */
+import type { SecureContext } from 'node:tls';
 import type { RuntimeRoute } from '../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../gen/svc/control/v1/transport.js';
 import type { HostPort } from '../kernel/host-port.js';
+import type { HttpRoutes } from './http-routes.js';
+import type { NameTable } from './server-names.js';
 
 export type Transport = 'tcp' | 'udp';
 
@@ -15,24 +18,61 @@ export interface Cluster {
   readonly enabled: boolean;
 }
 
-/** What a listener does with a new connection. */
+export interface UpstreamTls {
+  /** The SNI to send; empty: none. */
+  readonly serverName: string;
+  /** Base64; at least one. */
+  readonly pins: ReadonlySet<string>;
+}
+
+/** What is dialled for a new connection. */
 export interface RelayRoute {
   readonly origin: RuleOrigin;
   readonly next: NextHop;
+  /** TLS to the next hop, TCP only; undefined: none. */
+  readonly tls: UpstreamTls | undefined;
 }
 
-export interface ListenerPlan {
+/** A rule that is chosen by a server name. */
+export interface NamedRule {
+  readonly route: RelayRoute;
+  /** Terminates TLS; undefined: the ClientHello is passed on with everything else. */
+  readonly context: SecureContext | undefined;
+}
+
+/** What a TCP listener does with connections that it does not look into. */
+export type PlainService =
+  | { readonly kind: 'relay'; readonly route: RelayRoute }
+  /** Each request of a connection has its own route. */
+  | { readonly kind: 'http'; readonly routes: HttpRoutes };
+
+export type TcpService =
+  | PlainService
+  | {
+      readonly kind: 'names';
+      readonly names: NameTable<NamedRule>;
+      /** For connections that select no rule by a name; undefined: they are closed. */
+      readonly fallback: PlainService | undefined;
+      /** A saved policy puts RAW before TLS: the fallback does not wait long for a late ClientHello. */
+      readonly rawFirst: boolean;
+    };
+
+interface ListenerPlace {
   readonly key: string;
-  readonly transport: Transport;
   readonly addr: string;
   readonly port: number;
-  /** Origin of the listener's first rule, for errors. */
-  readonly origin: RuleOrigin;
-  /** Undefined: no socket is opened, and the listener is reported as `unsupported`. */
-  readonly relay: RelayRoute | undefined;
+  /** Origins of the listener's rules, for errors; at least one. */
+  readonly origins: readonly RuleOrigin[];
   /** The routes that are served: none if the listener is unsupported. */
   readonly routes: readonly RuntimeRoute[];
 }
+
+/** Without a service no socket is opened, and the listener is reported as `unsupported`. */
+export type ListenerPlan = ListenerPlace &
+  (
+    | { readonly transport: 'tcp'; readonly service: TcpService | undefined }
+    | { readonly transport: 'udp'; readonly service: RelayRoute | undefined }
+  );
 
 export interface Target {
   readonly listeners: ReadonlyMap<string, ListenerPlan>;

@@ -7,12 +7,14 @@ import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control
 import type { RuntimeRoute } from '../gen/svc/control/v1/heartbeat.js';
 import { L3Role, TcpProxyMode, UdpMode } from '../gen/svc/control/v1/rules.js';
 import type { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from '../gen/svc/control/v1/rules.js';
-import { OuterTransport } from '../gen/svc/control/v1/transport.js';
+import { OuterTransport, PayloadProtocol, SecurityLayer } from '../gen/svc/control/v1/transport.js';
 import type { RealityInbound, RuleOrigin, TransportProfile } from '../gen/svc/control/v1/transport.js';
 import { isPort, parseHostPort } from '../kernel/host-port.js';
+import type { ContextOf } from './certificates.js';
 import { checkOutbound, endpointsText } from './outbound-checks.js';
 import type { ReportError } from './outbound-checks.js';
-import type { Cluster, NextHop, Transport } from './plan.js';
+import { normalPrefix } from './http-routes.js';
+import type { Cluster, NamedRule, RelayRoute, Transport } from './plan.js';
 
 export interface CheckedRule {
   readonly ruleId: string;
@@ -24,13 +26,20 @@ export interface CheckedRule {
   /** True if the rule cannot share its listener. */
   readonly exclusive: boolean;
   readonly routes: readonly RuntimeRoute[];
-  /** What a plain relay dials; undefined for a rule that is not a plain relay. */
-  readonly next: NextHop | undefined;
+  /** What the listener does for the rule; undefined for a rule that this agent cannot run, or a wrong one. */
+  readonly action: RuleAction | undefined;
   /** Why this agent cannot run the rule. */
   readonly unsupported: string | undefined;
   /** The field to blame if unsupported rules are rejected. */
   readonly unsupportedField: string;
 }
+
+/** What one rule adds to its listener. */
+export type RuleAction =
+  /** Takes what no name selects. */
+  | { readonly kind: 'relay'; readonly route: RelayRoute }
+  | { readonly kind: 'names'; readonly names: readonly string[]; readonly rule: NamedRule }
+  | { readonly kind: 'http'; readonly host: string; readonly pathPrefix: string; readonly route: RelayRoute };
 
 /** An error at a field of the resource that the rule was made from: a hop of a chain or route, or an L3 network. */
 export function applyError(origin: RuleOrigin, field: string, message: string): ConfigApplyError {
@@ -50,10 +59,10 @@ const resourceFields: ReadonlySet<string> = new Set(['target', 'target.upstream_
 export function checkRules(
   snapshot: RuntimeConfigSnapshot,
   clusters: ReadonlyMap<string, Cluster>,
+  contextOf: ContextOf,
   errors: ConfigApplyError[],
 ): readonly CheckedRule[] {
   const gateway = snapshot.gateway;
-  const credentials = new Set((gateway?.tls?.certificates ?? []).map(({ credentialId }) => credentialId));
   const ids = new Set<string>();
   const each = <R extends AnyRule>(
     rules: readonly R[] | undefined,
@@ -78,7 +87,7 @@ export function checkRules(
           unsupported: undefined,
           unsupportedField: 'security',
           exclusive: false,
-          next: undefined,
+          action: undefined,
           ...checked,
           ruleId,
           origin,
@@ -88,7 +97,7 @@ export function checkRules(
 
   return [
     ...each(gateway?.tcpProxyRules, (rule, origin, reportError) =>
-      checkTcp(rule, origin, reportError, clusters, credentials),
+      checkTcp(rule, origin, reportError, clusters, contextOf),
     ),
     ...each(gateway?.udpRules, (rule, origin, reportError) => checkUdp(rule, origin, reportError, clusters)),
     ...each(gateway?.quicRules, (rule, origin, reportError) => checkQuic(rule, origin, reportError, clusters)),
@@ -105,23 +114,24 @@ function checkTcp(
   origin: RuleOrigin,
   reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
-  credentials: ReadonlySet<string>,
+  contextOf: ContextOf,
 ): Checked {
   const outbound = checkOutbound(rule.outbound, rule.upstreamTlsSpkiPinsSha256, reportError, clusters);
   const names = rule.serverNames;
   let kind = 'sni';
   let unsupported: string | undefined;
+  let context: NamedRule['context'];
   switch (rule.mode) {
     case TcpProxyMode.RAW:
       if (names.length === 0) kind = 'default';
-      else unsupported = 'reading server names from a ClientHello';
       break;
-    case TcpProxyMode.TLS:
-      unsupported = 'TLS listeners';
-      if (!credentials.has(rule.tlsCredentialId))
-        reportError('credential_id', 'the snapshot has no certificate with this id');
+    case TcpProxyMode.TLS: {
+      const made = contextOf(rule.tlsCredentialId);
+      if (made.ok) context = made.value;
+      else reportError('credential_id', made.error);
       if (names.length === 0) reportError('server_names', 'expected at least one name');
       break;
+    }
     case TcpProxyMode.REALITY:
       kind = 'reality';
       unsupported = 'REALITY listeners';
@@ -133,12 +143,14 @@ function checkTcp(
       unsupported = 'this mode';
   }
   const values = kind === 'default' ? [''] : names;
+  const route = outbound.next && { origin, next: outbound.next, tls: outbound.tls };
   return {
     listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
     // Server names must be distinct across all kinds, because only the ClientHello tells the rules apart.
-    matches: values.map((name) => (kind === 'default' ? 'default' : `name ${name}`)),
+    matches: values.map((name) => (kind === 'default' ? 'default' : `name ${name.toLowerCase()}`)),
     routes: routesOf(origin, rule.transportProfile, kind, values, outbound.nextHopText),
-    next: outbound.next,
+    action:
+      route && (kind === 'default' ? { kind: 'relay', route } : { kind: 'names', names, rule: { route, context } }),
     unsupported: unsupported ?? outbound.unsupported,
   };
 }
@@ -174,7 +186,7 @@ function checkUdp(
     matches: [`${kind} ${value}`],
     exclusive: fakeTcp,
     routes: routesOf(origin, rule.transportProfile, kind, [value], outbound.nextHopText),
-    next: outbound.next,
+    action: outbound.next && { kind: 'relay', route: { origin, next: outbound.next, tls: undefined } },
     unsupported: unsupported ?? outbound.unsupported,
   };
 }
@@ -209,15 +221,22 @@ function checkHttp(
   const cluster = clusters.get(rule.upstreamCluster);
   if (cluster === undefined) reportError('backend', 'the snapshot has no upstream cluster with this name');
   if (rule.host === '') reportError('host', 'expected a host');
-  const match = rule.host + rule.pathPrefix;
+  const next = { kind: 'cluster', name: rule.upstreamCluster } as const;
+  const { host, pathPrefix } = rule;
   return {
     listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
-    matches: [`http ${match}`],
-    routes: routesOf(origin, undefined, 'default', [match], endpointsText(cluster)),
-    unsupported: 'HTTP routes',
-    unsupportedField: 'listen_port',
+    matches: [`http ${host.toLowerCase()}${normalPrefix(pathPrefix)}`],
+    routes: routesOf(origin, httpProfile, 'default', [host + pathPrefix], endpointsText(cluster)),
+    action: { kind: 'http', host, pathPrefix, route: { origin, next, tls: undefined } },
   };
 }
+
+/** HTTP in the clear. */
+const httpProfile: TransportProfile = {
+  payload: PayloadProtocol.TCP,
+  outer: OuterTransport.TCP,
+  security: SecurityLayer.RAW,
+};
 
 function checkL3(rule: L3TunnelRule, origin: RuleOrigin, reportError: ReportError): Checked {
   if (rule.tun === undefined) reportError('tunnels', 'the tunnel has no interface');

@@ -10,6 +10,8 @@ import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { createSampledLog } from '../kernel/sampled-log.js';
+import { createCertificates } from './certificates.js';
 import { createMeter } from './counters.js';
 import type { AppliedConfig, Gateway } from './gateway.js';
 import { createLinks } from './links.js';
@@ -34,7 +36,9 @@ export function createRuntime(options: RuntimeOptions): Gateway {
   const upstreams = createUpstreams(latency);
   const links = createLinks();
   const totals = createMeter();
-  const listeners = createListenerSet({ upstreams, links, clock, logger, totals });
+  const refusals = createSampledLog({ write: (fields, message) => logger.warn(fields, message), clock });
+  const listeners = createListenerSet({ upstreams, links, clock, logger, refusals, totals });
+  const certificates = createCertificates();
   let applied: AppliedConfig | undefined;
   let plans: ReadonlyMap<string, ListenerPlan> = new Map();
   let closed = false;
@@ -46,7 +50,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     upstreams.set(target.clusters);
     prepared.value.commit();
     plans = target.listeners;
-    links.keep(new Set(Array.from(plans.values(), ({ origin }) => origin.resourceId)));
+    links.keep(new Set(Array.from(plans.values()).flatMap(({ origins }) => origins.map((of) => of.resourceId))));
     for (const omitted of target.unsupported) logger.warn({ omitted }, 'not supported by this agent, left out');
     return [];
   };
@@ -78,7 +82,10 @@ export function createRuntime(options: RuntimeOptions): Gateway {
         return undefined;
       }
       const started = clock.monotonic();
-      const planned = planTarget(snapshot, options.rejectUnsupported);
+      const planned = planTarget(snapshot, {
+        rejectUnsupported: options.rejectUnsupported,
+        contextOf: certificates(snapshot.gateway?.tls?.certificates ?? []),
+      });
       const errors = planned.ok ? await switchTo(planned.value) : planned.error;
       const duration_ms = Math.round(clock.monotonic() - started);
       const accepted = errors.length === 0;
@@ -113,6 +120,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
       closed = true;
       plans = new Map();
       await listeners.close();
+      refusals.close();
     },
   };
 }
@@ -122,7 +130,7 @@ function runtimeListener(
   listener: ReturnType<ReturnType<typeof createListenerSet>['get']>,
 ): RuntimeListener {
   const place = { transport: plan.transport, listenAddr: plan.addr, listenPort: plan.port, routes: plan.routes };
-  if (plan.relay === undefined) return { ...place, state: 'unsupported' };
+  if (plan.service === undefined) return { ...place, state: 'unsupported' };
   if (listener === undefined) return { ...place, state: 'failed' };
   const { bytesIn, bytesOut, activeSessions, totalSessions, errorSessions } = listener.meter.values;
   return {

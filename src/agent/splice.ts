@@ -1,11 +1,11 @@
 /**
- * Joins two TCP sockets into one connection: bytes both ways, with backpressure. A half-close is passed on as such, a
- * failure as a reset, so that neither side takes a failure for a regular end.
+ * Joins two connections into one: bytes both ways, with backpressure. A half-close is passed on as such, a failure as a
+ * reset, so that neither side takes a failure for a regular end.
  */
-import type { Socket } from 'node:net';
+import type { Side } from './side.js';
 import { tuning } from './tuning.js';
 
-interface SpliceCounts {
+export interface SpliceCounts {
   /** Bytes from `client` to `upstream`. */
   up(bytes: number): void;
   /** Bytes from `upstream` to `client`. */
@@ -13,56 +13,61 @@ interface SpliceCounts {
 }
 
 /**
- * Joins two connected sockets that allow half-open connections.
+ * Joins two connected sides that allow half-open connections.
+ * @param ended what the client had sent when it ended its direction, if that was before
  * @returns true if both directions ended regularly
  */
-export function splice(client: Socket, upstream: Socket, counts: SpliceCounts): Promise<boolean> {
+export function splice(client: Side, upstream: Side, counts: SpliceCounts, ended?: Buffer): Promise<boolean> {
   return new Promise((resolve) => {
     let open = 2;
     let failed = false;
     let halfClosed = false;
 
-    const pump = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
+    const end = (to: Side): void => {
+      to.stream.end();
+      if (halfClosed) return;
+      halfClosed = true;
+      // One side has finished and the other may never do so: end the connection when it is silent for too long.
+      for (const side of [client, upstream]) {
+        side.stream.setTimeout(tuning.tcpHalfClosedIdleMs, () => side.reset());
+      }
+    };
+    const pump = (fromSide: Side, toSide: Side, count: (bytes: number) => void): void => {
+      const [from, to] = [fromSide.stream, toSide.stream];
       from.on('data', (chunk: Buffer) => {
         count(chunk.length);
         if (!to.write(chunk)) from.pause();
       });
       to.on('drain', () => from.resume());
-      from.on('end', () => {
-        to.end();
-        if (halfClosed) return;
-        halfClosed = true;
-        // One side has finished and the other may never do so: end the connection when it is silent for too long.
-        for (const socket of [from, to]) {
-          socket.setTimeout(tuning.tcpHalfClosedIdleMs, () => reset(socket));
-        }
-      });
+      from.on('end', () => end(toSide));
       from.on('error', () => {
         failed = true;
-        reset(to);
+        toSide.reset();
       });
       from.on('close', () => {
         if (!from.readableEnded || !from.writableFinished) failed = true;
-        if (failed) reset(to);
+        if (failed) toSide.reset();
         open -= 1;
         if (open === 0) resolve(!failed);
       });
     };
 
     // A socket that was lost before the listeners are attached would emit no more events.
-    if (client.destroyed || upstream.destroyed) {
-      reset(client);
-      reset(upstream);
+    if (client.stream.destroyed || upstream.stream.destroyed) {
+      client.reset();
+      upstream.reset();
       return resolve(false);
     }
     pump(client, upstream, counts.up);
     pump(upstream, client, counts.down);
-    client.resume();
-    upstream.resume();
+    if (ended !== undefined && ended.length > 0) {
+      counts.up(ended.length);
+      upstream.stream.write(ended);
+    }
+    // A paused socket without data still tells its end, which may have been before the listeners were attached.
+    if (client.stream.readableEnded) end(upstream);
+    if (upstream.stream.readableEnded) end(client);
+    client.stream.resume();
+    upstream.stream.resume();
   });
-}
-
-/** Closes a connection with a TCP reset. */
-export function reset(socket: Socket): void {
-  if (!socket.destroyed) socket.resetAndDestroy();
 }

@@ -1,42 +1,39 @@
 /**
  * Reads a snapshot as one target (listeners, what each relays to, clusters) or lists everything that is wrong with it.
- * Pure: no socket is touched before the whole target is known to be valid.
- * Implements `docs/contract/agent-protocol.md#the-reference-agent`; the sharing of listeners follows section 3 of
- * `docs/contract/service-specification.txt`.
+ * Opens no socket: the whole target is known to be valid before one is touched. How rules share a listener is in
+ * `sharing.ts`. Implements `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
+import type { RuleOrigin } from '../gen/svc/control/v1/transport.js';
 import { err, ok } from '../kernel/result.js';
 import type { Result } from '../kernel/result.js';
 import { parseHostPort } from '../kernel/host-port.js';
+import type { ContextOf } from './certificates.js';
 import { applyError, checkRules } from './rule-checks.js';
-import type { CheckedRule } from './rule-checks.js';
-import type { Cluster, ListenerPlan, Target, Transport } from './plan.js';
+import type { Cluster, Target } from './plan.js';
+import { joinListeners } from './sharing.js';
 import { tuning } from './tuning.js';
 
-function listenerKey(transport: Transport, addr: string, port: number): string {
-  return `${transport} ${addr} ${port}`;
+interface PlanOptions {
+  /** Treat a kind of listener or outbound that this agent cannot run as an error. */
+  readonly rejectUnsupported: boolean;
+  /** Makes the contexts of the snapshot's certificates. */
+  readonly contextOf: ContextOf;
 }
 
-/**
- * @param rejectUnsupported treat a kind of listener or outbound that this agent cannot run as an error
- * @returns the target, or the errors, each with the resource and the REST field that its rule comes from
- */
+/** @returns the target, or the errors, each with the resource and the REST field that its rule comes from */
 export function planTarget(
   snapshot: RuntimeConfigSnapshot,
-  rejectUnsupported: boolean,
+  { rejectUnsupported, contextOf }: PlanOptions,
 ): Result<Target, readonly ConfigApplyError[]> {
   const errors: ConfigApplyError[] = [];
   const clusters = readClusters(snapshot, errors);
-  const rules = checkRules(snapshot, clusters, errors);
+  const rules = checkRules(snapshot, clusters, contextOf, errors);
   if (rules.length > tuning.rules) {
-    errors.push({
-      resourceType: '',
-      resourceId: '',
-      path: '',
-      message: `expected at most ${tuning.rules} rules, got ${rules.length}`,
-    });
+    const message = `expected at most ${tuning.rules} rules, got ${rules.length}`;
+    errors.push({ resourceType: '', resourceId: '', path: '', message });
   }
-  const listeners = joinListeners(rules, errors);
+  const listeners = joinListeners(rules, snapshot.gateway?.listenerPolicies ?? [], errors);
   const unsupported = rules.filter((rule) => rule.unsupported !== undefined);
   if (rejectUnsupported) {
     for (const rule of unsupported) {
@@ -62,10 +59,17 @@ export function planTarget(
 }
 
 function readClusters(snapshot: RuntimeConfigSnapshot, errors: ConfigApplyError[]): Map<string, Cluster> {
+  // The cluster of a registered upstream is named by its id, that of a route's hop by the rule.
+  const routes = new Map<string, RuleOrigin>();
+  for (const { upstreamCluster, origin } of snapshot.gateway?.httpProxyRules ?? []) {
+    if (origin !== undefined) routes.set(upstreamCluster, origin);
+  }
   const clusters = new Map<string, Cluster>();
   for (const cluster of snapshot.gateway?.upstreamClusters ?? []) {
     const reportError = (path: string, message: string): void => {
-      errors.push({ resourceType: 'l4_upstream', resourceId: cluster.name, path, message });
+      const origin = routes.get(cluster.name);
+      if (origin !== undefined) errors.push(applyError(origin, 'backend', message));
+      else errors.push({ resourceType: 'l4_upstream', resourceId: cluster.name, path, message });
     };
     if (clusters.has(cluster.name)) reportError('name', 'the name of an upstream cluster must be unique');
     if (cluster.endpoints.length === 0) reportError('endpoint', 'expected at least one endpoint');
@@ -77,46 +81,4 @@ function readClusters(snapshot: RuntimeConfigSnapshot, errors: ConfigApplyError[
     clusters.set(cluster.name, { name: cluster.name, endpoints, enabled: cluster.enabled });
   }
   return clusters;
-}
-
-/** Rules with one transport, address and port share a listener. */
-function joinListeners(rules: readonly CheckedRule[], errors: ConfigApplyError[]): Map<string, ListenerPlan> {
-  const groups = new Map<string, CheckedRule[]>();
-  for (const rule of rules) {
-    if (rule.listener === undefined) continue;
-    const key = listenerKey(rule.listener.transport, rule.listener.addr, rule.listener.port);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [rule]);
-    else group.push(rule);
-  }
-  const listeners = new Map<string, ListenerPlan>();
-  for (const [key, group] of groups) {
-    const [first] = group;
-    if (first?.listener === undefined) continue;
-    checkSharing(group, errors);
-    // One unsupported rule makes the whole listener unsupported: its traffic would reach another rule's next hop.
-    const relay = group.length === 1 && first.unsupported === undefined ? first.next : undefined;
-    listeners.set(key, {
-      key,
-      ...first.listener,
-      origin: first.origin,
-      relay: relay === undefined ? undefined : { origin: first.origin, next: relay },
-      routes: relay === undefined ? [] : first.routes,
-    });
-  }
-  return listeners;
-}
-
-function checkSharing(group: readonly CheckedRule[], errors: ConfigApplyError[]): void {
-  const taken = new Set<string>();
-  for (const rule of group) {
-    if (group.length > 1 && rule.exclusive) {
-      errors.push(applyError(rule.origin, 'listen_port', 'a FAKE_TCP rule cannot share its listener'));
-    }
-    for (const match of rule.matches) {
-      if (taken.has(match))
-        errors.push(applyError(rule.origin, 'listen_port', 'another rule of this listener matches the same traffic'));
-      taken.add(match);
-    }
-  }
 }

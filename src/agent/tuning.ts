@@ -17,6 +17,25 @@ export const tuning = {
   /** Endpoints of a cluster that one connection tries. */
   connectAttempts: 3,
   tcpSessionsPerListener: 16_384,
+  /** Connections in the ClientHello or the TLS handshake; more end the oldest of them. */
+  tcpUndecidedPerListener: 4096,
+  /** Of a ClientHello with the headers of its records. */
+  clientHelloBytes: 16 * 1024,
+  /** How long a ClientHello may take. */
+  clientHelloMs: 5_000,
+  /** The same where a saved policy puts RAW first. */
+  clientHelloShortMs: 300,
+  tlsHandshakeMs: 10_000,
+  httpHeaderBytes: 16 * 1024,
+  /** How long the headers of a request may take. */
+  httpHeadersMs: 15_000,
+  httpKeepAliveMs: 60_000,
+  /** Silence of the next hop before its answer begins. */
+  httpAnswerMs: 60_000,
+  /** Silence of the next hop within its answer. */
+  httpIdleMs: 10 * 60_000,
+  /** Requests that one connection may have under way. */
+  httpRequestsPerConnection: 32,
   /** How long a half-closed connection may be silent before it is closed. */
   tcpHalfClosedIdleMs: 10 * 60_000,
   tcpKeepaliveMs: 60_000,

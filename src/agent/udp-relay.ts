@@ -12,7 +12,7 @@ import { errorText } from '../kernel/errors.js';
 import type { HostPort } from '../kernel/host-port.js';
 import { createMeter } from './counters.js';
 import type { RelayRoute } from './plan.js';
-import type { RelayDependencies, RelayListener } from './relay.js';
+import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
 import { tuning } from './tuning.js';
 
 interface UdpRelayOptions {
@@ -33,7 +33,7 @@ export async function openUdpListener(
   port: number,
   dependencies: RelayDependencies,
   options: UdpRelayOptions = {},
-): Promise<RelayListener> {
+): Promise<RoutedListener<RelayRoute>> {
   const { upstreams, links, clock, logger } = dependencies;
   const idleMs = options.idleMs ?? tuning.udpIdleMs;
   const meter = createMeter(dependencies.totals);

@@ -6,6 +6,7 @@ import type { Gateway } from '../../src/agent/gateway.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
+import { SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { cluster, freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
@@ -170,32 +171,38 @@ describe('applying a snapshot', () => {
   });
 
   it('reports rules that it cannot run as unsupported, or rejects them if configured to', async () => {
-    const [sni, shared, tls, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
+    const [noise, shared, dialling, plain] = [await freePort(), await freePort(), await freePort(), await freePort()];
     const target = await greeter('hello');
+    const key = Buffer.alloc(32, 1);
+    const reality = { privateKey: key, serverNames: ['b.example'], shortIds: [''], targetHost: 'x', targetPort: 443 };
+    const profile = tcpRule(1, target).transportProfile!;
     const mixed: RuntimeConfigSnapshot = snapshot(1, {
       tcp: [
-        tcpRule(sni, target, { serverNames: ['a.example'] }, 'sni'),
-        tcpRule(shared, target, { serverNames: ['b.example'] }, 'named'),
+        tcpRule(shared, target, { mode: TcpProxyMode.REALITY, serverNames: ['b.example'], reality }, 'reality'),
         tcpRule(shared, target, {}, 'fallback'),
         tcpRule(
-          tls,
+          dialling,
           target,
           {
-            outbound: { ...tcpRule(1, target).outbound!, tls: true },
-            upstreamTlsSpkiPinsSha256: [Buffer.alloc(32).toString('base64')],
+            outbound: {
+              ...tcpRule(1, target).outbound!,
+              transportProfile: { ...profile, security: SecurityLayer.REALITY },
+              reality: { publicKey: key, serverName: 'b.example', shortId: '' },
+            },
           },
-          'tls',
+          'dialling',
         ),
         tcpRule(plain, target, {}, 'plain'),
       ],
+      udp: [udpRule(noise, target, { mode: UdpMode.ENC, noisePrivateKey: key, noisePublicKey: key }, 'noise')],
     });
     const gateway = runtime();
     expect((await gateway.apply(mixed))?.errors).toEqual([]);
     expect(listenersOf(gateway)).toEqual([
-      `tcp 127.0.0.1:${sni} unsupported`,
       `tcp 127.0.0.1:${shared} unsupported`,
-      `tcp 127.0.0.1:${tls} unsupported`,
+      `tcp 127.0.0.1:${dialling} unsupported`,
       `tcp 127.0.0.1:${plain} running`,
+      `udp 127.0.0.1:${noise} unsupported`,
     ]);
     expect(await fetchText(shared)).toBe('ECONNREFUSED');
     expect(await fetchText(plain)).toBe('hello');
@@ -203,7 +210,11 @@ describe('applying a snapshot', () => {
     const strict = runtime(true);
     const report = await strict.apply(mixed);
     expect(report?.status).toBe(ConfigApplyStatus.REJECTED);
-    expect(report?.errors.map(({ resourceId }) => resourceId)).toEqual(['sni', 'named', 'tls']);
+    expect(report?.errors.map(({ resourceId, path }) => `${resourceId} ${path}`)).toEqual([
+      'reality hops[0].security',
+      'dialling hops[0].security',
+      'noise hops[0].security',
+    ]);
     expect(listenersOf(strict)).toEqual([]);
   });
 

@@ -9,6 +9,7 @@ import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { issuePsk, startControlServer } from '../support/agent-control-server.js';
 import type {
   Answer,
@@ -17,7 +18,7 @@ import type {
   Said,
   ServerSession,
 } from '../support/agent-control-server.js';
-import { freePort, snapshot, tcpRule } from '../support/snapshots.js';
+import { freePort, snapshot, tcpRule, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 
 const closers: (() => Promise<void>)[] = [];
@@ -152,9 +153,11 @@ describe('a session of the reference agent', () => {
 
   it('joins a snapshot of many fragments', async () => {
     const rules = [];
+    // Of a kind that this agent cannot run, so that no sockets are opened.
+    const transportProfile = { ...udpRule(1, '127.0.0.1:9').transportProfile!, outer: OuterTransport.FAKE_TCP };
     for (let i = 0; i < 3000; i += 1)
-      rules.push(tcpRule(20_000 + i, '127.0.0.1:9', { serverNames: [`${'n'.repeat(50)}${i}.example`] }));
-    const service = await server({ grant: { heartbeatIntervalSecs: 1 }, onSaid: serving(snapshot(1, { tcp: rules })) });
+      rules.push(udpRule(20_000 + i, '127.0.0.1:9', { transportProfile }, `${'n'.repeat(50)}${i}`));
+    const service = await server({ grant: { heartbeatIntervalSecs: 1 }, onSaid: serving(snapshot(1, { udp: rules })) });
     const running = await agent(service);
     expect(await running.waitUntil(({ generation }) => generation === 1, 20_000)).toBe(true);
     // The table that the agent sends back is longer than one frame too.

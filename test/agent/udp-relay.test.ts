@@ -10,6 +10,7 @@ import { createSamples } from '../../src/agent/samples.js';
 import { openUdpListener } from '../../src/agent/udp-relay.js';
 import { createUpstreams } from '../../src/agent/upstreams.js';
 import { systemClock } from '../../src/kernel/clock.js';
+import { createSampledLog } from '../../src/kernel/sampled-log.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { cluster, freePort, snapshot, udpEcho, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
@@ -106,6 +107,7 @@ async function listenerTo(target: string, idleMs: number): Promise<{ listener: R
     clock: systemClock,
     logger: silentLogger,
     totals: createMeter(),
+    refusals: createSampledLog({ write: () => undefined, clock: systemClock }),
   };
   const listener = await openUdpListener('127.0.0.1', port, dependencies, { idleMs });
   closers.push(() => listener.close(0));
@@ -113,6 +115,7 @@ async function listenerTo(target: string, idleMs: number): Promise<{ listener: R
   listener.route({
     origin: { resourceType: 'l4_chain', resourceId: 'c', resourceName: 'c', hopIndex: 0 },
     next: { kind: 'endpoint', endpoint: { host, port: Number(targetPort) } },
+    tls: undefined,
   });
   return { listener, port };
 }

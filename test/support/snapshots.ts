@@ -1,20 +1,21 @@
-/** Snapshots as the service compiles them for RAW chains, and sockets for tests that apply them. */
+/** Snapshots as the service compiles them, and sockets for tests that apply them. */
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
-import type { UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
+import type { ListenerPolicy, UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
 import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
-import type { TcpProxyRule, UdpRule } from '../../src/gen/svc/control/v1/rules.js';
+import type { HttpProxyRule, TcpProxyRule, UdpRule } from '../../src/gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
-import type { Outbound } from '../../src/gen/svc/control/v1/transport.js';
+import type { Outbound, TransportProfile } from '../../src/gen/svc/control/v1/transport.js';
+import type { Certificate } from './certificate.js';
 
 const none = Buffer.alloc(0);
 const rawTcp = { payload: PayloadProtocol.TCP, outer: OuterTransport.TCP, security: SecurityLayer.RAW };
 const rawUdp = { payload: PayloadProtocol.UDP, outer: OuterTransport.UDP, security: SecurityLayer.RAW };
 
 /** @param next `cluster:<name>` or `host:port` */
-function outbound(next: string, profile: typeof rawTcp | typeof rawUdp): Outbound {
+function outbound(next: string, profile: TransportProfile): Outbound {
   return {
     next: next.startsWith('cluster:')
       ? { $case: 'upstreamCluster', value: next.slice('cluster:'.length) }
@@ -50,6 +51,42 @@ export function tcpRule(
   };
 }
 
+/** A rule that terminates TLS for names, with the certificate of a credential. */
+export function tlsRule(
+  port: number,
+  next: string,
+  names: readonly string[],
+  credential: string,
+  chain?: string,
+): TcpProxyRule {
+  const profile = { ...rawTcp, security: SecurityLayer.TLS };
+  return tcpRule(
+    port,
+    next,
+    { mode: TcpProxyMode.TLS, transportProfile: profile, serverNames: names, tlsCredentialId: credential },
+    chain,
+  );
+}
+
+/** What makes a TCP rule dial with TLS. */
+export function overTls(next: string, pins: readonly string[], serverName = ''): Partial<TcpProxyRule> {
+  const made = outbound(next, { ...rawTcp, security: SecurityLayer.TLS });
+  return { outbound: { ...made, tls: true, tlsServerName: serverName }, upstreamTlsSpkiPinsSha256: pins };
+}
+
+/** An HTTP rule of the only hop of a route; its cluster is named by the rule. */
+export function httpRule(port: number, host: string, pathPrefix: string, route = `route-${port}`): HttpProxyRule {
+  return {
+    ruleId: `${route}/0`,
+    origin: { resourceType: 'route', resourceId: route, resourceName: `name of ${route}`, hopIndex: 0 },
+    listenAddr: '127.0.0.1',
+    listenPort: port,
+    host,
+    pathPrefix,
+    upstreamCluster: `${route}/0`,
+  };
+}
+
 export function udpRule(port: number, next: string, change: Partial<UdpRule> = {}, chain = `udp-${port}`): UdpRule {
   return {
     ruleId: `${chain}/0`,
@@ -71,7 +108,15 @@ export function cluster(name: string, endpoints: readonly string[], enabled = tr
 
 export function snapshot(
   generation: number,
-  parts: { tcp?: readonly TcpProxyRule[]; udp?: readonly UdpRule[]; clusters?: readonly UpstreamCluster[] } = {},
+  parts: {
+    tcp?: readonly TcpProxyRule[];
+    udp?: readonly UdpRule[];
+    http?: readonly HttpProxyRule[];
+    clusters?: readonly UpstreamCluster[];
+    /** By credential id. */
+    certificates?: Readonly<Record<string, Certificate>>;
+    policies?: readonly ListenerPolicy[];
+  } = {},
 ): RuntimeConfigSnapshot {
   return {
     nodeId: 'node-1',
@@ -80,11 +125,18 @@ export function snapshot(
     gateway: {
       upstreamClusters: parts.clusters ?? [],
       tcpProxyRules: parts.tcp ?? [],
-      httpProxyRules: [],
-      tls: undefined,
+      httpProxyRules: parts.http ?? [],
+      tls: {
+        certificates: Object.entries(parts.certificates ?? {}).map(([credentialId, { cert, key }]) => ({
+          credentialId,
+          certificatePem: cert,
+          privateKeyPem: key,
+          serverNames: [],
+        })),
+      },
       quicRules: [],
       udpRules: parts.udp ?? [],
-      listenerPolicies: [],
+      listenerPolicies: parts.policies ?? [],
     },
     l3: { rules: [] },
     node: { multiplex: false, multiplexPort: 0 },

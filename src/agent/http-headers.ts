@@ -1,0 +1,127 @@
+/**
+ * The headers of a request or answer on their way through this proxy: what belongs to one connection only is removed,
+ * what the next hop must know is added. Lists are flat as in Node's `rawHeaders`: name, value, name, value. Pure.
+ * Implements RFC 9110, sections 7.2 and 7.6.1, and RFC 9112, section 3.2.
+ */
+
+/** Headers that concern one connection. The trailer is not passed on, so it is not announced either. */
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Headers that a message cannot lose because its `Connection` header names them. */
+const kept: ReadonlySet<string> = new Set(['host', 'content-length', 'date']);
+
+type Header = readonly [name: string, value: string];
+
+function pairs(raw: readonly string[]): readonly Header[] {
+  const list: Header[] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) list.push([raw[at] ?? '', raw[at + 1] ?? '']);
+  return list;
+}
+
+/** All values of a header, in one list. */
+export function valuesOf(raw: readonly string[], name: string): readonly string[] {
+  return pairs(raw).flatMap(([header, value]) => (header.toLowerCase() === name ? [value] : []));
+}
+
+/** The elements of a comma-separated header, in lower case. */
+function tokensOf(raw: readonly string[], name: string): ReadonlySet<string> {
+  const elements = valuesOf(raw, name).flatMap((value) => value.split(','));
+  return new Set(elements.map((element) => element.trim().toLowerCase()));
+}
+
+function endToEnd(raw: readonly string[]): readonly Header[] {
+  const named = tokensOf(raw, 'connection');
+  return pairs(raw).filter(([header]) => {
+    const name = header.toLowerCase();
+    return kept.has(name) || !(hopByHop.has(name) || named.has(name));
+  });
+}
+
+export interface RequestTarget {
+  /** In lower case, without port and final dot. */
+  readonly host: string;
+  /** As the next hop gets it, in the form that begins with a slash, or `*`. */
+  readonly path: string;
+  /** The `Host` header that the next hop gets. */
+  readonly authority: string;
+}
+
+/** Reads what a request asks for; undefined if it does not name exactly one host. */
+export function readTarget(url: string, rawHeaders: readonly string[]): RequestTarget | undefined {
+  const hosts = valuesOf(rawHeaders, 'host');
+  if (hosts.length > 1) return undefined;
+  // In the absolute form the host is that of the URL, whatever the header says.
+  const absolute = /^https?:\/\/([^/?#@]+)(.*)$/is.exec(url);
+  const authority = absolute?.[1] ?? hosts[0] ?? '';
+  const rest = absolute === null ? url : (absolute[2] ?? '');
+  const path = absolute !== null && !rest.startsWith('/') ? `/${rest}` : rest;
+  const host = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d*)?$/i.exec(authority)?.[1];
+  if (host === undefined || !(path.startsWith('/') || path === '*')) return undefined;
+  return { host: host.toLowerCase().replace(/\.$/, ''), path, authority };
+}
+
+/** What a proxy adds to requests. */
+const replaced: ReadonlySet<string> = new Set(['host', 'expect', 'x-forwarded-for']);
+
+interface ForwardedRequest {
+  readonly method: string;
+  readonly rawHeaders: readonly string[];
+  readonly authority: string;
+  readonly clientAddress: string;
+  /** The protocol to upgrade to, if the upgrade is passed on. */
+  readonly upgrade: string | undefined;
+}
+
+/** Methods of whose requests nobody expects a body. */
+const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'DELETE']);
+
+/** The headers that the next hop gets. `Expect` is gone: this proxy has answered it. */
+export function requestHeaders(request: ForwardedRequest): string[] {
+  const { rawHeaders, authority, clientAddress, upgrade } = request;
+  const headers = endToEnd(rawHeaders).filter(([name]) => !replaced.has(name.toLowerCase()));
+  const has = (name: string): boolean => headers.some(([header]) => header.toLowerCase() === name);
+  const added: Header[] = [
+    ['Host', authority],
+    ['X-Forwarded-For', [...valuesOf(rawHeaders, 'x-forwarded-for'), clientAddress].join(', ')],
+  ];
+  if (!has('x-forwarded-host')) added.push(['X-Forwarded-Host', authority]);
+  if (!has('x-forwarded-proto')) added.push(['X-Forwarded-Proto', 'http']);
+  // The length of the body is said again for this connection, because Node guesses it by the method.
+  if (valuesOf(rawHeaders, 'transfer-encoding').length > 0) added.push(['Transfer-Encoding', 'chunked']);
+  else if (!has('content-length') && !withoutBody.has(request.method)) added.push(['Content-Length', '0']);
+  if (upgrade !== undefined) added.push(['Connection', 'Upgrade'], ['Upgrade', upgrade]);
+  return [...headers, ...added].flat();
+}
+
+/** The headers of an answer that the client gets. */
+export function responseHeaders(rawHeaders: readonly string[]): string[] {
+  return endToEnd(rawHeaders).flat();
+}
+
+/** The headers of a request without its offer to upgrade the connection, which a server may ignore. */
+export function withoutUpgrade(rawHeaders: readonly string[]): string[] {
+  const left = pairs(rawHeaders).filter(([name]) => !['upgrade', 'connection', settings].includes(name.toLowerCase()));
+  const options = [...tokensOf(rawHeaders, 'connection')].filter(
+    (option) => option !== 'upgrade' && option !== settings,
+  );
+  return [...left, ...(options.length > 0 ? [['Connection', options.join(', ')]] : [])].flat();
+}
+
+/** Goes with an offer to upgrade to HTTP/2. */
+const settings = 'http2-settings';
+
+/** The protocol that a request asks to upgrade to, in lower case. */
+export function upgradeOf(rawHeaders: readonly string[]): string | undefined {
+  if (!tokensOf(rawHeaders, 'connection').has('upgrade')) return undefined;
+  return valuesOf(rawHeaders, 'upgrade').join(',').toLowerCase() || undefined;
+}

@@ -1,0 +1,43 @@
+/**
+ * Which HTTP route a request takes: the exact host, then the longest path prefix that ends where a segment of the path
+ * does (`/api` holds `/api` and `/api/x`, not `/apix`). Paths are compared as they were sent, neither decoded nor
+ * resolved. Pure. Implements `HttpProxyRule` of `docs/contract/wire.md#configuration`.
+ */
+import type { RelayRoute } from './plan.js';
+
+export interface HttpRoute {
+  readonly host: string;
+  readonly pathPrefix: string;
+  readonly route: RelayRoute;
+}
+
+export interface HttpRoutes {
+  /**
+   * @param host in lower case, without port
+   * @param path with or without a query
+   */
+  match(host: string, path: string): RelayRoute | undefined;
+}
+
+export function createHttpRoutes(routes: readonly HttpRoute[]): HttpRoutes {
+  const byHost = new Map<string, { readonly prefix: string; readonly route: RelayRoute }[]>();
+  for (const { host, pathPrefix, route } of routes) {
+    const name = host.toLowerCase();
+    const list = byHost.get(name) ?? [];
+    byHost.set(name, list);
+    list.push({ prefix: normalPrefix(pathPrefix), route });
+  }
+  for (const list of byHost.values()) list.sort((a, b) => b.prefix.length - a.prefix.length);
+  return {
+    match(host, path) {
+      const bare = path.replace(/[?#].*$/s, '');
+      return byHost.get(host)?.find(({ prefix }) => bare === prefix || bare.startsWith(`${prefix}/`) || prefix === '')
+        ?.route;
+    },
+  };
+}
+
+/** A path prefix without its final slash, which makes no difference; empty: every path. */
+export function normalPrefix(prefix: string): string {
+  return prefix.replace(/\/+$/, '');
+}

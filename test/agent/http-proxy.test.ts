@@ -1,0 +1,525 @@
+/** HTTP proxy rules of legacy routes: routing, headers, streaming, WebSockets, and next hops that fail. */
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, Server } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Gateway } from '../../src/agent/gateway.js';
+import { requestHeaders, readTarget, responseHeaders } from '../../src/agent/http-headers.js';
+import { createHttpRoutes } from '../../src/agent/http-routes.js';
+import { createRuntime } from '../../src/agent/runtime.js';
+import { tuning } from '../../src/agent/tuning.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { createCertificate } from '../support/certificate.js';
+import { eventually } from '../support/eventually.js';
+import { cluster, freePort, httpRule, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
+import { tlsClient } from '../support/tls-client.js';
+
+const closers: (() => Promise<void>)[] = [];
+const times = { ...tuning };
+afterEach(async () => {
+  Object.assign(tuning, times);
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+function runtime(): Gateway {
+  const made = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
+  closers.push(() => made.close());
+  return made;
+}
+
+async function backend(listener: RequestListener): Promise<Server & { readonly place: string }> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(async () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return Object.assign(server, { place: `127.0.0.1:${(server.address() as AddressInfo).port}` });
+}
+
+/** A listener whose one route, for `a.example/`, goes to these endpoints. */
+async function proxyTo(...endpoints: readonly string[]): Promise<{ readonly port: number; readonly gateway: Gateway }> {
+  const port = await freePort();
+  const gateway = runtime();
+  const report = await gateway.apply(
+    snapshot(1, { http: [httpRule(port, 'a.example', '/', 'r')], clusters: [cluster('r/0', endpoints)] }),
+  );
+  expect(report?.errors).toEqual([]);
+  return { port, gateway };
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string;
+}
+
+async function ask(
+  port: number,
+  { method, path, headers, body }: Asked = {},
+): Promise<IncomingMessage & { text: string }> {
+  const sent = request({
+    port,
+    host: '127.0.0.1',
+    method,
+    path,
+    headers: { host: 'a.example', ...headers },
+    agent: false,
+  });
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of response) text += String(chunk);
+  return Object.assign(response, { text });
+}
+
+function plain(port: number): Socket {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  closers.push(async () => void socket.destroy());
+  return socket;
+}
+
+/** Everything that comes back for these bytes until the connection is closed. */
+async function raw(port: number, text: string): Promise<string> {
+  const socket = plain(port);
+  let received = '';
+  socket.on('data', (chunk) => (received += chunk.toString('latin1')));
+  socket.on('end', () => socket.end());
+  socket.write(text, 'latin1');
+  await new Promise((resolve) => socket.once('close', resolve));
+  return received;
+}
+
+describe('a route', () => {
+  const origin = { resourceType: 'route', resourceId: 'r', resourceName: 'r', hopIndex: 0 };
+  const routes = createHttpRoutes(
+    [
+      ['a.example', '/'],
+      ['a.example', '/api'],
+      ['a.example', '/api/v2/'],
+      ['A.b.example', '/only'],
+    ].map(([host = '', pathPrefix = '']) => ({
+      host,
+      pathPrefix,
+      route: { origin, next: { kind: 'cluster', name: host + pathPrefix }, tls: undefined },
+    })),
+  );
+  it.each([
+    ['a.example', '/', 'a.example/'],
+    ['a.example', '/other?x=/api', 'a.example/'],
+    ['a.example', '/api', 'a.example/api'],
+    ['a.example', '/api?x', 'a.example/api'],
+    ['a.example', '/api/', 'a.example/api'],
+    ['a.example', '/apis', 'a.example/'],
+    ['a.example', '/api/v2', 'a.example/api/v2/'],
+    ['a.example', '/api/v2/x', 'a.example/api/v2/'],
+    ['a.example', '/api/v22', 'a.example/api'],
+    ['a.example', '*', 'a.example/'],
+    ['a.b.example', '/only/this', 'A.b.example/only'],
+    ['a.b.example', '/', undefined],
+    ['b.example', '/', undefined],
+  ])('for %s %s is %s', (host, path, cluster) => {
+    expect(routes.match(host, path)?.next).toEqual(cluster && { kind: 'cluster', name: cluster });
+  });
+});
+
+describe('the target of a request', () => {
+  it.each([
+    ['/x', ['Host', 'A.example:8080'], { host: 'a.example', path: '/x', authority: 'A.example:8080' }],
+    ['/', ['host', 'a.example.'], { host: 'a.example', path: '/', authority: 'a.example.' }],
+    ['/', ['Host', '[::1]:80'], { host: '[::1]', path: '/', authority: '[::1]:80' }],
+    ['http://b.example:1/y?z', ['Host', 'a.example'], { host: 'b.example', path: '/y?z', authority: 'b.example:1' }],
+    ['http://b.example', ['Host', 'a.example'], { host: 'b.example', path: '/', authority: 'b.example' }],
+    ['http://b.example?q', ['Host', 'a.example'], { host: 'b.example', path: '/?q', authority: 'b.example' }],
+    ['*', ['Host', 'a.example'], { host: 'a.example', path: '*', authority: 'a.example' }],
+    ['/', ['Host', 'a.example', 'Host', 'b.example'], undefined],
+    ['/', [], undefined],
+    ['/', ['Host', 'a b'], undefined],
+    ['/', ['Host', 'user@a.example'], undefined],
+    ['x', ['Host', 'a.example'], undefined],
+  ])('%s with %j', (url, headers, target) => {
+    expect(readTarget(url, headers)).toEqual(target);
+  });
+});
+
+describe('headers', () => {
+  const forwarded = (rawHeaders: readonly string[], method = 'GET'): string[] =>
+    requestHeaders({ method, rawHeaders, authority: 'a.example', clientAddress: '192.0.2.1', upgrade: undefined });
+  const added = ['Host', 'a.example', 'X-Forwarded-For', '192.0.2.1'];
+  const also = ['X-Forwarded-Host', 'a.example', 'X-Forwarded-Proto', 'http'];
+
+  it('of one connection are removed, those that Connection names as well, but never those that frame or route', () => {
+    const sent = [
+      'Connection',
+      'close, X-Secret, Host, content-length',
+      'X-Secret',
+      '1',
+      'Keep-Alive',
+      'x',
+      'TE',
+      'gzip',
+    ];
+    const rest = ['Trailer', 'x', 'Proxy-Connection', 'x', 'Upgrade', 'h2c', 'Expect', '100-continue', 'X-Kept', '2'];
+    expect(forwarded([...sent, ...rest, 'Content-Length', '0'])).toEqual([
+      'X-Kept',
+      '2',
+      'Content-Length',
+      '0',
+      ...added,
+      ...also,
+    ]);
+    expect(responseHeaders(['Connection', 'X-A', 'X-A', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b'])).toEqual([
+      'Set-Cookie',
+      'a',
+      'Set-Cookie',
+      'b',
+    ]);
+  });
+
+  it('tell the next hop who asked, after what earlier proxies said', () => {
+    const before = [
+      'X-Forwarded-For',
+      '198.51.100.7',
+      'X-Forwarded-Host',
+      'outer.example',
+      'X-Forwarded-Proto',
+      'https',
+    ];
+    expect(forwarded(before)).toEqual([
+      'X-Forwarded-Host',
+      'outer.example',
+      'X-Forwarded-Proto',
+      'https',
+      'Host',
+      'a.example',
+      'X-Forwarded-For',
+      '198.51.100.7, 192.0.2.1',
+    ]);
+  });
+
+  it('say the length of a body as the client did', () => {
+    expect(forwarded([], 'POST')).toEqual([...added, ...also, 'Content-Length', '0']);
+    expect(forwarded(['Transfer-Encoding', 'chunked'], 'DELETE')).toEqual([
+      ...added,
+      ...also,
+      'Transfer-Encoding',
+      'chunked',
+    ]);
+  });
+});
+
+describe('an HTTP proxy rule', () => {
+  it('takes each request of a connection to its own route, by host and longest prefix, and answers 404 for none', async () => {
+    const [web, api] = [await backend((_, r) => r.end('web')), await backend((q, r) => r.end(`api ${q.url ?? ''}`))];
+    const port = await freePort();
+    const gateway = runtime();
+    await gateway.apply(
+      snapshot(1, {
+        http: [httpRule(port, 'a.example', '/', 'web'), httpRule(port, 'a.example', '/api', 'api')],
+        clusters: [cluster('web/0', [web.place]), cluster('api/0', [api.place])],
+      }),
+    );
+    const text = await raw(
+      port,
+      [
+        'GET / HTTP/1.1\r\nHost: A.Example:99\r\n\r\n',
+        'GET /api/x?y HTTP/1.1\r\nHost: a.example\r\n\r\n',
+        'GET / HTTP/1.1\r\nHost: b.example\r\n\r\n',
+        'GET http://a.example/apix HTTP/1.1\r\nHost: z\r\nConnection: close\r\n\r\n',
+      ].join(''),
+    );
+    expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1])).toEqual(['200', '200', '404', '200']);
+    expect(text).toMatch(/web[^]*api \/api\/x\?y[^]*404 Not Found\n[^]*web/);
+    expect(
+      gateway
+        .runtimeListeners()[0]
+        ?.routes.map(({ service, matchKind, matchValue, nextHop }) => [service, matchKind, matchValue, nextHop]),
+    ).toEqual([
+      ['name of web', 'default', 'a.example/', web.place],
+      ['name of api', 'default', 'a.example/api', api.place],
+    ]);
+    await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({
+      totalSessions: 4n,
+      errorSessions: 1n,
+      activeSessions: 0n,
+    });
+    const links = gateway.linkMetrics();
+    expect(links.map(({ resourceType, resourceId, lossRatio }) => [resourceType, resourceId, lossRatio])).toEqual([
+      ['route', 'web', 0],
+      ['route', 'api', 0],
+    ]);
+    await eventually(() => gateway.linkMetrics()[1]?.bytesOut).toBeGreaterThan(100n);
+  });
+
+  it('passes methods, bodies, status, repeated headers and the path on unchanged', async () => {
+    const server = await backend((incoming, response) => {
+      let body = '';
+      incoming.on('data', (chunk) => (body += String(chunk)));
+      incoming.on('end', () => {
+        response.writeHead(418, 'Short And Stout', [
+          ['Set-Cookie', 'a=1'],
+          ['Set-Cookie', 'b=2'],
+        ] as never);
+        response.end(
+          `${incoming.method ?? ''} ${incoming.url ?? ''} ${body} ${String(incoming.headers['x-forwarded-for'])}`,
+        );
+      });
+    });
+    const { port } = await proxyTo(server.place);
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'PROPFIND']) {
+      const answer = await ask(port, {
+        method,
+        path: '/a%2Fb/../c?d=%20',
+        body: 'body',
+        headers: { 'transfer-encoding': 'chunked' },
+      });
+      expect(answer.text).toBe(`${method} /a%2Fb/../c?d=%20 body 127.0.0.1`);
+      expect([answer.statusCode, answer.statusMessage]).toEqual([418, 'Short And Stout']);
+      expect(answer.headers['set-cookie']).toEqual(['a=1', 'b=2']);
+    }
+    expect((await ask(port, { method: 'POST' })).text).toBe('POST /  127.0.0.1');
+    expect((await ask(port, { method: 'HEAD' })).text).toBe('');
+  });
+
+  it('goes through two hops', async () => {
+    const server = await backend((incoming, response) => response.end(String(incoming.headers['x-forwarded-for'])));
+    const inner = await proxyTo(server.place);
+    const outer = await proxyTo(`127.0.0.1:${inner.port}`);
+    expect((await ask(outer.port)).text).toBe('127.0.0.1, 127.0.0.1');
+  });
+
+  it('streams both ways at once, before either side has ended', async () => {
+    const server = await backend((incoming, response) => {
+      response.writeHead(200);
+      response.flushHeaders();
+      incoming.pipe(response);
+    });
+    const { port } = await proxyTo(server.place);
+    const sent = request({ port, host: '127.0.0.1', method: 'POST', headers: { host: 'a.example' } });
+    sent.flushHeaders();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    for (const part of ['one', 'two']) {
+      sent.write(part);
+      expect(String((await once(response, 'data'))[0])).toBe(part);
+    }
+    sent.end();
+    response.resume();
+    await once(response, 'end');
+  });
+
+  it('holds a sender back while the receiver does not read', async () => {
+    let incoming: IncomingMessage | undefined;
+    const server = await backend((request_, response) => {
+      incoming = request_;
+      request_.on('end', () => response.end('done'));
+    });
+    const { port, gateway } = await proxyTo(server.place);
+    const sent = request({ port, host: '127.0.0.1', method: 'POST', headers: { host: 'a.example' } });
+    const size = 48_000_000;
+    sent.end(Buffer.alloc(size));
+    let before = -1n;
+    const received = (): bigint => gateway.runtimeListeners()[0]?.bytesIn ?? 0n;
+    await expect
+      .poll(
+        () => {
+          const stalled = received() === before && before > 0n;
+          before = received();
+          return stalled;
+        },
+        { interval: 200, timeout: 20_000 },
+      )
+      .toBe(true);
+    expect(received()).toBeLessThan(BigInt(size / 2));
+    incoming?.resume();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(200);
+    response.resume();
+    await eventually(received).toBeGreaterThan(BigInt(size));
+  });
+
+  it('passes a WebSocket through, and a refusal of one', async () => {
+    const server = await backend((_incoming, response) => response.end());
+    server.on('upgrade', (incoming: IncomingMessage, socket: Socket) => {
+      if (incoming.url === '/no') return void socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+      socket.write(
+        `HTTP/1.1 101 Fine\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-Key: ${String(incoming.headers['sec-websocket-key'])}\r\n\r\nfirst`,
+      );
+      socket.pipe(socket);
+    });
+    const { port, gateway } = await proxyTo(server.place);
+    const upgrade = (path: string): string =>
+      `GET ${path} HTTP/1.1\r\nHost: a.example\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: k\r\n\r\n`;
+    const socket = plain(port);
+    let received = '';
+    socket.on('data', (chunk) => (received += chunk.toString()));
+    socket.write(`${upgrade('/ws')}early `);
+    await eventually(() => received).toMatch(/^HTTP\/1\.1 101 Fine\r\n[^]*X-Key: k[^]*\r\n\r\nfirstearly $/);
+    socket.end('last');
+    await once(socket, 'close');
+    expect(received).toMatch(/firstearly last$/);
+    expect(await raw(port, upgrade('/no'))).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[^]*no$/);
+    expect(await raw(port, upgrade('/').replace('a.example', 'b.example'))).toMatch(/^HTTP\/1\.1 404 /);
+    await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({
+      totalSessions: 3n,
+      activeSessions: 0n,
+      errorSessions: 1n,
+    });
+  });
+
+  it('ignores an offer to speak HTTP/2, with or without a body, and goes on with the connection', async () => {
+    const server = await backend((incoming, response) => {
+      let body = '';
+      incoming.on('data', (chunk) => (body += String(chunk)));
+      incoming.on('end', () =>
+        response.end(`[${body}${String(incoming.headers.upgrade)}${String(incoming.headers['http2-settings'])}]`),
+      );
+    });
+    const { port } = await proxyTo(server.place);
+    const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n';
+    const socket = plain(port);
+    const answerTo = async (text: string): Promise<string | undefined> => {
+      socket.write(text);
+      const [chunk] = (await once(socket, 'data')) as [Buffer];
+      return /\[(.*)\]/.exec(chunk.toString())?.[1];
+    };
+    const head = ` / HTTP/1.1\r\nHost: a.example\r\n${offer}`;
+    expect(await answerTo(`POST${head}Content-Length: 4\r\n\r\nbody`)).toBe('bodyundefinedundefined');
+    expect(await answerTo(`GET${head}\r\n`)).toBe('undefinedundefined');
+    expect(await answerTo(`POST${head}Transfer-Encoding: chunked\r\n\r\n4\r\nlast\r\n0\r\n\r\n`)).toBe(
+      'lastundefinedundefined',
+    );
+  });
+
+  it('answers 502 for a next hop that refuses, breaks off or makes no sense, and 504 for one that says nothing', async () => {
+    Object.assign(tuning, { httpAnswerMs: 100 });
+    const silent = await tcpServer((socket) => void socket.resume());
+    const broken = await tcpServer((socket) => socket.once('data', () => socket.destroy()));
+    const nonsense = await tcpServer((socket) => void socket.end('nonsense'));
+    for (const server of [silent, broken, nonsense]) closers.push(() => server.close());
+    const statusOf = async (place: string): Promise<number | undefined> =>
+      (await ask((await proxyTo(place)).port)).statusCode;
+    expect(await statusOf(`127.0.0.1:${await freePort()}`)).toBe(502);
+    expect(await statusOf(`127.0.0.1:${broken.port}`)).toBe(502);
+    expect(await statusOf(`127.0.0.1:${nonsense.port}`)).toBe(502);
+    expect(await statusOf(`127.0.0.1:${silent.port}`)).toBe(504);
+  });
+
+  it('lets the client see that an answer was broken off', async () => {
+    const server = await backend((_incoming, response) => {
+      response.writeHead(200, { 'content-length': 100 });
+      response.write('part');
+      setTimeout(() => response.destroy(), 20);
+    });
+    const { port } = await proxyTo(server.place);
+    await expect(ask(port)).rejects.toThrow('aborted');
+  });
+
+  it('ends what it asked of the next hop when the client leaves', async () => {
+    let left = 0;
+    const server = await backend((incoming) => void incoming.socket.once('close', () => (left += 1)));
+    const { port, gateway } = await proxyTo(server.place);
+    const socket = plain(port);
+    socket.write('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n');
+    await eventually(() => gateway.linkMetrics()[0]?.activeSessions).toBe(1n);
+    socket.destroy();
+    await eventually(() => left).toBe(1);
+    await eventually(() => gateway.linkMetrics()[0]?.activeSessions).toBe(0n);
+    await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ activeSessions: 0n, errorSessions: 1n });
+  });
+
+  it('bounds headers, their time, and requests under way; smuggled lengths are refused', async () => {
+    Object.assign(tuning, { httpHeadersMs: 150 });
+    const server = await backend((_incoming, response) => void setTimeout(() => response.end('x'), 50));
+    const { port, gateway } = await proxyTo(server.place);
+    expect(await raw(port, `GET / HTTP/1.1\r\nHost: a.example\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(/ 431 /);
+    expect(await raw(port, 'nonsense\r\n\r\n')).toMatch(/ 400 /);
+    const both =
+      'POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
+    expect(await raw(port, both)).toMatch(/ 400 /);
+    expect(await raw(port, 'GET / HTTP/1.1\r\nHost: a.example\r\nHost: b\r\nConnection: close\r\n\r\n')).toMatch(
+      / 400 /,
+    );
+    expect(await raw(port, 'CONNECT a.example:1 HTTP/1.1\r\nHost: a.example\r\n\r\n')).toMatch(/ 405 /);
+    // Neither a request that is never finished nor silence keeps a connection.
+    expect(await raw(port, 'GET / HTTP/1.1\r\nHost:')).toBe('');
+    expect(await raw(port, '')).toBe('');
+    const pipelined = 'GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'.repeat(100);
+    expect(await raw(port, pipelined)).toBe('');
+    await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(0n);
+  });
+
+  it('shares its port with rules that are chosen by server name', async () => {
+    const server = await backend((_incoming, response) => response.end('http'));
+    const echo = await tcpServer((socket) => void socket.pipe(socket));
+    closers.push(() => echo.close());
+    const port = await freePort();
+    const report = await runtime().apply(
+      snapshot(1, {
+        tcp: [tlsRule(port, `127.0.0.1:${echo.port}`, ['t.example'], 'c')],
+        http: [httpRule(port, 'a.example', '/', 'r')],
+        clusters: [cluster('r/0', [server.place])],
+        certificates: { c: createCertificate() },
+      }),
+    );
+    expect(report?.errors).toEqual([]);
+    const secure = await tlsClient(port, 't.example');
+    secure.end('tls');
+    expect(String((await once(secure, 'data'))[0])).toBe('tls');
+    expect((await ask(port)).text).toBe('http');
+  });
+
+  it('is an error beside a RAW rule, or with the host and prefix of another', async () => {
+    const port = await freePort();
+    const report = await runtime().apply(
+      snapshot(1, {
+        tcp: [tcpRule(port, '127.0.0.1:9', {}, 'c1')],
+        http: [
+          httpRule(port, 'a.example', '/x', 'r1'),
+          httpRule(port, 'A.example', '/x/', 'r2'),
+          httpRule(port, '', '/', 'r3'),
+        ],
+        clusters: [cluster('r1/0', ['127.0.0.1:9']), cluster('r2/0', ['nonsense'])],
+      }),
+    );
+    expect(
+      report?.errors.map(({ resourceType, resourceId, path }) => `${resourceType} ${resourceId} ${path}`).sort(),
+    ).toEqual([
+      'l4_chain c1 hops[0].listen_port',
+      'route r2 backend',
+      'route r2 hops[0].listen_port',
+      'route r3 backend',
+      'route r3 host',
+    ]);
+  });
+
+  it('takes new routes on connections that are up, and lets requests finish when it is removed', async () => {
+    let finish: (() => void) | undefined;
+    const server = await backend((incoming, response) => {
+      if (incoming.url !== '/slow') return void response.end('quick');
+      response.write('begun ');
+      finish = () => response.end('finished');
+    });
+    const { port, gateway } = await proxyTo(server.place);
+    const idle = plain(port);
+    idle.write('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n');
+    await once(idle, 'data');
+    const slow = ask(port, { path: '/slow' });
+    await eventually(() => finish).toBeTypeOf('function');
+    await gateway.apply(
+      snapshot(2, { http: [httpRule(port, 'b.example', '/', 'r')], clusters: [cluster('r/0', [server.place])] }),
+    );
+    idle.write('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n');
+    expect(String((await once(idle, 'data'))[0])).toMatch(/^HTTP\/1\.1 404 /);
+    const closed = once(idle, 'close');
+    idle.on('end', () => idle.end());
+    await gateway.apply(snapshot(3));
+    await closed;
+    finish?.();
+    expect((await slow).text).toBe('begun finished');
+  });
+});

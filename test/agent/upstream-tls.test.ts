@@ -1,0 +1,206 @@
+/** Dialling a next hop over TLS: only the pinned keys are accepted, and nothing else about the certificate counts. */
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
+import type { TlsOptions } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Gateway } from '../../src/agent/gateway.js';
+import { createRuntime } from '../../src/agent/runtime.js';
+import { spkiPin } from '../../src/agent/spki-pins.js';
+import { tuning } from '../../src/agent/tuning.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import type { Logger } from '../../src/kernel/logger.js';
+import { createCertificate } from '../support/certificate.js';
+import type { Certificate } from '../support/certificate.js';
+import { eventually } from '../support/eventually.js';
+import { cluster, freePort, overTls, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
+import { pinOf } from '../support/tls-client.js';
+
+const closers: (() => Promise<void>)[] = [];
+const times = { ...tuning };
+afterEach(async () => {
+  Object.assign(tuning, times);
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const lines: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
+const logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  error: () => undefined,
+  warn: (fields: object, message: string) => void lines.push({ fields: { ...fields }, message }),
+} as unknown as Logger;
+
+function runtime(): Gateway {
+  lines.length = 0;
+  const made = createRuntime({ rejectUnsupported: false, logger, clock: systemClock });
+  closers.push(() => made.close());
+  return made;
+}
+
+/** Answers with its name and the server name it was asked for, then echoes until the client has ended. */
+async function tlsServer(name: string, { cert, key }: Certificate, options: TlsOptions = {}): Promise<string> {
+  const server = createServer({ cert, key, allowHalfOpen: true, ...options }, (socket) => {
+    socket.on('error', () => undefined);
+    socket.write(`${name}(${String(socket.servername)}):`);
+    socket.pipe(socket);
+  });
+  server.on('tlsClientError', () => undefined);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(async () => void server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function ask(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const parts: Buffer[] = [];
+    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+    socket.on('data', (chunk: Buffer) => parts.push(chunk));
+    socket.on('error', () => undefined);
+    socket.on('close', (failed) => resolve(failed ? 'closed' : Buffer.concat(parts).toString()));
+    socket.end(text);
+  });
+}
+
+async function apply(gateway: Gateway, ...args: Parameters<typeof snapshot>): Promise<void> {
+  expect((await gateway.apply(snapshot(...args)))?.errors).toEqual([]);
+}
+
+const [one, two] = [createCertificate('one'), createCertificate('two')];
+
+describe('the pin of a certificate', () => {
+  it('is the one that other tools compute, for every kind of key', () => {
+    expect(spkiPin(new X509Certificate(one.cert).raw)).toBe(pinOf(one));
+  });
+
+  it('is none for bytes that are no certificate', () => {
+    const der = new X509Certificate(one.cert).raw;
+    const key = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'der' });
+    for (const bytes of [Buffer.alloc(0), Buffer.from('x'), key, der.subarray(0, 60), Buffer.from([0x30, 0x84, 255])]) {
+      expect(spkiPin(bytes)).toBeUndefined();
+    }
+  });
+});
+
+describe('dialling with TLS', () => {
+  it('accepts a pinned key, sends the server name, and carries both directions and their ends', async () => {
+    const port = await freePort();
+    const target = await tlsServer('one', one);
+    const gateway = runtime();
+    await apply(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)], 'inside.example'))] });
+    expect(await ask(port, 'hello')).toBe('one(inside.example):hello');
+    await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ activeSessions: 0n, errorSessions: 0n });
+    expect(gateway.linkMetrics()[0]).toMatchObject({ peerEndpoint: target, lossRatio: 0 });
+  });
+
+  it('sends no server name where there is none, or an address', async () => {
+    const target = await tlsServer('one', one);
+    for (const name of ['', '127.0.0.1']) {
+      const port = await freePort();
+      await apply(runtime(), 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)], name))] });
+      expect(await ask(port, '')).toBe('one(false):');
+    }
+  });
+
+  it('refuses another key: the connection is closed, counted and logged, and the client sends it nothing', async () => {
+    const port = await freePort();
+    let received = '';
+    const server = createServer({ cert: one.cert, key: one.key }, (socket) => {
+      socket.on('error', () => undefined);
+      socket.on('data', (chunk) => (received += chunk.toString()));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(async () => void server.close());
+    const target = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const gateway = runtime();
+    await apply(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(two)], 'a.example'), 'c1')] });
+    expect(await ask(port, 'secret')).toBe('closed');
+    expect(received).toBe('');
+    await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBe(1n);
+    expect(gateway.report().connections?.handshakeFailures).toBe(1n);
+    expect(gateway.linkMetrics()[0]).toMatchObject({ lossRatio: 1 });
+    expect(lines).toEqual([
+      {
+        fields: {
+          reason: 'wrong_pin',
+          next_hop: target,
+          resource_type: 'l4_chain',
+          resource_id: 'c1',
+          got: pinOf(one),
+        },
+        message: 'connection refused: the key of the next hop is none of the pinned ones',
+      },
+    ]);
+  });
+
+  it('does not fail while a key is replaced and both pins are there, whichever side changes first', async () => {
+    const [entry, hop] = [await freePort(), await freePort()];
+    const target = await tcpServer((socket) => void socket.end('target'));
+    closers.push(() => target.close());
+    const next = `127.0.0.1:${hop}`;
+    const [dialler, listener] = [runtime(), runtime()];
+    const pins = (...of: readonly Certificate[]): readonly string[] => of.map(pinOf);
+    const listens = (generation: number, certificate: Certificate): Promise<void> =>
+      apply(listener, generation, {
+        tcp: [tlsRule(hop, `127.0.0.1:${target.port}`, ['hop.example'], 'hop')],
+        certificates: { hop: certificate },
+      });
+    const dials = (generation: number, ...of: readonly Certificate[]): Promise<void> =>
+      apply(dialler, generation, { tcp: [tcpRule(entry, next, overTls(next, pins(...of), 'hop.example'))] });
+    await listens(1, one);
+    await dials(1, one);
+    expect(await ask(entry, '')).toBe('target');
+    await dials(2, one, two);
+    expect(await ask(entry, '')).toBe('target');
+    await listens(2, two);
+    expect(await ask(entry, '')).toBe('target');
+    await dials(3, two);
+    expect(await ask(entry, '')).toBe('target');
+    await dials(4, one);
+    expect(await ask(entry, '')).toBe('closed');
+  });
+
+  it('takes the next endpoint of a cluster if one shows another key', async () => {
+    const port = await freePort();
+    const [wrong, right] = [await tlsServer('wrong', two), await tlsServer('right', one)];
+    const gateway = runtime();
+    await apply(gateway, 1, {
+      tcp: [tcpRule(port, 'cluster:u', overTls('cluster:u', [pinOf(one)], 'u.example'))],
+      clusters: [cluster('u', [wrong, right])],
+    });
+    expect(await ask(port, '')).toBe('right(u.example):');
+    expect(await ask(port, '')).toBe('right(u.example):');
+    expect(gateway.report().connections?.handshakeFailures).toBe(1n);
+  });
+
+  it('gives up on a next hop that speaks no TLS, or says nothing', async () => {
+    Object.assign(tuning, { tlsHandshakeMs: 100 });
+    const [loud, silent] = [await tcpServer((s) => void s.end('hello')), await tcpServer(() => undefined)];
+    for (const server of [loud, silent]) {
+      closers.push(() => server.close());
+      const port = await freePort();
+      const target = `127.0.0.1:${server.port}`;
+      const gateway = runtime();
+      await apply(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)]))] });
+      expect(await ask(port, '')).toBe('closed');
+      expect(gateway.report().connections?.handshakeFailures).toBe(1n);
+      expect(lines).toMatchObject([{ fields: { reason: 'upstream_tls' } }]);
+    }
+  });
+
+  it('passes 5 MB through two hops with TLS on both sides of each', async () => {
+    const [entry, hop] = [await freePort(), await freePort()];
+    const target = await tlsServer('t', two);
+    const next = `127.0.0.1:${hop}`;
+    await apply(runtime(), 1, {
+      tcp: [{ ...tlsRule(hop, target, ['hop.example'], 'hop'), ...overTls(target, [pinOf(two)], 't.example') }],
+      certificates: { hop: one },
+    });
+    await apply(runtime(), 1, { tcp: [tcpRule(entry, next, overTls(next, [pinOf(one)], 'hop.example'))] });
+    const text = 'x'.repeat(5_000_000);
+    const answer = await ask(entry, text);
+    expect(answer.length).toBe('t(t.example):'.length + text.length);
+    expect(answer.endsWith(text)).toBe(true);
+  });
+});
