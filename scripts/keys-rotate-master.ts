@@ -2,14 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { newestServiceEvent } from '../src/start/service-identity.js';
 import { openDataKeyStore } from '../src/security/data-key-documents.js';
 import type { Config } from '../src/config.js';
-import { rewrapDataKeys } from '../src/security/data-keys.js';
+import { dropOtherWraps, rewrapDataKeys } from '../src/security/rewrap.js';
 import type { MasterKey } from '../src/security/master-key.js';
 import { masterKeyBytes } from '../src/security/master-key.js';
 import { loadMasterKey } from '../src/security/master-key-source.js';
 import { liveInstances } from '../src/cluster/instance-lease.js';
-import { CommandError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
+import { CommandError, exitCodes, isReadable, parseArguments, runCommand, say } from './maintenance/command-line.js';
 import { openInstallation } from './maintenance/installation.js';
 import { keepLogChainKey, masterKeyOf } from './maintenance/log-chain.js';
 
@@ -19,7 +20,8 @@ Replaces the master key of the installation that the environment names: unwraps 
 (SVC_MASTER_KEY, SVC_MASTER_KEY_FILE or the data folder's master.key) and wraps it with the one in SVC_NEW_MASTER_KEY or
 SVC_NEW_MASTER_KEY_FILE. If the current key is the data folder's and no new one is given, a new one is created and
 replaces it. Keeps the key of the log chain, sealed under the new one, so that the whole log can still be proven. Stop every
-instance first. An interrupted run continues when it is repeated with the same keys.`;
+instance first. Wherever a run is interrupted, the service starts with either the old or the new key; repeat the run with
+the same keys to finish it.`;
 
 const keyFile = 'master.key';
 const nextFile = 'master.key.new';
@@ -43,14 +45,29 @@ await runCommand(usage, async (argv, signal) => {
           'would continue with the old key.',
       );
     }
-    const next = await nextKey(config, current.source === 'data folder');
     const { masterKey } = current;
+    const dataKeys = await openDataKeyStore(readStore);
+    const createsKey = current.source === 'data folder' && newKeyGiven() === undefined;
+    // The new key is in place already, and only the wraps of the old one are left.
+    const finished =
+      createsKey && !(await isReadable(join(config.dataDir, nextFile))) ? await dropOtherWraps(dataKeys, masterKey) : 0;
+    if (finished > 0) {
+      say(`The interrupted rotation is finished: ${finished} data keys are now wrapped by ${masterKey.keyId} only.`);
+      return exitCodes.done;
+    }
+    const next = await nextKey(config, current.source === 'data folder');
     if (next.masterKey.keyId === masterKey.keyId) {
       throw new CommandError('The new master key is the current one: give a different key.');
     }
-    // First, because from the first wrapped key on there is no way back to the current key.
+    // First, because the service may start with the new key as soon as that opens every data key.
     const chained = await keepLogChainKey(installation.eventStore, masterKey, next.masterKey);
-    const outcome = await rewrapDataKeys(await openDataKeyStore(readStore), masterKey, next.masterKey);
+    const oldFile = `${keyFile}.${masterKey.keyId}`;
+    const outcome = await rewrapDataKeys(dataKeys, masterKey, next.masterKey, {
+      startsWith: (await newestServiceEvent(installation.eventStore))?.event.data.installation_id,
+      async openByBoth() {
+        if (next.file !== undefined) await putInPlace(config.dataDir, next.file, oldFile);
+      },
+    });
     if (!outcome.ok) throw new CommandError(`The data keys cannot be wrapped again: ${outcome.error}.`);
     const { rewrapped, kept: alreadyWrapped } = outcome.value;
     say(`${rewrapped} data keys are now wrapped by ${next.masterKey.keyId}; ${alreadyWrapped} already were.`);
@@ -58,8 +75,6 @@ await runCommand(usage, async (argv, signal) => {
     if (next.file === undefined) {
       say('Start the service with the new key as SVC_MASTER_KEY or SVC_MASTER_KEY_FILE.');
     } else {
-      const oldFile = `${keyFile}.${masterKey.keyId}`;
-      await putInPlace(config.dataDir, next.file, oldFile);
       say(`The new key is ${join(config.dataDir, keyFile)}; the old one is ${oldFile} in the same folder.`);
     }
     say('Earlier backups need the old key: keep it as long as you keep them, and in another place.');
@@ -69,14 +84,26 @@ await runCommand(usage, async (argv, signal) => {
   }
 });
 
-/** The key that is given, else a new one for the data folder. @throws CommandError */
-async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<NextKey> {
+interface GivenKey {
+  readonly inline: string | undefined;
+  readonly file: string | undefined;
+}
+
+/** What the environment gives as the new key; undefined if nothing. */
+function newKeyGiven(): GivenKey | undefined {
   const given = (name: string): string | undefined => process.env[name] || undefined;
   const [inline, file] = [given('SVC_NEW_MASTER_KEY'), given('SVC_NEW_MASTER_KEY_FILE')];
-  if (inline === undefined && file === undefined && !inDataFolder) {
+  return inline === undefined && file === undefined ? undefined : { inline, file };
+}
+
+/** The key that is given, else a new one for the data folder. @throws CommandError */
+async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<NextKey> {
+  const given = newKeyGiven();
+  if (given === undefined && !inDataFolder) {
     throw new CommandError('The new master key is missing: give it as SVC_NEW_MASTER_KEY or SVC_NEW_MASTER_KEY_FILE.');
   }
-  const created = inline === undefined && file === undefined ? join(dataDir, nextFile) : undefined;
+  const { inline, file } = given ?? { inline: undefined, file: undefined };
+  const created = given === undefined ? join(dataDir, nextFile) : undefined;
   if (created !== undefined) await createKey(created);
   const loaded = await loadMasterKey({ inline, file: file ?? created, dataDir, mayCreate: false });
   if (loaded.ok) return { masterKey: loaded.value.masterKey, file: created };

@@ -3,19 +3,23 @@
  * the port to the store of wrapped keys, not an adapter. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { randomBytes } from 'node:crypto';
-import { err, ok } from '../kernel/result.js';
-import type { Result } from '../kernel/result.js';
 import type { MasterKey } from './master-key.js';
 import { lengthPrefixed } from './sealing.js';
 import { xchachaKeyBytes } from './xchacha.js';
 
-/** JSON-safe, so that any store can hold it. Binary parts are base64url. */
-export type WrappedKey = {
-  readonly v: 1;
-  readonly resource_id: string;
+/** A data key wrapped by one master key. Binary parts are base64url. */
+type Wrap = {
   readonly master_key_id: string;
   readonly nonce: string;
   readonly ct: string;
+};
+
+/** JSON-safe, so that any store can hold it. */
+export type WrappedKey = Wrap & {
+  readonly v: 1;
+  readonly resource_id: string;
+  /** While the master key is being replaced: the same data key, wrapped by the next one as well. */
+  readonly next?: Wrap;
 };
 
 /**
@@ -41,10 +45,12 @@ export function newDataKey(): Uint8Array {
 }
 
 export function wrapDataKey(masterKey: MasterKey, keyId: string, resourceId: string, dataKey: Uint8Array): WrappedKey {
+  return { v: 1, resource_id: resourceId, ...wrapOne(masterKey, keyId, resourceId, dataKey) };
+}
+
+function wrapOne(masterKey: MasterKey, keyId: string, resourceId: string, dataKey: Uint8Array): Wrap {
   const wrapped = masterKey.wrap(dataKey, binding(keyId, resourceId));
   return {
-    v: 1,
-    resource_id: resourceId,
     master_key_id: masterKey.keyId,
     nonce: Buffer.from(wrapped.nonce).toString('base64url'),
     ct: Buffer.from(wrapped.ciphertext).toString('base64url'),
@@ -53,39 +59,17 @@ export function wrapDataKey(masterKey: MasterKey, keyId: string, resourceId: str
 
 /** @returns undefined when the key was wrapped by another master key or anything was altered */
 export function unwrapDataKey(masterKey: MasterKey, keyId: string, wrapped: WrappedKey): Uint8Array | undefined {
-  const dataKey = masterKey.unwrap(
-    { nonce: Buffer.from(wrapped.nonce, 'base64url'), ciphertext: Buffer.from(wrapped.ct, 'base64url') },
-    binding(keyId, wrapped.resource_id),
-  );
-  return dataKey?.length === xchachaKeyBytes ? dataKey : undefined;
+  const { resource_id: resourceId, next } = wrapped;
+  const dataKey = unwrapOne(masterKey, keyId, resourceId, wrapped);
+  return dataKey ?? (next && unwrapOne(masterKey, keyId, resourceId, next));
 }
 
-/**
- * Wraps every stored data key under another master key. Leaves keys that are already wrapped by `to`, so running it
- * again finishes an interrupted rotation. Stops at the first key that neither master key unwraps.
- */
-export async function rewrapDataKeys(
-  store: DataKeyStore,
-  from: MasterKey,
-  to: MasterKey,
-): Promise<Result<{ readonly rewrapped: number; readonly kept: number }, string>> {
-  let rewrapped = 0;
-  let kept = 0;
-  for await (const keyId of store.list()) {
-    const wrapped = await store.get(keyId);
-    if (wrapped === undefined) continue;
-    if (wrapped.master_key_id === to.keyId && unwrapDataKey(to, keyId, wrapped) !== undefined) {
-      kept += 1;
-      continue;
-    }
-    const dataKey = unwrapDataKey(from, keyId, wrapped);
-    if (dataKey === undefined)
-      return err(`data key ${keyId} is wrapped by ${wrapped.master_key_id}, not ${from.keyId}`);
-    await store.put(keyId, wrapDataKey(to, keyId, wrapped.resource_id, dataKey));
-    dataKey.fill(0);
-    rewrapped += 1;
-  }
-  return ok({ rewrapped, kept });
+function unwrapOne(masterKey: MasterKey, keyId: string, resourceId: string, wrap: Wrap): Uint8Array | undefined {
+  const dataKey = masterKey.unwrap(
+    { nonce: Buffer.from(wrap.nonce, 'base64url'), ciphertext: Buffer.from(wrap.ct, 'base64url') },
+    binding(keyId, resourceId),
+  );
+  return dataKey?.length === xchachaKeyBytes ? dataKey : undefined;
 }
 
 /** Binds a wrapped key to its id and resource: moved elsewhere, it does not unwrap. */
