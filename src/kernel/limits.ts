@@ -21,6 +21,7 @@ export const limits = {
     pemChars: 64 * KiB,
     listEntries: 64,
     settingsNodes: 1024,
+    tunnels: 1024,
     // docs/contract/rest.md#errors
     bodyBytes: 256 * KiB,
     // docs/contract/rest.md#consistency
@@ -70,6 +71,14 @@ export const limits = {
     maxStreams: { max: 65_535, default: 100 },
     /** How long diallers trust the former key of a certificate beside the new one. */
     pinOverlapMs: 10 * MINUTE,
+    // docs/contract/domain.md#l3-network
+    l3: {
+      members: 256,
+      networkIdMax: 2 ** 31 - 1,
+      contextIdMax: 2 ** 31 - 1,
+      mtu: { min: 1280, max: 9000, default: 1380 },
+      interfaceNameChars: 15,
+    },
     // docs/contract/domain.md#commands-and-events
     definitionBytes: 192 * KiB,
     // docs/contract/domain.md#scale-the-model-is-built-for

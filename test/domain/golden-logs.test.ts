@@ -79,6 +79,15 @@ async function meaningOf(events: readonly RecordedEvent[]): Promise<unknown> {
       fleet.tables.listener_policy.size === 0
         ? undefined
         : Object.fromEntries([...fleet.tables.listener_policy.values()].map((one) => [one.id, one.priority_order])),
+    networks:
+      fleet.tables.l3_network.size === 0
+        ? undefined
+        : Object.fromEntries(
+            [...fleet.tables.l3_network.values()].map(({ name, network_id, mtu, members, tunnels }) => [
+              name,
+              { network_id, mtu, members, tunnels },
+            ]),
+          ),
     heartbeat_interval_secs: fleet.singletons.connectivity.value.heartbeat_interval_secs,
     overrides: Object.keys(fleet.singletons.connectivity.value.nodes).length,
     compiler: fleet.singletons.service.value,

@@ -13,6 +13,7 @@ export interface ListedEndpoint {
 
 const id = '00000000-0000-4000-8000-000000000000';
 const hop = { node_id: id, listen_port: 80, outer: 'tcp', security: 'raw' };
+const member = { node_id: id, addresses: ['10.0.0.1/24'], routes: [] };
 
 export const endpoints: readonly ListedEndpoint[] = [
   { method: 'POST', path: '/api/auth/login', access: 'login', body: { username: 'admin', password: 'wrong' } },
@@ -76,6 +77,16 @@ export const endpoints: readonly ListedEndpoint[] = [
     ifMatch: true,
     query: `nodeId=${id}&transport=tcp&listenAddr=0.0.0.0&listenPort=80`,
   },
+  { method: 'GET', path: '/api/l3-networks', access: 'anyone', body: null },
+  {
+    method: 'POST',
+    path: '/api/l3-networks',
+    access: 'operator',
+    body: { name: 'n', credential_id: id, server_name: 'a.example', members: [member] },
+  },
+  { method: 'GET', path: '/api/l3-networks/{id}', access: 'anyone', body: null },
+  { method: 'PUT', path: '/api/l3-networks/{id}', access: 'operator', body: { mtu: 1400 }, ifMatch: true },
+  { method: 'DELETE', path: '/api/l3-networks/{id}', access: 'operator', body: null, ifMatch: true },
   { method: 'GET', path: '/api/settings/connectivity', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/settings/connectivity', access: 'operator', body: { multiplex: false }, ifMatch: true },
   { method: 'GET', path: '/api/audit', access: 'anyone', body: null },

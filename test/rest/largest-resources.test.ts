@@ -89,6 +89,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'RouteCreated':
     case 'CredentialCreated':
     case 'ListenerPolicyCreated':
+    case 'L3NetworkCreated':
       return { type: event.type.replace('Created', 'Deleted'), data: event.data };
     case 'NodeDeleted':
     case 'UpstreamDeleted':
@@ -96,6 +97,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'RouteDeleted':
     case 'CredentialDeleted':
     case 'ListenerPolicyDeleted':
+    case 'L3NetworkDeleted':
       return { type: event.type.replace('Deleted', 'Created'), data: event.data };
     case 'NodeUpdated':
     case 'UpstreamUpdated':
@@ -103,6 +105,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'RouteUpdated':
     case 'CredentialUpdated':
     case 'ListenerPolicyUpdated':
+    case 'L3NetworkUpdated':
     case 'ConnectivityUpdated':
       return { type: event.type, data: { ...event.data, changes: back(event.data.changes) } };
     case 'ChainDeployed':
@@ -174,6 +177,55 @@ test('the largest chain lives its whole life, and its nodes can be deleted after
   });
   // The deploy holds both definitions; with less the test would not be about the largest ones.
   expect(bytes).toBeGreaterThan(256 * 1024);
+});
+
+test('the largest L3 network of 256 members lives its whole life', async () => {
+  const node = { description: null, address: 'a.example', labels: {}, issuePsk: false };
+  const created = Array.from({ length: limits.fleet.l3.members }, (_, index) =>
+    rest.deps.commands.nodes.create(systemContext('test'), { ...node, name: `m ${index}` }),
+  );
+  const nodes = (await Promise.all(created)).map((one) => (one.kind === 'done' ? one.result.node.id : ''));
+  const keys = await post('/api/credentials', { name: 'l3 keys', key_type: 'x25519' });
+  const { id: credential_id } = await post('/api/credentials', {
+    name: 'l3',
+    key_type: 'reality',
+    x25519_credential_id: keys.id,
+    server_names: [dnsName('l3')],
+    short_ids: ['ab'],
+    target_host: dnsName('target'),
+    target_port: 443,
+  });
+  const network = (seed: string, routes: number) => ({
+    name: text(nameChars, seed),
+    credential_id,
+    server_name: dnsName('l3'),
+    members: nodes.map((node_id, at) => ({
+      node_id,
+      interface_name: `${seed}${at}`.padEnd(15, 'x'),
+      addresses: [`fd00:1111:2222:3333:4444:5555:6666:${(at + 1).toString(16)}/128`],
+      routes: Array.from({ length: routes }, (_, index) => `10.${at}.${index + seed.charCodeAt(0)}.0/24`),
+    })),
+    tunnels: nodes.slice(1).map((connector_node_id) => ({
+      listener_node_id: nodes[0],
+      listen_addr: '2001:db8:1111:2222:3333:4444:5555:6666',
+      // Another port is another tunnel.
+      listen_port: 65_000 + seed.charCodeAt(0),
+      connector_node_id,
+    })),
+  });
+  const bytes = await live(async () => {
+    const { id } = await post('/api/l3-networks', network('a', 22));
+    const url = `/api/l3-networks/${id}`;
+    await put(url, network('b', 22));
+    await put(url, { enabled: false });
+    await put(url, { ...network('a', 22), enabled: true });
+    expect(await rest.data('GET', url)).toMatchObject({ ...network('a', 22), enabled: true });
+    const refused = await rest.call('PUT', url, { body: network('b', 23) });
+    expect([refused.statusCode, refused.json().error]).toEqual([413, expect.stringContaining('196608')]);
+    await remove(url);
+  });
+  // An edit holds both definitions.
+  expect(bytes).toBeGreaterThan(1.9 * limits.fleet.definitionBytes);
 });
 
 test('the node with the largest definition and with all its policies lives its whole life', async () => {

@@ -8,6 +8,7 @@ import type { RecordedCommand } from '../../src/kernel/event.js';
 import * as f from './fleet.js';
 import { histories } from './fleet-histories.js';
 import { logOf, play } from './fleet-play.js';
+import * as l3 from './l3-networks.js';
 
 const nodes = (...names: readonly string[]): readonly FleetCommand[] => names.map((name) => f.createNode(name));
 const into = (upstream: string) => ({ target: { upstream_id: f.upstreamId(upstream) } });
@@ -91,6 +92,53 @@ const fleets: { readonly [name: string]: readonly FleetCommand[] } = {
     f.savePolicy('edge', 80, ['tls', 'raw']),
     f.savePolicy('other', 80, ['raw']),
     f.deletePolicy('other', 80),
+  ],
+  'l3-networks': [
+    ...nodes('hub', 'site'),
+    f.createNode('phone', { address: null }),
+    f.createNode('six', { address: null }),
+    { type: 'ReportNodeAddress', id: f.nodeId('six'), public_ipv4: null, public_ipv6: '2001:db8::6' },
+    ...l3.identity('identity', ['l3.example', 'other.example']),
+    l3.createNetwork(
+      'office',
+      [
+        l3.member('hub', ['10.0.0.1/24', 'fd00::1/64'], ['0.0.0.0/0', '::/0'], { features: ['gso', 'multi_queue'] }),
+        l3.member('site', '10.0.0.2/24', ['192.168.7.0/24'], { interface_name: 'wan0' }),
+        l3.member('phone', 'fd00::3/64'),
+        l3.member('six', ['10.0.0.4/32', 'fd00::4/128'], ['fd08::/16', '10.8.0.0/16']),
+      ],
+      [
+        l3.tunnel('hub', 'site'),
+        l3.tunnel('hub', 'phone', { context_id: 2_147_483_647 }),
+        l3.tunnel('six', 'hub', { listen_addr: 'fd01::6', listen_port: 8443 }),
+        l3.tunnel('six', 'phone', { listen_addr: 'fd01::6', listen_port: 8443 }),
+      ],
+      { mtu: 9000 },
+    ),
+    l3.createNetwork(
+      'lab',
+      [l3.member('hub', '10.1.0.1/30'), l3.member('site', '10.1.0.2/30')],
+      [l3.tunnel('hub', 'site')],
+      {
+        server_name: 'other.example',
+      },
+    ),
+    f.createChain('dns', [f.udpHop('hub', 443)]),
+    f.deployChain('dns'),
+    l3.createNetwork(
+      'off',
+      [l3.member('six', '10.2.0.1/24'), l3.member('hub', '10.2.0.2/24')],
+      [l3.tunnel('six', 'hub')],
+    ),
+    l3.updateNetwork('off', { enabled: false }),
+    l3.createNetwork(
+      'gone',
+      [l3.member('site', '10.3.0.1/24'), l3.member('hub', '10.3.0.2/24')],
+      [l3.tunnel('site', 'hub')],
+    ),
+    l3.deleteNetwork('gone'),
+    l3.updateNetwork('lab', { name: 'laboratory', mtu: 1280 }),
+    f.updateCredential('identity', { short_ids: ['ff00'], target_port: 8443 }),
   ],
   'modified-disabled-raised': [
     ...nodes('a', 'b', 'c'),

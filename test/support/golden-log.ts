@@ -13,11 +13,13 @@ import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { sealLogChainKey } from '../../src/log-chain/keys.js';
 import * as f from './fleet.js';
+import * as l3 from './l3-networks.js';
 import { chainedLog, testMasterKey } from './log-chain.js';
 
 const admin = uuidFromName('user admin');
 const node = f.nodeId('in');
 const remove = <T extends string>(type: T, id: string) => ({ type, id, ifMatch: undefined }) as const;
+const realityOfNetworks = { credential_id: f.credentialId('reality'), server_name: 'a.example' };
 
 const fleetCommands: readonly (FleetCommand | ((fleet: Fleet) => FleetCommand))[] = [
   { type: 'RaiseCompilerVersion', version: 1 },
@@ -54,6 +56,20 @@ const fleetCommands: readonly (FleetCommand | ((fleet: Fleet) => FleetCommand))[
   f.savePolicy('spare', 80, []),
   f.savePolicy('in', 8080, ['raw']),
   f.deletePolicy('in', 8080),
+  l3.createNetwork(
+    'net',
+    [
+      l3.member('in', ['10.9.0.1/24', 'fd09::1/64'], ['0.0.0.0/0'], { features: ['gso'] }),
+      l3.member('out', '10.9.0.2/24'),
+    ],
+    [l3.tunnel('in', 'out'), l3.tunnel('out', 'in', { listen_addr: '::', context_id: 9 })],
+    realityOfNetworks,
+  ),
+  l3.updateNetwork('net', {
+    mtu: 1400,
+    tunnels: [l3.tunnel('in', 'out', { listen_port: 4430 }), l3.tunnel('in', 'out')],
+  }),
+  l3.createNetwork('gone net', [l3.member('in', '10.10.0.1/32')], [], { ...realityOfNetworks, enabled: false }),
   f.updateUpstream('web', { endpoint: 'web2.example:443', enabled: false }),
   f.settings({
     multiplex_port: 9000,
@@ -73,6 +89,7 @@ const fleetCommands: readonly (FleetCommand | ((fleet: Fleet) => FleetCommand))[
   remove('DeleteChain', f.chainId('gone')),
   remove('DeleteRoute', f.routeId('closed')),
   remove('DeleteCredential', f.credentialId('spare cert')),
+  l3.deleteNetwork('gone net'),
   remove('DeleteNode', f.nodeId('spare')),
   remove('DeleteUpstream', f.upstreamId('old')),
   { type: 'RaiseCompilerVersion', version: 2 },

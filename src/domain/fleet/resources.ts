@@ -6,6 +6,7 @@
 import { l4Chain } from '../chain/declaration.js';
 import { credential } from '../credential/declaration.js';
 import { listenerPolicy } from '../listener-policy/declaration.js';
+import { l3Network } from '../l3-network/declaration.js';
 import { logChainEvents, logSubject } from '../log-chain/declaration.js';
 import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
@@ -26,6 +27,7 @@ export const resources = {
   l4_chain: l4Chain,
   route,
   listener_policy: listenerPolicy,
+  l3_network: l3Network,
 } as const;
 export const singletons = { connectivity, service: compiler } as const;
 

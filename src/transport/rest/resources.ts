@@ -5,6 +5,7 @@ import { credentialRoutes } from './credentials.js';
 import { deploymentRoutes } from './deployments.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { listenerPolicyRoutes } from './listener-policies.js';
+import { l3NetworkRoutes } from './l3-networks.js';
 import { nodeCommandRoutes } from './node-commands.js';
 import { nodeConfigRoutes } from './node-config.js';
 import { nodeRoutes } from './nodes.js';
@@ -26,4 +27,5 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   l4_chain: allOf(chainRoutes, deploymentRoutes),
   route: routeRoutes,
   listener_policy: listenerPolicyRoutes,
+  l3_network: l3NetworkRoutes,
 };

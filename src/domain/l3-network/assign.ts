@@ -1,0 +1,98 @@
+/**
+ * What an L3 network is given when operators leave it out: its number, the names of its interfaces, context ids. The decision
+ * writes all of it into the event, so every instance has the same. Implements `docs/contract/domain.md#l3-network`.
+ */
+import { limits } from '../../kernel/limits.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import { claimOfTunnel } from './claims.js';
+import type { Member, NetworkState, RequestedMember, RequestedTunnel, Tunnel } from './l3-network.js';
+
+/**
+ * The number of the next network: one more than the revision of the event that creates it. No two networks of a log ever have
+ * the same, also after one is deleted, so undoing a delete can give a network its number back.
+ * @returns undefined when no number is left
+ */
+export function nextNetworkId(fleet: FleetView): number | undefined {
+  const revision = fleet.revision.value + 1;
+  return revision < limits.fleet.l3.networkIdMax ? revision + 1 : undefined;
+}
+
+/** Members with a name for each interface. */
+export function namedMembers(networkId: number, members: readonly RequestedMember[]): readonly Member[] {
+  return members.map(({ node_id, interface_name, ...rest }) => ({
+    node_id,
+    interface_name: interface_name ?? `svc${networkId}`,
+    ...rest,
+  }));
+}
+
+const sameTunnel = ({ listener_node_id, listen_addr, listen_port, connector_node_id }: RequestedTunnel): string =>
+  `${listener_node_id}/${listen_addr}/${listen_port}/${connector_node_id}`;
+
+/**
+ * Tunnels with a context id each: the given one; else the one that a tunnel of the same listener key and connector has; else
+ * the lowest that neither this network nor another one on the same listener key uses.
+ * @param network what the tunnels will belong to
+ * @param before the tunnels that the network has
+ */
+export function identifiedTunnels(
+  fleet: FleetView,
+  network: Pick<NetworkState, 'id' | 'credential_id' | 'server_name'>,
+  requested: readonly RequestedTunnel[],
+  before: readonly Tunnel[] = [],
+): readonly Tunnel[] {
+  const used = new Set(requested.flatMap(({ context_id }) => context_id ?? []));
+  const kept = keptIds(requested, before, used);
+  // Where the search for a free id on each listener key goes on: all before it are used.
+  const searched = new Map<string, number>();
+  return requested.map((tunnel, index) => {
+    const context_id = tunnel.context_id ?? kept.get(index) ?? lowestFree(tunnel);
+    used.add(context_id);
+    return { ...tunnel, context_id };
+  });
+
+  function lowestFree(tunnel: RequestedTunnel): number {
+    const { listener_node_id, listen_addr, listen_port } = tunnel;
+    const key = `${listener_node_id}/${listen_addr}/${listen_port}`;
+    let id = searched.get(key) ?? 1;
+    while (used.has(id) || takenByAnother(fleet, network, tunnel, id)) id += 1;
+    searched.set(key, id);
+    return id;
+  }
+}
+
+/** The ids that tunnels keep, by index; adds them to `used`. */
+function keptIds(
+  requested: readonly RequestedTunnel[],
+  before: readonly Tunnel[],
+  used: Set<number>,
+): ReadonlyMap<number, number> {
+  const earlier = new Map<string, number[]>();
+  for (const tunnel of before) {
+    const ids = earlier.get(sameTunnel(tunnel));
+    if (ids === undefined) earlier.set(sameTunnel(tunnel), [tunnel.context_id]);
+    else ids.push(tunnel.context_id);
+  }
+  const kept = new Map<number, number>();
+  for (const [index, tunnel] of requested.entries()) {
+    if (tunnel.context_id !== undefined) continue;
+    const ids = earlier.get(sameTunnel(tunnel)) ?? [];
+    const id = ids.find((one) => !used.has(one));
+    if (id === undefined) continue;
+    kept.set(index, id);
+    used.add(id);
+  }
+  return kept;
+}
+
+/** Whether a tunnel of another enabled network on the same listener key has a context id. */
+function takenByAnother(
+  fleet: FleetView,
+  network: Pick<NetworkState, 'id' | 'credential_id' | 'server_name'>,
+  tunnel: RequestedTunnel,
+  id: number,
+): boolean {
+  const claim = claimOfTunnel(network, tunnel, null);
+  const owners = fleet.claims.ownersOfValue(claim, 'l3', String(id));
+  return [...owners].some((owner) => owner !== claim.owner);
+}

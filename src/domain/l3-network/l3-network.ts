@@ -1,0 +1,106 @@
+/**
+ * An L3 network: nodes joined by tunnels that carry IP packets. State, events, commands. Saved is live: there is no deploy.
+ * Implements `docs/contract/domain.md#l3-network`.
+ */
+import type { ResourceKey } from '../resource/fleet-view.js';
+import type { LifecycleEvent } from '../resource/lifecycle.js';
+import type { IfMatch } from '../resource/if-match.js';
+import { fieldsOf } from '../resource/lifecycle.js';
+import type { PartialUpdate } from '../resource/lifecycle.js';
+import type { ResourceMeta } from '../resource/meta.js';
+
+/** A member as operators send it. */
+export interface RequestedMember {
+  readonly node_id: string;
+  /** `svc<network_id>` when absent. */
+  readonly interface_name?: string;
+  /** Canonical CIDRs with the bits of the host: the addresses of the interface. */
+  readonly addresses: readonly string[];
+  /** Canonical CIDRs of networks behind the member. */
+  readonly routes: readonly string[];
+  readonly features?: readonly string[];
+}
+
+export interface Member extends RequestedMember {
+  readonly interface_name: string;
+}
+
+/** A tunnel as operators send it. */
+export interface RequestedTunnel {
+  readonly listener_node_id: string;
+  /** An IP literal in canonical form. */
+  readonly listen_addr: string;
+  readonly listen_port: number;
+  readonly connector_node_id: string;
+  /** Assigned when absent. */
+  readonly context_id?: number;
+}
+
+export interface Tunnel extends RequestedTunnel {
+  readonly context_id: number;
+}
+
+interface Settings {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly mtu: number;
+  /** A credential of type reality. */
+  readonly credential_id: string;
+  /** One of the credential's names. */
+  readonly server_name: string;
+}
+
+/** What operators send: without the number of the network, which is assigned once. */
+export interface RequestedNetwork extends Settings {
+  readonly members: readonly RequestedMember[];
+  readonly tunnels: readonly RequestedTunnel[];
+}
+
+export interface NetworkDefinition extends Settings {
+  readonly network_id: number;
+  readonly members: readonly Member[];
+  readonly tunnels: readonly Tunnel[];
+}
+
+export const networkFields = fieldsOf<NetworkDefinition>()([
+  'name',
+  'enabled',
+  'network_id',
+  'mtu',
+  'credential_id',
+  'server_name',
+  'members',
+  'tunnels',
+]);
+
+export interface NetworkState extends ResourceMeta, NetworkDefinition {}
+
+export type NetworkEvent = LifecycleEvent<'L3Network', 'l3_network_id', NetworkDefinition>;
+
+export type NetworkCommand =
+  | ({ readonly type: 'CreateL3Network'; readonly id: string } & RequestedNetwork)
+  | ({
+      readonly type: 'UpdateL3Network';
+      readonly id: string;
+      readonly ifMatch: IfMatch;
+    } & PartialUpdate<RequestedNetwork>)
+  | { readonly type: 'DeleteL3Network'; readonly id: string; readonly ifMatch: IfMatch };
+
+export const networkKey: ResourceKey<NetworkState> = { type: 'l3_network' };
+
+const membersByNode = new WeakMap<readonly Member[], ReadonlyMap<string, Member>>();
+
+/** The member that a node is; found in constant time, because lists of members never change. */
+export function memberOn({ members }: Pick<NetworkDefinition, 'members'>, nodeId: string): Member | undefined {
+  let byNode = membersByNode.get(members);
+  if (byNode === undefined) {
+    byNode = new Map(members.map((member) => [member.node_id, member]));
+    membersByNode.set(members, byNode);
+  }
+  return byNode.get(nodeId);
+}
+
+/** Ids of the nodes at the ends of tunnels, each once. */
+export function nodesOfTunnels({ tunnels }: Pick<NetworkDefinition, 'tunnels'>): readonly string[] {
+  return [...new Set(tunnels.flatMap((tunnel) => [tunnel.listener_node_id, tunnel.connector_node_id]))];
+}

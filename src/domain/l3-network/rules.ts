@@ -1,0 +1,119 @@
+/**
+ * The rules that an enabled L3 network adds to the snapshots of the nodes at the ends of its tunnels: one for each end.
+ * Implements `docs/contract/domain.md#l3-network` and `docs/contract/wire.md#configuration`.
+ */
+import { formatHostPort } from '../../kernel/host-port.js';
+import { jsonEqual } from '../../kernel/json.js';
+import { realityInbound, realityOutbound } from '../credential/material.js';
+import { dialEndpoint } from '../node/hops.js';
+import type { FleetView } from '../resource/fleet-view.js';
+import type { L3TunnelRule, NodeRules, TunConfig } from '../snapshot/snapshot.js';
+import { noRules } from '../snapshot/snapshot.js';
+import type { Member, NetworkState, Tunnel } from './l3-network.js';
+import { memberOn, nodesOfTunnels } from './l3-network.js';
+
+/** The `host:port` that the connector of a tunnel dials; `""` while no address of its listener is known. */
+export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }: Tunnel): string {
+  return dialEndpoint(fleet, { node_id: listener_node_id, listen_port });
+}
+
+/** What a network adds to a node's snapshot, in the order of its tunnels. */
+export function networkRulesOn(fleet: FleetView, network: NetworkState, nodeId: string): NodeRules {
+  if (!network.enabled) return noRules;
+  const l3 = network.tunnels.flatMap((tunnel) => [
+    ...(tunnel.listener_node_id === nodeId ? listenerRule(fleet, network, tunnel) : []),
+    ...(tunnel.connector_node_id === nodeId ? connectorRule(fleet, network, tunnel) : []),
+  ]);
+  return { l3 };
+}
+
+function listenerRule(fleet: FleetView, network: NetworkState, tunnel: Tunnel): readonly L3TunnelRule[] {
+  const { listener_node_id: own, connector_node_id: other, listen_addr: host, listen_port: port } = tunnel;
+  const common = commonPart(network, tunnel, own, other);
+  const inbound = realityInbound(fleet, network.credential_id, [network.server_name]);
+  if (common === undefined || inbound === undefined) return [];
+  return [
+    {
+      ...common,
+      rule_id: `${network.id}/${tunnel.context_id}/listener`,
+      role: 'LISTENER',
+      local_endpoint: formatHostPort({ host, port }),
+      peer_endpoint: '',
+      reality_inbound: inbound,
+      reality_outbound: null,
+    },
+  ];
+}
+
+/** None while the listener cannot be dialled: a rule without a peer would have the agent reject the whole snapshot. */
+function connectorRule(fleet: FleetView, network: NetworkState, tunnel: Tunnel): readonly L3TunnelRule[] {
+  const common = commonPart(network, tunnel, tunnel.connector_node_id, tunnel.listener_node_id);
+  const outbound = realityOutbound(fleet, network.credential_id, network.server_name);
+  const peer = peerEndpoint(fleet, tunnel);
+  if (common === undefined || outbound === undefined || peer === '') return [];
+  return [
+    {
+      ...common,
+      rule_id: `${network.id}/${tunnel.context_id}/connector`,
+      role: 'CONNECTOR',
+      local_endpoint: '',
+      peer_endpoint: peer,
+      reality_inbound: null,
+      reality_outbound: outbound,
+    },
+  ];
+}
+
+type CommonPart = Omit<
+  L3TunnelRule,
+  'rule_id' | 'role' | 'local_endpoint' | 'peer_endpoint' | 'reality_inbound' | 'reality_outbound'
+>;
+
+/** What both roles have in common; undefined when an end is no member, which no command leads to. */
+function commonPart(network: NetworkState, tunnel: Tunnel, ownNode: string, otherNode: string): CommonPart | undefined {
+  const [own, other] = [memberOn(network, ownNode), memberOn(network, otherNode)];
+  if (own === undefined || other === undefined) return undefined;
+  return {
+    origin: { resource_type: 'l3_network', resource_id: network.id, resource_name: network.name, hop_index: 0 },
+    network_id: String(network.network_id),
+    network_name: network.name,
+    routes: other.routes,
+    allowed_sources: [...new Set([...other.addresses.map(hostRoute), ...other.routes])],
+    tun: tunOf(network, own),
+    datagram_context_id: tunnel.context_id,
+    transport_profile: { payload: 'IP', outer: 'QUIC', security: 'REALITY' },
+  };
+}
+
+/** A canonical CIDR with the prefix length of one host. */
+function hostRoute(cidr: string): string {
+  return `${cidr.slice(0, cidr.indexOf('/'))}/${cidr.includes(':') ? 128 : 32}`;
+}
+
+function tunOf({ mtu }: NetworkState, { interface_name, addresses, features = [] }: Member): TunConfig {
+  return { interface_name, address_family: familyOf(addresses), prefixes: addresses, mtu, features };
+}
+
+function familyOf(addresses: readonly string[]): TunConfig['address_family'] {
+  const six = addresses.filter((address) => address.includes(':')).length;
+  if (six === 0) return 'IPV4';
+  return six === addresses.length ? 'IPV6' : 'DUAL';
+}
+
+/**
+ * Ids of the nodes whose rules differ between two states of a network, undefined for one that does not exist. Rules are
+ * compared, and not fields, so that an edit touches only the nodes that it changes.
+ */
+export function nodesWithOtherRules(
+  fleet: FleetView,
+  before: NetworkState | undefined,
+  after: NetworkState | undefined,
+): readonly string[] {
+  const rulesOf = (network: NetworkState | undefined, nodeId: string): readonly L3TunnelRule[] => {
+    const rules = network === undefined ? [] : (networkRulesOn(fleet, network, nodeId).l3 ?? []);
+    return [...rules].sort((a, b) => (a.rule_id < b.rule_id ? -1 : 1));
+  };
+  const live = [before, after].filter((network) => network?.enabled === true);
+  const ends = new Set(live.flatMap((network) => (network === undefined ? [] : nodesOfTunnels(network))));
+  return [...ends].filter((nodeId) => !jsonEqual(rulesOf(before, nodeId), rulesOf(after, nodeId)));
+}

@@ -1,0 +1,117 @@
+/**
+ * CIDRs as numbers: reading, canonical text, overlap. IPv4 and IPv6 never overlap; an IPv4-mapped IPv6 address is refused,
+ * because it would be a second way to write an IPv4 address that overlap does not see. Not the set of ranges that a peer is
+ * looked up in (`address-ranges.ts`). Implements `docs/contract/domain.md#l3-network`.
+ */
+import { isIPv4 } from 'node:net';
+import { canonicalIp, ipv6Groups, mappedIpv4 } from './addresses.js';
+
+/** An address with a prefix length; bits after the prefix may be set. */
+export interface Cidr {
+  readonly family: 4 | 6;
+  /** The canonical text of the address, without the prefix length. */
+  readonly address: string;
+  /** The address as a number of 32 or 128 bits. */
+  readonly value: bigint;
+  /** The length of the prefix: 0..32 or 0..128. */
+  readonly bits: number;
+}
+
+const widths = { 4: 32, 6: 128 } as const;
+
+/** Reads `address/bits` in any notation of the address; undefined for anything else. */
+export function parseCidr(text: string): Cidr | undefined {
+  const [, literal = '', prefix = ''] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
+  const address = canonicalIp(literal);
+  if (address === undefined) return undefined;
+  const family = isIPv4(address) ? 4 : 6;
+  const groups = family === 4 ? address.split('.').map(Number) : ipv6Groups(address);
+  const bits = Number(prefix);
+  if (bits > widths[family] || (family === 6 && mappedIpv4(groups) !== undefined)) return undefined;
+  const groupBits = BigInt(widths[family] / groups.length);
+  const value = groups.reduce((sum, group) => (sum << groupBits) | BigInt(group), 0n);
+  return { family, address, value, bits };
+}
+
+/** The bits after the prefix, as a mask. */
+function hostMask({ family, bits }: Pick<Cidr, 'family' | 'bits'>): bigint {
+  return (1n << BigInt(widths[family] - bits)) - 1n;
+}
+
+/** The canonical text of an address with its prefix length, or undefined. */
+export function canonicalCidr(text: string): string | undefined {
+  const cidr = parseCidr(text);
+  return cidr === undefined ? undefined : `${cidr.address}/${cidr.bits}`;
+}
+
+/** The canonical text of a network, or undefined; a network has no bits after its prefix. */
+export function canonicalNetwork(text: string): string | undefined {
+  const cidr = parseCidr(text);
+  if (cidr === undefined || (cidr.value & hostMask(cidr)) !== 0n) return undefined;
+  return `${cidr.address}/${cidr.bits}`;
+}
+
+/** The address alone, with the prefix length of one host. */
+export function hostOf(cidr: Cidr): Cidr {
+  return { ...cidr, bits: widths[cidr.family] };
+}
+
+/** `address/bits`. */
+export function formatCidr({ address, bits }: Cidr): string {
+  return `${address}/${bits}`;
+}
+
+/** Whether a CIDR is a default route. */
+export function isDefaultRoute({ bits }: Cidr): boolean {
+  return bits === 0;
+}
+
+/** The first and the last address of a CIDR. */
+function span(cidr: Cidr): { readonly first: bigint; readonly last: bigint } {
+  const mask = hostMask(cidr);
+  return { first: cidr.value & ~mask, last: cidr.value | mask };
+}
+
+/** Whether two CIDRs have an address in common. */
+export function overlap(a: Cidr, b: Cidr): boolean {
+  const [one, other] = [span(a), span(b)];
+  return a.family === b.family && one.first <= other.last && other.first <= one.last;
+}
+
+/** By family, then first address, wider before narrower. */
+function byStart(a: Spanned<unknown>, b: Spanned<unknown>): number {
+  if (a.cidr.family !== b.cidr.family) return a.cidr.family - b.cidr.family;
+  if (a.first !== b.first) return a.first < b.first ? -1 : 1;
+  return a.cidr.bits - b.cidr.bits;
+}
+
+interface Spanned<T> {
+  readonly entry: T;
+  readonly cidr: Cidr;
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+/**
+ * Finds two entries of different groups that overlap, in the time of a sort.
+ * @returns such a pair, or undefined when entries overlap only within their group
+ */
+export function overlappingPair<T extends { readonly cidr: Cidr; readonly group: number }>(
+  entries: readonly T[],
+): readonly [T, T] | undefined {
+  const sorted = entries.map((entry): Spanned<T> => ({ entry, cidr: entry.cidr, ...span(entry.cidr) })).sort(byStart);
+  // CIDRs are nested or disjoint, so those that contain the present one are a stack. All in it are of one group.
+  const around: Spanned<T>[] = [];
+  for (const next of sorted) {
+    for (let top = around.at(-1); top !== undefined && !contains(top, next); top = around.at(-1)) around.pop();
+    const top = around.at(-1);
+    if (top !== undefined && top.entry.group !== next.entry.group) return [top.entry, next.entry];
+    around.push(next);
+  }
+  return undefined;
+}
+
+/** Whether an entry contains a later one of the same order. */
+function contains(earlier: Spanned<unknown>, later: Spanned<unknown>): boolean {
+  return earlier.cidr.family === later.cidr.family && later.first <= earlier.last;
+}

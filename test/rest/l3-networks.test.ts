@@ -1,0 +1,346 @@
+/** L3 networks over REST: every field, what is required, refused and filled in (`docs/contract/rest.md#l3-networks-extension`). */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest } from '../support/rest-fixture.js';
+
+const url = '/api/l3-networks';
+const unknown = '00000000-0000-4000-8000-000000000000';
+let rest: RestFixture;
+let credential: JsonData;
+let nodes: readonly string[];
+
+beforeAll(async () => {
+  rest = await startRest();
+  const keys = await rest.data('POST', '/api/credentials', { body: { name: 'keys', key_type: 'x25519' } });
+  credential = await rest.data('POST', '/api/credentials', {
+    body: {
+      name: 'identity',
+      key_type: 'reality',
+      x25519_credential_id: keys.id,
+      server_names: ['l3.example', 'other.example'],
+      short_ids: ['ab'],
+      target_host: 'camouflage.example',
+      target_port: 443,
+    },
+  });
+  const made = ['a', 'b', 'c'].map((name) =>
+    rest.data('POST', '/api/nodes', { body: { name, address: `${name}.example`, issue_psk: false } }),
+  );
+  nodes = (await Promise.all(made)).map(({ id }) => id);
+});
+afterAll(() => rest.close());
+
+/** Nodes by name. */
+const node = (name: 'a' | 'b' | 'c'): string => nodes['abc'.indexOf(name)] ?? '';
+const member = (name: 'a' | 'b' | 'c', fields: object = {}) => ({
+  node_id: node(name),
+  addresses: [`10.0.0.${'abc'.indexOf(name) + 1}/24`],
+  routes: [],
+  ...fields,
+});
+const tunnel = (listener: 'a' | 'b' | 'c', connector: 'a' | 'b' | 'c', fields: object = {}) => ({
+  listener_node_id: node(listener),
+  listen_addr: '0.0.0.0',
+  listen_port: 443,
+  connector_node_id: node(connector),
+  ...fields,
+});
+let count = 0;
+const network = (fields: object = {}) => {
+  count += 1;
+  return {
+    name: `net ${count}`,
+    credential_id: credential.id,
+    server_name: 'l3.example',
+    members: [member('a')],
+    ...fields,
+  };
+};
+const without = (value: object, field: string): object =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => name !== field));
+
+async function refused(method: 'POST' | 'PUT', path: string, body: unknown): Promise<string> {
+  const answer = await rest.call(method, path, { body });
+  return `${answer.statusCode} ${answer.json().error}`;
+}
+
+/** Runs on a network of its own, which is deleted after it. */
+async function withNetwork(fields: object, run: (made: JsonData, path: string) => Promise<void>): Promise<void> {
+  const made = await rest.data('POST', url, { body: network(fields) });
+  await run(made, `${url}/${made.id}`);
+  await rest.data('DELETE', `${url}/${made.id}`);
+}
+
+describe('an L3 network', () => {
+  it('is created with four fields, and answered with all of them', async () => {
+    const body = network();
+    const created = await rest.call('POST', url, { body });
+    const { data } = created.json();
+    expect(created.statusCode).toBe(201);
+    expect(created.headers['location']).toBe(`${url}/${data.id}`);
+    expect(data).toEqual({
+      id: expect.any(String),
+      name: body.name,
+      enabled: true,
+      network_id: expect.any(Number),
+      mtu: 1380,
+      credential_id: credential.id,
+      server_name: 'l3.example',
+      members: [{ ...member('a'), interface_name: `svc${data.network_id}` }],
+      tunnels: [],
+      created_at: expect.any(String),
+      updated_at: data.created_at,
+      version: 1,
+    });
+    const got = await rest.call('GET', `${url}/${data.id}`);
+    expect([got.headers['etag'], got.json().data]).toEqual(['"1"', data]);
+    expect(await rest.data('DELETE', `${url}/${data.id}`)).toEqual({});
+    expect((await rest.call('GET', `${url}/${data.id}`)).statusCode).toBe(404);
+  });
+
+  it('is answered in canonical form, and its answer can be sent back as it is', async () => {
+    const members = [
+      member('a', {
+        addresses: ['10.0.0.1/24', 'FD00:0::1/64'],
+        routes: ['192.168.0.0/16', '0::0/0'],
+        features: ['gso'],
+      }),
+      member('b', { interface_name: 'wan0', features: [] }),
+    ];
+    const tunnels = [tunnel('a', 'b', { listen_addr: '0:0::0' }), tunnel('b', 'a', { context_id: 7 })];
+    await withNetwork({ server_name: 'L3.Example', members, tunnels }, async (made, path) => {
+      expect(made.server_name).toBe('l3.example');
+      expect(made.members).toEqual([
+        {
+          ...members[0],
+          interface_name: `svc${made.network_id}`,
+          addresses: ['10.0.0.1/24', 'fd00::1/64'],
+          routes: ['192.168.0.0/16', '::/0'],
+        },
+        without(members[1]!, 'features'),
+      ]);
+      expect(made.tunnels).toEqual([
+        { ...tunnels[0], listen_addr: '::', context_id: 1 },
+        { ...tunnels[1], context_id: 7 },
+      ]);
+      const { name, enabled, mtu, credential_id, server_name } = made;
+      const again = await rest.call('PUT', path, {
+        body: { name, enabled, mtu, credential_id, server_name, members: made.members, tunnels: made.tunnels },
+      });
+      expect([again.statusCode, again.json().data]).toEqual([200, made]);
+    });
+  });
+
+  it('is listed with others by name, searched and paged', async () => {
+    await withNetwork({ name: 'List B' }, async (one) => {
+      await withNetwork({ name: 'list a', members: [member('b')] }, async (two) => {
+        const page = await rest.data('GET', `${url}?q=LIST&page_size=1&page=2`);
+        expect(page).toEqual({ items: [one], total: 2, page: 2, page_size: 1 });
+        expect((await rest.data('GET', `${url}?q=list&sort=-name`)).items).toEqual([one, two]);
+      });
+    });
+  });
+});
+
+describe('a body is refused', () => {
+  it.each(['name', 'credential_id', 'server_name', 'members'])('by a create without %s', async (field) => {
+    expect(await refused('POST', url, without(network(), field))).toMatch(
+      new RegExp(`^400 invalid_request: ${field}: required`),
+    );
+  });
+
+  const fields: readonly (readonly [string, unknown, string])[] = [
+    ['network_id', 5, 'network_id: not a field'],
+    ['id', unknown, 'id: not a field'],
+    ['version', 1, 'version: not a field'],
+    ['description', 'words', 'description: not a field'],
+    ['name', '', 'name: expected'],
+    ['name', 'n'.repeat(129), 'name: expected'],
+    ['enabled', null, 'enabled: expected'],
+    ['enabled', 'yes', 'enabled: expected'],
+    ['mtu', 1279, 'mtu: expected'],
+    ['mtu', 9001, 'mtu: expected'],
+    ['mtu', 1380.5, 'mtu: expected'],
+    ['mtu', null, 'mtu: expected'],
+    ['credential_id', 'x', 'credential_id: expected'],
+    ['server_name', '*.example', 'server_name: expected'],
+    ['server_name', '10.0.0.1', 'server_name: expected'],
+    ['members', [], 'members: expected'],
+    ['members', null, 'members: expected'],
+    ['tunnels', null, 'tunnels: expected'],
+    ['tunnels', {}, 'tunnels: expected'],
+  ];
+  it.each(fields)('with %s %j', async (field, value, sentence) => {
+    const expected = `400 invalid_request: ${sentence}`;
+    expect(await refused('POST', url, network({ [field]: value }))).toContain(expected);
+    // Before the 404 of the network.
+    expect(await refused('PUT', `${url}/${unknown}`, { [field]: value })).toContain(expected);
+  });
+
+  const ofMember: readonly (readonly [string, object, string])[] = [
+    ['an unknown field', { address: '10.0.0.1/24' }, 'members[0].address: not a field'],
+    ['a bad node id', { node_id: 'x' }, 'members[0].node_id'],
+    ['no addresses', { addresses: [] }, 'members[0].addresses: expected a list of 1 to 64'],
+    [
+      'an address without a prefix',
+      { addresses: ['10.0.0.1'] },
+      'members[0].addresses[0]: expected an address as CIDR',
+    ],
+    ['an address with a bad prefix', { addresses: ['10.0.0.1/33'] }, 'members[0].addresses[0]'],
+    ['an address with a zone', { addresses: ['fe80::1%eth0/64'] }, 'members[0].addresses[0]'],
+    ['an IPv4-mapped address', { addresses: ['::ffff:10.0.0.1/128'] }, 'members[0].addresses[0]'],
+    [
+      'an address twice',
+      { addresses: ['fd00::1/64', 'FD00::1/64'] },
+      'members[0].addresses[1]: expected each address once',
+    ],
+    ['a route with host bits', { routes: ['10.1.0.1/16'] }, 'members[0].routes[0]: expected a network as CIDR'],
+    ['a route with a bad prefix', { routes: ['10.1.0.0/-1'] }, 'members[0].routes[0]'],
+    ['a route twice', { routes: ['10.1.0.0/16', '10.1.0.0/16'] }, 'members[0].routes[1]: expected each network once'],
+    ['routes null', { routes: null }, 'members[0].routes'],
+    ['an interface name of 16 characters', { interface_name: 'abcdefghijklmnop' }, 'members[0].interface_name'],
+    ['an empty interface name', { interface_name: '' }, 'members[0].interface_name'],
+    ['an interface name null', { interface_name: null }, 'members[0].interface_name'],
+    ['a slash in an interface name', { interface_name: 'a/b' }, 'members[0].interface_name'],
+    ['an empty feature', { features: [''] }, 'members[0].features[0]'],
+    ['a feature twice', { features: ['x', 'x'] }, 'members[0].features[1]'],
+    ['features null', { features: null }, 'members[0].features'],
+    ['a multicast address', { addresses: ['224.0.0.5/24'] }, 'members[0].addresses[0]'],
+  ];
+  it.each(ofMember)('with a member that has %s', async (_, change, sentence) => {
+    const members = [member('a', change)];
+    expect(await refused('POST', url, network({ members }))).toContain(`400 invalid_request: ${sentence}`);
+    expect(await refused('PUT', `${url}/${unknown}`, { members })).toContain(`400 invalid_request: ${sentence}`);
+  });
+
+  it.each(['node_id', 'addresses', 'routes'])('with a member without %s', async (field) => {
+    const members = [without(member('a'), field)];
+    expect(await refused('POST', url, network({ members }))).toContain(
+      `400 invalid_request: members[0].${field}: required`,
+    );
+  });
+
+  it('with more than 256 members, 64 addresses or 1,024 tunnels', async () => {
+    const many = <T>(length: number, of: (index: number) => T): T[] => Array.from({ length }, (_, index) => of(index));
+    const addresses = many(65, (index) => `10.0.0.${index}/24`);
+    expect(await refused('POST', url, network({ members: many(257, () => member('a')) }))).toContain('1 to 256');
+    expect(await refused('POST', url, network({ members: [member('a', { addresses })] }))).toContain('1 to 64');
+    const tunnels = many(1025, () => ({ listener_node_id: '' }));
+    expect(await refused('POST', url, network({ tunnels }))).toContain('tunnels: expected a list of at most 1024');
+  });
+
+  const ofTunnel: readonly (readonly [string, object, string])[] = [
+    ['an unknown field', { dial_addr: 'a.example' }, 'tunnels[0].dial_addr: not a field'],
+    ['a name to listen on', { listen_addr: 'a.example' }, 'tunnels[0].listen_addr'],
+    ['port 0', { listen_port: 0 }, 'tunnels[0].listen_port'],
+    ['port 65536', { listen_port: 65_536 }, 'tunnels[0].listen_port'],
+    ['context id 0', { context_id: 0 }, 'tunnels[0].context_id'],
+    ['context id 2^31', { context_id: 2 ** 31 }, 'tunnels[0].context_id'],
+    ['context id null', { context_id: null }, 'tunnels[0].context_id'],
+    ['a bad node id', { listener_node_id: 'x' }, 'tunnels[0].listener_node_id'],
+    ['the same node twice', { connector_node_id: 'self' }, 'tunnels[0].connector_node_id'],
+    ['a listener that is no member', { listener_node_id: unknown }, 'tunnels[0].listener_node_id'],
+  ];
+  it.each(ofTunnel)('with a tunnel that has %s', async (_, change, sentence) => {
+    const one = tunnel('a', 'b', change);
+    const tunnels = [one.connector_node_id === 'self' ? { ...one, connector_node_id: node('a') } : one];
+    const body = { members: [member('a'), member('b')], tunnels };
+    expect(await refused('POST', url, network(body))).toContain(`400 invalid_request: ${sentence}`);
+    expect(await refused('PUT', `${url}/${unknown}`, body)).toContain(`400 invalid_request: ${sentence}`);
+  });
+
+  it.each(['listener_node_id', 'listen_addr', 'listen_port', 'connector_node_id'])(
+    'with a tunnel without %s',
+    async (field) => {
+      const body = { members: [member('a'), member('b')], tunnels: [without(tunnel('a', 'b'), field)] };
+      expect(await refused('POST', url, network(body))).toContain(`400 invalid_request: tunnels[0].${field}: required`);
+    },
+  );
+
+  it('when what it refers to does not exist or does not fit, after the 412 and before a 409', async () => {
+    await withNetwork({}, async (made, path) => {
+      for (const [fields, place] of [
+        [{ credential_id: unknown }, 'credential_id'],
+        [{ credential_id: credential.x25519_credential_id }, 'credential_id'],
+        [{ server_name: 'unheard.example' }, 'server_name'],
+        [{ members: [member('a'), { ...member('b'), node_id: unknown }] }, 'members[1].node_id'],
+      ] as const) {
+        expect(await refused('POST', url, { ...network(fields), name: made.name })).toContain(
+          `400 invalid_request: ${place}: `,
+        );
+        expect(await refused('PUT', path, fields)).toContain(`400 invalid_request: ${place}: `);
+        const stale = await rest.call('PUT', path, { body: fields, headers: { 'if-match': '"9"' } });
+        expect(stale.statusCode).toBe(412);
+      }
+    });
+  });
+});
+
+describe('a conflict', () => {
+  it('is a taken name, overlapping members, a taken listener, and an address or a credential in use', async () => {
+    const body = { members: [member('a'), member('b')], tunnels: [tunnel('a', 'b')] };
+    await withNetwork(body, async (made) => {
+      const named = `l3_network "${made.name}" (${made.id})`;
+      expect(await refused('POST', url, network({ name: made.name.toUpperCase(), members: [member('c')] }))).toMatch(
+        /^409 conflict: name: /,
+      );
+      const overlapping = [member('b'), member('c', { routes: ['10.0.0.0/30'] })];
+      expect(await refused('POST', url, network({ members: overlapping }))).toMatch(
+        /^409 conflict: members\[1\]\.routes\[0\]: /,
+      );
+      const context = network({ members: [member('a'), member('c')], tunnels: [tunnel('a', 'c', { context_id: 1 })] });
+      expect(await refused('POST', url, context)).toContain(named);
+      for (const path of [`/api/nodes/${node('b')}`, `/api/credentials/${credential.id}`]) {
+        const removed = await rest.call('DELETE', path);
+        expect([removed.statusCode, removed.json().error]).toEqual([409, expect.stringContaining(named)]);
+      }
+      expect(await refused('PUT', `/api/nodes/${node('a')}`, { address: null })).toContain(named);
+      expect(await refused('PUT', `/api/credentials/${credential.id}`, { server_names: ['x.example'] })).toContain(
+        named,
+      );
+      const { in_use_by } = await rest.data('GET', `/api/credentials/${credential.id}`);
+      expect(in_use_by).toEqual([{ type: 'l3_network', id: made.id, name: made.name }]);
+    });
+  });
+});
+
+describe('an L3 network in other answers', () => {
+  it('is in the snapshots of its nodes, its key masked, and in the audit by the fields of its entries', async () => {
+    const body = { members: [member('a'), member('b')], tunnels: [tunnel('a', 'b')] };
+    await withNetwork(body, async (made, path) => {
+      const { snapshot } = await rest.data('GET', `/api/nodes/${node('a')}/config`);
+      expect(snapshot.l3.rules).toMatchObject([
+        {
+          rule_id: `${made.id}/1/listener`,
+          network_id: String(made.network_id),
+          enabled: true,
+          local_endpoint: '0.0.0.0:443',
+          routes: [],
+          allowed_sources: ['10.0.0.2/32'],
+          tun: { address_family: 'ADDRESS_FAMILY_IPV4', prefixes: ['10.0.0.1/24'], mtu: 1380, features: [] },
+          reality_inbound: { private_key: '***', server_names: ['l3.example'] },
+          role: 'L3_ROLE_LISTENER',
+        },
+      ]);
+      const { generation } = await rest.data('GET', `/api/nodes/${node('b')}`);
+      const [, second] = made.members;
+      await rest.data('PUT', path, { body: { members: [made.members[0], { ...second, addresses: ['10.0.0.5/24'] }] } });
+      expect((await rest.data('GET', `/api/nodes/${node('b')}`)).generation).toBeGreaterThan(generation);
+      const { items } = await rest.data('GET', `/api/audit?resource_id=${made.id}`);
+      expect(items.map(({ action }: JsonData) => action)).toEqual(['l3_network.update', 'l3_network.create']);
+      expect(items[0].changes).toEqual([
+        { path: 'members[1].addresses', before: ['10.0.0.2/24'], after: ['10.0.0.5/24'] },
+      ]);
+      expect(items[1].changes.map(({ path: field }: JsonData) => field)).toEqual([
+        'name',
+        'enabled',
+        'network_id',
+        'mtu',
+        'credential_id',
+        'server_name',
+        'members',
+        'tunnels',
+      ]);
+    });
+  });
+});
