@@ -44,8 +44,8 @@ export default defineConfig({
       .filter((name) => !name.startsWith('!'))
       .map((name) => (name.endsWith('.test.ts') ? name : `${name}/**/*.test.ts`)),
     exclude: tests.filter((name) => name.startsWith('!')).map((name) => name.slice(1)),
-    testTimeout: 5_000,
-    hookTimeout: 5_000,
+    testTimeout: 15_000,
+    hookTimeout: 15_000,
     isolate: false,
     maxWorkers: 1,
     sequence: { sequencer: QuickFirst },
