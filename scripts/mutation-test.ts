@@ -74,7 +74,7 @@ function main(): number {
       '--incrementalFile',
       `dist/mutation/${name}.json`,
     ],
-    { cwd: root, stdio: 'inherit', env: { ...env, MUTATION_TESTS: scope.tests.join(',') } },
+    { cwd: root, stdio: 'inherit', env: { ...env, MUTATION_TESTS: env.MUTATION_TESTS ?? scope.tests.join(',') } },
   );
   return status ?? 1;
 }

@@ -1,0 +1,213 @@
+/** Apply reports: what they change in a node's history, what is stored, and which fact is recorded, once. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ApplyHistoryRecord } from '../../src/delivery/apply-history.js';
+import { createApplyReports } from '../../src/delivery/apply-reports.js';
+import type { ApplyReportsDeps } from '../../src/delivery/apply-reports.js';
+import { stampOf } from '../../src/delivery/cache.js';
+import type { ApplyReport, SnapshotPush } from '../../src/delivery/port.js';
+import { emptyApplyHistory } from '../../src/delivery/target.js';
+import type { AgentEvent, FactOutcome } from '../../src/domain/agents/facts.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+
+const pushOf = (generation: number, fill = generation): SnapshotPush => ({
+  generation,
+  checksum: Buffer.alloc(32, fill),
+  payload: Buffer.alloc(1),
+});
+const stamp = (generation: number, fill = generation) => stampOf(pushOf(generation, fill));
+const reportOf = (push: SnapshotPush, status: ApplyReport['status']): ApplyReport => ({
+  generation: BigInt(push.generation),
+  checksum: push.checksum,
+  status,
+  errors: status === 'applied' ? [] : [{ resource_type: 'node', resource_id: 'n1', path: 'p', message: 'no' }],
+  durationMs: 12,
+});
+
+let record: ApplyHistoryRecord;
+let facts: [string, AgentEvent, string][];
+let saved: SnapshotPush[];
+let outcome: FactOutcome | Error;
+let newest: SnapshotPush;
+
+beforeEach(() => {
+  record = { nodeId: 'n1', history: emptyApplyHistory, recorded: true };
+  [facts, saved, outcome, newest] = [[], [], 'recorded', pushOf(10)];
+});
+
+const create = (deps: Partial<ApplyReportsDeps> = {}) => {
+  const reports = createApplyReports({
+    newest: {
+      get: async () => ({ kind: 'made', stamp: stampOf(newest), value: newest }),
+      stamp: async () => ({ kind: 'made', stamp: stampOf(newest), value: undefined }),
+    },
+    lastGood: { save: (_nodeId, push) => void saved.push(push) },
+    logger: silentLogger,
+    generation: () => newest.generation,
+    recordFact: async (...fact) => {
+      facts.push(fact);
+      if (outcome instanceof Error) throw outcome;
+      return outcome;
+    },
+    ...deps,
+  });
+  return {
+    reports,
+    applied: (push: SnapshotPush) => reports.report(record, 's1', reportOf(push, 'applied')),
+    rejected: (push: SnapshotPush) => reports.report(record, 's1', reportOf(push, 'rejected')),
+  };
+};
+const types = (): readonly string[] => facts.map(([, { type }]) => type);
+
+describe('an apply of the newest snapshot', () => {
+  it('becomes the last-good one and is recorded, with its duration', async () => {
+    record.history = { ...emptyApplyHistory, rejected: [stamp(9), stamp(10), stamp(11)], lastGood: stamp(8) };
+    await create().applied(newest);
+    expect(saved).toEqual([newest]);
+    expect(record.history).toEqual({
+      ...emptyApplyHistory,
+      lastGood: stamp(10),
+      applied: stamp(10),
+      rejected: [stamp(11)],
+    });
+    expect(facts).toEqual([
+      ['n1', { type: 'AgentConfigApplied', data: { node_id: 'n1', ...stamp(10), duration_ms: 12 } }, 's1'],
+    ]);
+  });
+
+  it('is neither recorded nor stored again when it is repeated', async () => {
+    const { applied } = create();
+    await applied(newest);
+    await applied(newest);
+    expect([types(), saved.length]).toEqual([['AgentConfigApplied'], 1]);
+  });
+
+  it('is recorded once more when it was rejected in between, and when the last one was not recorded', async () => {
+    const { applied, rejected } = create();
+    await applied(newest);
+    await rejected(newest);
+    await applied(newest);
+    expect(types()).toEqual(['AgentConfigApplied', 'AgentConfigRejected', 'AgentConfigApplied']);
+    record.recorded = false;
+    await applied(newest);
+    expect([types().length, record.recorded]).toEqual([4, true]);
+  });
+
+  it('leaves the last-good one when there is a newer snapshot by the time it is stored', async () => {
+    record.history = { ...emptyApplyHistory, lastGood: stamp(8) };
+    const { reports } = create();
+    await reports.applied(record, 's1', { stamp: stamp(9), named: 'newest', durationMs: 1 });
+    expect([saved, record.history.lastGood, record.history.applied]).toEqual([[], stamp(8), stamp(9)]);
+    const withheld = create({
+      newest: { get: async () => ({ kind: 'withheld' }), stamp: async () => ({ kind: 'withheld' }) },
+    });
+    await withheld.reports.applied(record, 's1', { stamp: stamp(10), named: 'newest', durationMs: 1 });
+    expect([saved, record.history.lastGood]).toEqual([[], stamp(8)]);
+  });
+});
+
+describe('an apply of the last-good snapshot', () => {
+  it('is recorded as a fall when a later one was applied before, and not as one otherwise', async () => {
+    record.history = { ...emptyApplyHistory, lastGood: stamp(8), applied: stamp(9) };
+    const { applied } = create();
+    await applied(pushOf(8));
+    expect(facts[0]?.[1].data).toEqual({ node_id: 'n1', ...stamp(8), duration_ms: 12, falls_from: 9 });
+    expect([saved, record.history.lastGood]).toEqual([[], stamp(8)]);
+    record.history = { ...emptyApplyHistory, lastGood: stamp(8), applied: stamp(8, 1) };
+    await applied(pushOf(8));
+    expect(facts[1]?.[1].data).toEqual({ node_id: 'n1', ...stamp(8), duration_ms: 12 });
+  });
+});
+
+describe('a reject', () => {
+  it('is recorded once with its errors, and again when that failed', async () => {
+    const { rejected } = create();
+    outcome = new Error('away');
+    await expect(rejected(newest)).rejects.toThrow('away');
+    expect([record.recorded, record.history.rejected]).toEqual([false, [stamp(10)]]);
+    outcome = 'recorded';
+    await rejected(newest);
+    await rejected(newest);
+    expect(types()).toEqual(['AgentConfigRejected', 'AgentConfigRejected']);
+    expect(facts[1]).toEqual([
+      'n1',
+      {
+        type: 'AgentConfigRejected',
+        data: { node_id: 'n1', ...stamp(10), errors: reportOf(newest, 'rejected').errors },
+      },
+      's1',
+    ]);
+  });
+});
+
+describe('what becomes of a fact', () => {
+  it.each<[FactOutcome, boolean]>([
+    ['recorded', true],
+    ['coalesced', true],
+    ['superseded', false],
+    ['refused', false],
+  ])('decides whether a repeat is recorded: %s', async (became, recorded) => {
+    outcome = became;
+    await create().applied(newest);
+    expect(record.recorded).toBe(recorded);
+  });
+
+  it('is that of the newest report: while one waits, a repeat is not recorded once more', async () => {
+    let settle: ((became: FactOutcome) => void) | undefined;
+    const { applied } = create({
+      recordFact: (...fact) => {
+        facts.push(fact);
+        return new Promise((resolve) => (settle = resolve));
+      },
+    });
+    record.recorded = false;
+    const first = applied(newest);
+    await new Promise((resolve) => setImmediate(resolve));
+    await applied(newest);
+    expect(facts).toHaveLength(1);
+    settle?.('recorded');
+    await first;
+  });
+});
+
+describe('a report on another snapshot', () => {
+  it.each<[string, SnapshotPush]>([
+    ['a generation that the node does not have yet', pushOf(11)],
+    ['the newest generation with another checksum', pushOf(10, 1)],
+    ['an earlier one', pushOf(7)],
+    ['the last-good generation with another checksum', pushOf(8, 1)],
+  ])('is counted and changes nothing: %s', async (_name, push) => {
+    record.history = { ...emptyApplyHistory, lastGood: stamp(8) };
+    const { reports, applied, rejected } = create();
+    await applied(push);
+    await rejected(push);
+    expect([reports.ignored(), facts, saved]).toEqual([2, [], []]);
+    expect(record.history).toEqual({ ...emptyApplyHistory, lastGood: stamp(8) });
+  });
+
+  it('is counted when the node is gone, or its newest snapshot is withheld', async () => {
+    const gone = create({ generation: () => undefined });
+    await gone.applied(newest);
+    expect(gone.reports.ignored()).toBe(1);
+    const withheld = create({
+      newest: { get: async () => ({ kind: 'withheld' }), stamp: async () => ({ kind: 'withheld' }) },
+    });
+    await withheld.applied(newest);
+    expect([withheld.reports.ignored(), facts]).toEqual([1, []]);
+  });
+
+  it('of an earlier generation costs no look at the newest one', async () => {
+    record.history = { ...emptyApplyHistory, lastGood: stamp(8) };
+    let looks = 0;
+    const { applied } = create({
+      newest: {
+        get: () => Promise.reject(new Error('not asked')),
+        stamp: async () => {
+          looks += 1;
+          return { kind: 'withheld' };
+        },
+      },
+    });
+    await applied(pushOf(8));
+    expect([looks, types()]).toEqual([0, ['AgentConfigApplied']]);
+  });
+});
