@@ -12,7 +12,7 @@ import type { Clock } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { IdempotencyMark, RecordedCommand } from '../../src/kernel/event.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
-import { collidingPairs } from '../support/collision-oracle.js';
+import { collidingPairs, worldOf } from '../support/collision-oracle.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { bytesOf, createCommandFixture } from '../support/command-fixture.js';
 import { createNode } from '../support/fleet.js';
@@ -112,14 +112,7 @@ function checkLog(commands: readonly RecordedCommand[]): void {
 }
 
 function collidingIn(fleet: Fleet): readonly string[] {
-  return [
-    ...collidingPairs({
-      nodeIds: [...fleet.tables.node.ids()],
-      chains: [...fleet.tables.l4_chain.values()],
-      routes: [...fleet.tables.route.values()],
-      settings: fleet.singletons.connectivity.value,
-    }),
-  ];
+  return [...collidingPairs(worldOf(fleet))];
 }
 
 function checkAnswers(

@@ -1,21 +1,20 @@
 /** Collisions agree with an oracle that compares every listener with every other one, and are symmetric. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ChainState, Hop } from '../../src/domain/chain/chain.js';
+import type { Hop } from '../../src/domain/chain/chain.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { collidingPairs } from '../support/collision-oracle.js';
+import { collidingPairs, worldOf } from '../support/collision-oracle.js';
 import type { World } from '../support/collision-oracle.js';
 import * as f from '../support/fleet.js';
 import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
-const worldOf = (fleet: Fleet): World => ({
-  nodeIds: [...fleet.tables.node.ids()],
-  chains: [...fleet.tables.l4_chain.values()],
-  routes: [...fleet.tables.route.values()],
-  settings: fleet.singletons.connectivity.value,
-});
+/** The resources if a partial update of one were accepted. */
+function edited<T extends { readonly id: string }>(all: readonly T[], command: { readonly id: string }): readonly T[] {
+  const given = Object.fromEntries(Object.entries(command).filter(([, value]) => value !== undefined));
+  return all.map((one) => (one.id === command.id ? { ...one, ...given } : one));
+}
 
 /** The world if the command were accepted; undefined for commands that add no listeners. */
 function worldAfter(fleet: Fleet, command: FleetCommand): World | undefined {
@@ -23,23 +22,14 @@ function worldAfter(fleet: Fleet, command: FleetCommand): World | undefined {
   switch (command.type) {
     case 'CreateChain':
       return { ...world, chains: [...world.chains, { ...command, deployed: null }] };
-    case 'UpdateChain': {
-      const edited = (chain: ChainState): World['chains'][number] => ({
-        ...chain,
-        enabled: command.enabled ?? chain.enabled,
-        hops: command.hops ?? chain.hops,
-      });
-      return {
-        ...world,
-        chains: [...fleet.tables.l4_chain.values()].map((c) => (c.id === command.id ? edited(c) : c)),
-      };
-    }
+    case 'UpdateChain':
+      return { ...world, chains: edited(world.chains, command) };
     case 'CreateRoute':
       return { ...world, routes: [...world.routes, command] };
-    case 'UpdateRoute': {
-      const given = Object.fromEntries(Object.entries(command).filter(([, value]) => value !== undefined));
-      return { ...world, routes: world.routes.map((one) => (one.id === command.id ? { ...one, ...given } : one)) };
-    }
+    case 'UpdateRoute':
+      return { ...world, routes: edited(world.routes, command) };
+    case 'UpdateCredential':
+      return { ...world, credentials: edited(world.credentials, command) };
     case 'UpdateConnectivity': {
       const { settings } = world;
       const nodes = { ...settings.nodes };

@@ -1,6 +1,7 @@
 /** Invariants of the fleet: unique names, no dangling references, rules that lead somewhere, indexes that match the state. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Hop } from '../../src/domain/chain/chain.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { resourceTypes } from '../../src/domain/fleet/resources.js';
@@ -25,6 +26,7 @@ function expectNoDanglingReferences(fleet: Fleet): void {
       const nodes = definition.hops.map((hop) => hop.node_id);
       expect(new Set(nodes).size, 'a node at most once in a chain').toBe(nodes.length);
       for (const id of nodes) expect(fleet.tables.node.has(id)).toBe(true);
+      expectFittingCredentials(fleet, definition.hops);
       if (!('upstream_id' in definition.target)) continue;
       const upstream = fleet.tables.l4_upstream.get(definition.target.upstream_id);
       expect(upstream).toBeDefined();
@@ -42,7 +44,23 @@ function expectNoDanglingReferences(fleet: Fleet): void {
   expect(fleet.touched.size).toBe(fleet.tables.node.size);
 }
 
-/** Every outbound has an endpoint or a cluster, and exactly the clusters that rules use are in the snapshot. */
+const keyTypeOf = { raw: undefined, tls: 'tls_cert', reality: 'reality', noise: 'x25519' } as const;
+
+/** The credential of each hop has the right type and the names that the hop uses; a dialled hop has an exact one. */
+function expectFittingCredentials(fleet: Fleet, hops: readonly Hop[]): void {
+  for (const [index, { security, credential_id, server_names = [] }] of hops.entries()) {
+    const credential = fleet.tables.credential.get(credential_id ?? '');
+    expect(credential?.key_type).toBe(keyTypeOf[security]);
+    if (security !== 'tls' && security !== 'reality') continue;
+    const own = security === 'tls' ? credential?.certificate?.subject_alt_names : credential?.server_names;
+    if (security === 'reality') expect(own).toEqual(expect.arrayContaining([...server_names]));
+    const names = server_names.length > 0 ? server_names : (own ?? []);
+    expect(names.length).toBeGreaterThan(0);
+    if (index > 0) expect(names.some((name) => !name.startsWith('*.'))).toBe(true);
+  }
+}
+
+/** Every outbound has an endpoint or a cluster, and exactly the clusters and certificates that rules use are there. */
 function expectRulesThatLead(fleet: Fleet): void {
   for (const id of fleet.tables.node.ids()) {
     const snapshot = compileNode(fleet, id);
@@ -50,7 +68,7 @@ function expectRulesThatLead(fleet: Fleet): void {
     expect(snapshot.listener_policies).toHaveLength(policies.length);
     const clusters = new Set(snapshot.upstream_clusters.map(({ name }) => name));
     const used = new Set<string>();
-    for (const rule of [...snapshot.tcp_proxy_rules, ...snapshot.udp_rules]) {
+    for (const rule of [...snapshot.tcp_proxy_rules, ...snapshot.udp_rules, ...snapshot.quic_rules]) {
       const { next } = rule.outbound;
       if (next.kind === 'endpoint') expect(next.endpoint).toMatch(/^.+:\d+$/);
       else used.add(next.name);
@@ -63,10 +81,26 @@ function expectRulesThatLead(fleet: Fleet): void {
       for (const endpoint of endpoints) expect(endpoint).toMatch(/^.+:\d+$/);
     }
     expect([...used].sort()).toEqual([...clusters].sort());
-    for (const rule of snapshot.tcp_proxy_rules) {
+    for (const rule of [...snapshot.tcp_proxy_rules, ...snapshot.quic_rules]) {
       expect(rule.upstream_tls_spki_pins_sha256.length > 0).toBe(rule.outbound.tls);
     }
+    const certificates = snapshot.tls_certificates.map(({ credential_id }) => credential_id);
+    const terminating = new Set(
+      snapshot.tcp_proxy_rules.map((rule) => rule.tls_credential_id).filter((one) => one !== ''),
+    );
+    expect(certificates).toEqual([...terminating].sort());
+    expectEveryHopHasItsRule(fleet, id);
   }
+}
+
+/** Nothing that a live chain lacks, such as a key, has left a hop without its rule. */
+function expectEveryHopHasItsRule(fleet: Fleet, nodeId: string): void {
+  const { tcp_proxy_rules, udp_rules, quic_rules } = compileNode(fleet, nodeId);
+  const compiled = [...tcp_proxy_rules, ...udp_rules, ...quic_rules].map(({ rule_id }) => rule_id);
+  const live = [...fleet.tables.l4_chain.values()].flatMap(({ id, enabled, deployed }) =>
+    (enabled ? (deployed?.hops ?? []) : []).flatMap(({ node_id }, at) => (node_id === nodeId ? [`${id}/${at}`] : [])),
+  );
+  expect(compiled.sort()).toEqual(live.sort());
 }
 
 describe('after every command of a random history', () => {
@@ -109,6 +143,11 @@ describe('after every command of a random history', () => {
           expectWritten(fleet, { type: 'DeleteRoute', id, ifMatch: undefined });
         for (const id of Array.from(fleet.tables.l4_upstream.ids()))
           expectWritten(fleet, { type: 'DeleteUpstream', id, ifMatch: undefined });
+        // What a REALITY identity stands over goes last.
+        for (const { id } of [...fleet.tables.credential.values()].filter((one) => one.key_type !== 'x25519'))
+          expectWritten(fleet, { type: 'DeleteCredential', id, ifMatch: undefined });
+        for (const id of Array.from(fleet.tables.credential.ids()))
+          expectWritten(fleet, { type: 'DeleteCredential', id, ifMatch: undefined });
         for (const id of Array.from(fleet.tables.node.ids()))
           expectWritten(fleet, { type: 'DeleteNode', id, ifMatch: undefined });
         expect(dumpIndexes(fleet)).toBe(dumpIndexes(emptyFleet()));
@@ -151,7 +190,7 @@ describe('after every command of a random history', () => {
     }
     expect(outcomes.accepted).toBeGreaterThan(3 * outcomes.refused);
     expect(outcomes.refused).toBeGreaterThan(100);
-    expect(written.size).toBe(22);
+    expect(written.size).toBe(26);
   });
 });
 

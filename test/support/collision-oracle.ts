@@ -3,12 +3,24 @@
  * other one, without the service's indexes, address overlap and effective multiplex. Quotations are from that section.
  */
 
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+
 interface OracleHop {
   readonly node_id: string;
   readonly listen_addr: string;
   readonly listen_port: number;
   readonly outer: string;
+  readonly security: string;
   readonly server_names?: readonly string[];
+  readonly credential_id?: string;
+}
+
+interface OracleCredential {
+  readonly id: string;
+  readonly key_type: string;
+  readonly public_key: string | null;
+  readonly server_names: readonly string[];
+  readonly certificate: { readonly subject_alt_names: readonly string[] } | null;
 }
 
 interface OracleChain {
@@ -37,8 +49,17 @@ export interface World {
   readonly nodeIds: readonly string[];
   readonly chains: readonly OracleChain[];
   readonly routes: readonly OracleRoute[];
+  readonly credentials: readonly OracleCredential[];
   readonly settings: OracleSettings;
 }
+
+export const worldOf = ({ tables, singletons }: Fleet): World => ({
+  nodeIds: [...tables.node.ids()],
+  chains: [...tables.l4_chain.values()],
+  routes: [...tables.route.values()],
+  credentials: [...tables.credential.values()],
+  settings: singletons.connectivity.value,
+});
 
 interface Listener {
   readonly owner: string;
@@ -46,17 +67,15 @@ interface Listener {
   readonly transport: string;
   readonly addr: string;
   readonly port: number;
-  readonly alone: boolean;
-  /** null for the RAW fallback. */
-  readonly names: readonly string[] | null;
-  /** Of a legacy route: its host and path prefix. */
-  readonly http?: string;
+  readonly kind: 'names' | 'local key' | 'raw' | 'http' | 'alone';
+  /** Server names, the public key, or the host and path prefix of a route. */
+  readonly values: readonly string[];
 }
 
 /** Pairs of owners that collide, as `a + b` with a < b. */
 export function collidingPairs(world: World): ReadonlySet<string> {
   const all = [
-    ...world.chains.flatMap(listenersOf),
+    ...world.chains.flatMap((chain) => listenersOf(chain, world.credentials)),
     ...world.routes.flatMap(listenersOfRoute),
     ...multiplexPorts(world),
   ];
@@ -68,7 +87,7 @@ export function collidingPairs(world: World): ReadonlySet<string> {
 }
 
 /** "A chain claims its current *and* its deployed listeners while it is enabled." */
-function listenersOf(chain: OracleChain): readonly Listener[] {
+function listenersOf(chain: OracleChain, credentials: readonly OracleCredential[]): readonly Listener[] {
   if (!chain.enabled) return [];
   return [...chain.hops, ...(chain.deployed?.hops ?? [])].map((hop) => ({
     owner: `l4_chain/${chain.id}`,
@@ -77,9 +96,21 @@ function listenersOf(chain: OracleChain): readonly Listener[] {
     transport: { tcp: 'tcp', fake_tcp: 'tcp', udp: 'udp', quic: 'udp' }[hop.outer] ?? '',
     addr: hop.listen_addr,
     port: hop.listen_port,
-    alone: hop.outer === 'fake_tcp',
-    names: hop.outer === 'tcp' && (hop.server_names ?? []).length > 0 ? (hop.server_names ?? []) : null,
+    ...apart(hop, credentials),
   }));
+}
+
+/** What tells a hop apart from others on its listener. */
+function apart(hop: OracleHop, credentials: readonly OracleCredential[]): Pick<Listener, 'kind' | 'values'> {
+  // "FAKE_TCP and a node's multiplex port (tcp) share with nothing"
+  if (hop.outer === 'fake_tcp') return { kind: 'alone', values: [] };
+  const credential = credentials.find(({ id }) => id === hop.credential_id);
+  // "Noise routes with distinct local keys"
+  if (hop.security === 'noise') return { kind: 'local key', values: [credential?.public_key ?? ''] };
+  // "for reality a subset of the credential's (default all); for tls default the certificate's DNS SANs"
+  const defaults = credential?.certificate?.subject_alt_names ?? credential?.server_names ?? [];
+  const names = (hop.server_names ?? []).length > 0 ? (hop.server_names ?? []) : defaults;
+  return names.length === 0 ? { kind: 'raw', values: [] } : { kind: 'names', values: names };
 }
 
 /** "A disabled route is in no snapshot and claims no listener." */
@@ -91,9 +122,8 @@ function listenersOfRoute(route: OracleRoute): readonly Listener[] {
     transport: 'tcp',
     addr: hop.listen_addr,
     port: hop.listen_port,
-    alone: false,
-    names: null,
-    http: JSON.stringify([route.host, route.path_prefix]),
+    kind: 'http',
+    values: [JSON.stringify([route.host, route.path_prefix])],
   }));
 }
 
@@ -104,7 +134,7 @@ function multiplexPorts({ nodeIds, settings }: World): readonly Listener[] {
     const on = override === undefined ? settings.multiplex : override.multiplex;
     const port = override?.multiplex_port ?? settings.multiplex_port;
     if (!on || port === null) return [];
-    return [{ owner: `connectivity/${node}`, node, transport: 'tcp', addr: '::', port, alone: true, names: null }];
+    return [{ owner: `connectivity/${node}`, node, transport: 'tcp', addr: '::', port, kind: 'alone', values: [] }];
   });
 }
 
@@ -114,13 +144,12 @@ function collide(a: Listener, b: Listener): boolean {
   if (a.node !== b.node || a.transport !== b.transport || a.port !== b.port) return false;
   // "overlapping keys with the same port and transport collide unless they are the same key"
   if (a.addr !== b.addr) return covers(a.addr, b.addr) || covers(b.addr, a.addr);
-  if (a.alone || b.alone) return true;
-  // "legacy routes with distinct (host, path prefix) together count as the RAW fallback"
-  if (a.http !== undefined && b.http !== undefined) return a.http === b.http;
-  // "at most one RAW fallback"; "server names are distinct"
-  if (a.names === null || b.names === null) return a.names === b.names;
-  const others = new Set(b.names);
-  return a.names.some((name) => others.has(name));
+  if (a.kind === 'alone' || b.kind === 'alone') return true;
+  // "at most one RAW fallback; legacy routes with distinct (host, path prefix) together count as the RAW fallback"
+  const fallbacks = [a.kind, b.kind].filter((kind) => kind === 'raw' || kind === 'http');
+  if (fallbacks.length === 2 && fallbacks.includes('raw')) return true;
+  // Distinct values within a kind; different kinds live together.
+  return a.kind === b.kind && a.values.some((value) => b.values.includes(value));
 }
 
 /** "`0.0.0.0` overlaps every IPv4 address and `::` every address". */

@@ -11,7 +11,10 @@ import { policyId, policyKey, priorityLabels } from '../../src/domain/listener-p
 import type { IfMatch } from '../../src/domain/resource/if-match.js';
 import type { RouteDefinition } from '../../src/domain/route/route.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
+import { dealer } from './dealer.js';
+import type { Dealer } from './dealer.js';
 import { sealed, upstreamTls } from './fleet.js';
+import { createCredential, editCredential, namesFor, transport } from './random-transports.js';
 
 /** How often each kind of move is drawn. */
 const weights = {
@@ -36,6 +39,10 @@ const weights = {
   deleteRoute: 1,
   savePolicy: 4,
   deletePolicy: 1,
+  createCredential: 14,
+  editCredential: 10,
+  endOverlap: 2,
+  deleteCredential: 2,
   settings: 3,
   overrides: 4,
   raiseCompiler: 1,
@@ -51,38 +58,22 @@ export interface Move {
 
 const kinds = Object.entries(weights).flatMap(([kind, weight]) => Array<MoveKind>(weight).fill(kind as MoveKind));
 
-/** Histories of up to `maxLength` moves. */
+/** Nodes and credentials of every type, from which many chains can be made. */
+const prepared: readonly Move[] = [
+  ...[1, 2, 3].map((seed) => ({ kind: 'createNode', seed }) as const),
+  ...[1, 2, 3, 4, 5, 6].map((seed) => ({ kind: 'createCredential', seed }) as const),
+];
+
+/** Histories of up to `maxLength` moves; half of them begin with prepared nodes and credentials. */
 export function histories(maxLength = 60): fc.Arbitrary<readonly Move[]> {
   const move = fc.record({
     kind: fc.constantFrom(...kinds),
     seed: fc.nat(0x7fff_ffff),
   });
-  return fc.array(move, { minLength: 1, maxLength, size: 'max' });
-}
-
-/** Draws the details of a move; the same seed gives the same details. */
-interface Dealer {
-  of<T>(list: readonly T[]): T;
-  chance(percent: number): boolean;
-  upTo(max: number): number;
-}
-
-function dealer(seed: number): Dealer {
-  let state = seed;
-  const draw = (): number => {
-    // mulberry32
-    state = (state + 0x6d2b_79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) >>> 8;
-  };
-  return {
-    of<T>(list: readonly T[]): T {
-      return list[draw() % list.length] as T;
-    },
-    chance: (percent) => draw() % 100 < percent,
-    upTo: (max) => draw() % (max + 1),
-  };
+  const moves = fc.array(move, { minLength: 1, maxLength, size: 'max' });
+  return fc
+    .tuple(fc.boolean(), moves)
+    .map(([ready, rest]) => (ready ? [...prepared, ...rest].slice(0, maxLength) : rest));
 }
 
 // "É" twice, composed and decomposed: one name after NFC.
@@ -106,7 +97,6 @@ const names = ['alpha', 'Alpha', '\u00c9', 'e\u0301', ...greek];
 const addresses = [null, 'a.example', '198.51.100.7', '2001:db8::7', 'b.example'];
 const ports = [80, 443, 9000, 9001, 9002];
 const listenAddrs = ['0.0.0.0', '::', '10.0.0.1', '10.0.0.1', '10.0.0.2', '10.0.0.3', 'fd00::1', 'fd00::2'];
-const serverNames = ['a.example', 'b.example', '*.example', 'c.example'];
 const labelKeys = ['site', 'rack', 'constructor', '__proto__', '10'];
 
 /** The command of a move on this fleet; undefined when the fleet has nothing to apply it to. */
@@ -116,13 +106,15 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
   const upstreams = [...fleet.tables.l4_upstream.ids()].sort();
   const chains = [...fleet.tables.l4_chain.ids()].sort();
   const routes = [...fleet.tables.route.ids()].sort();
+  const credentials = [...fleet.tables.credential.ids()].sort();
   const create =
     move.kind === 'createNode' ||
     move.kind === 'createUpstream' ||
     move.kind === 'createChain' ||
-    move.kind === 'createRoute';
+    move.kind === 'createRoute' ||
+    move.kind === 'createCredential';
   const id = uuidFromName(`${move.kind} ${step}`);
-  const [node, upstream, chain, route] = [nodes, upstreams, chains, routes].map((list) =>
+  const [node, upstream, chain, route, credential] = [nodes, upstreams, chains, routes, credentials].map((list) =>
     list.length === 0 ? undefined : deal.of(list),
   );
   const version = (current: number | undefined): IfMatch =>
@@ -134,6 +126,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'createUpstream':
     case 'createChain':
     case 'createRoute':
+    case 'createCredential':
       return undefined;
     case 'updateNode': {
       if (node === undefined) return undefined;
@@ -241,6 +234,20 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       const key = { node_id, transport, listen_addr, listen_port };
       return { type: 'DeleteListenerPolicy', ifMatch: version(current), ...key };
     }
+    case 'editCredential': {
+      const used = credentials.filter((one) => fleet.referrersOf('credential', one).size > 0);
+      const edited = used.length > 0 && deal.chance(70) ? deal.of(used) : credential;
+      const current = edited === undefined ? undefined : fleet.tables.credential.get(edited);
+      if (current === undefined) return undefined;
+      return editCredential(fleet, deal, current, version(current.version), deal.of(names));
+    }
+    case 'endOverlap': {
+      const { id: ending, overlap } = [...fleet.tables.credential.values()].find((one) => one.overlap !== null) ?? {};
+      if (ending === undefined) return undefined;
+      return { type: 'EndCredentialOverlap', id: ending, ends_at: overlap?.ends_at ?? '' };
+    }
+    case 'deleteCredential':
+      return credential === undefined ? undefined : { type: 'DeleteCredential', id: credential, ifMatch: undefined };
     case 'settings':
       return {
         type: 'UpdateConnectivity',
@@ -284,6 +291,7 @@ function creation(
     const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true, tls };
     return { type: 'CreateUpstream', id, name, ...fields };
   }
+  if (kind === 'createCredential') return createCredential(fleet, deal, id, name);
   if (kind === 'createRoute') return { type: 'CreateRoute', id, enabled: deal.chance(85), ...routeFields(deal, nodes) };
   return {
     type: 'CreateChain',
@@ -306,7 +314,7 @@ function definition(
   upstreams: readonly string[],
 ): ChainDefinition {
   const beside = deal.chance(30) ? listenerOfAnother(fleet, deal) : undefined;
-  if (beside !== undefined) return { payload: 'tcp', hops: [beside], target: target(deal, 'tcp', upstreams) };
+  if (beside !== undefined) return { ...beside, target: target(deal, beside.payload, upstreams) };
   const payload = deal.chance(65) ? 'tcp' : 'udp';
   const rest = [...nodes];
   const count = 1 + deal.upTo(Math.min(2, nodes.length - 1));
@@ -314,17 +322,11 @@ function definition(
     const [node_id = ''] = rest.splice(deal.upTo(rest.length - 1), 1);
     // Sometimes a node that is in the chain already; below, one that does not exist.
     if (deal.chance(4)) rest.push(node_id);
-    const outer = payload === 'tcp' ? 'tcp' : deal.of(['udp', 'udp', 'fake_tcp'] as const);
-    const listening = {
-      listen_addr: deal.of(listenAddrs),
-      listen_port: deal.of(ports),
-      outer,
-      security: 'raw',
-    } as const;
+    const listening = { listen_addr: deal.of(listenAddrs), listen_port: deal.of(ports) };
     return {
       node_id: deal.chance(2) ? uuidFromName('nowhere') : node_id,
       ...listening,
-      ...(payload === 'tcp' && deal.chance(50) ? { server_names: otherNames(deal) } : {}),
+      ...transport(fleet, deal, payload),
       ...(deal.chance(30) ? { dial_addr: deal.of(['dial.example', '192.0.2.77']) } : {}),
     };
   });
@@ -352,15 +354,24 @@ function routeFields(deal: Dealer, nodes: readonly string[]): Omit<RouteDefiniti
   };
 }
 
-/** A hop that listens where a chain does now, or where it is deployed, by some of the names there and others. */
-function listenerOfAnother(fleet: Fleet, deal: Dealer): Hop | undefined {
-  const chains = [...fleet.tables.l4_chain.ids()].sort().map((id) => fleet.tables.l4_chain.get(id));
-  const hops = chains.flatMap((chain) => [...(chain?.hops ?? []), ...(chain?.deployed?.hops ?? [])]);
-  const named = hops.filter(({ outer }) => outer === 'tcp');
-  return named.length === 0 ? undefined : { ...deal.of(named), server_names: otherNames(deal) };
+/** One hop that listens where a chain does now, or where it is deployed: by some of the names there and others, or differently. */
+function listenerOfAnother(fleet: Fleet, deal: Dealer): Pick<ChainDefinition, 'payload' | 'hops'> | undefined {
+  const chains = [...fleet.tables.l4_chain.ids()].sort().flatMap((id) => fleet.tables.l4_chain.get(id) ?? []);
+  const definitions = chains.flatMap((chain) => [chain, ...(chain.deployed === null ? [] : [chain.deployed])]);
+  if (definitions.length === 0) return undefined;
+  const { payload, hops } = deal.of(definitions);
+  const hop = deal.of(hops);
+  const next =
+    hop.outer === 'tcp' && deal.chance(60)
+      ? { ...hop, server_names: namesFor(fleet, deal, hop) }
+      : {
+          node_id: hop.node_id,
+          listen_addr: hop.listen_addr,
+          listen_port: hop.listen_port,
+          ...transport(fleet, deal, payload),
+        };
+  return { payload, hops: [next] };
 }
-
-const otherNames = (deal: Dealer): readonly string[] => serverNames.filter(() => deal.chance(40));
 
 function policyListener(deal: Dealer): Omit<PolicyKey, 'node_id'> {
   return {
@@ -384,7 +395,7 @@ function edit(
   upstreams: readonly string[],
 ): FleetCommand | undefined {
   const live = deal.chance(60) ? liveByName(fleet, deal) : undefined;
-  if (live !== undefined) return editOfLive(live, deal);
+  if (live !== undefined) return editOfLive(fleet, live, deal);
   const chain = fleet.tables.l4_chain.get(id);
   if (chain === undefined || nodes.length === 0) return undefined;
   const whole = { type: 'UpdateChain', id, ifMatch: undefined } as const;
@@ -405,17 +416,18 @@ function liveByName(fleet: Fleet, deal: Dealer): ChainState | undefined {
 }
 
 /** More names where it listens, then the same names elsewhere: its two definitions share a part of what they claim. */
-function editOfLive({ id, hops, deployed }: ChainState, deal: Dealer): FleetCommand {
+function editOfLive(fleet: Fleet, { id, hops, deployed }: ChainState, deal: Dealer): FleetCommand {
   const at = Math.max(
     0,
     hops.findIndex(({ server_names }) => (server_names ?? []).length > 0),
   );
+  const hop = hops[at] ?? { outer: 'tcp', security: 'raw' };
   const names = hops[at]?.server_names ?? [];
   const deployedNames = deployed?.hops[at]?.server_names ?? [];
   const changes =
     names.length > deployedNames.length
       ? { listen_port: deal.of(ports) }
-      : { server_names: [...new Set([...names, ...deal.of([otherNames(deal), [deal.of(serverNames)]])])] };
+      : { server_names: [...new Set([...names, ...namesFor(fleet, deal, hop)])] };
   return {
     type: 'UpdateChain',
     id,
