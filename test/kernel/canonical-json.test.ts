@@ -1,7 +1,7 @@
 /** Canonical JSON: the same bytes for equal values, and the bytes that JSON itself would write. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { canonicalJson } from '../../src/kernel/json.js';
+import { canonicalJson, jsonEqual } from '../../src/kernel/json.js';
 
 /** The definition, without any regard to speed. */
 function plainly(value: unknown): unknown {
@@ -46,4 +46,27 @@ it.each<[unknown, string]>([
   [{}, '{}'],
 ])('of %j is %s', (value, text) => {
   expect(canonicalJson(value)).toBe(text);
+});
+
+it('is the same exactly for equal values', () => {
+  // Few values, so that equal ones meet.
+  const tree = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom<unknown>(null, undefined, true, 0, 1, '', 'a'),
+      fc.array(tie('value'), { maxLength: 2 }),
+      fc.dictionary(fc.constantFrom('a', 'b', '__proto__', 'constructor'), tie('value'), { maxKeys: 2 }),
+    ),
+  })).value;
+  let equal = 0;
+  fc.assert(
+    fc.property(tree, tree, (a, b) => {
+      const same = canonicalJson(a) === canonicalJson(b);
+      expect(jsonEqual(a, b)).toBe(same);
+      expect(jsonEqual(a, JSON.parse(JSON.stringify(a) ?? 'null'))).toBe(true);
+      if (same && typeof a === 'object') equal += 1;
+    }),
+    { numRuns: 3000 },
+  );
+  expect(equal).toBeGreaterThan(10);
 });
