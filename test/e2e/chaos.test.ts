@@ -35,7 +35,7 @@ import { createRandom } from './chaos/random.js';
 import { startTrouble } from './chaos/trouble.js';
 
 const seed = Number(process.env['SVC_TEST_CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-const troubleMs = 1000 * Number(process.env['SVC_TEST_CHAOS_SECONDS'] ?? 15);
+const troubleMs = 1000 * Number(process.env['SVC_TEST_CHAOS_SECONDS'] ?? 11);
 const password = 'a password for the chaos only';
 /** Few documents, because FerretDB is slow and checking them would take longer than the load. */
 const sizes = { commands: 500, callersPerInstance: 4, agents: 3 };

@@ -38,7 +38,7 @@ async function listAll<T>(admin: RestClient, path: string): Promise<T[]> {
 
 onStorePairs('kill -9 under load', (stores) => {
   // Fewer on external stores, which are slower.
-  const kills = Number(process.env['SVC_TEST_KILLS'] ?? (stores.external ? 3 : 8));
+  const kills = Number(process.env['SVC_TEST_KILLS'] ?? (stores.external ? 3 : 6));
   const callers = stores.external ? 3 : 8;
   let folder: string;
   let pair: StorePair;

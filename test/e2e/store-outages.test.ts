@@ -273,7 +273,6 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
       // Until the loss of the subscription counts as an outage.
       if (how === 'killed')
         await eventually('the log says cut_off', async () => (lines('"now":"cut_off"') > 0 ? true : undefined));
-      await delay(1_000);
       expect(await traffic()).toBe(leadsTo);
       await eventually('a heartbeat is recorded', async () => {
         const { status, last_seen_at } = await view(node.id);
@@ -297,6 +296,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
       // Its claim needs the read store; the answer to the heartbeat must not wait for that.
       await admin.call('POST', `/api/nodes/${node.id}/commands`, { command: 'RUN_DIAGNOSTICS' });
       await lose();
+      const lostAt = Date.now();
       // Before the service notices the outage: the command is written and says so, or is refused.
       const first = command();
       const reads = ['/api/nodes', `/api/nodes/${node.id}`, '/api/l4-upstreams'];
@@ -322,7 +322,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
       expect((await admin.send('GET', `/api/nodes/${node.id}/config`)).status).toBe(200);
       await late.refused();
       // Longer than an agent waits for missing answers to its heartbeats.
-      await delay(3_500);
+      await delay(Math.max(0, lostAt + 4_500 - Date.now()));
       expect(await traffic()).toBe(leadsTo);
       expect(timesConnected(), agent.output()).toBe(sessions);
       await restore();

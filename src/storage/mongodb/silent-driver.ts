@@ -10,8 +10,15 @@ import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { tuning } from './tuning.js';
 
-/** Watches a connected client. Close it before the client. */
-export function reviveSilentClient(client: MongoClient, logger: Logger): { close(): Promise<void> } {
+/**
+ * Watches a connected client. Close it before the client.
+ * @param patience how long the driver may be silent; tests pass less
+ */
+export function reviveSilentClient(
+  client: MongoClient,
+  logger: Logger,
+  patience: { readonly heartbeatMs: number; readonly silentHeartbeats: number } = tuning,
+): { close(): Promise<void> } {
   /**
    * Turns since the last report about a server, by address. Counts turns, as the process itself may have been frozen.
    */
@@ -25,10 +32,10 @@ export function reviveSilentClient(client: MongoClient, logger: Logger): { close
     for (const address of servers.keys()) if (!silence.has(address)) silence.set(address, 0);
   });
   return startLoop(
-    tuning.heartbeatMs,
+    patience.heartbeatMs,
     async () => {
       for (const [address, turns] of silence) silence.set(address, turns + 1);
-      const silent = [...silence].filter(([, turns]) => turns > tuning.silentHeartbeats);
+      const silent = [...silence].filter(([, turns]) => turns > patience.silentHeartbeats);
       if (silent.length === 0) return;
       logger.error(
         { servers: silent.length },

@@ -83,7 +83,8 @@ const query: fc.Arbitrary<Query> = fc.record({
   limit: fc.integer({ min: 1, max: 10 }),
 });
 
-export function readStoreContract(name: string, open: () => Promise<ReadStoreHarness>): void {
+/** @param queryRuns how many random collections are queried, per set of indexes */
+export function readStoreContract(name: string, open: () => Promise<ReadStoreHarness>, queryRuns = 60): void {
   describe(`read store contract: ${name}`, () => {
     let harness: ReadStoreHarness;
     let unique: string;
@@ -256,7 +257,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
                 }
               },
             ),
-            { numRuns: 60, seed: 100 + set },
+            { numRuns: queryRuns, seed: 100 + set },
           );
         });
       }

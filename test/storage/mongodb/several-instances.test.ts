@@ -50,7 +50,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
   afterEach(() => database.close());
 
   it('write the same new documents at once, and the highest position wins', async () => {
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < 20; round += 1) {
       const ids = ['a', 'b', 'c'].map((name) => `${name}${round}`);
       const [low, high] = round % 2 === 0 ? [first, second] : [second, first];
       const [of1, of2] = await Promise.all([

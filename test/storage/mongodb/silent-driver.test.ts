@@ -1,5 +1,5 @@
 /** A driver that has stopped monitoring its server recovers without a restart. */
-import { setTimeout as delay } from 'node:timers/promises';
+import { once } from 'node:events';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../../scripts/stack/process.js';
@@ -16,21 +16,25 @@ describe.skipIf(!ferretDbBuilt())('a MongoDB driver that went silent', () => {
   afterAll(() => server.close());
 
   it('finds its server again', async () => {
-    const client = new MongoClient(`${server.url}/x`, { serverSelectionTimeoutMS: 500 });
+    const client = new MongoClient(`${server.url}/x`, {
+      serverSelectionTimeoutMS: 500,
+      heartbeatFrequencyMS: 500,
+      monitorCommands: true,
+    });
     await client.connect();
-    const revival = reviveSilentClient(client, silentLogger);
+    const revival = reviveSilentClient(client, silentLogger, { heartbeatMs: 500, silentHeartbeats: 5 });
     try {
       const insert = () => client.db().collection('c').insertOne({});
       await insert();
       stopAsking(client);
       // Cut while the driver waits for an answer: only then does it consider the server gone.
       server.freeze();
-      await delay(1_000);
+      const sent = once(client, 'commandStarted');
       const cut = insert().then(
         () => 'answered',
         () => 'cut',
       );
-      await delay(200);
+      await sent;
       await server.kill();
       expect(await cut).toBe('cut');
       await server.restart();
