@@ -74,7 +74,7 @@ describe('in a random history', () => {
           },
         });
       }),
-      { numRuns: 200 },
+      { numRuns: 150 },
     );
     expect(collisions, 'too few collisions in these histories to prove anything').toBeGreaterThan(50);
   });

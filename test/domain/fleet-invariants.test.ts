@@ -8,6 +8,7 @@ import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { perform } from '../support/fleet.js';
 import { dumpIndexes } from '../support/fleet-dump.js';
 import { histories } from '../support/fleet-histories.js';
@@ -89,13 +90,13 @@ function expectRulesThatLead(fleet: Fleet): void {
       snapshot.tcp_proxy_rules.map((rule) => rule.tls_credential_id).filter((one) => one !== ''),
     );
     expect(certificates).toEqual([...terminating].sort());
-    expectEveryHopHasItsRule(fleet, id);
+    expectEveryHopHasItsRule(fleet, snapshot);
   }
 }
 
 /** Nothing that a live chain lacks, such as a key, has left a hop without its rule. */
-function expectEveryHopHasItsRule(fleet: Fleet, nodeId: string): void {
-  const { tcp_proxy_rules, udp_rules, quic_rules } = compileNode(fleet, nodeId);
+function expectEveryHopHasItsRule(fleet: Fleet, snapshot: NodeSnapshot): void {
+  const { node_id: nodeId, tcp_proxy_rules, udp_rules, quic_rules } = snapshot;
   const compiled = [...tcp_proxy_rules, ...udp_rules, ...quic_rules].map(({ rule_id }) => rule_id);
   const live = [...fleet.tables.l4_chain.values()].flatMap(({ id, enabled, deployed }) =>
     (enabled ? (deployed?.hops ?? []) : []).flatMap(({ node_id }, at) => (node_id === nodeId ? [`${id}/${at}`] : [])),

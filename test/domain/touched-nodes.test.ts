@@ -32,7 +32,7 @@ describe('after every command of a random history', () => {
           },
         });
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 

@@ -36,7 +36,7 @@ describe('a random history', () => {
           },
         });
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 });

@@ -45,8 +45,8 @@ const weights = {
   deleteCredential: 2,
   settings: 3,
   overrides: 4,
-  raiseCompiler: 1,
-  lowerCompiler: 1,
+  raiseCompiler: 2,
+  lowerCompiler: 2,
 } as const;
 type MoveKind = keyof typeof weights;
 
