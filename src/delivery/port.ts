@@ -4,6 +4,8 @@
  */
 import type { ChainState } from '../domain/chain/chain.js';
 import type { NodeState } from '../domain/node/node.js';
+import type { IntendedLink } from '../domain/port-table/intended-links.js';
+import type { PortRow } from '../domain/port-table/port-rows.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { ApplyError } from '../domain/agents/facts.js';
@@ -104,6 +106,12 @@ export interface Delivery {
   credentials(): Iterable<CredentialState>;
   /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
   referrers(type: string, id: string): readonly Referrer[];
+  /** Ids and names of all nodes, by name, then id; from the committed fold, like `portRows` and `links`. */
+  nodeNames(): readonly { readonly id: string; readonly name: string }[];
+  /** The listeners that are intended on a node, with policies; none for an unknown node. */
+  portRows(nodeId: string): readonly PortRow[];
+  /** The links from a node to others that are intended; none for an unknown node. */
+  links(nodeId: string): readonly IntendedLink[];
   /** The sealed PSK verifier, or undefined for an unknown node or one without a PSK. */
   verifier(nodeId: string): SealedSecret | undefined;
   /** The newest generation of a node, or undefined for an unknown node. */

@@ -2,24 +2,8 @@
  * Equality, order and filters of document fields, in memory: the reference for index scans, and what an adapter falls
  * back to. Not a query planner. Implements `read-store.ts` (Filter, Query.sort).
  */
+import { compareText } from '../kernel/compare-text.js';
 import type { FieldValue, Fields, Filter, Query, Scalar } from './read-store.js';
-
-/**
- * Orders strings by code points, like their UTF-8 bytes. JavaScript orders by UTF-16 code units, which puts U+10000 and
- * above before U+E000.
- */
-export function compareText(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index += 1) {
-    const left = a.charCodeAt(index);
-    const right = b.charCodeAt(index);
-    if (left === right) continue;
-    if (left < 0xd800 || right < 0xd800) return left - right;
-    const fix = (unit: number): number => (unit >= 0xe000 ? unit - 0x800 : unit + 0x2000);
-    return fix(left) - fix(right);
-  }
-  return a.length - b.length;
-}
 
 /** null 0, false 1, true 2, numbers 3, strings 4, everything else (lists, objects, bytes) 5. */
 function rank(value: FieldValue | undefined): number {

@@ -12,7 +12,14 @@ import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import { createChangedDocuments } from './changed-documents.js';
-import type { HeartbeatFacts, NodeVitals } from './port.js';
+import type {
+  HeartbeatFacts,
+  LinkSample,
+  NodeVitals,
+  ReportedLinks,
+  ReportedListeners,
+  RuntimeListener,
+} from './port.js';
 import { tuning } from './tuning.js';
 
 const spec = (name: string): CollectionSpec => ({ name, version: 1, indexes: [] });
@@ -50,6 +57,8 @@ export interface NodeDocuments {
   /** Another instance may have written the node's tables meanwhile: its next ones are written in any case. */
   rewrite(nodeId: string): void;
   vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
+  listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
+  links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
   /** Deletes everything about nodes that are gone. */
   forget(nodeIds: readonly string[]): Promise<void>;
   flush(): Promise<void>;
@@ -109,6 +118,16 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       (entries) => put(collections.metrics, entries),
     ),
   };
+  /** The tables of nodes with the time of their heartbeats. The time is read first, so it is never newer than the table. */
+  async function reported<F extends Fields, R>(
+    nodeIds: readonly string[],
+    tables: Collection<F>,
+    report: (reportedAt: string, table: F | undefined) => R,
+  ): Promise<ReadonlyMap<string, R>> {
+    const heartbeats = await byId(collections.heartbeats, nodeIds);
+    const documents = await byId(tables, [...heartbeats.keys()]);
+    return new Map([...heartbeats].map(([id, { reported_at }]) => [id, report(reported_at, documents.get(id))]));
+  }
   const everyBatch = [batches.seen, batches.heartbeats, batches.metrics];
   const rewrite = (nodeId: string): void => {
     runtime.forget(nodeId);
@@ -150,6 +169,17 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
         }),
       );
     },
+    // The lists are as `heartbeat` wrote them.
+    listeners: (nodeIds) =>
+      reported(nodeIds, collections.runtime, (reported_at, table) => ({
+        reported_at,
+        listeners: (table?.listeners ?? []) as unknown as readonly RuntimeListener[],
+      })),
+    links: (nodeIds) =>
+      reported(nodeIds, collections.links, (reported_at, table) => ({
+        reported_at,
+        links: (table?.links ?? []) as unknown as readonly LinkSample[],
+      })),
     async forget(nodeIds) {
       for (const nodeId of nodeIds) {
         for (const batch of everyBatch) batch.delete(nodeId);

@@ -57,6 +57,20 @@ export interface NodeVitals {
   readonly uptime_seconds: number | null;
 }
 
+/** The runtime table of a node's last heartbeat. */
+export interface ReportedListeners {
+  /** RFC 3339. */
+  readonly reported_at: string;
+  readonly listeners: readonly RuntimeListener[];
+}
+
+/** The links of a node's last heartbeat. */
+export interface ReportedLinks {
+  /** RFC 3339. */
+  readonly reported_at: string;
+  readonly links: readonly LinkSample[];
+}
+
 export interface PresenceFacts {
   readonly session_id: string;
   readonly instance_id: string;
@@ -82,6 +96,9 @@ export interface Telemetry {
   /** Every node that is online. */
   online(): Promise<ReadonlyMap<string, PresenceFacts>>;
   vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
+  /** Of those nodes that have reported something, by id. Documents may be large: ask for few nodes at a time. */
+  listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
+  links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
   /** Writes the batches. */
   flush(): Promise<void>;
   close(): Promise<void>;

@@ -43,6 +43,8 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
     presence: presence.of,
     online: presence.all,
     vitals: documents.vitals,
+    listeners: documents.listeners,
+    links: documents.links,
     forget: documents.forget,
     async flush() {
       await presence.flush();

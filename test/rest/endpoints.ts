@@ -62,6 +62,9 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/credentials/{id}', access: 'anyone', body: null },
   { method: 'PUT', path: '/api/credentials/{id}', access: 'operator', body: { name: 'c' }, ifMatch: true },
   { method: 'DELETE', path: '/api/credentials/{id}', access: 'operator', body: null, ifMatch: true },
+  { method: 'GET', path: '/api/nodes/ports', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/nodes/ports/runtime', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/nodes/links', access: 'anyone', body: null },
   {
     method: 'PUT',
     path: '/api/nodes/ports/policies',

@@ -158,6 +158,9 @@ export async function startAgentFixture(
     chain: unused,
     credentials: unused,
     referrers: unused,
+    nodeNames: unused,
+    portRows: unused,
+    links: unused,
     settings: () => fixture.settings,
     verifier: (nodeId) => verifiers.get(nodeId),
     generation: () => 1,
@@ -327,6 +330,8 @@ function createFakeTelemetry(): FakeTelemetry {
     presence: unused,
     online: unused,
     vitals: unused,
+    listeners: unused,
+    links: unused,
     flush: async () => undefined,
     close: async () => undefined,
   };

@@ -34,6 +34,7 @@ import type { PasswordHasher } from '../../src/security/passwords.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
 import { createFollowers } from '../../src/start/followers.js';
 import type { Followers } from '../../src/start/followers.js';
+import type { HeartbeatFacts } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
@@ -78,6 +79,8 @@ export interface RestFixture {
   tokenOf(role: Role): string;
   /** Opens a session of the node's agent, which has not applied anything yet. */
   connect(nodeId: string): Promise<ConnectedAgent>;
+  /** A heartbeat of the node's agent, stored when it returns. */
+  report(nodeId: string, facts: Partial<HeartbeatFacts>): Promise<void>;
   /** Events of a stream, `svc-fleet` by default. */
   log(stream?: string): Promise<readonly RecordedEvent[]>;
   /** The position of the last event in the log. */
@@ -227,13 +230,7 @@ export async function startRest(
       const { position = 0 } = await append(eventStore, sessionOpened(nodeId));
       await projections.reached(position, patienceMs);
       await telemetry.sessionOpened(nodeId, presence, offlineAfterMs);
-      telemetry.heartbeat(nodeId, {
-        cpu_usage: 0.25,
-        memory_usage: 0.5,
-        uptime_seconds: 60,
-        link_metrics: [],
-        runtime_listeners: [],
-      });
+      telemetry.heartbeat(nodeId, quiet);
       await telemetry.flush();
       const session = openSession(delivery, nodeId, sessionId);
       await session.ask();
@@ -253,11 +250,23 @@ export async function startRest(
         },
       };
     },
+    async report(nodeId, facts) {
+      telemetry.heartbeat(nodeId, { ...quiet, ...facts });
+      await telemetry.flush();
+    },
     log: (stream) => fixture.log(stream),
     position: () => eventStore.headPosition(),
     close: () => closers.closeAll(),
   };
 }
+
+const quiet: HeartbeatFacts = {
+  cpu_usage: 0.25,
+  memory_usage: 0.5,
+  uptime_seconds: 60,
+  link_metrics: [],
+  runtime_listeners: [],
+};
 
 /** Stands in for Argon2, whose cost belongs to the tests of `security/passwords.ts`. */
 const plainPasswords: PasswordHasher = {

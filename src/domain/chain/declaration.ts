@@ -2,12 +2,12 @@
 import type { Json } from '../../kernel/json.js';
 import { credentialKey } from '../credential/credential.js';
 import { nodeKey } from '../node/node.js';
-import { hopAfter } from '../node/hops.js';
+import { dialEndpoint, hopAfter } from '../node/hops.js';
 import { ownerOf } from '../references/references.js';
 import type { AuditChange } from '../resource/audit-change.js';
 import { entryByEntry, eventAudit, fieldChanges } from '../resource/audit-change.js';
 import type { Changes } from '../resource/change.js';
-import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
+import type { Compiled, Indexed, NodeLink, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
 import { upstreamKey } from '../upstream/upstream.js';
@@ -69,10 +69,12 @@ const compiled: Compiled<ChainState> = {
 };
 
 /** Of the current definition, which is wanted, and of the deployed one, which is measured. */
-function linksOfChain(chain: ChainState, nodeId: string): readonly string[] {
+function linksOfChain(fleet: FleetView, chain: ChainState, nodeId: string): readonly NodeLink[] {
   if (!chain.enabled) return [];
-  const next = definitionsOf(chain).map(({ hops }) => hopAfter(hops, nodeId)?.node_id);
-  return [...new Set(next.filter((id) => id !== undefined))];
+  return definitionsOf(chain).flatMap(({ hops }) => {
+    const next = hopAfter(hops, nodeId);
+    return next === undefined ? [] : [{ toNodeId: next.node_id, endpoint: dialEndpoint(fleet, next) }];
+  });
 }
 
 /** Only `enabled` and the name, which a rule's origin holds, take effect without a deploy. */

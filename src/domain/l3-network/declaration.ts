@@ -12,7 +12,7 @@ import { decideNetwork } from './decide.js';
 import { intendedByNetwork } from './intent.js';
 import type { NetworkCommand, NetworkEvent, NetworkState } from './l3-network.js';
 import { networkFields, networkKey, nodesOfTunnels } from './l3-network.js';
-import { networkRulesOn, nodesWithOtherRules } from './rules.js';
+import { networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
 import { networkBound } from './size.js';
 
 const audit = lifecycleAudit(networkFields);
@@ -42,10 +42,10 @@ const compiled: Compiled<NetworkState> = {
     return [...new Set(dialling.map(({ connector_node_id }) => connector_node_id))];
   },
   // A tunnel carries packets both ways; the link is the way in which it is dialled, as it is between the hops of a chain.
-  linksFrom(network, nodeId) {
+  linksFrom(fleet, network, nodeId) {
     if (!network.enabled) return [];
     const dialled = network.tunnels.filter(({ connector_node_id }) => connector_node_id === nodeId);
-    return [...new Set(dialled.map(({ listener_node_id }) => listener_node_id))];
+    return dialled.map((tunnel) => ({ toNodeId: tunnel.listener_node_id, endpoint: peerEndpoint(fleet, tunnel) }));
   },
 };
 

@@ -8,29 +8,39 @@ import type { AnyState } from '../fleet/resources.js';
 import type { IntendedListener, IntendedRoute } from '../listeners/intent.js';
 import { splitOwner } from '../references/references.js';
 
+type ListenerKey = Pick<IntendedListener, 'transport' | 'listenAddr' | 'listenPort'>;
+
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-const routeOrder = ({ source, matchKind, matchValue }: IntendedRoute): string =>
-  `${source}\u0000${matchKind}\u0000${matchValue}`;
+const routeOrder = ({ source, matchKind, matchValue, resourceId }: IntendedRoute): string =>
+  `${source}\u0000${matchKind}\u0000${matchValue}\u0000${resourceId}`;
+
+/** By transport, port and address. */
+export function byListener(a: ListenerKey, b: ListenerKey): number {
+  return compare(a.transport, b.transport) || a.listenPort - b.listenPort || compare(a.listenAddr, b.listenAddr);
+}
+
+/** Names a listener among those of its node. */
+export function listenerKey({ transport, listenAddr, listenPort }: ListenerKey): string {
+  return `${transport}/${listenPort}/${listenAddr}`;
+}
 
 /** The listeners of one node, by transport, port and address; routes by source, match kind and value. */
 export function intendedListeners(fleet: Fleet, nodeId: string): readonly IntendedListener[] {
-  const listeners = new Map<string, IntendedListener>();
+  const listeners = new Map<string, { readonly listener: IntendedListener; readonly routes: IntendedRoute[] }>();
   for (const owner of fleet.referrersOf('node', nodeId)) {
     const { type, id } = splitOwner(owner);
     const state = fleet.get<AnyState>({ type }, id);
     if (state === undefined) continue;
     for (const listener of resourceOfType(type)?.compiled?.intendedOn(fleet, state, nodeId) ?? []) {
-      const key = `${listener.transport}/${listener.listenPort}/${listener.listenAddr}`;
-      const routes = [...(listeners.get(key)?.routes ?? []), ...listener.routes];
-      listeners.set(key, { ...listener, routes });
+      const known = listeners.get(listenerKey(listener));
+      if (known === undefined) listeners.set(listenerKey(listener), { listener, routes: [...listener.routes] });
+      else known.routes.push(...listener.routes);
     }
   }
   return [...listeners.values()]
-    .map((listener) => ({
-      ...listener,
-      routes: [...listener.routes].sort((a, b) => compare(routeOrder(a), routeOrder(b))),
-    }))
-    .sort(
-      (a, b) => compare(a.transport, b.transport) || a.listenPort - b.listenPort || compare(a.listenAddr, b.listenAddr),
-    );
+    .map(({ listener, routes }) => {
+      const keyed = routes.map((route) => ({ route, order: routeOrder(route) }));
+      return { ...listener, routes: keyed.sort((a, b) => compare(a.order, b.order)).map(({ route }) => route) };
+    })
+    .sort(byListener);
 }

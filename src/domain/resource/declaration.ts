@@ -83,10 +83,17 @@ export interface Compiled<S> {
   /** Ids of the nodes that dial a node at the node's own address. */
   diallersOf(state: S, nodeId: string): readonly string[];
   /**
-   * Ids of the nodes that a node sends the resource's traffic on to, each once: in what is wanted and in what is deployed.
-   * None while the resource is disabled.
+   * Where a node sends the resource's traffic on to, inside the fleet: in what is wanted and in what is deployed. Nowhere
+   * while the resource is disabled.
    */
-  linksFrom(state: S, nodeId: string): readonly string[];
+  linksFrom(fleet: FleetView, state: S, nodeId: string): readonly NodeLink[];
+}
+
+/** A link to another node. */
+export interface NodeLink {
+  readonly toNodeId: string;
+  /** The `host:port` that is dialled; `""` while no address is known. */
+  readonly endpoint: string;
 }
 
 export interface Resource<

@@ -1,5 +1,5 @@
 /** The declaration of legacy routes. */
-import { hopAfter } from '../node/hops.js';
+import { dialEndpoint, hopAfter } from '../node/hops.js';
 import { nodeKey } from '../node/node.js';
 import { ownerOf } from '../references/references.js';
 import { entryByEntry, eventAudit, fieldChanges } from '../resource/audit-change.js';
@@ -32,9 +32,9 @@ const compiled: Compiled<RouteState> = {
     const index = route.enabled ? route.hops.findIndex((hop) => hop.node_id === nodeId) : -1;
     return route.hops.slice(Math.max(0, index - 1), Math.max(0, index)).map((hop) => hop.node_id);
   },
-  linksFrom(route, nodeId) {
+  linksFrom(fleet, route, nodeId) {
     const next = route.enabled ? hopAfter(route.hops, nodeId) : undefined;
-    return next === undefined ? [] : [next.node_id];
+    return next === undefined ? [] : [{ toNodeId: next.node_id, endpoint: dialEndpoint(fleet, next) }];
   },
 };
 

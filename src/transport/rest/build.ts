@@ -18,6 +18,9 @@ import { answerClientError, answerError, installErrors } from './errors.js';
 import { installGate } from './gate.js';
 import { boundClosing, createHttpServer } from './http-server.js';
 import { installOpenApi, openApiRoutes } from './openapi.js';
+import { linkRoutes } from './links.js';
+import { portRuntimeRoutes } from './port-runtime.js';
+import { portRoutes } from './ports.js';
 import { probeRoutes } from './probes.js';
 import './request-state.js';
 import { routesOfResources } from './resources.js';
@@ -88,6 +91,9 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
 
   await authRoutes(app, deps);
   for (const routes of Object.values(routesOfResources)) routes(app, deps);
+  portRoutes(app, deps);
+  portRuntimeRoutes(app, deps);
+  linkRoutes(app, deps);
   settingsRoutes(app, deps);
   auditRoutes(app, deps);
   probeRoutes(app, deps, options);

@@ -30,9 +30,19 @@ export interface RestDeps {
   readonly projections: Pick<Projections, 'nodes' | 'resources' | 'deployments' | 'audit' | 'reached' | 'onAgentFact'>;
   readonly delivery: Pick<
     Delivery,
-    'state' | 'chain' | 'settings' | 'referrers' | 'generation' | 'pushed' | 'plan' | 'snapshotJson'
+    | 'state'
+    | 'chain'
+    | 'settings'
+    | 'referrers'
+    | 'nodeNames'
+    | 'portRows'
+    | 'links'
+    | 'generation'
+    | 'pushed'
+    | 'plan'
+    | 'snapshotJson'
   >;
-  readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals'>;
+  readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;

@@ -18,6 +18,10 @@ export const tuning = {
   closeWithinMs: 5_000,
   /** How much of a too large body is read and dropped, so that its sender sees the 413. */
   drainBytes: 16 * 1024 * 1024,
+  /** Nodes that an answer about all of them looks at before other work of the process has its turn. */
+  nodesPerSlice: 25,
+  /** Such an answer is sent in chunks of at least so many characters. */
+  chunkChars: 64 * 1024,
   /** How long a refresh waits for its push, to answer `pushed`. */
   pushWaitMs: 2_000,
   /** How often a waiting deploy or refresh reads presence, beside being called back. */

@@ -3,7 +3,8 @@
  * it, else scans and sorts. Without transactions, a query may see some of the writes that happen meanwhile.
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import { compareText, documentOrder, matchesAll } from '../../field-values.js';
+import { compareText } from '../../../kernel/compare-text.js';
+import { documentOrder, matchesAll } from '../../field-values.js';
 import type { Fields, Filter, Page, Query, StoredDocument } from '../../read-store.js';
 import { readCount, readTotal } from './counts.js';
 import { decodeDocument } from './document-codec.js';

@@ -1,0 +1,110 @@
+/**
+ * The port table: which listeners the control plane wants on which node, beside what its agent says of each. What agents
+ * report in full is in `port-runtime.ts`, policies are saved in `listener-policies.ts`.
+ * Implements `docs/contract/rest.md#port-management`.
+ */
+import { z } from 'zod';
+import { policyTransports, priorityLabels } from '../../domain/listener-policy/policy.js';
+import type { PortRow } from '../../domain/port-table/port-rows.js';
+import { canonicalIp } from '../../kernel/addresses.js';
+import type { ReportedListeners } from '../../telemetry/port.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { answers } from './envelope.js';
+import { uuid } from './fields.js';
+import { readHeaders } from './headers.js';
+import { nodeOption, nodeOptions } from './node-options.js';
+import { listInPieces, sendPieces } from './pieces.js';
+import { query } from './query.js';
+
+const routeSources = ['l4_chain', 'l4_upstream', 'l3_network'] as const;
+const matchKinds = ['reality', 'sni', 'local_key', 'l3_context', 'default'] as const;
+
+const portItem = z
+  .object({
+    nodeId: z.string(),
+    transport: z.enum(policyTransports),
+    listenAddr: z.string(),
+    listenPort: z.int(),
+    priorityOrder: z.array(z.enum(priorityLabels)),
+    policySaved: z.boolean(),
+    routes: z.array(
+      z.object({
+        source: z.enum(routeSources),
+        sourceLabel: z.string(),
+        matchKind: z.enum(matchKinds),
+        matchValue: z.string(),
+        nextHop: z.string().meta({ description: 'Empty while no address is known' }),
+        resourceId: z.string(),
+        deployed: z.boolean(),
+      }),
+    ),
+    runtimeState: z.string().nullable().meta({ description: 'As the agent last reported it' }),
+  })
+  .meta({ id: 'Port' });
+type PortItem = z.output<typeof portItem>;
+
+const portTable = z.object({
+  nodes: z.array(nodeOption),
+  items: z.array(portItem),
+  defaultPriorityOrder: z.array(z.enum(priorityLabels)),
+});
+
+export function portRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/ports',
+    config: { access: 'anyone', takes: 'none' },
+    schema: {
+      summary: 'The listeners that are intended on each node, with their policies and their state on the node',
+      tags: ['ports'],
+      querystring: query({ node_id: uuid.optional() }),
+      headers: readHeaders,
+      response: answers(portTable),
+    },
+    handler: async (request, reply) => sendPieces(reply, tablePieces(deps, request.query.node_id)),
+  });
+}
+
+async function* tablePieces(deps: RestDeps, nodeId: string | undefined): AsyncGenerator<string, void> {
+  const all = deps.delivery.nodeNames();
+  const online = await deps.telemetry.online();
+  yield '{"nodes":';
+  yield* listInPieces(all, (slice) => nodeOptions(deps, slice, online));
+  yield ',"items":';
+  const shown = nodeId === undefined ? all : all.filter(({ id }) => id === nodeId);
+  yield* listInPieces(shown, (slice) => itemsOf(deps, slice));
+  yield `,"defaultPriorityOrder":${JSON.stringify(priorityLabels)}}`;
+}
+
+/** The rows of these nodes, in their order. */
+async function itemsOf(deps: RestDeps, nodes: readonly { readonly id: string }[]): Promise<readonly PortItem[]> {
+  const rows = nodes.flatMap(({ id }) => deps.delivery.portRows(id));
+  const reports = await deps.telemetry.listeners([...new Set(rows.map(({ nodeId }) => nodeId))]);
+  const states = new Map([...reports].map(([id, report]) => [id, statesOf(report)]));
+  return rows.map((row) => ({
+    nodeId: row.nodeId,
+    transport: row.transport,
+    listenAddr: row.listenAddr,
+    listenPort: row.listenPort,
+    priorityOrder: [...row.priorityOrder],
+    policySaved: row.policySaved,
+    routes: [...row.routes],
+    runtimeState: states.get(row.nodeId)?.get(keyOf(row)) ?? null,
+  }));
+}
+
+const keyOf = ({
+  transport,
+  listenAddr,
+  listenPort,
+}: Pick<PortRow, 'listenAddr' | 'listenPort'> & { transport: string }) => `${transport} ${listenPort} ${listenAddr}`;
+
+/** The reported state of each listener. Agents may write an address in another notation. */
+function statesOf({ listeners }: ReportedListeners): ReadonlyMap<string, string> {
+  return new Map(
+    listeners.map(({ transport, listen_addr, listen_port, state }) => [
+      keyOf({ transport, listenAddr: canonicalIp(listen_addr) ?? listen_addr, listenPort: listen_port }),
+      state,
+    ]),
+  );
+}

@@ -1,0 +1,506 @@
+/**
+ * The port table, the runtime table and the links over REST, on a fleet with every kind of route
+ * (`docs/contract/rest.md#port-management` and `docs/contract/rest.md#nodes`).
+ */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { ServiceError } from '../../src/kernel/errors.js';
+import type { LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+
+let rest: RestFixture;
+/** Nodes, credentials and chains by name. */
+const ids: Record<string, string> = {};
+let noiseKey: string;
+
+const post = async (url: string, body: object): Promise<JsonData> => {
+  const made = await rest.data('POST', url, { body });
+  ids[made.name] = made.id;
+  return made;
+};
+const hop = (node: string, listen_port: number, more: object = {}) => ({
+  node_id: ids[node],
+  listen_port,
+  outer: 'tcp',
+  security: 'raw',
+  ...more,
+});
+const chain = (name: string, hops: object[], more: object = {}) =>
+  post('/api/l4-chains', { name, payload: 'tcp', hops, target: { endpoint: '192.0.2.9:9' }, ...more });
+const deploy = (name: string) => rest.data('POST', `/api/l4-chains/${ids[name]}/deploy`);
+const ports = (query = ''): Promise<JsonData> => rest.data('GET', `/api/nodes/ports${query}`);
+const runtime = (query = ''): Promise<JsonData> => rest.data('GET', `/api/nodes/ports/runtime${query}`);
+const byDefault = ['reality', 'tls', 'noise', 'raw'];
+
+beforeAll(async () => {
+  rest = await startRest();
+  // Not in the order of their names.
+  await post('/api/nodes', { name: 'out', address: 'out.example' });
+  await post('/api/nodes', { name: 'Edge', address: 'edge.example' });
+  await post('/api/nodes', { name: 'quiet' });
+  await post('/api/l4-upstreams', { name: 'web', endpoint: 'web.example:443' });
+  noiseKey = (await post('/api/credentials', { name: 'keys', key_type: 'x25519' })).public_key;
+  const target = { target_host: 'target.example', target_port: 443 };
+  await post('/api/credentials', {
+    name: 'identity',
+    key_type: 'reality',
+    x25519_credential_id: ids['keys'],
+    server_names: ['r2.example', 'r1.example'],
+    short_ids: ['ab'],
+    ...target,
+  });
+  await post('/api/credentials', {
+    name: 'cert',
+    key_type: 'tls_cert',
+    self_signed: { common_name: 't.example' },
+  });
+  const reality = { security: 'reality', credential_id: ids['identity'] };
+  await chain('reality', [hop('Edge', 443, reality)]);
+  await chain('tls', [hop('Edge', 443, { security: 'tls', credential_id: ids['cert'] })], {
+    target: { upstream_id: ids['web'] },
+  });
+  await chain('names', [hop('Edge', 443, { server_names: ['s.example'] }), hop('out', 81)]);
+  await chain('fallback', [hop('Edge', 443)], { target: { upstream_id: ids['web'] } });
+  await chain('quic', [hop('Edge', 443, { ...reality, outer: 'quic', server_names: ['r1.example'] })]);
+  await chain('noise', [hop('Edge', 443, { outer: 'udp', security: 'noise', credential_id: ids['keys'] })], {
+    payload: 'udp',
+  });
+  await chain('dns', [hop('Edge', 443, { outer: 'udp' }), hop('quiet', 53, { outer: 'udp' })], { payload: 'udp' });
+  await post('/api/routes', {
+    name: 'site',
+    host: 'www.example',
+    hops: [
+      { node_id: ids['Edge'], listen_port: 80 },
+      { node_id: ids['out'], listen_port: 82 },
+    ],
+    backend: '192.0.2.8:80',
+  });
+  await post('/api/l3-networks', {
+    name: 'net',
+    credential_id: ids['identity'],
+    server_name: 'r2.example',
+    members: ['Edge', 'out'].map((node, index) => ({
+      node_id: ids[node],
+      interface_name: 'tun0',
+      addresses: [`10.9.0.${index + 1}/24`],
+      routes: [],
+    })),
+    tunnels: [
+      { listener_node_id: ids['Edge'], listen_addr: '0.0.0.0', listen_port: 443, connector_node_id: ids['out'] },
+    ],
+  });
+  await deploy('tls');
+  await deploy('names');
+});
+afterAll(() => rest.close());
+
+const listener = (more: Partial<RuntimeListener> = {}): RuntimeListener => ({
+  transport: 'tcp',
+  listen_addr: '0.0.0.0',
+  listen_port: 443,
+  state: 'running',
+  routes: [],
+  ...more,
+});
+
+describe('the port table', () => {
+  test('has every node, sorted by name, and every intended listener with its routes', async () => {
+    const { nodes, items, defaultPriorityOrder } = await ports();
+    expect(defaultPriorityOrder).toEqual(byDefault);
+    expect(nodes).toEqual(['Edge', 'out', 'quiet'].map((name) => ({ id: ids[name], name, status: 'pending' })));
+    const route = (
+      name: string,
+      source: string,
+      label: string,
+      kind: string,
+      value: string,
+      nextHop: string,
+      deployed = false,
+    ) => ({
+      source,
+      sourceLabel: label,
+      matchKind: kind,
+      matchValue: value,
+      nextHop,
+      resourceId: ids[name],
+      deployed,
+    });
+    const item = (node: string, transport: string, listenPort: number, routes: object[]) => ({
+      nodeId: ids[node],
+      transport,
+      listenAddr: '0.0.0.0',
+      listenPort,
+      priorityOrder: byDefault,
+      policySaved: false,
+      routes,
+      runtimeState: null,
+    });
+    const end = '192.0.2.9:9';
+    expect(items).toEqual([
+      item('Edge', 'tcp', 80, [
+        route('site', 'l4_chain', 'route: site', 'default', 'www.example/', 'out.example:82', true),
+      ]),
+      item('Edge', 'tcp', 443, [
+        route('reality', 'l4_chain', 'reality', 'reality', 'r1.example', end),
+        route('reality', 'l4_chain', 'reality', 'reality', 'r2.example', end),
+        route('names', 'l4_chain', 'names', 'sni', 's.example', 'out.example:81', true),
+        route('fallback', 'l4_upstream', 'web', 'default', '', 'web.example:443'),
+        route('tls', 'l4_upstream', 'web', 'sni', 't.example', 'web.example:443', true),
+      ]),
+      item('Edge', 'udp', 443, [
+        route('net', 'l3_network', 'net', 'l3_context', '1', 'tun0', true),
+        route('dns', 'l4_chain', 'dns', 'default', '', ''),
+        route('noise', 'l4_chain', 'noise', 'local_key', noiseKey, end),
+        route('quic', 'l4_chain', 'quic', 'reality', 'r1.example', end),
+      ]),
+      item('out', 'tcp', 81, [route('names', 'l4_chain', 'names', 'default', '', end, true)]),
+      item('out', 'tcp', 82, [
+        route('site', 'l4_chain', 'route: site', 'default', 'www.example/', '192.0.2.8:80', true),
+      ]),
+      item('quiet', 'udp', 53, [route('dns', 'l4_chain', 'dns', 'default', '', end)]),
+    ]);
+  });
+
+  test('shows an edit that is not deployed, and what it replaces no more', async () => {
+    const url = `/api/l4-chains/${ids['names']}`;
+    const before = await rest.data('GET', url);
+    const hops = [{ ...before.hops[0], server_names: ['s.example', 'new.example'] }, before.hops[1]];
+    await rest.data('PUT', url, { body: { hops } });
+    const [, shared] = (await ports(`?node_id=${ids['Edge']}`)).items;
+    const shown = shared.routes.filter(({ resourceId }: JsonData) => resourceId === ids['names']);
+    expect(shown.map(({ matchValue, deployed }: JsonData) => [matchValue, deployed])).toEqual([
+      ['new.example', false],
+      ['s.example', true],
+    ]);
+    await rest.data('PUT', url, { body: { hops: before.hops } });
+  });
+
+  test('shows a policy on its listener, and one without routes as a row of its own', async () => {
+    const policy = { nodeId: ids['out'], transport: 'tcp', listenAddr: '0.0.0.0', priorityOrder: ['raw'] };
+    for (const listenPort of [81, 9999]) {
+      await rest.data('PUT', '/api/nodes/ports/policies', { body: { ...policy, listenPort } });
+    }
+    const order = ['raw', 'reality', 'tls', 'noise'];
+    const of = async () =>
+      (await ports(`?node_id=${ids['out']}`)).items.map((row: JsonData) => [
+        row.listenPort,
+        row.policySaved,
+        row.priorityOrder,
+        row.routes.length,
+      ]);
+    expect(await of()).toEqual([
+      [81, true, order, 1],
+      [82, false, byDefault, 1],
+      [9999, true, order, 0],
+    ]);
+    for (const listenPort of [81, 9999]) {
+      const query = new URLSearchParams({
+        nodeId: ids['out'] ?? '',
+        transport: 'tcp',
+        listenAddr: '0.0.0.0',
+        listenPort: `${listenPort}`,
+      });
+      await rest.data('DELETE', `/api/nodes/ports/policies?${query}`);
+    }
+    expect(await of()).toEqual([
+      [81, false, byDefault, 1],
+      [82, false, byDefault, 1],
+    ]);
+  });
+
+  test('of one node has its rows and all nodes to choose from; of an unknown one, no rows', async () => {
+    const one = await ports(`?node_id=${ids['quiet']}`);
+    expect(one.nodes).toHaveLength(3);
+    expect(one.items.map((row: JsonData) => row.nodeId)).toEqual([ids['quiet']]);
+    expect(await ports('?node_id=00000000-0000-4000-8000-000000000000')).toEqual({ ...one, items: [] });
+  });
+
+  test.each(['?node_id=x', '?node_id=', '?transport=tcp', '?page=1'])('refuses the query %s', async (query) => {
+    const answer = await rest.call('GET', `/api/nodes/ports${query}`);
+    expect([answer.statusCode, answer.json().error]).toEqual([400, expect.stringMatching(/^invalid_request: /)]);
+  });
+
+  test('has the state that the agent last reported of a listener, in whatever notation it writes addresses', async () => {
+    await post('/api/nodes', { name: 'six' });
+    await chain('v6', [hop('six', 443, { listen_addr: '2001:db8::1' }), hop('out', 91)]);
+    const state = async () => (await ports(`?node_id=${ids['six']}`)).items[0].runtimeState;
+    expect(await state()).toBeNull();
+    const other = listener({ transport: 'udp', listen_addr: '2001:db8::1', state: 'other' });
+    await rest.report(ids['six'] ?? '', { runtime_listeners: [other, listener({ listen_addr: '2001:DB8:0:0::1' })] });
+    expect(await state()).toBe('running');
+    await rest.report(ids['six'] ?? '', {
+      runtime_listeners: [listener({ listen_addr: '2001:db8::1', state: 'failed: port in use' })],
+    });
+    expect(await state()).toBe('failed: port in use');
+    await rest.report(ids['six'] ?? '', {});
+    expect(await state()).toBeNull();
+  });
+});
+
+describe('the runtime table', () => {
+  const route = {
+    service: 'relay',
+    payload: 'tcp',
+    outer: 'tcp',
+    security: 'raw',
+    match_kind: 'default',
+    match_value: '',
+    next_hop: '192.0.2.9:9',
+  };
+  beforeAll(async () => {
+    await post('/api/nodes', { name: 'reporting' });
+    await rest.report(ids['reporting'] ?? '', {
+      runtime_listeners: [
+        listener({
+          routes: [route],
+          bytes_in: 5,
+          bytes_out: 0,
+          active_sessions: 1,
+          total_sessions: 7,
+          error_sessions: 2,
+        }),
+        listener({ listen_port: 80, listen_addr: '::' }),
+        listener({ transport: 'udp', listen_addr: 'FD00::0001', state: 'starting' }),
+      ],
+    });
+  });
+  const of = async (query = ''): Promise<JsonData> => {
+    const { nodes } = await runtime(query);
+    return nodes.find((node: JsonData) => node.nodeId === ids['reporting']);
+  };
+
+  test('has what the agent reported, as it did; counters only where it reported them', async () => {
+    expect(await of()).toEqual({
+      nodeId: ids['reporting'],
+      name: 'reporting',
+      status: 'pending',
+      reportedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      listeners: [
+        {
+          transport: 'tcp',
+          listenAddr: '0.0.0.0',
+          listenPort: 443,
+          state: 'running',
+          routes: [
+            {
+              service: 'relay',
+              payload: 'tcp',
+              outer: 'tcp',
+              security: 'raw',
+              matchKind: 'default',
+              matchValue: '',
+              nextHop: '192.0.2.9:9',
+            },
+          ],
+          bytesIn: 5,
+          bytesOut: 0,
+          activeSessions: 1,
+          totalSessions: 7,
+          errorSessions: 2,
+        },
+        { transport: 'tcp', listenAddr: '::', listenPort: 80, state: 'running', routes: [] },
+        { transport: 'udp', listenAddr: 'FD00::0001', listenPort: 443, state: 'starting', routes: [] },
+      ],
+    });
+  });
+
+  test('keeps nodes without a report, with null, and those without a match, with no listeners', async () => {
+    const { nodes } = await runtime('?transport=udp&listen_port=1');
+    const names = nodes.map((node: JsonData) => node.name.toLowerCase());
+    expect(names).toEqual(names.toSorted());
+    expect(names).toEqual(expect.arrayContaining(['edge', 'out', 'quiet', 'reporting']));
+    const shown = Object.fromEntries(nodes.map((node: JsonData) => [node.name, [node.reportedAt, node.listeners]]));
+    expect(shown['quiet']).toEqual([null, []]);
+    expect(shown['reporting']).toEqual([expect.any(String), []]);
+  });
+
+  test.each<[string, number]>([
+    ['?transport=tcp', 2],
+    ['?transport=udp', 1],
+    ['?listen_port=443', 2],
+    ['?listen_addr=0.0.0.0', 1],
+    ['?listen_addr=fd00::1', 1],
+    ['?listen_addr=0:0::0', 1],
+    ['?transport=tcp&listen_addr=::&listen_port=80', 1],
+    ['?transport=udp&listen_addr=::&listen_port=80', 0],
+  ])('filters by %s', async (query, expected) => {
+    expect((await of(query)).listeners).toHaveLength(expected);
+  });
+
+  test('of one node has that node alone; of an unknown one, none', async () => {
+    const { nodes } = await runtime(`?node_id=${ids['reporting']}&listen_port=80`);
+    expect(nodes.map((node: JsonData) => [node.name, node.listeners.length])).toEqual([['reporting', 1]]);
+    expect(await runtime('?node_id=00000000-0000-4000-8000-000000000000')).toEqual({ nodes: [] });
+  });
+
+  test.each([
+    'node_id=x',
+    'transport=quic',
+    'listen_addr=localhost',
+    'listen_port=0',
+    'listen_port=65536',
+    'state=running',
+  ])('refuses the query %s', async (query) => {
+    const answer = await rest.call('GET', `/api/nodes/ports/runtime?${query}`);
+    const error = expect.stringMatching(new RegExp(`^invalid_request: ${query.split('=')[0]}: `));
+    expect([answer.statusCode, answer.json().error]).toEqual([400, error]);
+  });
+});
+
+describe('the links between nodes', () => {
+  const sample = (more: Partial<LinkSample>): LinkSample => ({
+    resource_type: 'l4_chain',
+    resource_id: ids['names'] ?? '',
+    peer_node_id: '',
+    peer_endpoint: 'out.example:81',
+    outer: 'tcp',
+    rtt_ms: 1.5,
+    jitter_ms: 0.25,
+    loss_ratio: 0,
+    bytes_in: 10,
+    bytes_out: 20,
+    active_sessions: 1,
+    ...more,
+  });
+  const nothing = {
+    rtt_ms: null,
+    jitter_ms: null,
+    loss_ratio: null,
+    bytes_in: null,
+    bytes_out: null,
+    measured_at: null,
+  };
+  const link = async (resource: string): Promise<JsonData> => {
+    const { items } = await rest.data('GET', '/api/nodes/links');
+    return items.find((item: JsonData) => item.resource_id === ids[resource]);
+  };
+  const key = (resource: string, kind: string, from: string, to: string) => ({
+    from_node_id: ids[from],
+    to_node_id: ids[to],
+    kind,
+    resource_id: ids[resource],
+  });
+
+  test('are those that the configuration intends, with nulls until an agent has measured them', async () => {
+    expect(await link('names')).toEqual({ ...key('names', 'l4_chain', 'Edge', 'out'), ...nothing });
+    expect(await link('site')).toEqual({ ...key('site', 'route', 'Edge', 'out'), ...nothing });
+    expect(await link('dns')).toEqual({ ...key('dns', 'l4_chain', 'Edge', 'quiet'), ...nothing });
+    expect(await link('net')).toEqual({ ...key('net', 'l3_network', 'out', 'Edge'), ...nothing });
+    expect(await link('fallback')).toBeUndefined();
+  });
+
+  test('have what the agent that dials has measured, whether it names the node or the endpoint', async () => {
+    const report = (...link_metrics: LinkSample[]) => rest.report(ids['Edge'] ?? '', { link_metrics });
+    await report(
+      sample({}),
+      sample({
+        resource_type: 'route',
+        resource_id: ids['site'] ?? '',
+        peer_node_id: ids['out'] ?? '',
+        peer_endpoint: '',
+        rtt_ms: null,
+      }),
+      // Of nothing that is configured, of the target behind the last hop, and of another resource's type.
+      sample({ resource_id: 'unknown', bytes_in: 999 }),
+      sample({ peer_endpoint: '192.0.2.9:9', bytes_in: 999 }),
+      sample({ resource_type: 'route', bytes_in: 999 }),
+    );
+    const measured_at = expect.stringMatching(/Z$/);
+    const measured = { rtt_ms: 1.5, jitter_ms: 0.25, loss_ratio: 0, bytes_in: 10, bytes_out: 20, measured_at };
+    expect(await link('names')).toEqual({ ...key('names', 'l4_chain', 'Edge', 'out'), ...measured });
+    expect(await link('site')).toMatchObject({ ...measured, rtt_ms: null });
+    expect(await link('dns')).toMatchObject(nothing);
+
+    await report(sample({}), sample({ rtt_ms: 9, jitter_ms: null, loss_ratio: 0.5, bytes_in: 1, bytes_out: 2 }));
+    expect(await link('names')).toMatchObject({
+      rtt_ms: 9,
+      jitter_ms: 0.25,
+      loss_ratio: 0.5,
+      bytes_in: 11,
+      bytes_out: 22,
+    });
+  });
+
+  test('have what the other end has measured when the one that dials has not, seen from the dialler', async () => {
+    await rest.report(ids['Edge'] ?? '', {});
+    await rest.report(ids['out'] ?? '', {
+      link_metrics: [sample({ peer_node_id: ids['Edge'] ?? '', peer_endpoint: '', bytes_in: 3, bytes_out: 4 })],
+    });
+    expect(await link('names')).toMatchObject({ rtt_ms: 1.5, bytes_in: 4, bytes_out: 3 });
+    // By its endpoint, only the node that dials knows a link.
+    await rest.report(ids['out'] ?? '', { link_metrics: [sample({})] });
+    expect(await link('names')).toMatchObject(nothing);
+  });
+
+  test('refuse any query', async () => {
+    expect((await rest.call('GET', `/api/nodes/links?node_id=${ids['out']}`)).statusCode).toBe(400);
+  });
+});
+
+describe('an answer about all nodes', () => {
+  const urls = ['/api/nodes/ports', '/api/nodes/ports/runtime', '/api/nodes/links'];
+
+  test.each(urls)('%s is a 503 while the read store is away', async (url) => {
+    vi.spyOn(rest.deps.telemetry, 'online').mockRejectedValue(new ServiceError('unavailable', 'away'));
+    vi.spyOn(rest.deps.telemetry, 'links').mockRejectedValue(new ServiceError('unavailable', 'away'));
+    const answer = await rest.call('GET', url);
+    vi.restoreAllMocks();
+    expect([answer.statusCode, answer.json().error]).toEqual([503, 'unavailable: away']);
+  });
+
+  test.each(urls)('%s shows what a command has just written', async (url) => {
+    const before = JSON.stringify(await rest.data('GET', url));
+    for (let round = 0; round < 5; round += 1) {
+      const name = `new ${url} ${round}`;
+      const { id } = await post('/api/nodes', { name, address: 'new.example' });
+      await chain(`to ${name}`, [hop('out', 1000 + round * 3 + urls.indexOf(url)), hop(name, 80)]);
+      const after = JSON.stringify(await rest.data('GET', url));
+      expect(after).toContain(id);
+      expect(before).not.toContain(id);
+    }
+  });
+
+  test('that fails half-way is cut, so that no part of it passes for the whole', async () => {
+    const { id } = await post('/api/nodes', { name: 'a first one with much to tell' });
+    const many = Array.from({ length: 1000 }, (_, index) => listener({ listen_port: 1 + index }));
+    await rest.report(id, { runtime_listeners: many });
+    const whole = await rest.call('GET', '/api/nodes/ports/runtime');
+    expect(whole.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(whole.body.length).toBeGreaterThan(64 * 1024);
+    expect(whole.json().data.nodes[0].listeners).toHaveLength(1000);
+    const { listeners } = rest.deps.telemetry;
+    const failing = vi
+      .spyOn(rest.deps.telemetry, 'listeners')
+      .mockRejectedValue(new ServiceError('unavailable', 'away'));
+    failing.mockImplementationOnce(listeners);
+    for (let index = 0; index < 30; index += 1) {
+      await post('/api/nodes', { name: `z ${index}`, issue_psk: false });
+    }
+    const outcome = await rest.call('GET', '/api/nodes/ports/runtime').then(
+      (answer) => answer.body,
+      () => 'cut',
+    );
+    vi.restoreAllMocks();
+    expect(outcome).toBe('cut');
+    await rest.data('DELETE', `/api/nodes/${id}`);
+  });
+
+  test('lets other work have its turn between slices of nodes', async () => {
+    const created = Array.from({ length: 150 }, (_, index) =>
+      post('/api/nodes', { name: `one of many ${index}`, issue_psk: false }),
+    );
+    await Promise.all(created);
+    let turns = 0;
+    let counting = true;
+    const count = (): void => {
+      turns += 1;
+      if (counting) setImmediate(count);
+    };
+    const answer = ports();
+    setImmediate(count);
+    const { nodes } = await answer;
+    counting = false;
+    expect(nodes.length).toBeGreaterThan(150);
+    expect(turns).toBeGreaterThan(10);
+  });
+});
