@@ -12,7 +12,6 @@ import type { X25519KeyPair } from '../kernel/x25519.js';
 import { exportX25519Private, generateX25519, importX25519Private } from '../kernel/x25519.js';
 import type { CertificateChain } from '../security/certificates.js';
 import { readCertificateChain, readPrivateKey } from '../security/certificates.js';
-import { createSelfSigned } from '../security/self-signed.js';
 import type { CredentialChanges, SelfSigned } from './handlers-port.js';
 import { tuning } from './tuning.js';
 
@@ -70,6 +69,7 @@ function imported(given: string): X25519KeyPair {
 
 async function selfSignedMaterial(wanted: SelfSigned, now: number): Promise<KeyMaterial> {
   const { common_name, subject_alt_names = [], days = limits.rest.selfSignedDaysDefault } = wanted;
+  const { createSelfSigned } = await import('../security/self-signed.js');
   const { certificatePem, privateKeyPem } = await createSelfSigned({
     commonName: common_name,
     subjectAltNames: subject_alt_names.length === 0 ? [common_name] : subject_alt_names,

@@ -1,7 +1,9 @@
 /**
- * Makes self-signed TLS certificates with new keys on P-256. The library that writes X.509 is loaded when the first one is
- * made, and by nothing else. Implements `docs/contract/rest.md#credentials`.
+ * Makes self-signed TLS certificates with new keys on P-256. Imported when the first one is made, because the library that
+ * writes X.509 is large; nothing else imports it. Implements `docs/contract/rest.md#credentials`.
  */
+import 'reflect-metadata';
+import * as x509 from '@peculiar/x509';
 import { generateKeyPair, randomBytes, webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
 
@@ -24,14 +26,8 @@ interface SelfSigned {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const serialBytes = 16;
 
-const load = async () => {
-  await import('reflect-metadata');
-  return import('@peculiar/x509');
-};
-
 export async function createSelfSigned(options: SelfSignedOptions): Promise<SelfSigned> {
   const { commonName, subjectAltNames, notBefore, notAfter } = options;
-  const x509 = await load();
   // Encoded while they are generated, see `src/kernel/x25519.ts`.
   const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
     namedCurve: algorithm.namedCurve,

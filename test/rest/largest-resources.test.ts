@@ -15,6 +15,7 @@ import { limits } from '../../src/kernel/limits.js';
 import { wholeEventBytes } from '../../src/storage/event-json.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { issue } from '../support/x509.js';
 
 let rest: RestFixture;
 beforeAll(async () => {
@@ -177,6 +178,40 @@ test('the largest chain lives its whole life, and its nodes can be deleted after
   });
   // The deploy holds both definitions; with less the test would not be about the largest ones.
   expect(bytes).toBeGreaterThan(256 * 1024);
+});
+
+test('the largest credentials live their whole lives', async () => {
+  // As many names as fit into 64 KiB of PEM.
+  const certificate = async (seed: string) => {
+    const made = await issue({ names: names(185, seed), algorithm: 'ec' });
+    expect(made.cert.length).toBeGreaterThan(0.95 * limits.rest.pemChars);
+    return { certificate_pem: made.cert, private_key_pem: made.key };
+  };
+  const [first, second] = [await certificate('a'), await certificate('b')];
+  const bytes = await live(async () => {
+    const { id } = await post('/api/credentials', { name: text(nameChars, 'c'), key_type: 'tls_cert', ...first });
+    await put(`/api/credentials/${id}`, { name: text(nameChars, 'd'), ...second });
+    await remove(`/api/credentials/${id}`);
+  });
+  expect(bytes).toBeGreaterThan(200 * 1024);
+  await live(async () => {
+    const keys = await post('/api/credentials', { name: text(nameChars, 'k'), key_type: 'x25519' });
+    const reality = (seed: string) => ({
+      server_names: names(listEntries, seed),
+      short_ids: Array.from({ length: listEntries }, (_, at) => String(at).padStart(16, seed)),
+      target_host: dnsName(seed),
+    });
+    const { id } = await post('/api/credentials', {
+      name: text(nameChars, 'r'),
+      key_type: 'reality',
+      x25519_credential_id: keys.id,
+      target_port: 65_535,
+      ...reality('a'),
+    });
+    await put(`/api/credentials/${id}`, reality('b'));
+    await remove(`/api/credentials/${id}`);
+    await remove(`/api/credentials/${keys.id}`);
+  });
 });
 
 test('the largest L3 network of 256 members lives its whole life', async () => {
