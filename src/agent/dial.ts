@@ -37,7 +37,8 @@ export async function dialNextHop(
     const started = clock.monotonic();
     const socket = await dial(endpoint, signal);
     const connectMs = clock.monotonic() - started;
-    const side = typeof socket === 'string' ? undefined : await secure(socket, route, endpoint, dependencies);
+    const side =
+      typeof socket === 'string' ? undefined : await secure(socket, { route, endpoint, dependencies, signal });
     // Whoever left during the dial says nothing about the next hop.
     if (signal.aborted) {
       side?.reset();
@@ -83,29 +84,37 @@ function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | '
   });
 }
 
+interface Secured {
+  readonly route: RelayRoute;
+  readonly endpoint: HostPort;
+  readonly dependencies: RelayDependencies;
+  readonly signal: AbortSignal;
+}
+
 /** The connection, inside TLS if the route asks for it; undefined if the peer did not prove one of the pinned keys. */
-async function secure(
-  socket: Socket,
-  { tls, origin }: RelayRoute,
-  endpoint: HostPort,
-  { totals, refusals }: RelayDependencies,
-): Promise<Side | undefined> {
+async function secure(socket: Socket, { route, endpoint, dependencies, signal }: Secured): Promise<Side | undefined> {
+  const { tls, origin } = route;
   if (tls === undefined) return plainSide(socket);
-  const outcome = await connectTls(socket, tls);
+  let outcome = await connectTls(socket, tls);
+  if (outcome.kind === 'wrong_pin' && outcome.pin !== undefined) {
+    const newer = await dependencies.pins.arrival(tls.ruleId, outcome.pin);
+    const again = newer === undefined ? 'failed' : await dial(endpoint, signal);
+    if (newer !== undefined && typeof again !== 'string') outcome = await connectTls(again, newer);
+  }
   const of = { next_hop: formatHostPort(endpoint), resource_type: origin.resourceType, resource_id: origin.resourceId };
   switch (outcome.kind) {
     case 'connected':
       return outcome.side;
     case 'wrong_pin':
-      totals.handshakeFailed();
-      refusals.note(
+      dependencies.totals.handshakeFailed();
+      dependencies.refusals.note(
         { reason: 'wrong_pin', ...of, got: outcome.pin ?? 'no certificate' },
         'connection refused: the key of the next hop is none of the pinned ones',
       );
       return undefined;
     case 'failed':
-      totals.handshakeFailed();
-      refusals.note({ reason: 'upstream_tls', ...of, error: outcome.reason }, 'no TLS with the next hop');
+      dependencies.totals.handshakeFailed();
+      dependencies.refusals.note({ reason: 'upstream_tls', ...of, error: outcome.reason }, 'no TLS with the next hop');
       return undefined;
     default:
       return outcome satisfies never;

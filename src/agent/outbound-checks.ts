@@ -20,14 +20,20 @@ interface CheckedOutbound {
   readonly unsupported: string | undefined;
 }
 
-/** @param pins those of the rule, in base64 */
+interface DiallingRule {
+  readonly ruleId: string;
+  readonly outbound: Outbound | undefined;
+  /** In base64; a rule that cannot dial with TLS has none. */
+  readonly upstreamTlsSpkiPinsSha256?: readonly string[];
+}
+
 export function checkOutbound(
-  outbound: Outbound | undefined,
-  pins: readonly string[],
+  rule: DiallingRule,
   reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): CheckedOutbound {
-  const { unsupported, tls } = checkOutboundSecurity(outbound, pins, reportError);
+  const { outbound } = rule;
+  const { unsupported, tls } = checkOutboundSecurity(rule, reportError);
   const next = outbound?.next;
   if (next === undefined) {
     reportError('target', 'the rule has no outbound');
@@ -59,11 +65,8 @@ export function endpointsText(cluster: Cluster | undefined): string {
 type CheckedSecurity = Pick<CheckedOutbound, 'tls' | 'unsupported'>;
 
 /** Checks keys and pins. */
-function checkOutboundSecurity(
-  outbound: Outbound | undefined,
-  pins: readonly string[],
-  reportError: ReportError,
-): CheckedSecurity {
+function checkOutboundSecurity(rule: DiallingRule, reportError: ReportError): CheckedSecurity {
+  const { ruleId, outbound, upstreamTlsSpkiPinsSha256: pins = [] } = rule;
   if (outbound === undefined) return { tls: undefined, unsupported: undefined };
   const decoded = pins.map((pin) => Buffer.from(pin, 'base64'));
   if (decoded.some((pin) => pin.length !== 32)) reportError('target.tls', 'expected pins of 32 bytes in base64');
@@ -73,7 +76,7 @@ function checkOutboundSecurity(
     if (!outbound.tls || decoded.length === 0) reportError('target.tls', 'upstream TLS needs at least one pin');
     if (outer !== OuterTransport.TCP) reportError('target.tls', 'upstream TLS needs TCP');
     const encoded = new Set(decoded.map((pin) => pin.toString('base64')));
-    return { tls: { serverName: outbound.tlsServerName, pins: encoded }, unsupported: undefined };
+    return { tls: { ruleId, serverName: outbound.tlsServerName, pins: encoded }, unsupported: undefined };
   }
   const reality = outer === OuterTransport.QUIC ? outbound.quicReality : outbound.reality;
   switch (security) {

@@ -19,6 +19,8 @@ export interface Cluster {
 }
 
 export interface UpstreamTls {
+  /** The rule that dials; its pins may change while a connection is being made. */
+  readonly ruleId: string;
   /** The SNI to send; empty: none. */
   readonly serverName: string;
   /** Base64; at least one. */
@@ -77,6 +79,8 @@ export type ListenerPlan = ListenerPlace &
 export interface Target {
   readonly listeners: ReadonlyMap<string, ListenerPlan>;
   readonly clusters: ReadonlyMap<string, Cluster>;
+  /** By rule id: how each rule that dials with TLS does it. */
+  readonly pins: ReadonlyMap<string, UpstreamTls>;
   /** What this agent leaves out, for its log. */
   readonly unsupported: readonly string[];
 }

@@ -4,11 +4,13 @@ import type { Logger } from '../kernel/logger.js';
 import type { SampledLog } from '../kernel/sampled-log.js';
 import type { Meter } from './counters.js';
 import type { Links } from './links.js';
+import type { Pins } from './pins.js';
 import type { Upstreams } from './upstreams.js';
 
 export interface RelayDependencies {
   readonly upstreams: Upstreams;
   readonly links: Links;
+  readonly pins: Pins;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Next hops that were refused, at a bounded rate. */

@@ -116,7 +116,7 @@ function checkTcp(
   clusters: ReadonlyMap<string, Cluster>,
   contextOf: ContextOf,
 ): Checked {
-  const outbound = checkOutbound(rule.outbound, rule.upstreamTlsSpkiPinsSha256, reportError, clusters);
+  const outbound = checkOutbound(rule, reportError, clusters);
   const names = rule.serverNames;
   let kind = 'sni';
   let unsupported: string | undefined;
@@ -161,7 +161,7 @@ function checkUdp(
   reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): Checked {
-  const outbound = checkOutbound(rule.outbound, [], reportError, clusters);
+  const outbound = checkOutbound(rule, reportError, clusters);
   const fakeTcp = rule.transportProfile?.outer === OuterTransport.FAKE_TCP;
   let kind = 'default';
   let value = '';
@@ -197,7 +197,7 @@ function checkQuic(
   reportError: ReportError,
   clusters: ReadonlyMap<string, Cluster>,
 ): Checked {
-  const outbound = checkOutbound(rule.outbound, rule.upstreamTlsSpkiPinsSha256, reportError, clusters);
+  const outbound = checkOutbound(rule, reportError, clusters);
   checkReality(rule.reality, reportError);
   const streams = rule.maxStreamsPerConnection;
   if (streams < 1 || streams > 65_535) reportError('max_streams', 'expected 1..65535');

@@ -16,6 +16,7 @@ import { createMeter } from './counters.js';
 import type { AppliedConfig, Gateway } from './gateway.js';
 import { createLinks } from './links.js';
 import { createListenerSet } from './listener-set.js';
+import { createPins } from './pins.js';
 import { createReporter } from './metrics-report.js';
 import type { ListenerPlan, Target } from './plan.js';
 import { createSamples } from './samples.js';
@@ -35,9 +36,10 @@ export function createRuntime(options: RuntimeOptions): Gateway {
   const latency = createSamples(tuning.latencySamples);
   const upstreams = createUpstreams(latency);
   const links = createLinks();
+  const pins = createPins();
   const totals = createMeter();
   const refusals = createSampledLog({ write: (fields, message) => logger.warn(fields, message), clock });
-  const listeners = createListenerSet({ upstreams, links, clock, logger, refusals, totals });
+  const listeners = createListenerSet({ upstreams, links, pins, clock, logger, refusals, totals });
   const certificates = createCertificates();
   let applied: AppliedConfig | undefined;
   let plans: ReadonlyMap<string, ListenerPlan> = new Map();
@@ -48,6 +50,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     if (!prepared.ok) return prepared.error;
     // From here on nothing fails or waits, so connections see either the old target or the new one.
     upstreams.set(target.clusters);
+    pins.set(target.pins);
     prepared.value.commit();
     plans = target.listeners;
     links.keep(new Set(Array.from(plans.values()).flatMap(({ origins }) => origins.map((of) => of.resourceId))));
@@ -119,6 +122,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     async close() {
       closed = true;
       plans = new Map();
+      pins.close();
       await listeners.close();
       refusals.close();
     },

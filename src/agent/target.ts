@@ -10,7 +10,8 @@ import type { Result } from '../kernel/result.js';
 import { parseHostPort } from '../kernel/host-port.js';
 import type { ContextOf } from './certificates.js';
 import { applyError, checkRules } from './rule-checks.js';
-import type { Cluster, Target } from './plan.js';
+import type { CheckedRule } from './rule-checks.js';
+import type { Cluster, Target, UpstreamTls } from './plan.js';
 import { joinListeners } from './sharing.js';
 import { tuning } from './tuning.js';
 
@@ -55,7 +56,16 @@ export function planTarget(
       });
     omitted.push(why);
   }
-  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, unsupported: omitted });
+  return errors.length > 0 ? err(errors) : ok({ listeners, clusters, pins: pinsOf(rules), unsupported: omitted });
+}
+
+function pinsOf(rules: readonly CheckedRule[]): Map<string, UpstreamTls> {
+  const pins = new Map<string, UpstreamTls>();
+  for (const { action } of rules) {
+    const tls = action?.kind === 'names' ? action.rule.route.tls : action?.route.tls;
+    if (tls !== undefined) pins.set(tls.ruleId, tls);
+  }
+  return pins;
 }
 
 function readClusters(snapshot: RuntimeConfigSnapshot, errors: ConfigApplyError[]): Map<string, Cluster> {

@@ -26,6 +26,9 @@ export const tuning = {
   /** The same where a saved policy puts RAW first. */
   clientHelloShortMs: 300,
   tlsHandshakeMs: 10_000,
+  /** How long a connection waits for the pin of a key that it met, and how many wait. */
+  newPinMs: 3_000,
+  newPinWaiters: 1024,
   httpHeaderBytes: 16 * 1024,
   /** How long the headers of a request may take. */
   httpHeadersMs: 15_000,

@@ -2,6 +2,7 @@
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
 import { afterEach, describe, expect, it } from 'vitest';
+import { createPins } from '../../src/agent/pins.js';
 import { createMeter } from '../../src/agent/counters.js';
 import { createLinks } from '../../src/agent/links.js';
 import type { RelayListener } from '../../src/agent/relay.js';
@@ -104,6 +105,7 @@ async function listenerTo(target: string, idleMs: number): Promise<{ listener: R
   const dependencies = {
     upstreams,
     links: createLinks(),
+    pins: createPins(),
     clock: systemClock,
     logger: silentLogger,
     totals: createMeter(),

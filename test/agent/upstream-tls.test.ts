@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
 import type { TlsOptions } from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { createRuntime } from '../../src/agent/runtime.js';
 import { spkiPin } from '../../src/agent/spki-pins.js';
@@ -19,6 +19,7 @@ import { pinOf } from '../support/tls-client.js';
 
 const closers: (() => Promise<void>)[] = [];
 const times = { ...tuning };
+beforeEach(() => void Object.assign(tuning, { newPinMs: 20 }));
 afterEach(async () => {
   Object.assign(tuning, times);
   for (const close of closers.splice(0).toReversed()) await close();
@@ -159,6 +160,23 @@ describe('dialling with TLS', () => {
     expect(await ask(entry, '')).toBe('target');
     await dials(4, one);
     expect(await ask(entry, '')).toBe('closed');
+  });
+
+  it('waits for the pin of a key that is new to it, so that the listening side may change first', async () => {
+    Object.assign(tuning, { newPinMs: 60_000 });
+    const port = await freePort();
+    const target = await tlsServer('new', two);
+    const gateway = runtime();
+    const dials = (generation: number, ...pins: readonly string[]): Promise<void> =>
+      apply(gateway, generation, { tcp: [tcpRule(port, target, overTls(target, pins, 'a.example'))] });
+    await dials(1, pinOf(one));
+    const waiting = [ask(port, 'a'), ask(port, 'b')];
+    await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(2n);
+    await dials(2, pinOf(one));
+    await dials(3, pinOf(one), pinOf(two));
+    expect(await Promise.all(waiting)).toEqual(['new(a.example):a', 'new(a.example):b']);
+    expect(gateway.report().connections?.handshakeFailures).toBe(0n);
+    expect(lines).toEqual([]);
   });
 
   it('takes the next endpoint of a cluster if one shows another key', async () => {
