@@ -1,13 +1,10 @@
 /**
- * The main job from start to end on this machine: a service, three agents, a two-hop TCP chain, an edit, a kill -9 while
- * traffic flows, a restart. Processes, sockets and stores are real; the stores are embedded in a temporary folder unless
- * SVC_EVENTSTORE_URL or SVC_MONGODB_URL name others. Exits with 0 only if every step succeeds.
+ * The main job from start to end on this machine: a service, three agents, a two-hop TCP chain, an edit, hops inside TLS,
+ * a shared port, a new certificate under traffic, a kill -9 while traffic flows, a restart. Processes, sockets and stores
+ * are real; the stores are embedded in a temporary folder unless SVC_EVENTSTORE_URL or SVC_MONGODB_URL name others. Exits
+ * with 0 only if every step succeeds.
  */
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,6 +15,9 @@ import { CommandError, parseArguments, UsageError } from './maintenance/command-
 import { startAgentProcess } from './stack/agent.js';
 import type { DemoStores } from './stack/demo-stores.js';
 import { openDemoStores } from './stack/demo-stores.js';
+import { expectEqual, fetchThrough, httpTarget, startTraffic } from './stack/demo-traffic.js';
+import type { DemoTarget } from './stack/demo-traffic.js';
+import { tourTransports } from './stack/demo-transports.js';
 import { eventually, freePorts } from './stack/process.js';
 import type { RunningProgram } from './stack/process.js';
 import type { RestClient } from './stack/rest-client.js';
@@ -37,52 +37,9 @@ interface NodeAnswer {
   readonly applied_generation: number | null;
 }
 
-async function target(name: string): Promise<Server & { readonly port: number }> {
-  const server = createServer((_request, response) => response.end(`hello from ${name}\n`));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return Object.assign(server, { port: (server.address() as AddressInfo).port });
-}
-
-async function fetchThrough(port: number): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${port}/`, {
-    headers: { connection: 'close' },
-    signal: AbortSignal.timeout(5_000),
-  });
-  return (await response.text()).trim();
-}
-
-function expectEqual(what: string, got: unknown, wanted: unknown): void {
-  if (JSON.stringify(got) !== JSON.stringify(wanted)) {
-    throw new Error(`${what}: expected ${JSON.stringify(wanted)}, got ${JSON.stringify(got)}`);
-  }
-}
-
 async function nodesOf(admin: RestClient): Promise<readonly NodeAnswer[]> {
   const { items } = await admin.call<{ items: readonly NodeAnswer[] }>('GET', '/api/nodes');
   return items;
-}
-
-/** Fetches through the chain until stopped, and counts the results. */
-function startTraffic(port: number): { readonly count: { ok: number; failed: number }; stop(): Promise<void> } {
-  const count = { ok: 0, failed: 0 };
-  const stopping = new AbortController();
-  const done = (async () => {
-    while (!stopping.signal.aborted) {
-      await fetchThrough(port).then(
-        () => (count.ok += 1),
-        () => (count.failed += 1),
-      );
-      await delay(10);
-    }
-  })();
-  return {
-    count,
-    async stop() {
-      stopping.abort();
-      await done;
-    },
-  };
 }
 
 async function main(): Promise<void> {
@@ -105,7 +62,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
   story.note(stores.text);
   const service = await prepareService({ dataDir, env: { ...stores.env, SVC_LOG_LEVEL: 'info' } });
   const agents: RunningProgram[] = [];
-  const servers: Server[] = [];
+  const servers: DemoTarget[] = [];
   try {
     await story.step('start the service on empty stores', async () => {
       await service.start();
@@ -142,7 +99,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
       return 'three nodes online, each at its newest generation';
     });
 
-    const [blue, green] = [await target('blue'), await target('green')];
+    const [blue, green] = [await httpTarget('blue'), await httpTarget('green')];
     servers.push(blue, green);
     const [entry = 0, middle = 0] = await freePorts(2);
 
@@ -175,7 +132,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
     );
 
     await story.step('fetch through the chain', async () => {
-      const text = await fetchThrough(entry);
+      const { text } = await fetchThrough(entry);
       expectEqual('the answer', text, 'hello from blue');
       return `"${text}"`;
     });
@@ -184,7 +141,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
       const before = await nodesOf(admin);
       await admin.call('PUT', `/api/l4-upstreams/${ids.upstream}`, { endpoint: `127.0.0.1:${green.port}` });
       const text = await eventually('the new target answers', async () => {
-        const answer = await fetchThrough(entry);
+        const { text: answer } = await fetchThrough(entry);
         return answer === 'hello from green' ? answer : undefined;
       });
       const after = await nodesOf(admin);
@@ -196,6 +153,8 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
       );
       return `"${text}"; edge and bystander keep their generation`;
     });
+
+    await tourTransports({ story, admin, edge: edge.id, relay: relay.id });
 
     const generations = (list: readonly NodeAnswer[]): unknown => list.map(({ id, generation }) => [id, generation]);
     const before = await nodesOf(admin);
@@ -246,6 +205,8 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
         'l4_chain.create',
         'l4_chain.deploy',
         'l4_upstream.update',
+        'credential.update',
+        'route.create',
         'session.sign_in',
       ]) {
         if (!actions.has(wanted)) throw new Error(`the audit has no entry ${wanted}`);

@@ -81,18 +81,19 @@ function checkOutboundSecurity(rule: DiallingRule, reportError: ReportError): Ch
   const reality = outer === OuterTransport.QUIC ? outbound.quicReality : outbound.reality;
   switch (security) {
     case SecurityLayer.REALITY:
-      if (reality?.publicKey.length !== 32) reportError('security', 'expected a REALITY key of 32 bytes to dial with');
+      if (reality?.publicKey.length !== 32)
+        reportError('next.security', 'expected a REALITY key of 32 bytes to dial with');
       return unsupported('dialling with REALITY');
     case SecurityLayer.NOISE:
       if (outbound.noisePublicKey.length !== 32)
-        reportError('security', 'expected a Noise key of 32 bytes to dial with');
+        reportError('next.security', 'expected a Noise key of 32 bytes to dial with');
       return unsupported('dialling with Noise');
     case SecurityLayer.RAW:
       return unsupported(
         outer === OuterTransport.TCP || outer === OuterTransport.UDP ? undefined : 'dialling over this transport',
       );
     default:
-      reportError('security', 'the outbound has an unknown security layer');
+      reportError('next.security', 'the outbound has an unknown security layer');
       return unsupported('this outbound');
   }
 }

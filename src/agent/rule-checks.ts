@@ -41,14 +41,19 @@ export type RuleAction =
   | { readonly kind: 'names'; readonly names: readonly string[]; readonly rule: NamedRule }
   | { readonly kind: 'http'; readonly host: string; readonly pathPrefix: string; readonly route: RelayRoute };
 
-/** An error at a field of the resource that the rule was made from: a hop of a chain or route, or an L3 network. */
+/**
+ * An error at a field of the resource that the rule was made from: a hop of a chain or route, or an L3 network.
+ * @param field of this hop, of the resource, or, after `next.`, of the hop that this one dials
+ */
 export function applyError(origin: RuleOrigin, field: string, message: string): ConfigApplyError {
   const path =
     origin.resourceType === 'l3_network'
       ? 'tunnels'
       : resourceFields.has(field)
         ? field
-        : `hops[${origin.hopIndex}].${field}`;
+        : field.startsWith('next.')
+          ? `hops[${origin.hopIndex + 1}].${field.slice('next.'.length)}`
+          : `hops[${origin.hopIndex}].${field}`;
   return { resourceType: origin.resourceType, resourceId: origin.resourceId, path, message: message.slice(0, 500) };
 }
 
@@ -152,6 +157,7 @@ function checkTcp(
     action:
       route && (kind === 'default' ? { kind: 'relay', route } : { kind: 'names', names, rule: { route, context } }),
     unsupported: unsupported ?? outbound.unsupported,
+    unsupportedField: unsupported === undefined ? 'next.security' : 'security',
   };
 }
 
@@ -188,6 +194,7 @@ function checkUdp(
     routes: routesOf(origin, rule.transportProfile, kind, [value], outbound.nextHopText),
     action: outbound.next && { kind: 'relay', route: { origin, next: outbound.next, tls: undefined } },
     unsupported: unsupported ?? outbound.unsupported,
+    unsupportedField: unsupported === undefined ? 'next.security' : fakeTcp ? 'outer' : 'security',
   };
 }
 

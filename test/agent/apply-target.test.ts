@@ -212,7 +212,7 @@ describe('applying a snapshot', () => {
     expect(report?.status).toBe(ConfigApplyStatus.REJECTED);
     expect(report?.errors.map(({ resourceId, path }) => `${resourceId} ${path}`)).toEqual([
       'reality hops[0].security',
-      'dialling hops[0].security',
+      'dialling hops[1].security',
       'noise hops[0].security',
     ]);
     expect(listenersOf(strict)).toEqual([]);
