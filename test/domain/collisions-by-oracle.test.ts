@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { collidingPairs, worldOf } from '../support/collision-oracle.js';
+import { collidingPairs, withKeptContexts, worldOf } from '../support/collision-oracle.js';
 import type { World } from '../support/collision-oracle.js';
 import * as f from '../support/fleet.js';
 import { histories } from '../support/fleet-histories.js';
@@ -28,6 +28,14 @@ function worldAfter(fleet: Fleet, command: FleetCommand): World | undefined {
       return { ...world, routes: [...world.routes, command] };
     case 'UpdateRoute':
       return { ...world, routes: edited(world.routes, command) };
+    case 'CreateL3Network':
+      return { ...world, networks: [...world.networks, command] };
+    case 'UpdateL3Network': {
+      const { tunnels } = command;
+      const before = world.networks.find(({ id }) => id === command.id)?.tunnels ?? [];
+      const kept = { ...command, tunnels: tunnels === undefined ? undefined : withKeptContexts(before, tunnels) };
+      return { ...world, networks: edited(world.networks, kept) };
+    }
     case 'UpdateCredential':
       return { ...world, credentials: edited(world.credentials, command) };
     case 'UpdateConnectivity': {

@@ -40,6 +40,7 @@ function expectNoDanglingReferences(fleet: Fleet): void {
     for (const id of nodes) expect(fleet.tables.node.has(id)).toBe(true);
   }
   for (const { node_id } of fleet.tables.listener_policy.values()) expect(fleet.tables.node.has(node_id)).toBe(true);
+  expectSoundNetworks(fleet);
   for (const id of Object.keys(fleet.singletons.connectivity.value.nodes)) expect(fleet.tables.node.has(id)).toBe(true);
   for (const id of fleet.tables.node.ids()) expect(fleet.touched.has(id)).toBe(true);
   expect(fleet.touched.size).toBe(fleet.tables.node.size);
@@ -91,6 +92,7 @@ function expectRulesThatLead(fleet: Fleet): void {
     );
     expect(certificates).toEqual([...terminating].sort());
     expectEveryHopHasItsRule(fleet, snapshot);
+    expectBothEndsOfTunnels(fleet, snapshot);
   }
 }
 
@@ -102,6 +104,49 @@ function expectEveryHopHasItsRule(fleet: Fleet, snapshot: NodeSnapshot): void {
     (enabled ? (deployed?.hops ?? []) : []).flatMap(({ node_id }, at) => (node_id === nodeId ? [`${id}/${at}`] : [])),
   );
   expect(compiled.sort()).toEqual(live.sort());
+}
+
+/** Members, tunnels and the credential of networks fit each other; numbers are unique, and names of interfaces on a node. */
+function expectSoundNetworks(fleet: Fleet): void {
+  const networks = [...fleet.tables.l3_network.values()];
+  const distinct = (values: readonly unknown[]): boolean => new Set(values).size === values.length;
+  const live = networks.filter(({ enabled }) => enabled);
+  const interfaces = live.flatMap(({ members }) => members.map((one) => `${one.node_id} ${one.interface_name}`));
+  const unsound = networks.filter(({ members, tunnels, credential_id, server_name }) => {
+    const credential = fleet.tables.credential.get(credential_id);
+    const nodes = members.map(({ node_id }) => node_id);
+    const hosts = members.flatMap(({ addresses }) => addresses.map((cidr) => cidr.slice(0, cidr.indexOf('/'))));
+    const betweenMembers = tunnels.every(
+      ({ listener_node_id: one, connector_node_id: other }) =>
+        one !== other && nodes.includes(one) && nodes.includes(other),
+    );
+    return !(
+      credential?.key_type === 'reality' &&
+      credential.server_names.includes(server_name) &&
+      nodes.every((id) => fleet.tables.node.has(id)) &&
+      betweenMembers &&
+      [nodes, hosts, tunnels.map(({ context_id }) => context_id)].every(distinct)
+    );
+  });
+  expect(unsound).toEqual([]);
+  expect([networks.map(({ network_id }) => network_id), interfaces].every(distinct)).toBe(true);
+}
+
+/** Each end of a live tunnel has its rule, and a connector has somebody to dial. */
+function expectBothEndsOfTunnels(fleet: Fleet, { node_id: nodeId, l3_rules }: NodeSnapshot): void {
+  const live = [...fleet.tables.l3_network.values()].flatMap(({ id, enabled, tunnels }) =>
+    (enabled ? tunnels : []).flatMap(({ context_id, listener_node_id, connector_node_id }) => [
+      ...(listener_node_id === nodeId ? [`${id}/${context_id}/listener`] : []),
+      ...(connector_node_id === nodeId ? [`${id}/${context_id}/connector`] : []),
+    ]),
+  );
+  expect(l3_rules.map(({ rule_id }) => rule_id)).toEqual(live.sort());
+  const wrong = l3_rules.filter(({ role, local_endpoint, peer_endpoint, reality_inbound, reality_outbound }) => {
+    const [given, other] = role === 'LISTENER' ? [local_endpoint, peer_endpoint] : [peer_endpoint, local_endpoint];
+    const keys = [reality_inbound !== null, reality_outbound !== null];
+    return !/^.+:\d+$/.test(given) || other !== '' || keys[role === 'LISTENER' ? 0 : 1] !== true || keys[0] === keys[1];
+  });
+  expect(wrong).toEqual([]);
 }
 
 describe('after every command of a random history', () => {
@@ -142,6 +187,8 @@ describe('after every command of a random history', () => {
           expectWritten(fleet, { type: 'DeleteChain', id, ifMatch: undefined });
         for (const id of Array.from(fleet.tables.route.ids()))
           expectWritten(fleet, { type: 'DeleteRoute', id, ifMatch: undefined });
+        for (const id of Array.from(fleet.tables.l3_network.ids()))
+          expectWritten(fleet, { type: 'DeleteL3Network', id, ifMatch: undefined });
         for (const id of Array.from(fleet.tables.l4_upstream.ids()))
           expectWritten(fleet, { type: 'DeleteUpstream', id, ifMatch: undefined });
         // What a REALITY identity stands over goes last.
@@ -191,7 +238,7 @@ describe('after every command of a random history', () => {
     }
     expect(outcomes.accepted).toBeGreaterThan(3 * outcomes.refused);
     expect(outcomes.refused).toBeGreaterThan(100);
-    expect(written.size).toBe(26);
+    expect(written.size).toBe(29);
   });
 });
 

@@ -163,7 +163,7 @@ describe('listener intent', () => {
     expect(routesOn(scenario, 'a')).toEqual([]);
   });
 
-  it('lists every listener of every current definition and every enabled route of a random history, once and sorted', () => {
+  it('lists every listener of every current definition, route and network of a random history, once and sorted', () => {
     fc.assert(
       fc.property(histories(), (moves) => {
         const { fleet } = play(moves);
@@ -178,6 +178,11 @@ describe('listener intent', () => {
           for (const route of fleet.tables.route.values()) {
             for (const hop of route.enabled ? route.hops.filter((one) => one.node_id === node) : []) {
               expected.add(`tcp ${hop.listen_port} ${hop.listen_addr}`);
+            }
+          }
+          for (const { enabled, tunnels } of fleet.tables.l3_network.values()) {
+            for (const tunnel of enabled ? tunnels.filter((one) => one.listener_node_id === node) : []) {
+              expected.add(`udp ${tunnel.listen_port} ${tunnel.listen_addr}`);
             }
           }
           const listeners = intendedListeners(fleet, node);

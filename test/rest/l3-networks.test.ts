@@ -1,5 +1,10 @@
 /** L3 networks over REST: every field, what is required, refused and filled in (`docs/contract/rest.md#l3-networks-extension`). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { L3Role, AddressFamily } from '../../src/gen/svc/control/v1/rules.js';
+import type { L3TunnelRule } from '../../src/gen/svc/control/v1/rules.js';
+import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
+import { importX25519Private } from '../../src/kernel/x25519.js';
+import { decoded } from '../support/delivery-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 import { startRest } from '../support/rest-fixture.js';
 
@@ -342,5 +347,55 @@ describe('an L3 network in other answers', () => {
         'tunnels',
       ]);
     });
+  });
+});
+
+describe('the agents of a tunnel', () => {
+  it('get its key and the public half of it, and both again when the key changes', async () => {
+    const agents = await Promise.all([node('a'), node('b')].map((id) => rest.connect(id)));
+    const rules = async () => {
+      const pushes = await Promise.all(agents.map((agent) => agent.receive()));
+      return pushes.map((push) => decoded(push).l3?.rules ?? []);
+    };
+    const publicOf = (privateKey: Buffer | undefined): Buffer =>
+      Buffer.from(importX25519Private(privateKey ?? Buffer.alloc(0)).publicKey.bytes);
+    const members = [member('a'), member('b', { addresses: ['fd00::2/64'], routes: ['::/0'] })];
+    const made = await rest.data('POST', url, { body: network({ members, tunnels: [tunnel('a', 'b')] }) });
+    const [[listener], [connector]] = (await rules()) as [L3TunnelRule[], L3TunnelRule[]];
+    const { public_key } = await rest.data('GET', `/api/credentials/${credential.x25519_credential_id}`);
+    const key = Buffer.from(public_key, 'base64url');
+    expect(publicOf(listener?.realityInbound?.privateKey)).toEqual(key);
+    expect(listener).toMatchObject({
+      ruleId: `${made.id}/1/listener`,
+      origin: { resourceType: 'l3_network', resourceId: made.id, resourceName: made.name, hopIndex: 0 },
+      networkId: String(made.network_id),
+      enabled: true,
+      localEndpoint: '0.0.0.0:443',
+      peerEndpoint: '',
+      routes: ['::/0'],
+      allowedSources: ['fd00::2/128', '::/0'],
+      tun: { addressFamily: AddressFamily.IPV4, mtu: 1380 },
+      realityOutbound: undefined,
+      datagramContextId: 1,
+      role: L3Role.LISTENER,
+      transportProfile: { payload: PayloadProtocol.IP, outer: OuterTransport.QUIC, security: SecurityLayer.REALITY },
+    });
+    expect(connector).toMatchObject({
+      ruleId: `${made.id}/1/connector`,
+      peerEndpoint: 'a.example:443',
+      tun: { addressFamily: AddressFamily.IPV6, prefixes: ['fd00::2/64'] },
+      realityInbound: undefined,
+      realityOutbound: { publicKey: key, serverName: 'l3.example', shortId: 'ab' },
+      role: L3Role.CONNECTOR,
+    });
+    const path = `/api/credentials/${credential.x25519_credential_id}`;
+    const rotated = await rest.data('PUT', path, { body: { private_key: null } });
+    const [[newListener], [newConnector]] = (await rules()) as [L3TunnelRule[], L3TunnelRule[]];
+    expect(rotated.public_key).not.toBe(public_key);
+    expect(publicOf(newListener?.realityInbound?.privateKey)).toEqual(Buffer.from(rotated.public_key, 'base64url'));
+    expect(newConnector?.realityOutbound?.publicKey).toEqual(Buffer.from(rotated.public_key, 'base64url'));
+    await rest.data('DELETE', `${url}/${made.id}`);
+    expect(await rules()).toEqual([[], []]);
+    for (const agent of agents) await agent.disconnect();
   });
 });

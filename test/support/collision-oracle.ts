@@ -38,6 +38,23 @@ interface OracleRoute {
   readonly hops: readonly Pick<OracleHop, 'node_id' | 'listen_addr' | 'listen_port'>[];
 }
 
+interface OracleTunnel {
+  readonly listener_node_id: string;
+  readonly listen_addr: string;
+  readonly listen_port: number;
+  readonly connector_node_id: string;
+  /** Absent: one that no other tunnel has. */
+  readonly context_id?: number;
+}
+
+interface OracleNetwork {
+  readonly id: string;
+  readonly enabled: boolean;
+  readonly credential_id: string;
+  readonly server_name: string;
+  readonly tunnels: readonly OracleTunnel[];
+}
+
 interface OracleSettings {
   readonly multiplex: boolean;
   readonly multiplex_port: number | null;
@@ -50,6 +67,7 @@ export interface World {
   readonly chains: readonly OracleChain[];
   readonly routes: readonly OracleRoute[];
   readonly credentials: readonly OracleCredential[];
+  readonly networks: readonly OracleNetwork[];
   readonly settings: OracleSettings;
 }
 
@@ -58,6 +76,7 @@ export const worldOf = ({ tables, singletons }: Fleet): World => ({
   chains: [...tables.l4_chain.values()],
   routes: [...tables.route.values()],
   credentials: [...tables.credential.values()],
+  networks: [...tables.l3_network.values()],
   settings: singletons.connectivity.value,
 });
 
@@ -67,9 +86,10 @@ interface Listener {
   readonly transport: string;
   readonly addr: string;
   readonly port: number;
-  readonly kind: 'names' | 'local key' | 'raw' | 'http' | 'alone';
-  /** Server names, the public key, or the host and path prefix of a route. */
+  readonly kind: 'names' | 'local key' | 'raw' | 'http' | 'tunnel' | 'alone';
+  /** Server names, the public key, the host and path prefix of a route, or the context id of a tunnel. */
   readonly values: readonly string[];
+  readonly tunnel?: { readonly credential: string; readonly name: string };
 }
 
 /** Pairs of owners that collide, as `a + b` with a < b. */
@@ -77,6 +97,7 @@ export function collidingPairs(world: World): ReadonlySet<string> {
   const all = [
     ...world.chains.flatMap((chain) => listenersOf(chain, world.credentials)),
     ...world.routes.flatMap(listenersOfRoute),
+    ...world.networks.flatMap(listenersOfNetwork),
     ...multiplexPorts(world),
   ];
   const pairs = new Set<string>();
@@ -127,6 +148,40 @@ function listenersOfRoute(route: OracleRoute): readonly Listener[] {
   }));
 }
 
+/** "A disabled network is in no snapshot and claims nothing." */
+function listenersOfNetwork({ id, enabled, credential_id, server_name, tunnels }: OracleNetwork): readonly Listener[] {
+  if (!enabled) return [];
+  return tunnels.map((tunnel) => ({
+    owner: `l3_network/${id}`,
+    node: tunnel.listener_node_id,
+    transport: 'udp',
+    addr: tunnel.listen_addr,
+    port: tunnel.listen_port,
+    kind: 'tunnel',
+    values: tunnel.context_id === undefined ? [] : [String(tunnel.context_id)],
+    tunnel: { credential: credential_id, name: server_name },
+  }));
+}
+
+/**
+ * The tunnels of an edit, each with its context id: "kept on PUT for the same listener key and connector", unless another
+ * tunnel of the edit is given that one.
+ */
+export function withKeptContexts(
+  before: readonly OracleTunnel[],
+  edited: readonly OracleTunnel[],
+): readonly OracleTunnel[] {
+  const ends = ({ context_id: _, ...rest }: OracleTunnel): string => JSON.stringify(Object.entries(rest).sort());
+  const used = new Set(edited.map(({ context_id }) => context_id));
+  return edited.map((tunnel) => {
+    if (tunnel.context_id !== undefined) return tunnel;
+    const same = before.find((one) => ends(one) === ends(tunnel) && !used.has(one.context_id));
+    if (same?.context_id === undefined) return tunnel;
+    used.add(same.context_id);
+    return { ...tunnel, context_id: same.context_id };
+  });
+}
+
 /** "A multiplex port is held on `::`"; it "shares with nothing". */
 function multiplexPorts({ nodeIds, settings }: World): readonly Listener[] {
   return nodeIds.flatMap((node) => {
@@ -148,6 +203,11 @@ function collide(a: Listener, b: Listener): boolean {
   // "at most one RAW fallback; legacy routes with distinct (host, path prefix) together count as the RAW fallback"
   const fallbacks = [a.kind, b.kind].filter((kind) => kind === 'raw' || kind === 'http');
   if (fallbacks.length === 2 && fallbacks.includes('raw')) return true;
+  // "L3 tunnels: any number that share one reality credential, with distinct context ids"
+  if (a.tunnel !== undefined && b.tunnel !== undefined && a.tunnel.credential !== b.tunnel.credential) return true;
+  // "and a server name that no QUIC route there has"
+  if (a.kind === 'names' && b.tunnel !== undefined && a.values.includes(b.tunnel.name)) return true;
+  if (b.kind === 'names' && a.tunnel !== undefined && b.values.includes(a.tunnel.name)) return true;
   // Distinct values within a kind; different kinds live together.
   return a.kind === b.kind && a.values.some((value) => b.values.includes(value));
 }

@@ -14,6 +14,7 @@ import { uuidFromName } from '../../src/kernel/ids.js';
 import { dealer } from './dealer.js';
 import type { Dealer } from './dealer.js';
 import { sealed, upstreamTls } from './fleet.js';
+import { createNetwork, editNetwork } from './random-networks.js';
 import { createCredential, editCredential, namesFor, transport } from './random-transports.js';
 
 /** How often each kind of move is drawn. */
@@ -43,6 +44,9 @@ const weights = {
   editCredential: 10,
   endOverlap: 2,
   deleteCredential: 2,
+  createNetwork: 8,
+  editNetwork: 8,
+  deleteNetwork: 1,
   settings: 3,
   overrides: 4,
   raiseCompiler: 2,
@@ -112,11 +116,14 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     move.kind === 'createUpstream' ||
     move.kind === 'createChain' ||
     move.kind === 'createRoute' ||
-    move.kind === 'createCredential';
+    move.kind === 'createCredential' ||
+    move.kind === 'createNetwork';
   const id = uuidFromName(`${move.kind} ${step}`);
   const [node, upstream, chain, route, credential] = [nodes, upstreams, chains, routes, credentials].map((list) =>
     list.length === 0 ? undefined : deal.of(list),
   );
+  const networks = [...fleet.tables.l3_network.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const network = networks.length === 0 ? undefined : deal.of(networks);
   const version = (current: number | undefined): IfMatch =>
     deal.chance(10) ? deal.of<IfMatch>(['*', [current ?? 0], [0, current ?? 0], [9999]]) : undefined;
   const command = create ? creation(fleet, move.kind, id, deal, nodes, upstreams) : undefined;
@@ -127,6 +134,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'createChain':
     case 'createRoute':
     case 'createCredential':
+    case 'createNetwork':
       return undefined;
     case 'updateNode': {
       if (node === undefined) return undefined;
@@ -248,6 +256,11 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     }
     case 'deleteCredential':
       return credential === undefined ? undefined : { type: 'DeleteCredential', id: credential, ifMatch: undefined };
+    case 'editNetwork':
+      if (network === undefined) return undefined;
+      return editNetwork(fleet, deal, network, version(network.version), deal.of(names), nodes);
+    case 'deleteNetwork':
+      return network === undefined ? undefined : { type: 'DeleteL3Network', id: network.id, ifMatch: undefined };
     case 'settings':
       return {
         type: 'UpdateConnectivity',
@@ -292,6 +305,7 @@ function creation(
     return { type: 'CreateUpstream', id, name, ...fields };
   }
   if (kind === 'createCredential') return createCredential(fleet, deal, id, name);
+  if (kind === 'createNetwork') return createNetwork(fleet, deal, id, name, nodes);
   if (kind === 'createRoute') return { type: 'CreateRoute', id, enabled: deal.chance(85), ...routeFields(deal, nodes) };
   return {
     type: 'CreateChain',
