@@ -32,6 +32,38 @@ test('a hello without one of the addresses keeps the known one', () => {
   expect(recorded.at(-1)).toEqual(['203.0.113.2', '2001:db8::2']);
 });
 
+test('a hello with the known addresses, however they are spelled, changes nothing and waits for nothing', () => {
+  hello('203.0.113.1', '2001:DB8:0::1');
+  expect(recorded).toEqual([]);
+  hello('203.0.113.2', '2001:DB8:0::1');
+  expect(recorded).toEqual([['203.0.113.2', '2001:db8::1']]);
+});
+
+test('a hello of a node that was deleted changes nothing, nor does one that waits', () => {
+  hello('203.0.113.2', '');
+  hello('203.0.113.3', '');
+  known = undefined as never;
+  clock.advance(60_000);
+  reports.sweep();
+  hello('203.0.113.4', '');
+  expect(recorded).toHaveLength(1);
+});
+
+test('a report that cannot be recorded is told with its node', async () => {
+  const warnings: object[] = [];
+  const failing = createAddressReports(
+    {
+      delivery: { node: () => known as NodeState },
+      clock,
+      logger: { ...silentLogger, warn: (fields) => void warnings.push(fields) },
+    },
+    () => Promise.reject(new Error('away')),
+  );
+  failing.hello('node', { publicIpv4: '203.0.113.9', publicIpv6: '' });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(warnings).toEqual([{ node_id: 'node', error: 'Error: away' }]);
+});
+
 test('a hello with no address, or with none that is one, changes nothing', () => {
   hello('', '');
   hello('evil host', 'a b');

@@ -41,7 +41,7 @@ describe('the waiting line', () => {
   test('turns callers away at once when it is full or closed', async () => {
     const line = createLine({ delay: () => Infinity, take: () => undefined, maxWaiting: 1 });
     const waiting = line.enter(10_000);
-    expect(await line.enter(10_000)).toBe(false);
+    expect([await line.enter(10_000), line.waiting]).toEqual([false, 1]);
     line.close();
     expect(await waiting).toBe(false);
     expect(await line.enter(10_000)).toBe(false);
@@ -68,6 +68,22 @@ describe('a line whose turn comes with time', () => {
     expect([await entered, taken, line.waiting]).toEqual([true, 1, 0]);
     // Nobody waits: the next passes at once.
     expect([await line.enter(0), taken]).toEqual([true, 2]);
+  });
+  test('does not look before that time', async () => {
+    let looks = 0;
+    const line = createLine({ delay: () => ((looks += 1), 10.2), take: () => undefined, maxWaiting: 10 });
+    void line.enter(1_000);
+    const before = looks;
+    await vi.advanceTimersByTimeAsync(10);
+    expect(looks).toBe(before);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(looks).toBe(before + 1);
+    line.close();
+  });
+  test('lets nobody pass once it is closed, even if there is room', async () => {
+    const line = createLine({ delay: () => 0, take: () => undefined, maxWaiting: 10 });
+    line.close();
+    expect(await line.enter(1_000)).toBe(false);
   });
   test('does not look again by itself when only a poke can help', async () => {
     let looks = 0;
@@ -149,6 +165,7 @@ describe('the address budget', () => {
     const waiting = budget.charge('192.0.2.1', 10_000);
     charge?.refund();
     expect(await waiting).toBeDefined();
+    expect(budget.take('192.0.2.1')).toBeUndefined();
   });
 });
 
@@ -330,8 +347,8 @@ describe('the admission of handshakes', () => {
   });
   test('wait in a line as long as the sessions that may be', async () => {
     const gate = createHandshakeGate({ clock: createManualClock(), maxSessions: 2, cpuShare: 1, pending: () => 2 });
-    const waiting = [gate.enter(10_000), gate.enter(10_000)];
-    expect(await gate.enter(10_000)).toBeUndefined();
+    const waiting = [gate.enter(60_000), gate.enter(60_000)];
+    expect([await gate.enter(60_000), gate.waiting]).toEqual([undefined, 2]);
     gate.close();
     expect(await Promise.all(waiting)).toEqual([undefined, undefined]);
   });

@@ -8,7 +8,8 @@ import { createCipherState } from '../../src/noise/cipher-state.js';
 import { decodeFrame, encodeFrame } from '../../src/transport/agent/frame.js';
 import { createInbound } from '../../src/transport/agent/inbound.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
-import { countFields } from '../../src/transport/agent/wire-scan.js';
+import { countFields, decodeStrictly } from '../../src/transport/agent/wire-scan.js';
+import { valueOf } from '../support/noise-parties.js';
 
 describe('the frame codec', () => {
   test('writes the same bytes as the generated code', () => {
@@ -19,6 +20,15 @@ describe('the frame codec', () => {
       }),
       { numRuns: 50 },
     );
+  });
+  test.each([0, 1, 127, 128, 16_383, 16_384, Number.MAX_SAFE_INTEGER])('writes numbers of any length: %d', (number) => {
+    const ciphertext = Buffer.alloc(Math.min(number, 20_000), 1);
+    const frame = { sessionId: Buffer.alloc(0), sequence: BigInt(number), ciphertext };
+    expect(encodeFrame(number, ciphertext)).toEqual(Buffer.from(SecureFrame.encode(frame).finish()));
+  });
+  test('passes over unknown fields, and over known ones of another wire type', () => {
+    const bytes = Buffer.from([0x08, 1, 0x12, 2, 7, 7, 0x18, 1, 0x22, 1, 9, 0x20, 5, 0x10, 3]);
+    expect(decodeFrame(bytes)).toEqual({ sessionId: new Uint8Array(0), sequence: 3, ciphertext: new Uint8Array(0) });
   });
   test('reads what the generated code writes', () => {
     fc.assert(
@@ -66,6 +76,70 @@ describe('the frame codec', () => {
   });
 });
 
+describe('the frames of a session', () => {
+  const id = Buffer.alloc(16, 7);
+  function frames() {
+    const key = randomBytes(32);
+    const sender = createCipherState(Uint8Array.from(key));
+    const inbound = createInbound(createCipherState(Uint8Array.from(key)), id);
+    const frame = (plaintext: Uint8Array, sessionId: Uint8Array = new Uint8Array(0)) => {
+      const sequence = sender.nextSequence;
+      return { sessionId, sequence, ciphertext: valueOf(sender.encrypt(sequence, plaintext)) };
+    };
+    return { inbound, frame };
+  }
+  const last = (...bytes: number[]): Uint8Array => Uint8Array.of(0, ...bytes);
+  const more = (length: number): Uint8Array => Buffer.concat([Buffer.of(1), Buffer.alloc(length, 5)]);
+  const refused = (failure: string) => ({ kind: 'refused_frame', failure });
+
+  test('are joined to payloads, and the first that opens proves the agent', () => {
+    const { inbound, frame } = frames();
+    expect(inbound.proven).toBe(false);
+    expect(inbound.takeFrame(frame(last(1, 2)))).toEqual({ kind: 'payload', bytes: Buffer.of(1, 2) });
+    expect(inbound.proven).toBe(true);
+    expect(inbound.takeFrame(frame(more(20_000)))).toEqual({ kind: 'fragment' });
+    expect(inbound.heldBytes).toBe(20_000);
+    const joined = inbound.takeFrame(frame(last(9)));
+    expect([joined.kind === 'payload' && joined.bytes.length, inbound.heldBytes]).toEqual([20_001, 0]);
+    const { sequence, ciphertext } = frame(last(3));
+    expect(inbound.take(encodeFrame(sequence, ciphertext))).toEqual({ kind: 'payload', bytes: Buffer.of(3) });
+  });
+  test('may name their session, and no other', () => {
+    const { inbound, frame } = frames();
+    expect(inbound.takeFrame(frame(last(1), id)).kind).toBe('payload');
+    const foreign = frame(last(1), Buffer.alloc(16, 8));
+    expect(inbound.takeFrame(foreign)).toEqual(refused('foreign_session'));
+    expect(inbound.takeFrame({ ...foreign, sessionId: id.subarray(1) })).toEqual(refused('foreign_session'));
+    // A refused frame is not opened: the next one is still the second.
+    expect(inbound.takeFrame({ ...foreign, sessionId: id }).kind).toBe('payload');
+  });
+  test('have ciphertexts of 65,535 bytes at most', () => {
+    const { inbound, frame } = frames();
+    expect(inbound.takeFrame(frame(Buffer.alloc(65_519))).kind).toBe('payload');
+    const tooLarge = { sessionId: id, sequence: 1, ciphertext: new Uint8Array(65_536) };
+    expect(inbound.takeFrame(tooLarge)).toEqual(refused('ciphertext_too_large'));
+    expect(inbound.takeFrame({ ...tooLarge, ciphertext: new Uint8Array(65_535) })).toEqual(refused('not_authentic'));
+  });
+  test('are refused when they are not authentic, out of order, badly cut or too much together', () => {
+    const { inbound, frame } = frames();
+    const one = frame(last(1));
+    expect(inbound.takeFrame({ ...one, sequence: 1 })).toEqual(refused('not_authentic'));
+    expect(inbound.takeFrame({ ...one, ciphertext: new Uint8Array(40) })).toEqual(refused('not_authentic'));
+    expect([inbound.proven, inbound.takeFrame(one).kind]).toEqual([false, 'payload']);
+    expect(inbound.takeFrame(frame(more(16)))).toEqual(refused('bad_fragment'));
+    const large = frames();
+    for (let parts = 0; parts < 64; parts += 1) large.inbound.takeFrame(large.frame(more(65_518)));
+    expect(large.inbound.takeFrame(large.frame(more(65_518)))).toEqual(refused('payload_too_large'));
+    expect(large.inbound.heldBytes).toBe(0);
+  });
+  test('are no longer taken once the session is over, and nothing is held', () => {
+    const { inbound, frame } = frames();
+    inbound.takeFrame(frame(more(20_000)));
+    inbound.discard();
+    expect([inbound.heldBytes, inbound.takeFrame(frame(last(1)))]).toEqual([0, refused('not_authentic')]);
+  });
+});
+
 describe('reading a payload', () => {
   test('refuses a heartbeat of two million empty listeners by its count, before decoding it', () => {
     const listeners = Buffer.alloc(4 * 1024 * 1024 - 10);
@@ -102,6 +176,16 @@ describe('reading a payload', () => {
     const countIn = (...bytes: number[]) => countFields(Buffer.from(bytes), shape);
     expect(countIn(...outer(2), ...outer(1))).toEqual({ ok: true, value: new Map([['inner', 3]]) });
     expect(countIn(...outer(2), ...outer(2))).toEqual({ ok: false, error: { tooMany: 'inner' } });
+  });
+  test('takes what the generated code cannot read as malformed', () => {
+    const failing = {
+      decode: () => {
+        throw new Error('bad UTF-8');
+      },
+    };
+    expect(decodeStrictly(failing, Uint8Array.of(0x08, 1))).toEqual({ ok: false, error: 'malformed' });
+    expect(decodeStrictly({ decode: () => 'read' }, Uint8Array.of(0x08, 1))).toEqual({ ok: true, value: 'read' });
+    expect(decodeStrictly({ decode: () => 'read' }, Uint8Array.of(0x08))).toEqual({ ok: false, error: 'malformed' });
   });
   test('accepts unknown fields of a later release', () => {
     const payload = AgentPayload.encode({

@@ -96,8 +96,22 @@ describe('a close', () => {
     outbox.send(Buffer.from('answer'));
     outbox.offer(of('s'));
     outbox.finish(Buffer.from('x'), { ...draining, details: 'twice' });
+    expect(outbox.waiting).toBe(0);
     takeAll();
+    outbox.send(Buffer.from('late'));
+    expect(outbox.waiting).toBe(0);
     expect(heard).toEqual(['c', 'draining']);
+  });
+});
+
+describe('the fragment on its way', () => {
+  test('is known with its time, until the peer takes it', () => {
+    const { outbox, takeAll } = peer();
+    expect(outbox.writingSince).toBeUndefined();
+    outbox.send(Buffer.from('answer'));
+    expect(outbox.writingSince).toBe(0);
+    takeAll();
+    expect(outbox.writingSince).toBeUndefined();
   });
 });
 

@@ -1,6 +1,7 @@
 /** The parts of one session each by itself: its queue of requests, its heartbeats, its exchange with delivery, its end. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ApplyReport, ConfigAnswer, Delivery, NodeSession } from '../../src/delivery/port.js';
+import { offlineAfterSeconds } from '../../src/delivery/port.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../src/kernel/errors.js';
@@ -200,12 +201,13 @@ describe('the exchange with delivery', () => {
   });
 
   test('does nothing before it is opened', async () => {
-    const { made, answers, calls } = exchange();
+    const { made, answers, calls, failures } = exchange();
     made.request(1n, new Uint8Array(0));
     made.report(report);
-    made.close();
+    made.sent({ generation: 9, checksum: new Uint8Array(32), payload: new Uint8Array(1) });
     await turn();
-    expect([calls, answers]).toEqual([[], []]);
+    made.close();
+    expect([calls, answers, failures]).toEqual([[], [], []]);
   });
 
   test('does not let a report that is not recorded hold up the requests behind it for more than 2 s', async () => {
@@ -294,6 +296,15 @@ describe('the end of a session', () => {
     expect(quick.events.slice(1)).toEqual(['discard']);
     await vi.advanceTimersByTimeAsync(1);
     expect(quick.events.slice(1)).toEqual(['discard', 'kill']);
+  });
+});
+
+describe('the intervals in force', () => {
+  test('are those of the settings, and a node is offline after three heartbeats', () => {
+    const settings = { heartbeat_interval_secs: 20, metrics_interval_secs: 70 } as ReturnType<Delivery['settings']>;
+    const offlineAfterMs = offlineAfterSeconds(settings) * 1000;
+    expect(intervalsOf(settings)).toEqual({ heartbeatSecs: 20, metricsSecs: 70, offlineAfterMs });
+    expect(offlineAfterMs).toBeGreaterThan(20_000);
   });
 });
 

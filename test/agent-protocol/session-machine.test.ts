@@ -112,6 +112,86 @@ describe('the session machine', () => {
   });
 });
 
+describe('what ends a session', () => {
+  const { PROTOCOL_ERROR, OVERLOADED, DRAINING, SUPERSEDED, REVOKED } = SessionCloseReason;
+  test.each<[SessionInput, SessionCloseReason | undefined, number, string]>([
+    [{ kind: 'refused_frame', failure: 'malformed_frame' }, PROTOCOL_ERROR, 3, 'frame does not parse'],
+    [{ kind: 'refused_frame', failure: 'foreign_session' }, PROTOCOL_ERROR, 3, 'session_id'],
+    [{ kind: 'refused_frame', failure: 'ciphertext_too_large' }, PROTOCOL_ERROR, 3, 'longer than 65535'],
+    [{ kind: 'refused_frame', failure: 'bad_fragment' }, PROTOCOL_ERROR, 3, 'fragment'],
+    [{ kind: 'refused_frame', failure: 'payload_too_large' }, PROTOCOL_ERROR, 3, 'longer than 4 MiB'],
+    [{ kind: 'refused_frame', failure: 'not_authentic' }, undefined, 10, 'frame refused'],
+    [{ kind: 'overloaded', retryAfterMs: 77 }, OVERLOADED, 8, 'overloaded'],
+    [{ kind: 'draining', retryAfterMs: 77 }, DRAINING, 14, 'cannot serve'],
+    [{ kind: 'half_closed' }, undefined, 0, ''],
+    [{ kind: 'lost' }, undefined, 14, 'lost'],
+    [{ kind: 'superseded' }, SUPERSEDED, 10, 'newer session'],
+    [{ kind: 'revoked' }, REVOKED, 7, 'replaced'],
+  ])('is told with its reason and its status: %o', (input, reason, code, text) => {
+    const { outputs, state } = play([[1_000, input]]);
+    expect([outputs.length, state.phase]).toEqual([1, 'over']);
+    const [end] = outputs;
+    if (end?.kind !== 'end') throw new Error('the session goes on');
+    expect([end.reason.close?.reason, end.reason.status.code, end.agentReason]).toEqual([reason, code, undefined]);
+    expect(end.reason.status.details).toContain(text);
+    if ('retryAfterMs' in input) expect(end.reason.close?.retryAfterMs).toBe(77);
+    if (end.reason.close !== undefined) expect(end.reason.close.message).toBe(end.reason.status.details);
+  });
+  test.each<[string, readonly SessionInput[], string]>([
+    ['a first payload that is no hello', [say(heartbeatOf(1))], 'the first payload is not a hello'],
+    ['a first payload without content', [{ kind: 'payload', bytes: new Uint8Array(0) }], 'the first payload'],
+    ['a first payload that does not parse', [{ kind: 'payload', bytes: Uint8Array.of(255) }], 'does not parse'],
+    ['a second hello', [say(helloOf()), say(helloOf())], 'a second hello'],
+    [
+      'a later payload without content',
+      [say(helloOf()), { kind: 'payload', bytes: new Uint8Array(0) }],
+      'nothing this',
+    ],
+  ])('is also %s', (_name, inputs, text) => {
+    const { outputs } = play(inputs.map((input) => [1_000, input] as const));
+    const end = outputs.at(-1);
+    expect(end?.kind === 'end' && end.reason.status.details).toContain(text);
+    expect(outputs.filter(({ kind }) => kind === 'alive')).toEqual([]);
+  });
+});
+
+describe('what a session hands on', () => {
+  const hello = [1_000, say(helloOf())] as const;
+  test('is a metrics report, as it was sent', () => {
+    const metrics = MetricsReport.fromPartial({ sequence: 4n });
+    const { outputs } = play([hello, [1_000, say({ $case: 'metrics', value: metrics })]]);
+    expect(outputs.slice(1)).toEqual([{ kind: 'charge', entries: 0 }, { kind: 'alive' }, { kind: 'metrics', metrics }]);
+  });
+  test('is an apply report with its errors, and a duration that is a number', () => {
+    const value = {
+      generation: 4n,
+      status: 1 as const,
+      errors: [{ resourceType: 't', resourceId: 'r', path: 'p', message: 'm' }],
+      durationMs: 2n ** 64n - 1n,
+      checksum: Buffer.alloc(32, 1),
+    };
+    const { outputs } = play([hello, [1_000, say({ $case: 'applyReport', value })]]);
+    expect(outputs.slice(1)).toEqual([
+      { kind: 'alive' },
+      {
+        kind: 'apply_report',
+        outcome: {
+          generation: 4n,
+          status: 'applied',
+          errors: [{ resource_type: 't', resource_id: 'r', path: 'p', message: 'm' }],
+          durationMs: Number.MAX_SAFE_INTEGER,
+          checksum: Buffer.alloc(32, 1),
+        },
+      },
+    ]);
+  });
+  test('is the snapshot of an answer', () => {
+    const push = { generation: 4, checksum: Buffer.alloc(32), payload: Buffer.alloc(1) };
+    const { outputs } = play([hello, [1_000, { kind: 'config_answer', answer: { kind: 'snapshot', push } }]]);
+    expect(outputs.slice(1)).toEqual([{ kind: 'send_snapshot', push }]);
+  });
+});
+
 describe('the time limits of a session', () => {
   const hello = [1_000, say(helloOf())] as const;
   const tick = (at: number): readonly [number, SessionInput] => [at, { kind: 'tick' }];
