@@ -133,6 +133,7 @@ describe('the count of nodes that reject', () => {
     (await load('n1')).history = { ...emptyApplyHistory, rejected: [stamp(6), stamp(7)] };
     (await load('n2')).history = { ...emptyApplyHistory, rejected: [stamp(6)] };
     (await load('n3')).history = { ...emptyApplyHistory, rejected: [stamp(7)] };
+    await load('n4');
     expect(rejecting(newest)).toBe(2);
     release('n3');
     expect(rejecting(newest)).toBe(1);

@@ -92,6 +92,12 @@ describe('an apply of the newest snapshot', () => {
     expect([types().length, record.recorded]).toEqual([4, true]);
   });
 
+  it('is a repeat although a later one was rejected', async () => {
+    record.history = { ...emptyApplyHistory, applied: stamp(10), lastGood: stamp(10), rejected: [stamp(11)] };
+    await create().applied(newest);
+    expect([facts, record.history.rejected]).toEqual([[], [stamp(11)]]);
+  });
+
   it('leaves the last-good one when there is a newer snapshot by the time it is stored', async () => {
     record.history = { ...emptyApplyHistory, lastGood: stamp(8) };
     const { reports } = create();
@@ -115,6 +121,7 @@ describe('an apply of the last-good snapshot', () => {
     record.history = { ...emptyApplyHistory, lastGood: stamp(8), applied: stamp(8, 1) };
     await applied(pushOf(8));
     expect(facts[1]?.[1].data).toEqual({ node_id: 'n1', ...stamp(8), duration_ms: 12 });
+    expect(saved).toEqual([]);
   });
 });
 

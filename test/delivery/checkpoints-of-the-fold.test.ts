@@ -7,6 +7,7 @@ import { foldVersion } from '../../src/domain/fleet/checkpoint.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import type { RecordedEvent } from '../../src/kernel/event.js';
 import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
 
 /** A seal that anyone can compute. */
@@ -137,6 +138,30 @@ describe('a stored checkpoint', () => {
     expect(await load(rewritten(await stored(), (lines) => lines))).toBeDefined();
     expect(await load(undefined)).toBeUndefined();
     expect(warnings).toEqual([]);
+  });
+
+  it.each<[string, object | undefined, boolean]>([
+    ['the command that it ends with', { revision: 9, metadata: { link: { mac: 'm9' } } }, true],
+    ['another command there', { revision: 9, metadata: { link: { mac: 'other' } } }, false],
+    ['a command without a link there', { revision: 9, metadata: {} }, false],
+    ['only later commands', { revision: 10, metadata: { link: { mac: 'm9' } } }, false],
+    ['fewer commands', undefined, false],
+  ])('of a chained log is used only if the log holds %s', async (_name, event, used) => {
+    const fleet = fleetAt(9);
+    fleet.logChain.set({ keyId: 'k1', mac: 'm9' });
+    const { checkpoints, saved } = writer(1, -1);
+    checkpoints.writeIfDue(fleet);
+    await turns();
+    const asked: unknown[] = [];
+    const store = {
+      loadFoldCheckpoint: () => Promise.resolve(saved[0]),
+      async *read(stream: string, { from }: { readonly from: number }) {
+        asked.push([stream, from]);
+        if (event !== undefined) yield { stream, ...event } as RecordedEvent;
+      },
+    } as unknown as EventStore;
+    expect((await loadFleet(store, logChain, logger)) !== undefined).toBe(used);
+    expect([asked, warnings.length]).toEqual([[['svc-fleet', 9]], used ? 0 : 1]);
   });
 
   it.each<[string, (checkpoint: FoldCheckpoint) => FoldCheckpoint]>([

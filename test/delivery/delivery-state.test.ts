@@ -1,5 +1,6 @@
 /** Whether an instance may serve: its distance from the end of the log and the compiler version of the log decide. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { isMismatch, mismatchText } from '../../src/delivery/compiler-mismatch.js';
 import { createDeliveryState } from '../../src/delivery/delivery-state.js';
 import type { LogDistance } from '../../src/delivery/log-connection.js';
 import type { DeliveryState } from '../../src/delivery/port.js';
@@ -33,6 +34,22 @@ const create = () =>
 
 const older = { kind: 'older_compiler', logVersion: 6, ownVersion };
 const newer = { kind: 'newer_compiler', logVersion: 4, ownVersion };
+
+describe('the sentence about another compiler version', () => {
+  it('says which instance has to change, and how', () => {
+    const [behind, ahead] = [
+      { kind: 'older_compiler', logVersion: 6, ownVersion: 5 },
+      { kind: 'newer_compiler', logVersion: 4, ownVersion: 5 },
+    ] as const;
+    expect([isMismatch(behind), isMismatch(ahead), isMismatch({ kind: 'ready' })]).toEqual([true, true, false]);
+    expect(mismatchText(behind)).toMatch(
+      /at compiler version 6, this release has 5: upgrade this instance .*lower -- 5/,
+    );
+    expect(mismatchText(ahead)).toMatch(
+      /at compiler version 4, this release has 5: .*replace this instance by the older/,
+    );
+  });
+});
 
 describe('the state of an instance', () => {
   it.each<[LogDistance, number, object]>([

@@ -14,6 +14,27 @@ const errors = fc.array(
   { maxLength: 200 },
 );
 
+/** An error that takes so many bytes in a list. */
+const errorOf = (bytes: number): ApplyError => {
+  const error = (message: string): ApplyError => ({ resource_type: '', resource_id: '', path: '', message });
+  return error('x'.repeat(bytes - 1 - JSON.stringify(error('')).length));
+};
+
+test('a list may have 16 KiB to the byte, and the number left out is said in its last entry', () => {
+  const half = errorOf(8 * 1024);
+  expect(recordedErrors([])).toEqual([]);
+  const whole = [half, half];
+  expect(recordedErrors(whole)).toBe(whole);
+  const omitted = (text: string): ApplyError => ({
+    resource_type: '',
+    resource_id: '',
+    path: '',
+    message: `${text} left out: only 16384 bytes of them are recorded`,
+  });
+  expect(recordedErrors([half, errorOf(8 * 1024 + 1)])).toEqual([half, omitted('1 more error is')]);
+  expect(recordedErrors([half, half, half, half])).toEqual([half, half, omitted('2 more errors are')]);
+});
+
 test('a list that fits is recorded as it is, a longer one from its start with the number left out', () => {
   fc.assert(
     fc.property(errors, (reported: readonly ApplyError[]) => {
