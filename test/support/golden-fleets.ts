@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import * as f from './fleet.js';
 import { histories } from './fleet-histories.js';
@@ -13,7 +14,21 @@ import * as l3 from './l3-networks.js';
 const nodes = (...names: readonly string[]): readonly FleetCommand[] => names.map((name) => f.createNode(name));
 const into = (upstream: string) => ({ target: { upstream_id: f.upstreamId(upstream) } });
 
-const fleets: { readonly [name: string]: readonly FleetCommand[] } = {
+const identities = [
+  f.createX25519('front key'),
+  f.createReality('front', 'front key', { server_names: ['one.example', 'two.example'], short_ids: ['0a1b', ''] }),
+  f.createX25519('noise'),
+  f.createTlsCert('leaf', f.rotatedTo('leaf', { subject_alt_names: ['*.leaf.example', 'leaf.example'] })),
+];
+const masked = { security: 'reality', credential_id: f.credentialId('front') } as const;
+const quic = { ...masked, outer: 'quic' } as const;
+const noise = { security: 'noise', credential_id: f.credentialId('noise') } as const;
+const leaf = { security: 'tls', credential_id: f.credentialId('leaf') } as const;
+const named = { ...leaf, server_names: ['*.named.example', 'named.example'] } as const;
+
+type Step = FleetCommand | ((fleet: Fleet) => FleetCommand);
+
+const fleets: { readonly [name: string]: readonly Step[] } = {
   'tcp-through-three-hops': [
     ...nodes('in', 'middle', 'out'),
     f.createUpstream('web', { server_names: ['web.example'], tls: f.upstreamTls }),
@@ -140,6 +155,50 @@ const fleets: { readonly [name: string]: readonly FleetCommand[] } = {
     l3.updateNetwork('lab', { name: 'laboratory', mtu: 1280 }),
     f.updateCredential('identity', { short_ids: ['ff00'], target_port: 8443 }),
   ],
+  'tcp-over-every-transport': [
+    ...nodes('in', 'middle', 'out'),
+    ...identities,
+    f.createUpstream('web', { server_names: ['web.example'], tls: f.upstreamTls }),
+    f.createChain(
+      'masked',
+      [f.hop('in', 443, masked), f.hop('middle', 8443, { ...masked, outer: 'quic' }), f.hop('out', 8443, leaf)],
+      into('web'),
+    ),
+    f.createChain('ended', [f.hop('in', 443, leaf), f.hop('out', 443, { ...masked, server_names: ['two.example'] })]),
+    f.createChain('read', [f.hop('in', 443, { server_names: ['*.sni.example'] }), f.hop('middle', 443, named)]),
+    f.createChain('rest', [f.hop('in', 443), f.hop('out', 444, { ...masked, outer: 'quic', max_streams: 7 })]),
+    ...['masked', 'ended', 'read', 'rest'].map((name) => f.deployChain(name)),
+    f.updateCredential('front', { server_names: ['new.example', 'two.example'], short_ids: ['', 'ab'] }),
+  ],
+  'udp-over-every-transport': [
+    ...nodes('in', 'middle', 'out'),
+    ...identities,
+    f.createUpstream('dns'),
+    f.createChain(
+      'masked',
+      [f.udpHop('in', 53, quic), f.udpHop('middle', 53, noise), f.udpHop('out', 53, { ...noise, outer: 'fake_tcp' })],
+      { payload: 'udp', ...into('dns') },
+    ),
+    f.createChain('noise', [f.udpHop('in', 53, noise), f.udpHop('middle', 54, { outer: 'fake_tcp' })], into('dns')),
+    f.createChain('raw', [f.udpHop('in', 53), f.udpHop('out', 443, { ...quic, max_streams: 1 })]),
+    ...['masked', 'noise', 'raw'].map((name) => f.deployChain(name)),
+    f.updateCredential('noise', f.x25519Keys('another')),
+    f.updateCredential('front key', f.x25519Keys('yet another')),
+  ],
+  'keys-of-certificates-that-change': [
+    ...nodes('a', 'b', 'c'),
+    f.createTlsCert('during'),
+    f.createTlsCert('after'),
+    f.createTlsCert('renewed'),
+    ...['during', 'after', 'renewed'].flatMap((name, index) => {
+      const hop = { security: 'tls', credential_id: f.credentialId(name) } as const;
+      return [f.createChain(name, [f.hop('a', 80 + index), f.hop('b', 80 + index, hop)]), f.deployChain(name)];
+    }),
+    f.updateCredential('during', f.rotatedTo('during 2', { subject_alt_names: ['*.b.example', 'b.example'] })),
+    f.updateCredential('after', f.rotatedTo('after 2')),
+    f.endOverlap('after'),
+    f.updateCredential('renewed', f.rotatedTo('renewed', { serial_number: '02' })),
+  ],
   'modified-disabled-raised': [
     ...nodes('a', 'b', 'c'),
     f.createChain('modified', [f.hop('a', 80), f.hop('b', 80)]),
@@ -169,8 +228,8 @@ export function goldenFleets(): ReadonlyMap<string, readonly RecordedCommand[]> 
     const { fleet } = f.given();
     logs.set(
       name,
-      commands.map((command) => {
-        const performed = f.perform(fleet, command);
+      commands.map((step) => {
+        const performed = f.perform(fleet, typeof step === 'function' ? step(fleet) : step);
         if (performed.kind !== 'written') throw new Error(`${name}: ${JSON.stringify(performed)}`);
         return performed.command;
       }),
@@ -185,6 +244,6 @@ export function goldenFleets(): ReadonlyMap<string, readonly RecordedCommand[]> 
       },
     )
     .toSorted((a, b) => b.length - a.length);
-  logs.set('random-history', logOf(play(random).steps));
+  logs.set('random-history-over-every-transport', logOf(play(random).steps));
   return logs;
 }
