@@ -12,7 +12,7 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
-import { freePort, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
+import { cluster, freePort, httpRule, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
 import { helloFor, realHello } from '../support/tls-bytes.js';
 import { pinOf, pinShown, tlsClient } from '../support/tls-client.js';
 
@@ -292,4 +292,56 @@ describe('hostile clients of a listener with server names', () => {
     await eventually(() => idle.filter((socket) => socket.destroyed).length).toBe(40);
     expect(await overTls(port, 'a.example')).toBe('a:x');
   });
+
+  it('that send changed and random bytes in any pieces end in time, and nobody else notices', async () => {
+    Object.assign(tuning, { clientHelloMs: 100, tlsHandshakeMs: 100, httpHeadersMs: 100, httpKeepAliveMs: 100 });
+    port = await freePort();
+    gateway = runtime();
+    await apply(gateway, 1, {
+      tcp: [
+        tlsRule(port, await named('a'), ['a.example'], 'one', 'a'),
+        tcpRule(port, await named('p'), { serverNames: ['p.example'] }, 'p'),
+      ],
+      http: [httpRule(port, 'h.example', '/', 'h')],
+      clusters: [cluster('h/0', [await named('h')])],
+      certificates: { one },
+    });
+    const whole = [
+      await realHello('a.example'),
+      helloFor('p.example', 30),
+      Buffer.from('GET / HTTP/1.1\r\nHost: h.example\r\nContent-Length: 9\r\n\r\n123456789'),
+    ];
+    const random = seeded(7);
+    const attack = async (): Promise<void> => {
+      const bytes = Buffer.from(whole[random(whole.length)]!);
+      for (let edits = random(5); edits > 0; edits -= 1) bytes[random(bytes.length)] = random(256);
+      const cut = random(3) === 0 ? bytes.length : random(bytes.length);
+      const socket = plain(port);
+      socket.resume();
+      const gone = new Promise((resolve) => socket.once('close', resolve));
+      for (let at = 0; at < cut;) {
+        const end = Math.min(cut, at + 1 + random(200));
+        socket.write(bytes.subarray(at, end));
+        at = end;
+        if (random(4) === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+      // Some leave, some wait to be thrown out; only what reaches a next hop may stay as long as that.
+      if (random(2) === 0) socket.end();
+      socket.once('end', () => socket.end());
+      socket.once('data', () => socket.end());
+      await gone;
+    };
+    for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 30 }, attack));
+    await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(0n);
+    expect(await overTls(port, 'a.example', 'still here')).toBe('a:still here');
+  });
 });
+
+/** The same numbers in each run: 0 to `below`, without it. */
+function seeded(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
