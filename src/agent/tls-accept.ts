@@ -12,6 +12,7 @@ import { tuning } from './tuning.js';
  */
 export function acceptTls(socket: Socket, secureContext: SecureContext): Promise<Side | undefined> {
   return new Promise((resolve) => {
+    if (socket.destroyed) return resolve(undefined);
     const stream = new TLSSocket(socket, { isServer: true, secureContext });
     const timer = setTimeout(() => stream.destroy(), tuning.tlsHandshakeMs);
     const failed = (): void => {

@@ -25,6 +25,7 @@ const sharedContext = (): SecureContext => (context ??= createSecureContext({ ca
 /** @param socket connected; it is closed unless the outcome is `connected` */
 export function connectTls(socket: Socket, { serverName, pins }: UpstreamTls): Promise<TlsOutcome> {
   return new Promise((resolve) => {
+    if (socket.destroyed) return resolve({ kind: 'failed', reason: 'the connection was lost' });
     const stream = connect({
       socket,
       secureContext: sharedContext(),
