@@ -49,6 +49,19 @@ describe('the session machine', () => {
       'config_request',
     ]);
   });
+  test('takes texts of up to 1,024 bytes of UTF-8, however many characters they are', () => {
+    for (const [text, taken] of [
+      ['\u00e9'.repeat(512), true],
+      ['\u00e9'.repeat(512) + 'a', false],
+      ['a'.repeat(1024), true],
+      ['a'.repeat(1025), false],
+      ['\u{1f600}'.repeat(256), true],
+      ['\u{1f600}'.repeat(257), false],
+    ] as const) {
+      const { outputs } = play([[1_000, say(helloOf({ agentVersion: text }))]]);
+      expect([text.length, outputs.at(-1)?.kind]).toEqual([text.length, taken ? 'hello' : 'end']);
+    }
+  });
   test('charges the list entries of heartbeats and metrics, listeners and their routes alike', () => {
     const [route, link] = [RuntimeRoute.fromPartial({}), LinkMetric.fromPartial({})];
     const listener = RuntimeListener.fromPartial({ routes: [route, route, route] });

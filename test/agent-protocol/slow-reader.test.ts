@@ -48,7 +48,16 @@ test('a slow reader piles up no answers: the service stops reading from it, then
   await stall();
   for (let sequence = 0; sequence < 5_000; sequence += 1) stream.say(heartbeatOf(sequence));
   await eventually(() => fixture.telemetry.heartbeats.length).toBeGreaterThanOrEqual(tuning.outboxPayloads);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  // Others are served meanwhile; by the time of their answers, all that is going to be read of this one has been.
+  const beside = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
+  const other = await beside.connect();
+  for (let sequence = 1; sequence <= 20; sequence += 1) {
+    other.say(heartbeatOf(sequence));
+    await eventually(() => other.heard.length).toBe(sequence);
+  }
+  other.halfClose();
+  await other.status;
+  beside.disconnect();
   expect(fixture.telemetry.heartbeats.length).toBeLessThan(200);
   fixture.clock.advance(31_000);
   await eventually(() => fixture.transport.stats().ends.get('idle')).toBe(1);

@@ -124,6 +124,18 @@ test('one command may have more events than a group of commands, and is then app
   await wordy.close();
 });
 
+test('an append that throws leaves nothing behind: the same commands are decided as before', async () => {
+  fixture.store.script(async () => {
+    throw new Error('the store has a fault');
+  });
+  const failed = await Promise.allSettled([gateway.run(createNode('a')), gateway.run(createNode('b'))]);
+  expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
+  await Promise.all([gateway.run(createNode('a')), gateway.run(createNode('b'))]);
+  expect((await fixture.log()).map(({ revision }) => revision)).toEqual([0, 1]);
+  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
+});
+
 test('a refused command, or one whose select throws, fails alone', async () => {
   const [first, again, second, faulty, third] = await Promise.allSettled([
     gateway.run(createNode('a')),

@@ -41,6 +41,7 @@ describe('no collision between', () => {
     ['distinct names on one key', at(names('a.example')), at(names('b.example'))],
     ['a name and a wildcard that covers it', at(names('a.example')), at(names('*.example'))],
     ['names and one RAW fallback', at(names('a.example')), at({})],
+    ['names and an empty list of names, which is the RAW fallback', at(names('a.example')), at(names())],
     ['FAKE_TCP and udp', at(fake), at(udp)],
     ['REALITY and TLS with distinct names', at({ ...reality, ...names('b.example') }), at(tls)],
     ['REALITY and SNI pre-read with distinct names', at(reality), at(names('f.example'))],
@@ -67,6 +68,7 @@ describe('no collision between', () => {
 describe('a collision between', () => {
   it.each<[string, Hop, Hop]>([
     ['two RAW tcp fallbacks', at({}), at({})],
+    ['an empty list of names and a RAW tcp fallback', at(names()), at({})],
     ['two RAW udp listeners', at(udp), at(udp)],
     ['lists of names with one in common', at(names('a.example', 'b.example')), at(names('f.example', 'b.example'))],
     ['two equal wildcards', at(names('*.example')), at(names('*.example'))],

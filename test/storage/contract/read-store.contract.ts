@@ -313,6 +313,19 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(new Set(seen).size).toBe(29);
       });
 
+      it('find text by what it contains as it is, without patterns', async () => {
+        const collection = await store().collection(spec());
+        const texts = ['a.b', 'axb', 'a.B', 'xa.by', 'a', 'a%b', 'a_b', '[a.b]', 'a.*b'];
+        await collection.write(texts.map((text, index) => put(text, index + 1, { text })));
+        const containing = async (value: string): Promise<string[]> => {
+          const { items } = await collection.find({ where: [{ field: 'text', op: 'contains', value }], limit: 50 });
+          return items.map(({ id }) => id).sort();
+        };
+        expect(await containing('a.b')).toEqual(['[a.b]', 'a.b', 'xa.by']);
+        expect(await containing('.*')).toEqual(['a.*b']);
+        expect(await containing('%')).toEqual(['a%b']);
+      });
+
       it('refuse a page without a limit', async () => {
         const collection = await store().collection(spec());
         await expect(collection.find({ limit: 0 })).rejects.toThrow(RangeError);

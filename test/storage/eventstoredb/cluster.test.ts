@@ -172,7 +172,7 @@ describe('a cluster', { timeout: 90_000 }, () => {
         revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
       }
     })();
-    await expect.poll(() => caughtUp).toBe(true);
+    await expect.poll(() => caughtUp, { timeout: 20_000 }).toBe(true);
     for (let round = 0; round < 4; round += 1) {
       for (let count = 0; count < 5; count += 1) await appendAtEnd(store, 'svc-a', commandOf(3));
       const [from, to] = round % 2 === 0 ? [1, 0] : [0, 1];

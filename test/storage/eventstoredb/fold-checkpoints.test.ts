@@ -58,6 +58,21 @@ describe('fold checkpoints in EventStoreDB', () => {
     expect((await fixture.store.loadFoldCheckpoint('svc-fleet'))?.revision).toBe(3);
   });
 
+  it('are the old ones when saving one that is much larger was interrupted again and again', async () => {
+    fixture = await openFixture();
+    await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(100, 1));
+    for (let round = 0; round < 3; round += 1) {
+      let appends = 0;
+      fixture.server.faults.choose = () => ((appends += 1) > 9 ? { kind: 'deadline' } : undefined);
+      const larger = fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(foldChunkBytes * 11, 2));
+      await expect(larger).rejects.toMatchObject({ code: 'unavailable' });
+      fixture.server.faults.choose = undefined;
+      expect((await fixture.store.loadFoldCheckpoint('svc-fleet'))?.revision).toBe(1);
+    }
+    await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(foldChunkBytes * 11, 2));
+    expect((await fixture.store.loadFoldCheckpoint('svc-fleet'))?.revision).toBe(2);
+  });
+
   it('are ignored with a warning when incomplete', async () => {
     fixture = await openFixture();
     await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(foldChunkBytes * 3, 1));

@@ -55,7 +55,7 @@ test('is unknown when answers carry no date, and unavailable when there is no an
   await expect(store.time()).rejects.toMatchObject({ code: 'unavailable' });
   one.faults.silentGossip = false;
   one.faults.dates = true;
-  await expect.poll(() => ahead(store).then(Math.abs, () => Infinity)).toBeLessThan(tolerance);
+  await expect.poll(() => ahead(store).then(Math.abs, () => Infinity), { timeout: 10_000 }).toBeLessThan(tolerance);
   await one.refuse();
   await expect(store.time()).rejects.toMatchObject({ code: 'unavailable' });
   await one.listen();
