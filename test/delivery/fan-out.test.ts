@@ -1,5 +1,5 @@
 /** Fan-outs: slices with turns of the event loop between them; no node starves, and none delays another. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createFanOut } from '../../src/delivery/fan-out.js';
 import { createDeliveryFixture, openSession, until } from '../support/delivery-fixture.js';
 import { tuning } from '../../src/delivery/tuning.js';
@@ -141,6 +141,36 @@ describe('a fan-out', () => {
     await until(() => served.length === 2);
     expect(served).toEqual(['good', 'bad']);
     await fanOut.close();
+  });
+
+  it('waits longer from failure to failure, and begins anew once everything was served', async () => {
+    const waits: number[] = [];
+    const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) => {
+      waits.push(ms);
+      return setImmediate(run);
+    }) as never);
+    try {
+      let failures = 5;
+      let served = 0;
+      const serve = async (): Promise<number> => {
+        if (failures-- > 0) throw new Error('not now');
+        served += 1;
+        return 0;
+      };
+      const fanOut = createFanOut({ ...deps, serve });
+      fanOut.touch(['a']);
+      for (let turns = 0; served === 0 && turns < 1_000; turns += 1) await turn();
+      expect(waits).toHaveLength(5);
+      expect(waits[4]).toBeGreaterThan(2 * waits[0]!);
+      failures = 1;
+      fanOut.touch(['a']);
+      for (let turns = 0; served === 1 && turns < 1_000; turns += 1) await turn();
+      expect([served, waits.length]).toEqual([2, 6]);
+      expect(waits[5]).toBeLessThanOrEqual(waits[1]!);
+      await fanOut.close();
+    } finally {
+      timer.mockRestore();
+    }
   });
 
   it('waits while nothing may be pushed, and serves every changed node afterwards', async () => {
