@@ -10,10 +10,8 @@ import { planDeploy } from '../domain/compile/plan.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { intendedLinks } from '../domain/port-table/intended-links.js';
 import { portRows } from '../domain/port-table/port-rows.js';
-import { nameKey } from '../domain/resource/names.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
-import { compareText } from '../kernel/compare-text.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../log-chain/log-chain.js';
@@ -30,6 +28,7 @@ import { createLastGoodCleanup } from './last-good-cleanup.js';
 import { openLastGoodSnapshots } from './last-good.js';
 import { createLogHead } from './log-head.js';
 import { createNewestSnapshots } from './newest.js';
+import { createNodeNames } from './node-names.js';
 import type { Delivery, DeliveryState } from './port.js';
 import { createGenerationRaises } from './generation-raise.js';
 import { openerOf } from './secrets.js';
@@ -206,7 +205,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     settings: () => fold.fleet().singletons.connectivity.value,
     credentials: () => fold.fleet().tables.credential.values(),
     referrers: (type, id) => referrersOf(fold.fleet(), type, id),
-    nodeNames: () => namesInOrder(fold.fleet().tables.node.values()),
+    nodeNames: createNodeNames(fold.fleet),
     portRows: (nodeId) => portRows(fold.fleet(), nodeId),
     links: (nodeId) => intendedLinks(fold.fleet(), nodeId),
     verifier: (nodeId) => fold.fleet().tables.node.get(nodeId)?.psk?.verifier,
@@ -234,13 +233,4 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       await lastGood.close();
     },
   };
-}
-
-/** As lists of nodes are sorted: by name without case, then by id. */
-function namesInOrder(
-  nodes: Iterable<{ readonly id: string; readonly name: string }>,
-): readonly { readonly id: string; readonly name: string }[] {
-  return Array.from(nodes, ({ id, name }) => ({ id, name, key: nameKey(name) }))
-    .sort((a, b) => compareText(a.key, b.key) || compareText(a.id, b.id))
-    .map(({ id, name }) => ({ id, name }));
 }

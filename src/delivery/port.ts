@@ -11,6 +11,7 @@ import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { ApplyError } from '../domain/agents/facts.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { Referrer } from '../domain/fleet/referrers.js';
+import type { NodeName } from './node-names.js';
 
 export { offlineAfterSeconds } from '../domain/settings/settings.js';
 export type { ApplyError } from '../domain/agents/facts.js';
@@ -107,7 +108,7 @@ export interface Delivery {
   /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
   referrers(type: string, id: string): readonly Referrer[];
   /** Ids and names of all nodes, by name, then id; from the committed fold, like `portRows` and `links`. */
-  nodeNames(): readonly { readonly id: string; readonly name: string }[];
+  nodeNames(): readonly NodeName[];
   /** The listeners that are intended on a node, with policies; none for an unknown node. */
   portRows(nodeId: string): readonly PortRow[];
   /** The links from a node to others that are intended; none for an unknown node. */
