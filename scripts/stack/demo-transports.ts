@@ -33,6 +33,25 @@ interface DeployAnswer {
   readonly deployment: { readonly nodes: readonly { readonly state: string; readonly errors: readonly unknown[] }[] };
 }
 
+interface PortsAnswer {
+  readonly items: readonly {
+    readonly listenPort: number;
+    readonly totalSessions?: number;
+    readonly routes: readonly { readonly matchKind: string; readonly matchValue: string }[];
+  }[];
+}
+
+interface LinksAnswer {
+  readonly items: readonly { readonly rtt_ms: number | null }[];
+}
+
+/** From the edge to the relay: of the chain that was there, the one inside TLS, the one passed on, and the route. */
+const tcpLinks = 4;
+
+function matchesOf(listener: PortsAnswer['items'][number] | undefined): readonly string[] {
+  return (listener?.routes ?? []).map(({ matchKind, matchValue }) => `${matchKind} ${matchValue}`).sort();
+}
+
 /** Runs the steps; what they deployed stays. */
 export async function tourTransports({ story, admin, edge, relay }: TransportsTour): Promise<void> {
   const targets: DemoTarget[] = [];
@@ -137,6 +156,25 @@ export async function tourTransports({ story, admin, edge, relay }: TransportsTo
       } finally {
         await traffic.stop();
       }
+    });
+
+    await story.step('compare what agents report with what is intended', async () => {
+      const { items } = await admin.call<PortsAnswer>('GET', `/api/nodes/ports?node_id=${edge}`);
+      const intended = matchesOf(items.find(({ listenPort }) => listenPort === shared));
+      const path = `/api/nodes/ports/runtime?node_id=${edge}&listen_port=${shared}`;
+      await eventually('the agent reports every request', async () => {
+        const { nodes } = await admin.call<{ nodes: readonly { listeners: PortsAnswer['items'] }[] }>('GET', path);
+        const [listener] = nodes[0]?.listeners ?? [];
+        expectEqual('the routes that run', matchesOf(listener), intended);
+        return (listener?.totalSessions ?? 0) >= 3 ? true : undefined;
+      });
+      const rtts = await eventually('every TCP link is measured', async () => {
+        const links = (await admin.call<LinksAnswer>('GET', '/api/nodes/links')).items;
+        const measured = links.flatMap(({ rtt_ms }) => (rtt_ms === null ? [] : [rtt_ms]));
+        return measured.length === tcpLinks ? measured : undefined;
+      });
+      const slowest = Math.max(...rtts).toFixed(1);
+      return `edge:${shared} runs ${intended.length} routes, as intended; ${rtts.length} links measured, at most ${slowest} ms`;
     });
   } finally {
     for (const one of targets) one.close();
