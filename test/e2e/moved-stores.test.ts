@@ -23,7 +23,7 @@ describe.skipIf(!externalStoresBuilt())('a move between stores', () => {
       const [before, answersBefore] = [await running(site), await answers(site)];
       const unmoved = async (moved: SmallSite): Promise<void> => {
         expect(await running(moved)).toEqual(before);
-        await someHeartbeats();
+        await someHeartbeats(moved);
         expect(await running(moved)).toEqual(before);
         expect(await offered(moved)).toBe(0);
         expect(await answers(moved)).toEqual(answersBefore);

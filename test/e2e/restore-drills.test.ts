@@ -26,7 +26,7 @@ onStorePairs('a restore under agents that are ahead', (stores) => {
         const seen = [site.applied('a'), site.applied('b')];
         for (const generations of seen) expect(rises(generations), String(generations)).toBe(true);
 
-        await someHeartbeats();
+        await someHeartbeats(site);
         expect([site.applied('a'), site.applied('b')]).toEqual(seen);
         const still = await site.converged();
         expect(still.map(({ generation }) => generation)).toEqual(after.map(({ generation }) => generation));

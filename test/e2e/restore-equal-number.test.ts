@@ -28,7 +28,7 @@ onStorePairs('a restore under an agent at an equal generation', (stores) => {
         expect(after.generation).toBeGreaterThan(before.generation);
         const seen = site.applied('a');
         expect(rises(seen), String(seen)).toBe(true);
-        await someHeartbeats();
+        await someHeartbeats(site);
         expect(site.applied('a')).toEqual(seen);
         const raised = await refreshes(site);
         expect(raised.map(({ actor, resource }) => [actor.type, resource.id])).toEqual([['agent', after.id]]);

@@ -5,8 +5,8 @@
  */
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { eventually } from '../../scripts/stack/process.js';
 import { runScript } from './programs.js';
 import { startSmallSite } from './small-site.js';
 import type { SmallSite } from './small-site.js';
@@ -22,8 +22,16 @@ interface AuditEntry {
 export const refreshes = async (site: SmallSite): Promise<readonly AuditEntry[]> =>
   (await site.admin().call<{ items: readonly AuditEntry[] }>('GET', '/api/audit?action=node.refresh')).items;
 
-/** Waits for some heartbeats, after which nothing more happens by itself. */
-export const someHeartbeats = (): Promise<void> => delay(3_500);
+/** Waits until two more heartbeats of each node are shown, after which nothing more happens by itself. */
+export async function someHeartbeats(site: SmallSite): Promise<void> {
+  for (const name of ['a', 'b'] as const) {
+    const shown = new Set([(await site.node(name)).last_seen_at]);
+    await eventually(`two heartbeats of ${name} are shown`, async () => {
+      shown.add((await site.node(name)).last_seen_at);
+      return shown.size > 2 ? true : undefined;
+    });
+  }
+}
 
 export const rises = (generations: readonly number[]): boolean =>
   generations.every((generation, index) => index === 0 || generation > generations[index - 1]!);

@@ -23,6 +23,7 @@ export interface NodeView {
   readonly id: string;
   readonly name: string;
   readonly status: string;
+  readonly last_seen_at: string | null;
   readonly generation: number;
   readonly applied_generation: number | null;
   readonly version_conflict_at: string | null;
