@@ -124,14 +124,14 @@ async function dataKeysOf(dataDir: string): Promise<readonly WrappedKey[]> {
   return items.map(({ fields }) => fields);
 }
 
-/** Starts the rotation of the master key, and kills it after some of the writes that follow the moment. */
+/** Starts the rotation of the master key, and kills it soon after the moment, in the middle of its writes. */
 async function killedWhileWriting(dataDir: string, moment: () => Promise<boolean>): Promise<void> {
   const env = { ...process.env, ...inFolder(dataDir) };
   const program = spawn(process.execPath, [join(compiledRoot, 'scripts', 'keys-rotate-master.js')], { env });
   const closed = once(program, 'close');
   const file = join(dataDir, 'read', 'data.mdb');
   let [writes, last] = [0, 0];
-  while (writes < 20 && program.exitCode === null) {
+  while (writes < 4 && program.exitCode === null) {
     const { mtimeMs } = await stat(file);
     if (mtimeMs !== last && (await moment())) writes += 1;
     last = mtimeMs;
@@ -284,7 +284,7 @@ describe('an installation', () => {
     await cp(first, copy, { recursive: true });
     const keyFile = join(copy, 'master.key');
     const old = await readFile(keyFile, 'utf8');
-    await withMoreDataKeys(copy, 400);
+    await withMoreDataKeys(copy, 800);
     const all = await dataKeysOf(copy);
 
     // While it adds the new wraps, before the new key is in place.
