@@ -1,11 +1,16 @@
 /** What L3 networks put into snapshots, which nodes an edit touches, and the listeners that they intend. */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
+import { oversizedSnapshot } from '../../src/domain/compile/size.js';
+import { wireParts } from '../../src/delivery/wire.js';
+import type { OpenedSecrets } from '../../src/delivery/secrets.js';
+import { L3TunnelConfig } from '../../src/gen/svc/control/v1/gateway.js';
+import { networkBound } from '../../src/domain/l3-network/size.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { networkKey } from '../../src/domain/l3-network/l3-network.js';
 import { intendedListeners } from '../../src/domain/port-table/intended-listeners.js';
-import type { L3TunnelRule } from '../../src/domain/snapshot/snapshot.js';
+import type { L3TunnelRule, NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { streams } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 import * as l3 from '../support/l3-networks.js';
@@ -276,6 +281,46 @@ describe('an edit touches exactly the nodes whose rules it changes:', () => {
     expect([...touched]).toEqual([f.nodeId('phone')]);
     expect(rulesOn(fleet, 'phone')).toEqual([]);
     expect(rulesOn(fleet, 'site')).toHaveLength(2);
+  });
+});
+
+describe('the size of a snapshot', () => {
+  const features = Array.from({ length: 64 }, (_, index) => `${index}`.padEnd(1024, 'x'));
+  const star = (tunnels: number): FleetCommand =>
+    l3.createNetwork(
+      'star',
+      [l3.member('hub', '10.5.0.1/24', [], { features }), l3.member('site', '10.5.0.2/24')],
+      Array.from({ length: tunnels }, () => l3.tunnel('hub', 'site', { listen_port: 500 })),
+    );
+
+  it('of a node is at most 8 MiB with all its tunnels', () => {
+    const { fleet } = world();
+    const refusal = (tunnels: number): string | undefined => {
+      const mark = fleet.journal.mark();
+      const performed = f.perform(fleet, star(tunnels));
+      if (performed.kind !== 'written') throw new Error(JSON.stringify(performed));
+      const message = oversizedSnapshot(fleet, performed.touched)?.message;
+      fleet.journal.rollback(mark);
+      return message;
+    };
+    expect(refusal(115)).toBeUndefined();
+    expect(refusal(150)).toMatch(/"hub" would be \d+ bytes, more than the 8388608/);
+  });
+
+  it('is never more than its bound', () => {
+    const { fleet } = world();
+    const secrets = (snapshot: NodeSnapshot): OpenedSecrets =>
+      new Map(
+        snapshot.l3_rules.flatMap(({ reality_inbound }) =>
+          reality_inbound === null ? [] : [[reality_inbound.private_key, Buffer.alloc(32, 7)]],
+        ),
+      );
+    const net = fleet.get(networkKey, l3.networkId('net')) ?? expect.fail('net');
+    for (const node of ['hub', 'site', 'phone']) {
+      const snapshot = compileNode(fleet, f.nodeId(node));
+      const { l3: rules } = wireParts(snapshot, secrets(snapshot));
+      expect(L3TunnelConfig.encode(rules).finish().length).toBeLessThan(networkBound(fleet, net, f.nodeId(node)));
+    }
   });
 });
 

@@ -15,6 +15,7 @@ import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import type { Table } from '../../src/domain/aggregate/journal.js';
 import { dumpIndexes } from '../support/fleet-dump.js';
 import * as f from '../support/fleet.js';
+import * as l3 from '../support/l3-networks.js';
 
 vi.mock('../../src/domain/compile/compile-node.js', async (original) => {
   const actual = await original<typeof Compiler>();
@@ -24,6 +25,8 @@ vi.mock('../../src/domain/compile/compile-node.js', async (original) => {
 const nodeCount = 10_000;
 const chainCount = 20_000;
 const upstreamCount = 5_000;
+
+const members = [l3.member('n77', '10.0.0.1/24'), l3.member('n78', '10.0.0.2/24'), l3.member('n79', '10.0.0.3/24')];
 
 let reads = 0;
 let fleet: Fleet;
@@ -72,6 +75,8 @@ beforeAll(() => {
     build(f.createChain(`c${c}`, hops, { target: { upstream_id: f.upstreamId(`u${c % upstreamCount}`) } }));
     build(f.deployChain(`c${c}`));
   }
+  for (const command of l3.identity()) build(command);
+  build(l3.createNetwork('net', members, [l3.tunnel('n77', 'n78'), l3.tunnel('n77', 'n79')]));
 }, 60_000);
 
 beforeEach(() => {
@@ -105,6 +110,12 @@ describe(`on ${nodeCount} nodes and ${chainCount} deployed chains`, () => {
   it.each<[string, FleetCommand, number]>([
     ['a new node', f.createNode('new'), 1],
     ['a node address', f.updateNode('n540', { address: 'moved.example' }), 1],
+    [
+      'a member of a network',
+      l3.updateNetwork('net', { members: members.with(2, l3.member('n79', '10.0.0.9/24')) }),
+      2,
+    ],
+    ['a new network', l3.createNetwork('new', members, [l3.tunnel('n77', 'n79')]), 2],
     ['a refresh', { type: 'RefreshNodeConfig', id: a }, 1],
     ['an upstream edit', f.updateUpstream('u77', { endpoint: 'moved.example:1' }), 2],
     ['a new chain', f.createChain('new', [f.hop('n77', 9), f.hop('n78', 9)]), 0],
@@ -125,6 +136,7 @@ describe(`on ${nodeCount} nodes and ${chainCount} deployed chains`, () => {
 
   it.each<[string, FleetCommand]>([
     ['a taken name', { ...f.createNode('new'), name: 'N5000' }],
+    ['a taken context id', l3.createNetwork('new', members, [l3.tunnel('n77', 'n79', { context_id: 2 })])],
     ['a taken listener', f.createChain('new', [f.hop('n77', 1077)])],
     ['a delete of a node in use', { type: 'DeleteNode', id: a, ifMatch: undefined }],
     ['a taken multiplex port', f.settings({ nodes: [{ node_id: a, multiplex: true, multiplex_port: 1077 }] })],
