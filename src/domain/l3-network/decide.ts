@@ -56,7 +56,7 @@ export const decideNetwork: Decisions<NetworkCommand, NetworkEvent> = {
       networkFields,
     );
     if (Object.keys(changes).length === 0) return ok([]);
-    const refusal = refusalOf(fleet, withChanges(network, changes));
+    const refusal = refusalOf(fleet, withChanges(network, changes), network);
     return unlessRefused(refusal, { type: 'L3NetworkUpdated', data: { l3_network_id: network.id, changes } });
   },
   DeleteL3Network(fleet, command) {
@@ -67,15 +67,23 @@ export const decideNetwork: Decisions<NetworkCommand, NetworkEvent> = {
   },
 };
 
-/** Why a network cannot be saved as it is. Checked in the order of `docs/contract/rest.md#envelope`. */
-function refusalOf(fleet: FleetView, network: NetworkState): Refusal | undefined {
+/**
+ * Why a network cannot be saved as it is. Checked in the order of `docs/contract/rest.md#envelope`.
+ * @param before as it was; undefined for a new one
+ */
+function refusalOf(fleet: FleetView, network: NetworkState, before?: NetworkState): Refusal | undefined {
   return (
     definitionRefusal(network) ??
     referenceRefusal(fleet, network) ??
-    nameTaken(fleet, networkKey.type, network.name, network.version === 0 ? undefined : network.id) ??
-    conflict(overlapBetween(network.members, (id) => fleet.nameOf(nodeKey.type, id) ?? id)) ??
+    nameTaken(fleet, networkKey.type, network.name, before?.id) ??
+    // Unchanged members did not overlap before.
+    (network.members === before?.members ? undefined : overlapRefusal(fleet, network)) ??
     (network.enabled ? liveRefusal(fleet, network) : undefined)
   );
+}
+
+function overlapRefusal(fleet: FleetView, { members }: NetworkState): Refusal | undefined {
+  return conflict(overlapBetween(members, (id) => fleet.nameOf(nodeKey.type, id) ?? id));
 }
 
 function invalid(message: string): Refusal {

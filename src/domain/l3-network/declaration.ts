@@ -11,7 +11,7 @@ import { claimsOfNetwork } from './claims.js';
 import { decideNetwork } from './decide.js';
 import { intendedByNetwork } from './intent.js';
 import type { NetworkCommand, NetworkEvent, NetworkState } from './l3-network.js';
-import { networkFields, networkKey, nodesOfTunnels } from './l3-network.js';
+import { networkFields, networkKey, nodesOfTunnels, tunnelsOn } from './l3-network.js';
 import { networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
 import { networkBound } from './size.js';
 
@@ -38,13 +38,13 @@ const compiled: Compiled<NetworkState> = {
   },
   diallersOf(network, nodeId) {
     if (!network.enabled) return [];
-    const dialling = network.tunnels.filter(({ listener_node_id }) => listener_node_id === nodeId);
+    const dialling = tunnelsOn(network, nodeId).filter(({ listener_node_id }) => listener_node_id === nodeId);
     return [...new Set(dialling.map(({ connector_node_id }) => connector_node_id))];
   },
   // A tunnel carries packets both ways; the link is the way in which it is dialled, as it is between the hops of a chain.
   linksFrom(fleet, network, nodeId) {
     if (!network.enabled) return [];
-    const dialled = network.tunnels.filter(({ connector_node_id }) => connector_node_id === nodeId);
+    const dialled = tunnelsOn(network, nodeId).filter(({ connector_node_id }) => connector_node_id === nodeId);
     return dialled.map((tunnel) => ({ toNodeId: tunnel.listener_node_id, endpoint: peerEndpoint(fleet, tunnel) }));
   },
 };

@@ -5,7 +5,7 @@
 import type { IntendedListener } from '../listeners/intent.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { NetworkState } from './l3-network.js';
-import { memberOn } from './l3-network.js';
+import { memberOn, tunnelsOn } from './l3-network.js';
 
 /** The listeners that a network intends on a node; none while it is disabled. */
 export function intendedByNetwork(
@@ -15,7 +15,7 @@ export function intendedByNetwork(
 ): readonly IntendedListener[] {
   if (!network.enabled) return [];
   const nextHop = memberOn(network, nodeId)?.interface_name ?? '';
-  return network.tunnels
+  return tunnelsOn(network, nodeId)
     .filter((tunnel) => tunnel.listener_node_id === nodeId)
     .map(({ listen_addr, listen_port, context_id }) => ({
       nodeId,

@@ -88,16 +88,38 @@ export type NetworkCommand =
 
 export const networkKey: ResourceKey<NetworkState> = { type: 'l3_network' };
 
-const membersByNode = new WeakMap<readonly Member[], ReadonlyMap<string, Member>>();
+/**
+ * A list by node, computed once for each list: lists in a state are never changed. Without it, compiling every node of a large
+ * network would read its lists once for each node.
+ */
+function byNode<T>(nodesOf: (entry: T) => readonly string[]): (list: readonly T[], nodeId: string) => readonly T[] {
+  const known = new WeakMap<readonly T[], ReadonlyMap<string, readonly T[]>>();
+  const grouped = (list: readonly T[]): ReadonlyMap<string, readonly T[]> => {
+    const groups = new Map<string, T[]>();
+    for (const entry of list) {
+      for (const nodeId of nodesOf(entry)) {
+        const group = groups.get(nodeId);
+        if (group === undefined) groups.set(nodeId, [entry]);
+        else group.push(entry);
+      }
+    }
+    known.set(list, groups);
+    return groups;
+  };
+  return (list, nodeId) => (known.get(list) ?? grouped(list)).get(nodeId) ?? [];
+}
 
-/** The member that a node is; found in constant time, because lists of members never change. */
+const membersByNode = byNode<Member>(({ node_id }) => [node_id]);
+const tunnelsByNode = byNode<Tunnel>((tunnel) => [tunnel.listener_node_id, tunnel.connector_node_id]);
+
+/** The member that a node is. */
 export function memberOn({ members }: Pick<NetworkDefinition, 'members'>, nodeId: string): Member | undefined {
-  let byNode = membersByNode.get(members);
-  if (byNode === undefined) {
-    byNode = new Map(members.map((member) => [member.node_id, member]));
-    membersByNode.set(members, byNode);
-  }
-  return byNode.get(nodeId);
+  return membersByNode(members, nodeId)[0];
+}
+
+/** The tunnels with an end on a node, in their order. */
+export function tunnelsOn({ tunnels }: Pick<NetworkDefinition, 'tunnels'>, nodeId: string): readonly Tunnel[] {
+  return tunnelsByNode(tunnels, nodeId);
 }
 
 /** Ids of the nodes at the ends of tunnels, each once. */

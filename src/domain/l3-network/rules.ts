@@ -10,7 +10,7 @@ import type { FleetView } from '../resource/fleet-view.js';
 import type { L3TunnelRule, NodeRules, TunConfig } from '../snapshot/snapshot.js';
 import { noRules } from '../snapshot/snapshot.js';
 import type { Member, NetworkState, Tunnel } from './l3-network.js';
-import { memberOn, nodesOfTunnels } from './l3-network.js';
+import { memberOn, nodesOfTunnels, tunnelsOn } from './l3-network.js';
 
 /** The `host:port` that the connector of a tunnel dials; `""` while no address of its listener is known. */
 export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }: Tunnel): string {
@@ -20,7 +20,7 @@ export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }
 /** What a network adds to a node's snapshot, in the order of its tunnels. */
 export function networkRulesOn(fleet: FleetView, network: NetworkState, nodeId: string): NodeRules {
   if (!network.enabled) return noRules;
-  const l3 = network.tunnels.flatMap((tunnel) => [
+  const l3 = tunnelsOn(network, nodeId).flatMap((tunnel) => [
     ...(tunnel.listener_node_id === nodeId ? listenerRule(fleet, network, tunnel) : []),
     ...(tunnel.connector_node_id === nodeId ? connectorRule(fleet, network, tunnel) : []),
   ]);

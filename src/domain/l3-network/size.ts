@@ -3,7 +3,7 @@ import { credentialAt } from '../credential/credential.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
 import type { NetworkState } from './l3-network.js';
-import { memberOn } from './l3-network.js';
+import { memberOn, tunnelsOn } from './l3-network.js';
 
 /** In bytes; never less than what is sent. */
 export function networkBound(fleet: FleetView, network: NetworkState, nodeId: string): number {
@@ -20,8 +20,7 @@ export function networkBound(fleet: FleetView, network: NetworkState, nodeId: st
     listBound(own.addresses) +
     listBound(own.features);
   let sum = 0;
-  for (const { listener_node_id, connector_node_id } of network.tunnels) {
-    if (listener_node_id !== nodeId && connector_node_id !== nodeId) continue;
+  for (const { listener_node_id, connector_node_id } of tunnelsOn(network, nodeId)) {
     const other = memberOn(network, listener_node_id === nodeId ? connector_node_id : listener_node_id);
     // The routes of the other side are in `routes` and in `allowed_sources`.
     sum += eachRule + listBound(other?.addresses) + 2 * listBound(other?.routes);
