@@ -201,6 +201,33 @@ describe('the vitals of a list of nodes', () => {
   });
 });
 
+describe('the tables of a list of nodes', () => {
+  it('are those of their last heartbeats, with the time; a node without one is left out', async () => {
+    const telemetry = await start();
+    telemetry.heartbeat('n1', { ...heartbeat(0.25), link_metrics: [link] });
+    telemetry.alive('n2', { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null }, 1000);
+    await telemetry.flush();
+    const reported_at = '2025-01-01T00:00:00.000Z';
+    const nodes = ['n2', 'n1', 'n3'];
+    const { runtime_listeners: listeners } = heartbeat(0.25);
+    expect(await telemetry.listeners(nodes)).toEqual(new Map([['n1', { reported_at, listeners }]]));
+    expect(await telemetry.links(nodes)).toEqual(new Map([['n1', { reported_at, links: [link] }]]));
+    await telemetry.close();
+  });
+
+  it('are read after the time of the heartbeat, which is never newer than its table, and only where there is one', async () => {
+    const telemetry = await start();
+    telemetry.heartbeat('n1', heartbeat(0.25));
+    await telemetry.flush();
+    await telemetry.listeners(['n1', 'n2', 'n3']);
+    expect([...reads]).toEqual([
+      ['node_heartbeats', 1],
+      ['node_runtime', 1],
+    ]);
+    await telemetry.close();
+  });
+});
+
 describe('metrics', () => {
   it('are the last report, with 64-bit counters as numbers', async () => {
     const telemetry = await start();
