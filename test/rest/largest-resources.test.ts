@@ -64,14 +64,15 @@ function largestUpstream(seed: string) {
   };
 }
 
-function largestChain(seed: string, nodes: readonly string[]) {
+function largestChain(seed: string, nodes: readonly string[], credential_id: string) {
   const hops = nodes.map((node_id, index) => ({
     node_id,
     listen_addr: `2001:db8:1111:2222:3333:4444:5555:${seed.charCodeAt(0).toString(16)}`,
     listen_port: 60_000 + index,
     outer: 'tcp',
-    security: 'raw',
+    security: 'tls',
     server_names: names(listEntries, `${seed}${index}n`),
+    credential_id,
     dial_addr: dnsName(`${seed}d`),
   }));
   const target = { endpoint: `${dnsName(seed)}:65535`, tls: tls(seed) };
@@ -158,12 +159,14 @@ test('the largest upstream lives its whole life', async () => {
 });
 
 test('the largest chain lives its whole life, and its nodes can be deleted after it', async () => {
+  const self_signed = { common_name: 'leaf.example' };
+  const leaf = await post('/api/credentials', { name: 'leaf', key_type: 'tls_cert', self_signed });
   const bytes = await live(async () => {
     const nodes: string[] = [];
     for (let hop = 0; hop < 2 * limits.fleet.hops; hop += 1) {
       nodes.push((await post('/api/nodes', { name: text(nameChars, `h${hop} `), issue_psk: false })).id);
     }
-    const [a, b] = [largestChain('a', nodes.slice(0, 8)), largestChain('b', nodes.slice(8))];
+    const [a, b] = [largestChain('a', nodes.slice(0, 8), leaf.id), largestChain('b', nodes.slice(8), leaf.id)];
     const { id } = await post('/api/l4-chains', a);
     const url = `/api/l4-chains/${id}`;
     await put(url, b);
