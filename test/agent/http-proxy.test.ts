@@ -396,7 +396,6 @@ describe('an HTTP proxy rule', () => {
   });
 
   it('answers 502 for a next hop that refuses, breaks off or makes no sense, and 504 for one that says nothing', async () => {
-    Object.assign(tuning, { httpAnswerMs: 100 });
     const silent = await tcpServer((socket) => void socket.resume());
     const broken = await tcpServer((socket) => socket.once('data', () => socket.destroy()));
     const nonsense = await tcpServer((socket) => void socket.end('nonsense'));
@@ -406,6 +405,7 @@ describe('an HTTP proxy rule', () => {
     expect(await statusOf(`127.0.0.1:${await freePort()}`)).toBe(502);
     expect(await statusOf(`127.0.0.1:${broken.port}`)).toBe(502);
     expect(await statusOf(`127.0.0.1:${nonsense.port}`)).toBe(502);
+    Object.assign(tuning, { httpAnswerMs: 100 });
     expect(await statusOf(`127.0.0.1:${silent.port}`)).toBe(504);
   });
 
@@ -433,7 +433,6 @@ describe('an HTTP proxy rule', () => {
   });
 
   it('bounds headers, their time, and requests under way; smuggled lengths are refused', async () => {
-    Object.assign(tuning, { httpHeadersMs: 150 });
     const server = await backend((_incoming, response) => void setTimeout(() => response.end('x'), 50));
     const { port, gateway } = await proxyTo(server.place);
     expect(await raw(port, `GET / HTTP/1.1\r\nHost: a.example\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(/ 431 /);
@@ -445,9 +444,11 @@ describe('an HTTP proxy rule', () => {
       / 400 /,
     );
     expect(await raw(port, 'CONNECT a.example:1 HTTP/1.1\r\nHost: a.example\r\n\r\n')).toMatch(/ 405 /);
+    Object.assign(tuning, { httpHeadersMs: 100 });
     // Neither a request that is never finished nor silence keeps a connection.
     expect(await raw(port, 'GET / HTTP/1.1\r\nHost:')).toBe('');
     expect(await raw(port, '')).toBe('');
+    Object.assign(tuning, times);
     const pipelined = 'GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'.repeat(100);
     expect(await raw(port, pipelined)).toBe('');
     await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(0n);
