@@ -6,29 +6,12 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { canonicalNamePattern } from '../kernel/addresses.js';
+import type { CertificateDetails } from '../kernel/certificate.js';
 import { timestamp } from '../kernel/clock.js';
 import type { Result } from '../kernel/result.js';
 import { err, ok } from '../kernel/result.js';
 import { derEntries } from './der.js';
 import { pemBlocks } from './pem.js';
-
-/** What a certificate says of itself. */
-export interface CertificateDetails {
-  /** `CN=a.example, O=Example`, in the certificate's order. */
-  readonly subject: string;
-  readonly issuer: string;
-  /** The DNS names, lower-cased, in the certificate's order; a self-signed one without any has its common name. */
-  readonly subject_alt_names: readonly string[];
-  /** RFC 3339. */
-  readonly not_before: string;
-  readonly not_after: string;
-  /** Lower-case hexadecimal, like the fingerprint. */
-  readonly serial_number: string;
-  readonly fingerprint_sha256: string;
-  /** Base64. */
-  readonly spki_sha256: string;
-  readonly self_signed: boolean;
-}
 
 /** A certificate with the chain behind it. */
 export interface CertificateChain {

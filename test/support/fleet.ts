@@ -4,7 +4,7 @@
  */
 import { expect } from 'vitest';
 import type { ChainCommand, Hop } from '../../src/domain/chain/chain.js';
-import type { Certificate, CredentialCommand } from '../../src/domain/credential/credential.js';
+import type { CredentialCommand } from '../../src/domain/credential/credential.js';
 import { noFields } from '../../src/domain/credential/credential.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
@@ -21,6 +21,7 @@ import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
 import { readCommand, schemaVersions } from '../../src/domain/log/upcast.js';
 import type { UpstreamCommand } from '../../src/domain/upstream/upstream.js';
+import type { CertificateDetails } from '../../src/kernel/certificate.js';
 import type { IdempotencyMark, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
@@ -159,7 +160,7 @@ export const publicKey = (name: string): string => bytesOf(name).toString('base6
 export const pin = (name: string): string => bytesOf(name).toString('base64');
 
 /** A certificate with the key of this name. */
-export function certificate(key: string, fields: Partial<Certificate> = {}): Certificate {
+export function certificate(key: string, fields: Partial<CertificateDetails> = {}): CertificateDetails {
   return {
     subject: 'CN=test',
     issuer: 'CN=issuer',
@@ -220,7 +221,7 @@ export function createTlsCert(name: string, fields: Fields<CreateCredential> = {
 }
 
 /** The fields of an update to a certificate with the key of this name. */
-export function rotatedTo(key: string, fields: Partial<Certificate> = {}) {
+export function rotatedTo(key: string, fields: Partial<CertificateDetails> = {}) {
   return {
     private_key: sealedKey(key),
     certificate_pem: `PEM of ${key}`,

@@ -3,6 +3,7 @@
  * events, commands. Keys are made and certificates read before a command is decided (`src/commands/`).
  * Implements `docs/contract/rest.md#credentials` and `docs/contract/domain.md#l4-chain` (keys and pins).
  */
+import type { CertificateDetails } from '../../kernel/certificate.js';
 import type { FieldChange } from '../resource/change.js';
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
@@ -12,24 +13,6 @@ import type { SealedSecret } from '../secret/sealed.js';
 
 export const keyTypes = ['x25519', 'tls_cert', 'reality'] as const;
 export type KeyType = (typeof keyTypes)[number];
-
-/** What a certificate says, read once when it is saved. */
-export interface Certificate {
-  readonly subject: string;
-  readonly issuer: string;
-  /** The DNS names, lower-cased, in the certificate's order; a self-signed one without any has its common name. */
-  readonly subject_alt_names: readonly string[];
-  /** RFC 3339, UTC, milliseconds. */
-  readonly not_before: string;
-  readonly not_after: string;
-  /** Hexadecimal. */
-  readonly serial_number: string;
-  /** Lower-case hexadecimal. */
-  readonly fingerprint_sha256: string;
-  /** Base64, as pins are. */
-  readonly spki_sha256: string;
-  readonly self_signed: boolean;
-}
 
 /** One shape for all types, because events hold field changes: null or empty where the type has none. */
 export interface CredentialDefinition {
@@ -47,7 +30,8 @@ export interface CredentialDefinition {
   readonly target_port: number | null;
   /** tls_cert: leaf first, then the chain. */
   readonly certificate_pem: string | null;
-  readonly certificate: Certificate | null;
+  /** Read once, when it is saved. */
+  readonly certificate: CertificateDetails | null;
 }
 
 export const credentialFields = fieldsOf<CredentialDefinition>()([

@@ -11,6 +11,7 @@ import { answers, nothing, ok } from './envelope.js';
 import { body, ip, list, oneOf, port, uuid } from './fields.js';
 import { conditionalHeaders, etag } from './headers.js';
 import { query, queryInteger } from './query.js';
+import { listenerOrder } from './shared-schemas.js';
 
 const saveBody = body({
   nodeId: uuid,
@@ -22,11 +23,7 @@ const saveBody = body({
 
 const policySchema = z
   .object({
-    nodeId: z.string(),
-    transport: z.enum(policyTransports),
-    listenAddr: z.string(),
-    listenPort: z.int(),
-    priorityOrder: z.array(z.enum(priorityLabels)),
+    ...listenerOrder,
     version: z.int(),
   })
   .meta({ id: 'ListenerPolicy' });

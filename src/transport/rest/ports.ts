@@ -4,7 +4,7 @@
  * Implements `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
-import { policyTransports, priorityLabels } from '../../domain/listener-policy/policy.js';
+import { priorityLabels } from '../../domain/listener-policy/policy.js';
 import type { PortRow } from '../../domain/port-table/port-rows.js';
 import { canonicalIp } from '../../kernel/addresses.js';
 import type { ReportedListeners } from '../../telemetry/port.js';
@@ -15,17 +15,14 @@ import { readHeaders } from './headers.js';
 import { nodeOption, nodeOptions } from './node-options.js';
 import { listInPieces, sendPieces } from './pieces.js';
 import { query } from './query.js';
+import { listenerOrder } from './shared-schemas.js';
 
 const routeSources = ['l4_chain', 'l4_upstream', 'l3_network'] as const;
 const matchKinds = ['reality', 'sni', 'local_key', 'l3_context', 'default'] as const;
 
 const portItem = z
   .object({
-    nodeId: z.string(),
-    transport: z.enum(policyTransports),
-    listenAddr: z.string(),
-    listenPort: z.int(),
-    priorityOrder: z.array(z.enum(priorityLabels)),
+    ...listenerOrder,
     policySaved: z.boolean(),
     routes: z.array(
       z.object({
