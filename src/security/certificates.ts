@@ -3,14 +3,14 @@
  * of a chain, so no key can hide in it. Not their validity in time, which its users judge with a clock; not the making of
  * certificates, which is in `self-signed.ts`. Implements `docs/contract/rest.md#credentials`.
  */
-import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { canonicalNamePattern } from '../kernel/addresses.js';
 import type { CertificateDetails } from '../kernel/certificate.js';
 import { timestamp } from '../kernel/clock.js';
 import type { Result } from '../kernel/result.js';
 import { err, ok } from '../kernel/result.js';
-import { derEntries } from './der.js';
+import { spkiPin } from '../kernel/spki-pin.js';
 import { pemBlocks } from './pem.js';
 
 /** A certificate with the chain behind it. */
@@ -118,6 +118,8 @@ function issued(issuer: X509Certificate, certificate: X509Certificate | undefine
 function detailsOf(certificate: X509Certificate): CertificateDetails {
   const self_signed = certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey);
   const names = dnsNames(certificate.subjectAltName ?? '');
+  const pin = spkiPin(certificate.raw);
+  if (pin === undefined) throw new RangeError('a certificate has no public key');
   return {
     subject: nameOf(certificate.subject),
     issuer: nameOf(certificate.issuer),
@@ -126,7 +128,7 @@ function detailsOf(certificate: X509Certificate): CertificateDetails {
     not_after: timeOf(certificate.validTo),
     serial_number: certificate.serialNumber.toLowerCase(),
     fingerprint_sha256: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
-    spki_sha256: createHash('sha256').update(spkiOf(certificate)).digest('base64'),
+    spki_sha256: pin,
     self_signed,
   };
 }
@@ -152,18 +154,4 @@ function commonNameOf({ subject }: X509Certificate): readonly string[] {
   const line = (subject ?? '').split('\n').find((attribute) => attribute.startsWith('CN='));
   const name = line === undefined ? undefined : canonicalNamePattern(line.slice('CN='.length));
   return name === undefined ? [] : [name];
-}
-
-/**
- * The bytes of the public key as they are in the certificate: a pin is their hash, and encoding the key again could give
- * others. The fields of a TBSCertificate are version (tagged, may be missing), serial number, signature, issuer, validity,
- * subject, public key.
- */
-function spkiOf(certificate: X509Certificate): Uint8Array {
-  const [tbs] = derEntries(certificate.raw, 1);
-  const fields = derEntries(tbs ?? new Uint8Array(), 1);
-  const versionTag = 0xa0;
-  const spki = fields[fields[0]?.[0] === versionTag ? 6 : 5];
-  if (spki === undefined) throw new RangeError('a certificate has no public key');
-  return spki;
 }

@@ -7,7 +7,7 @@ import type { TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { createRuntime } from '../../src/agent/runtime.js';
-import { spkiPin } from '../../src/agent/spki-pins.js';
+import { spkiPin } from '../../src/kernel/spki-pin.js';
 import { tuning } from '../../src/agent/tuning.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { Logger } from '../../src/kernel/logger.js';
