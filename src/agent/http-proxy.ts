@@ -39,13 +39,24 @@ interface Connection {
   timer: NodeJS.Timeout | undefined;
 }
 
+function asksForWebSocket({ method, rawHeaders }: IncomingMessage): boolean {
+  return method === 'GET' && upgradeOf(rawHeaders) === 'websocket';
+}
+
+/** Newer releases of Node ask before they treat a request as an upgrade; older ones, and the types, do not know it. */
+const onlyWebSockets: object = { shouldUpgradeCallback: asksForWebSocket };
+
 /** @param meter of the listener: each request is one of its sessions */
 export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): HttpProxy {
   const connections = new Map<Duplex, Connection>();
   let routes: HttpRoutes | undefined;
   let draining = false;
 
-  const server = createServer({ maxHeaderSize: tuning.httpHeaderBytes, keepAliveTimeout: tuning.httpKeepAliveMs });
+  const server = createServer({
+    maxHeaderSize: tuning.httpHeaderBytes,
+    keepAliveTimeout: tuning.httpKeepAliveMs,
+    ...onlyWebSockets,
+  });
   // Headers beyond a number of them would be dropped without a word; their size is bounded.
   server.maxHeadersCount = 0;
   server.requestTimeout = 0;
@@ -232,11 +243,12 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
     const socket = connections.get(duplex)?.socket;
     // Answers that are still to come would be mixed with what follows the upgrade.
     if (socket === undefined || (connections.get(duplex)?.inFlight ?? 0) > 0) return void duplex.destroy();
-    if (request.method === 'GET' && upgradeOf(request.rawHeaders) === 'websocket') {
+    if (asksForWebSocket(request)) {
       upgrade(request, socket, head).catch(() => socket.destroy());
       return;
     }
-    // Any other offer is ignored, as servers may do: the request is read again as one without it.
+    // Any other offer is ignored, as servers may do. Without `onlyWebSockets` it comes here; the request is read again as
+    // one without it.
     socket.unshift(Buffer.concat([sendHead(request, withoutUpgrade(request.rawHeaders)), head]));
     server.emit('connection', socket);
     socket.resume();
