@@ -8,10 +8,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { requestHeaders, readTarget, responseHeaders } from '../../src/agent/http-headers.js';
 import { createHttpRoutes } from '../../src/agent/http-routes.js';
-import { createRuntime } from '../../src/agent/runtime.js';
 import { tuning } from '../../src/agent/tuning.js';
-import { systemClock } from '../../src/kernel/clock.js';
-import { silentLogger } from '../../src/kernel/logger.js';
+import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 import { cluster, freePort, httpRule, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
@@ -24,11 +22,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-function runtime(): Gateway {
-  const made = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
-  closers.push(() => made.close());
-  return made;
-}
+const runtime = (): Gateway => agentRuntime(closers);
 
 async function backend(listener: RequestListener): Promise<Server & { readonly place: string }> {
   const server = createServer(listener);

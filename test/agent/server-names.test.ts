@@ -5,11 +5,9 @@ import { createServer } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
-import { createRuntime } from '../../src/agent/runtime.js';
 import { tuning } from '../../src/agent/tuning.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import { systemClock } from '../../src/kernel/clock.js';
-import { silentLogger } from '../../src/kernel/logger.js';
+import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 import { cluster, freePort, httpRule, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
@@ -21,11 +19,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-function runtime(): Gateway {
-  const made = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
-  closers.push(() => made.close());
-  return made;
-}
+const runtime = (): Gateway => agentRuntime(closers);
 
 /** A server that sends its name to each client, then echoes. */
 async function named(name: string): Promise<string> {

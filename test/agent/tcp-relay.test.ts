@@ -3,11 +3,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createRuntime } from '../../src/agent/runtime.js';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import { systemClock } from '../../src/kernel/clock.js';
-import { silentLogger } from '../../src/kernel/logger.js';
+import { agentRuntime } from '../support/agent-runtime.js';
 import { cluster, freePort, snapshot, tcpRule, tcpServer } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 
@@ -16,11 +14,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-function runtime(): Gateway {
-  const made = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
-  closers.push(() => made.close());
-  return made;
-}
+const runtime = (): Gateway => agentRuntime(closers);
 
 async function server(onConnection: (socket: Socket) => void): Promise<string> {
   const destination = await tcpServer(onConnection);

@@ -6,11 +6,10 @@ import { createServer } from 'node:tls';
 import type { TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
-import { createRuntime } from '../../src/agent/runtime.js';
 import { spkiPin } from '../../src/kernel/spki-pin.js';
 import { tuning } from '../../src/agent/tuning.js';
-import { systemClock } from '../../src/kernel/clock.js';
 import type { Logger } from '../../src/kernel/logger.js';
+import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import type { Certificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
@@ -35,9 +34,7 @@ const logger = {
 
 function runtime(): Gateway {
   lines.length = 0;
-  const made = createRuntime({ rejectUnsupported: false, logger, clock: systemClock });
-  closers.push(() => made.close());
-  return made;
+  return agentRuntime(closers, logger);
 }
 
 /** Answers with its name and the server name it was asked for, then echoes until the client has ended. */

@@ -3,10 +3,13 @@
  * Implements `docs/contract/rest.md#port-management`.
  */
 
+export const routeSources = ['l4_chain', 'l4_upstream', 'l3_network'] as const;
+export const matchKinds = ['reality', 'sni', 'local_key', 'l3_context', 'default'] as const;
+
 export interface IntendedRoute {
-  readonly source: 'l4_chain' | 'l4_upstream' | 'l3_network';
+  readonly source: (typeof routeSources)[number];
   readonly sourceLabel: string;
-  readonly matchKind: 'reality' | 'sni' | 'local_key' | 'l3_context' | 'default';
+  readonly matchKind: (typeof matchKinds)[number];
   readonly matchValue: string;
   /** `""` while no address is known. */
   readonly nextHop: string;

@@ -21,8 +21,11 @@ export interface TransportProfile {
   readonly security: 'RAW' | 'TLS' | 'REALITY' | 'NOISE';
 }
 
+/** The types of the resources that rules and links come from. */
+export const originTypes = ['l4_chain', 'l3_network', 'route'] as const;
+
 export interface RuleOrigin {
-  readonly resource_type: 'l4_chain' | 'route' | 'l3_network';
+  readonly resource_type: (typeof originTypes)[number];
   readonly resource_id: string;
   readonly resource_name: string;
   readonly hop_index: number;

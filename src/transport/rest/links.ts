@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { IntendedLink } from '../../domain/port-table/intended-links.js';
+import { originTypes } from '../../domain/snapshot/snapshot.js';
 import type { LinkSample, ReportedLinks } from '../../telemetry/port.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers } from './envelope.js';
@@ -11,8 +12,6 @@ import { readHeaders } from './headers.js';
 import { listInPieces, sendPieces } from './pieces.js';
 import { noQuery } from './query.js';
 import { time } from './shared-schemas.js';
-
-const linkKinds = ['l4_chain', 'l3_network', 'route'] as const;
 
 const measured = {
   rtt_ms: z.number().nullable(),
@@ -28,7 +27,7 @@ const linkSchema = z
   .object({
     from_node_id: z.string(),
     to_node_id: z.string(),
-    kind: z.enum(linkKinds),
+    kind: z.enum(originTypes),
     resource_id: z.string(),
     ...measured,
   })

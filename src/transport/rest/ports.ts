@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { priorityLabels } from '../../domain/listener-policy/policy.js';
+import { matchKinds, routeSources } from '../../domain/listeners/intent.js';
 import type { PortRow } from '../../domain/port-table/port-rows.js';
 import { canonicalIp } from '../../kernel/addresses.js';
 import type { ReportedListeners } from '../../telemetry/port.js';
@@ -16,9 +17,6 @@ import { nodeOption, nodeOptions } from './node-options.js';
 import { listInPieces, sendPieces } from './pieces.js';
 import { query } from './query.js';
 import { listenerOrder } from './shared-schemas.js';
-
-const routeSources = ['l4_chain', 'l4_upstream', 'l3_network'] as const;
-const matchKinds = ['reality', 'sni', 'local_key', 'l3_context', 'default'] as const;
 
 const portItem = z
   .object({

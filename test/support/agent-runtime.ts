@@ -1,0 +1,13 @@
+/** The data plane of the reference agent, as tests of what it listens for and dials start it. */
+import type { Gateway } from '../../src/agent/gateway.js';
+import { createRuntime } from '../../src/agent/runtime.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import type { Logger } from '../../src/kernel/logger.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+
+/** @param closers what the test closes when it ends; the new one is added to it */
+export function agentRuntime(closers: (() => Promise<void>)[], logger: Logger = silentLogger): Gateway {
+  const made = createRuntime({ rejectUnsupported: false, logger, clock: systemClock });
+  closers.push(() => made.close());
+  return made;
+}
