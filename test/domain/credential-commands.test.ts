@@ -31,7 +31,9 @@ const changesIn = ({ performed }: Outcome): readonly string[] => {
 
 describe('a reality credential', () => {
   it('needs an x25519 credential that exists', () => {
-    given().when(createReality('r', 'keys')).thenRefused('invalid_request', 'x25519_credential_id', 'there is none');
+    given()
+      .when(createReality('r', 'keys'))
+      .thenRefused('invalid_request', 'x25519_credential_id', 'there is no credential ');
   });
 
   it.each([

@@ -2,39 +2,10 @@
 import fc from 'fast-check';
 import type { Arbitrary } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Document, Schema } from '../support/openapi-document.js';
+import { operationsOf, resolved } from '../support/openapi-document.js';
 import type { Fuzzed } from './support.js';
 import { fuzzTimeoutMs, inputs, sendAll, startFuzzed } from './support.js';
-
-interface Schema {
-  readonly type?: string;
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly $ref?: string;
-}
-
-interface Parameter {
-  readonly name: string;
-  readonly in: string;
-  readonly schema?: Schema;
-}
-
-interface Operation {
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
-}
-
-interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
-}
 
 interface Request {
   readonly method: string;
@@ -81,10 +52,7 @@ function valueOf(document: Document, schema: Schema, depth = 0): Arbitrary<unkno
 }
 
 function conforming(document: Document, schema: Schema, depth: number): Arbitrary<unknown> {
-  if (schema.$ref !== undefined) {
-    const name = schema.$ref.split('/').at(-1) ?? '';
-    return conforming(document, document.components?.schemas?.[name] ?? {}, depth + 1);
-  }
+  if (schema.$ref !== undefined) return conforming(document, resolved(document, schema), depth + 1);
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) return fc.oneof(...choices.map((choice) => valueOf(document, choice, depth + 1)));
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
@@ -143,61 +111,57 @@ function conforming(document: Document, schema: Schema, depth: number): Arbitrar
 
 function requestsOf(document: Document, ids: readonly string[]): Arbitrary<Request> {
   const id = fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...ids) }, { weight: 1, arbitrary: oddText });
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => {
-      const parameters = operation.parameters ?? [];
-      const query = fc.record(
-        Object.fromEntries(
-          parameters
-            .filter((parameter) => parameter.in === 'query')
-            // A wait would take its time: it is bounded, and tested elsewhere.
-            .filter(({ name }) => name !== 'wait' && name !== 'timeout_ms')
-            .map(({ name, schema }) => [name, valueOf(document, schema ?? {})]),
-        ),
-        { requiredKeys: [] },
-      );
-      const headers = fc.record(
-        {
-          'if-match': fc.constantFrom('*', '"1"', '"2", "3"', 'W/"1"', '1', '""', 'x'.repeat(3_000)),
-          'idempotency-key': fc.constantFrom('k1', 'k2', 'k'.repeat(300), ' '),
-          'x-request-id': fc.constantFrom('r', 'r'.repeat(1_000), '{}'),
-          accept: fc.constantFrom('*/*', 'text/html', ''),
-        },
-        { requiredKeys: [] },
-      );
-      const schema = operation.requestBody?.content?.['application/json']?.schema;
-      const json = (schema === undefined ? oddValue : valueOf(document, schema)).map((value) => JSON.stringify(value));
-      const body = fc.oneof(
-        { weight: schema === undefined ? 1 : 12, arbitrary: json },
-        { weight: schema === undefined ? 6 : 1, arbitrary: fc.constant(undefined) },
-        {
-          weight: 1,
-          arbitrary: fc.constantFrom('{', '[', '{"a":1,"a":2}', '[[['.repeat(2_000), '{"__proto__":{}}', '\ufeff{}'),
-        },
-      );
-      const type = fc.oneof(
-        { weight: 9, arbitrary: fc.constantFrom('application/json', 'application/json; charset=utf-8') },
-        { weight: 1, arbitrary: fc.constant('text/plain') },
-      );
-      const requests = fc
-        .tuple(fc.array(id, { minLength: 3, maxLength: 3 }), query, headers, body, type)
-        .map(([places, given, sent, text, contentType]): Request => {
-          let place = 0;
-          const filled = path.replaceAll(/\{[^}]+\}/g, () => encodeURIComponent(wellFormed(places[place++ % 3]!)));
-          const search = new URLSearchParams(
-            Object.entries(given).map(([name, value]): [string, string] => [name, wellFormed(String(value))]),
-          );
-          const takesBody = method !== 'get' && method !== 'head';
-          return {
-            method: method.toUpperCase(),
-            url: `${filled}?${search.toString()}`,
-            headers: { ...sent, ...(takesBody && text !== undefined ? { 'content-type': contentType } : {}) },
-            body: takesBody ? text : undefined,
-          };
-        });
-      return { creates: method === 'post' && !path.includes('{'), requests };
-    }),
-  );
+  const operations = operationsOf(document).map(({ method, path, parameters, body: schema }) => {
+    const query = fc.record(
+      Object.fromEntries(
+        parameters
+          .filter((parameter) => parameter.in === 'query')
+          // A wait would take its time: it is bounded, and tested elsewhere.
+          .filter(({ name }) => name !== 'wait' && name !== 'timeout_ms')
+          .map(({ name, schema }) => [name, valueOf(document, schema ?? {})]),
+      ),
+      { requiredKeys: [] },
+    );
+    const headers = fc.record(
+      {
+        'if-match': fc.constantFrom('*', '"1"', '"2", "3"', 'W/"1"', '1', '""', 'x'.repeat(3_000)),
+        'idempotency-key': fc.constantFrom('k1', 'k2', 'k'.repeat(300), ' '),
+        'x-request-id': fc.constantFrom('r', 'r'.repeat(1_000), '{}'),
+        accept: fc.constantFrom('*/*', 'text/html', ''),
+      },
+      { requiredKeys: [] },
+    );
+    const json = (schema === undefined ? oddValue : valueOf(document, schema)).map((value) => JSON.stringify(value));
+    const body = fc.oneof(
+      { weight: schema === undefined ? 1 : 12, arbitrary: json },
+      { weight: schema === undefined ? 6 : 1, arbitrary: fc.constant(undefined) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('{', '[', '{"a":1,"a":2}', '[[['.repeat(2_000), '{"__proto__":{}}', '\ufeff{}'),
+      },
+    );
+    const type = fc.oneof(
+      { weight: 9, arbitrary: fc.constantFrom('application/json', 'application/json; charset=utf-8') },
+      { weight: 1, arbitrary: fc.constant('text/plain') },
+    );
+    const requests = fc
+      .tuple(fc.array(id, { minLength: 3, maxLength: 3 }), query, headers, body, type)
+      .map(([places, given, sent, text, contentType]): Request => {
+        let place = 0;
+        const filled = path.replaceAll(/\{[^}]+\}/g, () => encodeURIComponent(wellFormed(places[place++ % 3]!)));
+        const search = new URLSearchParams(
+          Object.entries(given).map(([name, value]): [string, string] => [name, wellFormed(String(value))]),
+        );
+        const takesBody = method !== 'GET' && method !== 'HEAD';
+        return {
+          method,
+          url: `${filled}?${search.toString()}`,
+          headers: { ...sent, ...(takesBody && text !== undefined ? { 'content-type': contentType } : {}) },
+          body: takesBody ? text : undefined,
+        };
+      });
+    return { creates: method === 'POST' && !path.includes('{'), requests };
+  });
   // A create is the only way to a 201, and most of what is made up for it is refused.
   return fc.oneof(...operations.map(({ creates, requests }) => ({ weight: creates ? 4 : 1, arbitrary: requests })));
 }

@@ -256,7 +256,7 @@ describe('a body is refused:', () => {
       'one over nothing',
       () => over({ x25519_credential_id: nobody }),
       'x25519_credential_id: expected the id',
-      'there is none',
+      `there is no credential ${nobody}`,
     ],
     [
       'one over a certificate',

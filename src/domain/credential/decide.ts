@@ -92,7 +92,11 @@ function referenceRefusal(fleet: FleetView, definition: CredentialDefinition): R
   if (definition.key_type !== 'reality') return undefined;
   const keys = credentialAt(fleet, definition.x25519_credential_id);
   if (keys?.key_type === 'x25519') return undefined;
-  const found = keys === undefined ? 'there is none with this id' : `"${keys.name}" has key_type ${keys.key_type}`;
+  const { x25519_credential_id: id } = definition;
+  const found =
+    keys === undefined
+      ? `there is no credential ${id}`
+      : `credential ${id} "${keys.name}" has key_type ${keys.key_type}`;
   return {
     code: 'invalid_request',
     message: `x25519_credential_id: expected the id of a credential of key_type x25519, ${found}`,

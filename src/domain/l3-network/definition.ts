@@ -109,7 +109,8 @@ function* endProblems(tunnels: readonly TunnelToCheck[], members: ReadonlySet<st
   for (const [index, tunnel] of tunnels.entries()) {
     for (const end of ['listener_node_id', 'connector_node_id'] as const) {
       if (members.has(tunnel[end])) continue;
-      yield { path: ['tunnels', index, end], message: 'expected the node of a member of the network' };
+      const message = `expected the node of a member of the network, ${tunnel[end]} is not one`;
+      yield { path: ['tunnels', index, end], message };
     }
   }
 }

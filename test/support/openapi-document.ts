@@ -1,0 +1,71 @@
+/** The OpenAPI document as tests read it: the operations of its paths, and its schemas with their references followed. */
+
+export interface Schema {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly maxProperties?: number;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly description?: string;
+  readonly example?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly $ref?: string;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly schema?: Schema;
+}
+
+interface Described {
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
+}
+
+export interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+}
+
+export interface Operation {
+  /** In capital letters. */
+  readonly method: string;
+  /** `/api/nodes/{id}` */
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  /** Of a body in JSON; undefined where the operation takes none. */
+  readonly body: Schema | undefined;
+}
+
+/** Every operation, in the order of the document. */
+export function operationsOf(document: Document): readonly Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) => ({
+      method: method.toUpperCase(),
+      path,
+      parameters: described.parameters ?? [],
+      body: described.requestBody?.content?.['application/json']?.schema,
+    })),
+  );
+}
+
+/** The schema that a reference names, or the schema itself. */
+export function resolved(document: Document, schema: Schema): Schema {
+  if (schema.$ref === undefined) return schema;
+  const name = schema.$ref.split('/').at(-1) ?? '';
+  return resolved(document, document.components?.schemas?.[name] ?? {});
+}

@@ -1,0 +1,143 @@
+/** The service that is walked: the real REST service on a socket, with two resources of each kind in it. */
+import { Agent, request } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { vi } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
+import type { Document } from '../support/openapi-document.js';
+import { operationsOf } from '../support/openapi-document.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { Draft } from './case.js';
+import type { Site } from './cases.js';
+import { validValue } from './values.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+export interface WalkedService {
+  readonly site: Site;
+  send(draft: Draft, requestId: string): Promise<Answer>;
+  /** Everything that was logged, and what the sampled logs left out. */
+  logged(): string;
+  /** What was appended since the walk began, sign-ins left out. */
+  appended(): Promise<readonly { readonly type: string; readonly requestId: string }[]>;
+  close(): Promise<void>;
+}
+
+/** Its forms under case and normalisation differ from one another. */
+const takenName = '\u00c5ngstr\u00f6m \u03a9mega \u00c9cran';
+const takenUsername = 'walker.one';
+
+export async function startWalkedService(): Promise<WalkedService> {
+  const rest = await startRest();
+  await rest.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = rest.app.server.address() as AddressInfo;
+  const document = (await rest.call('GET', '/openapi.json')).json() as Document;
+  const operations = operationsOf(document);
+  const make = async (path: string, body: object): Promise<string> => (await rest.data('POST', path, { body })).id;
+
+  const nodes = [await make('/api/nodes', { name: 'walker 1' }), await make('/api/nodes', { name: 'walker 2' })];
+  const key = await make('/api/credentials', { name: 'walker key', key_type: 'x25519' });
+  const identity = await make('/api/credentials', {
+    name: 'walker identity',
+    key_type: 'reality',
+    x25519_credential_id: key,
+    server_names: ['a.example'],
+    short_ids: ['ab'],
+    target_host: 'a.example',
+    target_port: 443,
+  });
+  const upstream = await make('/api/l4-upstreams', { name: 'walker', endpoint: 'a.example:443' });
+  const ids = {
+    node_id: nodes[0] ?? '',
+    nodeId: nodes[0] ?? '',
+    listener_node_id: nodes[0] ?? '',
+    connector_node_id: nodes[1] ?? '',
+    credential_id: identity,
+    x25519_credential_id: key,
+    upstream_id: upstream,
+  };
+
+  // One with the name that is tried again, and another one, for each resource that the document can create.
+  const idsOf = new Map<string, string>();
+  let number = 0;
+  const seed = async (path: string, named: object): Promise<string> => {
+    number += 1;
+    const { body } = operations.find((one) => one.method === 'POST' && one.path === path) ?? {};
+    const text = JSON.stringify({ ...(validValue(document, body ?? {}, '', ids) as object), ...named });
+    return make(path, JSON.parse(text.replaceAll(/("listen_port":)\d+/g, `$1${2_000 + number}`)) as object);
+  };
+  for (const { method, path } of operations) {
+    if (method !== 'POST' || path.includes('{') || path === '/api/auth/login') continue;
+    const user = path === '/api/auth/users';
+    await seed(path, user ? { username: takenUsername } : { name: takenName });
+    idsOf.set(path, await seed(path, user ? { username: 'walker.two' } : { name: 'another' }));
+  }
+  const audit = await rest.data('GET', '/api/audit');
+  idsOf.set('/api/audit', audit.items[0].id);
+  await rest.data('PUT', '/api/nodes/ports/policies', {
+    body: { nodeId: nodes[0], transport: 'tcp', listenAddr: '192.0.2.1', listenPort: 1_500, priorityOrder: [] },
+  });
+
+  // The sampled logs write only some of what they are told; the walk looks at all of it.
+  const notes = [vi.spyOn(rest.deps.refusals, 'note'), vi.spyOn(rest.deps.refusedCommands, 'note')];
+  const before = await rest.position();
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+
+  return {
+    site: {
+      document,
+      operations,
+      ids,
+      takenName,
+      takenUsername,
+      idOf: (collection) => {
+        const id = idsOf.get(collection);
+        if (id === undefined) throw new Error(`the walk has no id of ${collection}: add one to test/walker/site.ts`);
+        return id;
+      },
+      otherIdOf: (collection) => (collection === '/api/l4-upstreams' ? (nodes[0] ?? '') : upstream),
+    },
+    send(draft, requestId) {
+      const { method, path, query, headers, role, body } = draft;
+      const search = query.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
+      const sent = {
+        ...(role === 'nobody' ? {} : { authorization: `Bearer ${rest.tokenOf(role)}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(method === 'GET' || method === 'HEAD' ? {} : { 'content-length': Buffer.byteLength(body ?? '') }),
+        'x-request-id': requestId,
+        ...headers,
+      };
+      return new Promise((resolve, reject) => {
+        const url = `http://127.0.0.1:${port}${path}${search === '' ? '' : `?${search}`}`;
+        const outgoing = request(url, { method, agent, headers: sent, timeout: 10_000 }, (incoming) => {
+          const chunks: Buffer[] = [];
+          incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+          incoming.on('error', reject);
+          incoming.on('end', () => {
+            const text = Buffer.concat(chunks).toString('utf8');
+            resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text });
+          });
+        });
+        outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
+        outgoing.on('error', reject);
+        outgoing.end(body);
+      });
+    },
+    logged: () => [...rest.logged, ...notes.map((note) => JSON.stringify(note.mock.calls))].join('\n'),
+    async appended() {
+      const logs = await Promise.all([streams.fleet, streams.accounts].map((stream) => rest.log(stream)));
+      const later = logs.flat().filter((event) => event.position > before);
+      const named = later.map(({ type, metadata }) => ({ type, requestId: metadata.request_id ?? '' }));
+      return (await rest.position()) === before ? [] : [{ type: 'something', requestId: '' }, ...named];
+    },
+    async close() {
+      agent.destroy();
+      vi.restoreAllMocks();
+      await rest.close();
+    },
+  };
+}
