@@ -25,18 +25,32 @@ function sourceFiles(root: string, folder: string): readonly string[] {
   }
   return entries.flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
+    // A workspace has packages of its own.
+    if (entry.name === 'node_modules') return [];
     if (entry.isDirectory()) return sourceFiles(root, path);
     return /\.[cm]?tsx?$/.test(entry.name) ? [path] : [];
   });
 }
 
-function declaredPackages(root: string): DeclaredPackages {
-  const manifest: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const names = (field: string): ReadonlySet<string> => {
-    const value: unknown = typeof manifest === 'object' && manifest !== null ? Reflect.get(manifest, field) : undefined;
-    return new Set(typeof value === 'object' && value !== null ? Object.keys(value) : []);
-  };
-  return { runtime: names('dependencies'), development: names('devDependencies') };
+interface Manifest {
+  readonly dependencies?: object;
+  readonly devDependencies?: object;
+  readonly workspaces?: readonly string[];
+}
+
+function manifestOf(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+}
+
+/** What the files of the project may import, and those of a workspace beside that. */
+function declaredPackages(root: string): (path: string) => DeclaredPackages {
+  const { dependencies = {}, devDependencies = {}, workspaces = [] } = manifestOf(root);
+  const whole = { runtime: new Set(Object.keys(dependencies)), development: new Set(Object.keys(devDependencies)) };
+  const own = workspaces.map((workspace) => {
+    const names = Object.keys(manifestOf(join(root, workspace)).devDependencies ?? {});
+    return [`${workspace}/`, { ...whole, development: new Set([...whole.development, ...names]) }] as const;
+  });
+  return (path) => own.find(([folder]) => path.startsWith(folder))?.[1] ?? whole;
 }
 
 /**
@@ -54,7 +68,7 @@ export function checkTree(root: string): {
     path,
     source: readFileSync(join(root, path), 'utf8'),
   }));
-  const violations = files.flatMap(({ path, source }) => checkFile(path, source, declared));
+  const violations = files.flatMap(({ path, source }) => checkFile(path, source, declared(path)));
   const cycles = LAYERED.flatMap((layered) =>
     folderCycles(layered, files).map((cycle) => `${layered}: import cycle between folders: ${cycle.join(' → ')}`),
   );

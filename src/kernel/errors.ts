@@ -44,6 +44,11 @@ const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
+/** The HTTP status that an error is answered with. */
+export function httpStatusOf(code: ErrorCode): number {
+  return errorCatalogue[code].http;
+}
+
 /** Headers that the answer of an error carries: `Retry-After` in seconds, `Allow` with methods. */
 interface ErrorHints {
   readonly retryAfterSeconds?: number;

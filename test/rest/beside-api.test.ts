@@ -1,8 +1,8 @@
-/** `docs/contract/rest.md#beside-api`: probes, metrics, CORS, the OpenAPI document and its page. */
+/** `docs/contract/rest.md#beside-api`: probes, metrics, CORS. The OpenAPI document is in `openapi.test.ts`. */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startRest } from '../support/rest-fixture.js';
 import type { RestFixture } from '../support/rest-fixture.js';
-import { endpoints, nameOf, openPaths } from './endpoints.js';
+import { openPaths } from './endpoints.js';
 
 let rest: RestFixture;
 beforeAll(async () => {
@@ -83,73 +83,5 @@ describe('CORS', () => {
   test('no answer carries CORS headers when no origin is allowed', async () => {
     const answer = await rest.call('OPTIONS', '/api/nodes', preflight('https://console.example'));
     expect([answer.statusCode, answer.headers['access-control-allow-origin']]).toEqual([401, undefined]);
-  });
-});
-
-describe('the OpenAPI document', () => {
-  interface Operation {
-    readonly parameters?: readonly {
-      readonly in: string;
-      readonly name: string;
-      readonly required: boolean;
-      readonly schema: object;
-    }[];
-    readonly requestBody?: { readonly content: Record<string, { readonly schema: Record<string, unknown> }> };
-    readonly responses: Record<string, unknown>;
-    readonly security?: readonly object[];
-  }
-  type Paths = Record<string, Record<string, Operation>>;
-
-  test('lists exactly the endpoints of this release', async () => {
-    const document = (await rest.call('GET', '/openapi.json', nobody)).json();
-    expect(document.openapi).toBe('3.1.0');
-    const operations = Object.entries(document.paths as Paths).flatMap(([path, methods]) =>
-      Object.keys(methods)
-        .filter((method) => method !== 'head')
-        .map((method) => `${method.toUpperCase()} ${path}`),
-    );
-    expect(operations.toSorted()).toEqual(
-      [...endpoints.map(nameOf), ...openPaths.map((path) => `GET ${path}`)].toSorted(),
-    );
-  });
-
-  test('describes parameters, body and answers of each endpoint, and every reference in it resolves', async () => {
-    const document = (await rest.call('GET', '/openapi.json', nobody)).json();
-    const schemas = document.components.schemas as Record<string, unknown>;
-    const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1] ?? '');
-    const referenced = new Set(references.map((reference) => reference.replace('#/components/schemas/', '')));
-    expect([...referenced].filter((name) => !(name in schemas))).toEqual([]);
-    expect(Object.keys(schemas).filter((name) => !referenced.has(name))).toEqual([]);
-    for (const one of endpoints) {
-      const operation = (document.paths as Paths)[one.path]?.[one.method.toLowerCase()];
-      if (operation === undefined) throw new Error(nameOf(one));
-      const body = operation.requestBody?.content['application/json']?.schema;
-      const alternatives = (body?.['oneOf'] ?? body?.['anyOf'] ?? [body]) as readonly (typeof body)[];
-      for (const alternative of alternatives) {
-        expect([nameOf(one), alternative?.['additionalProperties']]).toEqual([
-          nameOf(one),
-          one.body === null ? undefined : false,
-        ]);
-      }
-      const created = one.method === 'POST' && /^\/api\/(?!auth)[^/]+$/.test(one.path);
-      expect([nameOf(one), Object.keys(operation.responses)]).toEqual([
-        nameOf(one),
-        [created ? '201' : '200', 'default'],
-      ]);
-      expect(operation.security).toEqual(one.access === 'login' ? [] : undefined);
-      const parameters = (operation.parameters ?? []).map((parameter) => `${parameter.in} ${parameter.name}`);
-      expect(parameters.includes('path id')).toBe(one.path.includes('{id}'));
-      expect([nameOf(one), parameters.includes('header if-match')]).toEqual([nameOf(one), one.ifMatch === true]);
-      expect(parameters.includes('header idempotency-key')).toBe(one.method === 'POST' && one.access !== 'login');
-      expect(parameters.includes('header x-min-position')).toBe(one.method === 'GET');
-    }
-  });
-
-  test('is rendered as a page without scripts and external resources', async () => {
-    const page = await rest.call('GET', '/docs', nobody);
-    expect(page.headers['content-type']).toMatch(/^text\/html/);
-    expect(page.headers['content-security-policy']).toContain("default-src 'none'");
-    expect(page.body).not.toMatch(/<script|https?:\/\/|src=|@import/i);
-    for (const one of endpoints) expect(page.body).toContain(`<code>${one.path}</code>`);
   });
 });

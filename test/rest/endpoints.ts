@@ -3,7 +3,7 @@ export interface ListedEndpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** `{id}` stands for an id. */
   readonly path: string;
-  readonly access: 'login' | 'anyone' | 'operator';
+  readonly access: 'login' | 'anyone' | 'operator' | 'admin';
   /** A valid body, or null where the endpoint takes none. */
   readonly body: object | null;
   readonly ifMatch?: true;

@@ -24,16 +24,23 @@ const instant = canonical('a time such as 2030-01-31T12:00:00.000Z', (value) => 
 
 const listQuerystring = query({
   ...paging,
-  resource_type: z.enum(auditedTypes, { error: expected(`one of ${auditedTypes.join(', ')}`) }).optional(),
-  resource_id: queryText.optional(),
-  actor: queryText.optional().meta({ description: 'Id or user name' }),
+  resource_type: z
+    .enum(auditedTypes, { error: expected(`one of ${auditedTypes.join(', ')}`) })
+    .optional()
+    .meta({ description: 'Only entries about resources of this type' }),
+  resource_id: queryText
+    .optional()
+    .meta({ description: 'Only entries about this resource', examples: ['1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10'] }),
+  actor: queryText.optional().meta({ description: 'Only entries of this actor: id or user name', examples: ['admin'] }),
   action: canonical(`<resource_type>.<verb>, the verb one of ${auditVerbs.join(', ')}`, (value) => {
     const [type, verb, ...more] = value.split('.');
     const valid = auditedTypes.includes(type ?? '') && auditVerbs.some((one) => one === verb) && more.length === 0;
     return valid ? value : undefined;
-  }).optional(),
-  from: instant.optional(),
-  to: instant.optional(),
+  })
+    .optional()
+    .meta({ description: 'Only entries of this action, `<resource_type>.<verb>`', examples: ['l4_chain.deploy'] }),
+  from: instant.optional().meta({ description: 'Only entries of this time or later' }),
+  to: instant.optional().meta({ description: 'Only entries of this time or earlier' }),
 });
 
 const named = { id: z.string().nullable(), name: z.string().nullable() };
@@ -62,7 +69,10 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/audit',
     config: { access: 'anyone', takes: 'none' },
     schema: {
+      operationId: 'listAuditEntries',
       summary: 'List audit entries, newest first',
+      description:
+        'Secrets are masked. Entries about users and sign-ins are shown to admins only. Both ends of `from` and `to` count.',
       tags: ['audit'],
       querystring: listQuerystring,
       headers: readHeaders,

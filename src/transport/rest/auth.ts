@@ -57,10 +57,14 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
     config: {
       access: 'login',
       takes: 'json',
+      refuses: ['rate_limited'],
       rateLimit: { max: tuning.loginsPerMinute, timeWindow: 60_000 },
     },
     schema: {
+      operationId: 'signIn',
       summary: 'Sign in',
+      description:
+        'Answers with an access token for `Authorization: Bearer <token>`. A wrong name and a wrong password get the same 401. Failed sign-ins have a budget, and an Idempotency-Key is not looked at.',
       tags: ['auth'],
       security: [],
       querystring: noQuery,
@@ -79,9 +83,11 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
   app.route({
     method: 'GET',
     url: '/api/auth/me',
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
+      operationId: 'getOwnAccount',
       summary: "The caller's account",
+      description: 'The user that the token belongs to.',
       tags: ['auth'],
       querystring: noQuery,
       headers: readHeaders,
@@ -99,7 +105,9 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
     url: '/api/auth/me',
     config: { access: 'anyone', takes: 'json' },
     schema: {
+      operationId: 'updateOwnAccount',
       summary: "Change the caller's account",
+      description: 'A field that is left out stays, null clears it. The role and the user name cannot be changed.',
       tags: ['auth'],
       querystring: noQuery,
       headers: conditionalHeaders,

@@ -12,12 +12,13 @@ import { installBodies } from './body.js';
 import { installMinPosition, installOutages } from './consistency.js';
 import { decodableUrl, installCorrelation, requestId } from './correlation.js';
 import { installCors } from './cors.js';
+import type { DescribedRoute, RouteSchema } from './described.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { docsStyleSource } from './docs-page.js';
 import { answerClientError, answerError, installErrors } from './errors.js';
 import { installGate } from './gate.js';
 import { boundClosing, createHttpServer } from './http-server.js';
-import { installOpenApi, openApiRoutes } from './openapi.js';
+import { openApiRoutes } from './openapi.js';
 import { linkRoutes } from './links.js';
 import { portRuntimeRoutes } from './port-runtime.js';
 import { portRoutes } from './ports.js';
@@ -33,6 +34,7 @@ export type { RestApp, RestDeps, RestOptions } from './deps.js';
 /** Builds the REST server; the caller listens and closes. Closing answers waiting deploys and refuses new requests. */
 export async function buildRest(deps: RestDeps, options: RestOptions): Promise<RestApp> {
   const table = createRouteTable();
+  const described: DescribedRoute[] = [];
   const app = Fastify({
     logger: false,
     serverFactory: (handler) =>
@@ -52,15 +54,23 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.refusals),
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps),
-  }).withTypeProvider<ZodTypeProvider>();
+  }).withTypeProvider<ZodTypeProvider>() as unknown as RestApp;
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
 
-  app.addHook('onRoute', ({ method, url, config }) => {
+  app.addHook('onRoute', ({ method, url, config, schema }) => {
     // The catch-all route of the CORS plugin is not an endpoint.
     if (config?.access === undefined || config.takes === undefined) return;
+    const { access, takes } = config;
     for (const one of Array.isArray(method) ? method : [method]) {
-      table.add({ method: one, template: url, access: config.access, takes: config.takes });
+      table.add({ method: one, template: url, access, takes });
+      // What has access and takes has come through the `route` of `RestApp`, which requires the rest.
+      described.push({
+        method: one,
+        url,
+        schema: schema as unknown as RouteSchema,
+        config: { ...config, access, takes },
+      });
     }
   });
   boundClosing(app);
@@ -87,7 +97,6 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   installBodies(app);
   installMinPosition(app, deps);
   installOutages(app, deps);
-  await installOpenApi(app, options);
 
   await authRoutes(app, deps);
   for (const routes of Object.values(routesOfResources)) routes(app, deps);
@@ -97,7 +106,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   settingsRoutes(app, deps);
   auditRoutes(app, deps);
   probeRoutes(app, deps, options);
-  openApiRoutes(app);
+  openApiRoutes(app, described, options);
   await app.ready();
   return app;
 }

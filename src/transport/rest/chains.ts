@@ -32,12 +32,16 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/l4-chains',
     what: 'L4 chain',
     tag: 'l4-chains',
+    names: { one: 'L4Chain', many: 'L4Chains' },
     summaries: {
       list: 'List L4 chains',
       create: 'Create an L4 chain; nothing runs before it is deployed',
       get: 'Get an L4 chain',
       update: 'Change an L4 chain; what is deployed stays until the next deploy',
       remove: 'Delete an L4 chain, at once where it is deployed',
+    },
+    details: {
+      update: '`enabled` and `name` take effect at once.',
     },
     shape: chainShape,
     check: checkDefinition,
@@ -60,9 +64,12 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
     url: '/api/l4-chains/:id/plan',
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
+      operationId: 'planL4Chain',
       summary: 'What a deploy would change now; writes nothing',
+      description:
+        'The rules that a deploy would add, change and remove on each node, without nodes on which nothing changes, and the collisions for which it would be refused. The `ETag` is the version of the chain that was looked at: with it as `If-Match`, a deploy does what the plan says or is a 412.',
       tags: ['l4-chains'],
       params: idParams,
       querystring: noQuery,

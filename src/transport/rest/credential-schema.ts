@@ -118,7 +118,7 @@ const updateBody: z.ZodType<CredentialChanges> = body({
 
 export const credentialBodies = { create: createBody, update: updateBody };
 
-export const keyTypeFilter = oneOf(keyTypes).optional();
+export const keyTypeFilter = oneOf(keyTypes).optional().meta({ description: 'Only credentials of this type' });
 
 const certificateSchema = z.object({
   subject: z.string(),

@@ -20,12 +20,18 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/credentials',
     what: 'credential',
     tag: 'credentials',
+    names: { one: 'Credential', many: 'Credentials' },
     summaries: {
       list: 'List credentials of all types',
       create: 'Create a credential; its private key never leaves the service except to the nodes that use it',
       get: 'Get a credential',
       update: 'Change a credential, or replace its key or certificate on every node that uses it',
       remove: 'Delete a credential that nothing uses',
+    },
+    details: {
+      create: 'What a body holds depends on its `key_type`. A key that is left out is generated.',
+      update:
+        "All fields must be of the credential's type. A new key or certificate reaches every node that uses it; a change that would break a user is a 409.",
     },
     shape: {},
     bodies: credentialBodies,

@@ -46,12 +46,12 @@ const deployQuery = query({
   wait: oneOf(['applied'])
     .optional()
     .meta({ description: 'Answer when every connected node has applied or rejected; too many at a time are a 429' }),
-  timeout_ms: queryInteger(0, limits.rest.deployWaitMaxMs)
+  timeout_ms: queryInteger(0, limits.rest.deployWaitMaxMs, 'How long to wait at most; means nothing without `wait`')
     .optional()
     .meta({ default: limits.rest.deployWaitDefaultMs }),
 });
 
-const tags = ['l4-chains'];
+const tags = ['l4-chains'] as const;
 
 export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
   const stopping = new AbortController();
@@ -61,9 +61,12 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'POST',
     url: '/api/l4-chains/:id/deploy',
-    config: { access: 'operator', takes: 'none' },
+    config: { access: 'operator', takes: 'none', refuses: ['rate_limited'] },
     schema: {
+      operationId: 'deployL4Chain',
       summary: 'Make the definition the deployed one and push it',
+      description:
+        'The nodes of the old and of the new definition get new snapshots. Without `wait`, the answer does not wait for agents. With `wait=applied` it comes when every connected node has applied or rejected, or at the timeout: always a 200, the states tell.',
       tags,
       params: idParams,
       querystring: deployQuery,
@@ -100,7 +103,9 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/l4-chains/:id/deployments',
     config: { access: 'anyone', takes: 'none' },
     schema: {
+      operationId: 'listL4ChainDeployments',
       summary: "The chain's deployments, newest first",
+      description: 'All deployments with the states of their nodes as they are now, not paged.',
       tags,
       params: idParams,
       querystring: noQuery,

@@ -1,11 +1,13 @@
 /** The dependencies and options of the REST transport. Types only: `buildRest` is in `build.ts`. */
-import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import type {
   FastifyBaseLogger,
+  FastifyInstance,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
   RawServerDefault,
+  RouteGenericInterface,
+  RouteOptions,
 } from 'fastify';
 import type { CommandHandlers } from '../../commands/handlers-port.js';
 import type { Delivery } from '../../delivery/port.js';
@@ -15,6 +17,7 @@ import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { Projections } from '../../projections/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
+import type { RouteConfig, RouteSchema } from './described.js';
 import type { RestSockets } from './sockets.js';
 import type { Patience } from './tuning.js';
 import type { WaitingPlaces } from './waiting-places.js';
@@ -78,11 +81,26 @@ export interface RestOptions {
   readonly patience?: Patience;
 }
 
-/** The fastify instance that resources add their routes to, with zod schemas. */
-export type RestApp = FastifyInstance<
+type Instance = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,
   RawReplyDefaultExpression,
   FastifyBaseLogger,
   ZodTypeProvider
 >;
+
+/** The fastify instance that resources add their routes to, with zod schemas and all that the OpenAPI document says. */
+export interface RestApp extends Omit<Instance, 'route'> {
+  route<const S extends RouteSchema>(
+    options: RouteOptions<
+      RawServerDefault,
+      RawRequestDefaultExpression,
+      RawReplyDefaultExpression,
+      RouteGenericInterface,
+      unknown,
+      S,
+      ZodTypeProvider,
+      FastifyBaseLogger
+    > & { readonly schema: S; readonly config: RouteConfig },
+  ): unknown;
+}

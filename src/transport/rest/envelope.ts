@@ -37,14 +37,14 @@ export const failureSchema = z
   })
   .meta({ id: 'Failure', description: 'Refused, or failed' });
 
-/** The schemas of a route's answers: one for success, one for every failure. */
+/** The schema of a route's success. Failures are not serialized by a schema, and follow from the route. */
 export function answers<T extends z.ZodType>(data: T) {
-  return { 200: envelope(data), default: failureSchema };
+  return { 200: envelope(data) };
 }
 
 /** As `answers`, for a route that creates. */
 export function created<T extends z.ZodType>(data: T) {
-  return { 201: envelope(data), default: failureSchema };
+  return { 201: envelope(data) };
 }
 
 export const nothing = z.object({});

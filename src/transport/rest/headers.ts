@@ -41,7 +41,7 @@ const ifMatch = z
     return z.NEVER;
   })
   .optional()
-  .meta({ description: '`*`, or the `ETag` that the resource must have, else 412' });
+  .meta({ description: '`*`, or the `ETag` that the resource must have, else 412', examples: ['"3"'] });
 
 const idempotencyKey = z
   .string()
@@ -49,7 +49,11 @@ const idempotencyKey = z
     error: expected(`1 to ${limits.rest.idempotencyKeyChars} visible ASCII characters`),
   })
   .optional()
-  .meta({ description: 'A repeat within 24 hours with the same key, path and body writes nothing' });
+  .meta({
+    description:
+      'A repeat within 24 hours with the same key, caller, path and body writes nothing and gets the first status with the resource as it is now',
+    examples: ['0d7c8f0a-create-edge-1'],
+  });
 
 const minPosition = z
   .string()
@@ -60,13 +64,62 @@ const minPosition = z
     return z.NEVER;
   })
   .optional()
-  .meta({ description: 'Wait until this log position is shown (2 s, else 503)', type: 'integer', minimum: 0 });
+  .meta({
+    description: 'Wait until this log position is shown (2 s, else 503)',
+    type: 'integer',
+    minimum: 0,
+    examples: [1284],
+  });
 
 /** Loose objects: all other headers pass. */
 export const conditionalHeaders = z.looseObject({ 'if-match': ifMatch });
 export const postHeaders = z.looseObject({ 'idempotency-key': idempotencyKey });
 export const deployHeaders = z.looseObject({ 'if-match': ifMatch, 'idempotency-key': idempotencyKey });
 export const readHeaders = z.looseObject({ 'x-min-position': minPosition });
+
+/** Taken on every request; one that is not valid is replaced, never refused. */
+export const everyRequestHeaders = z.looseObject({
+  'x-request-id': z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'The correlation id of the events and log lines of this request, 1 to 128 characters of `A-Za-z0-9._:/+=@-`; another one is replaced',
+      examples: ['console-7f3a'],
+    }),
+});
+
+const position = z.string().regex(/^[0-9]+$/);
+
+/** The headers that answers carry. Described here and sent where they are known. */
+export const answerHeaders = {
+  'x-request-id': z.string().meta({
+    description: "The request's `x-request-id`, or one that was made",
+    examples: ['console-7f3a'],
+  }),
+  'x-position': position.meta({
+    description: 'The log position of the command, for `x-min-position`',
+    examples: ['1284'],
+  }),
+  'x-projection-lag': z.literal('true').meta({
+    description: 'The command is durable, but a GET on this instance may not show it yet; absent otherwise',
+  }),
+  ETag: z
+    .string()
+    .regex(/^"[0-9]+"$/)
+    .meta({ description: 'The version of the resource in quotes, for `If-Match`', examples: ['"3"'] }),
+  Location: z.string().meta({
+    description: 'The path of what was created',
+    examples: ['/api/nodes/1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10'],
+  }),
+  Allow: z.string().meta({ description: 'The methods that the path has', examples: ['GET, POST'] }),
+  'Retry-After': z
+    .string()
+    .regex(/^[0-9]+$/)
+    .meta({ description: 'Seconds after which to try again', examples: ['30'] }),
+  'WWW-Authenticate': z.literal('Bearer').meta({ description: 'How to authenticate' }),
+} as const;
+export type AnswerHeader = keyof typeof answerHeaders;
 
 /** The mark of a POST in the log: hashes, from which neither key nor body can be read. */
 export function idempotencyMark(request: FastifyRequest, callerId: string): IdempotencyMark | undefined {

@@ -6,7 +6,11 @@ import { z } from 'zod';
 import { ServiceError } from '../../kernel/errors.js';
 import { isUuid } from '../../kernel/ids.js';
 
-export const idParams = z.object({ id: z.string().meta({ format: 'uuid' }) });
+export const idParams = z.object({
+  id: z
+    .string()
+    .meta({ format: 'uuid', description: 'Id of the resource', examples: ['1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10'] }),
+});
 
 /** @param what what the sentence calls the resource @throws ServiceError `not_found` */
 export function pathId({ id }: { readonly id: string }, what: string): string {

@@ -102,6 +102,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/l3-networks',
     what: 'L3 network',
     tag: 'l3-networks',
+    names: { one: 'L3Network', many: 'L3Networks' },
     summaries: {
       list: 'List L3 networks',
       create: 'Create an L3 network; it is live at once where it is enabled',
@@ -109,6 +110,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
       update: 'Change an L3 network, at once where it is enabled',
       remove: 'Delete an L3 network, at once where it is enabled',
     },
+    details: { create: 'The service assigns `network_id`, and a `context_id` to each tunnel that gives none.' },
     shape,
     check: checkDefinition,
     schema: resourceSchema('L3Network', shape, { network_id: z.int().min(1).max(networkIdMax) }),

@@ -49,7 +49,10 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/nodes/links',
     config: { access: 'anyone', takes: 'none' },
     schema: {
+      operationId: 'listNodeLinks',
       summary: 'The links between nodes, with what agents have measured of them',
+      description:
+        'One entry for each link that the configuration intends, not paged. What no agent has measured is null.',
       tags: ['nodes'],
       querystring: noQuery,
       headers: readHeaders,

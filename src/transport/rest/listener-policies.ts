@@ -52,15 +52,18 @@ function view(policy: PolicyState): z.output<typeof policySchema> {
 }
 
 const url = '/api/nodes/ports/policies';
-const tags = ['ports'];
+const tags = ['ports'] as const;
 
 export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'PUT',
     url,
-    config: { access: 'operator', takes: 'json' },
+    config: { access: 'operator', takes: 'json', sendsEtag: true, refuses: ['conflict'] },
     schema: {
+      operationId: 'saveListenerPolicy',
       summary: "Save a listener's policy; labels that are missing are added in the default order",
+      description:
+        'Creates the policy of the listener or replaces it; always a 200. Labels are kept in their order, duplicates removed.',
       tags,
       querystring: query({}),
       headers: conditionalHeaders,
@@ -82,15 +85,17 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'DELETE',
     url,
-    config: { access: 'operator', takes: 'none' },
+    config: { access: 'operator', takes: 'none', refuses: ['not_found', 'conflict'] },
     schema: {
+      operationId: 'deleteListenerPolicy',
       summary: "Delete a listener's policy; the default order holds again",
+      description: 'The listener is named by the query. A listener without a policy is a 404.',
       tags,
       querystring: query({
-        nodeId: uuid,
-        transport: oneOf(policyTransports),
-        listenAddr: ip,
-        listenPort: queryInteger(1, 65_535),
+        nodeId: uuid.meta({ description: 'Node of the listener' }),
+        transport: oneOf(policyTransports).meta({ description: 'Transport of the listener; QUIC is udp' }),
+        listenAddr: ip.meta({ description: 'Address of the listener, in any notation' }),
+        listenPort: queryInteger(1, 65_535, 'Port of the listener'),
       }),
       headers: conditionalHeaders,
       response: answers(nothing),

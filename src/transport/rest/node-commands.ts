@@ -20,7 +20,9 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/nodes/:id/commands',
     config: { access: 'operator', takes: 'json' },
     schema: {
+      operationId: 'queueNodeCommand',
       summary: 'Queue a command for the agent; it expires after ten minutes',
+      description: 'The agent gets the command with the answer to its next heartbeat.',
       tags: ['nodes'],
       params: idParams,
       querystring: noQuery,

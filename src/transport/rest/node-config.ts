@@ -17,7 +17,7 @@ import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from './query.js';
 import { tuning } from './tuning.js';
 
-const tags = ['nodes'];
+const tags = ['nodes'] as const;
 
 const snapshotSchema = z.object({
   node_id: z.string(),
@@ -32,7 +32,10 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/nodes/:id/config',
     config: { access: 'operator', takes: 'none' },
     schema: {
+      operationId: 'refreshNodeConfig',
       summary: 'Give the node a new generation and push it',
+      description:
+        'Compiles the node again under a new generation. `pushed` is true when the agent is connected and the snapshot was sent to it. Takes no rules: they follow from chains, routes, networks and settings.',
       tags,
       params: idParams,
       querystring: noQuery,
@@ -54,10 +57,14 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/nodes/:id/config',
     config: { access: 'anyone', takes: 'none' },
     schema: {
+      operationId: 'getNodeConfig',
       summary: "The node's snapshot as its agent gets it, secrets masked",
+      description: 'The snapshot as proto3 JSON with the names of the proto, every secret replaced by `***`.',
       tags,
       params: idParams,
-      querystring: query({ generation: queryInteger(0, Number.MAX_SAFE_INTEGER).optional() }),
+      querystring: query({
+        generation: queryInteger(0, Number.MAX_SAFE_INTEGER, 'The newest snapshot up to this generation').optional(),
+      }),
       headers: readHeaders,
       response: answers(snapshotSchema),
     },

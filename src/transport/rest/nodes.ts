@@ -22,8 +22,10 @@ import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
 
 const filters = {
-  status: oneOf(nodeStatuses).optional(),
-  label: canonical('key:value', (value) => (value.indexOf(':') > 0 ? value : undefined)).optional(),
+  status: oneOf(nodeStatuses).optional().meta({ description: 'Only nodes with this status' }),
+  label: canonical('key:value', (value) => (value.indexOf(':') > 0 ? value : undefined))
+    .optional()
+    .meta({ description: 'Only nodes with this label, as `key:value`', examples: ['region:eu'] }),
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
@@ -49,12 +51,19 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/nodes',
     what: 'node',
     tag: 'nodes',
+    names: { one: 'Node', many: 'Nodes' },
     summaries: {
       list: 'List nodes',
       create: 'Create a node; its PSK is shown this once',
       get: 'Get a node',
       update: 'Change a node',
       remove: 'Delete a node and end its session',
+    },
+    details: {
+      list: '`label` is `key:value`.',
+      create:
+        "`control_psk` is the secret of the node's agent, shown in this answer and never again: a repeat has null. With `issue_psk: false` there is none before POST /api/nodes/{id}/psk.",
+      remove: 'A chain, route or L3 network that names the node uses it, enabled or not. Its session ends at once.',
     },
     shape: nodeShape,
     schema: nodeSchema,
@@ -94,7 +103,10 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/nodes/:id/psk',
     config: { access: 'operator', takes: 'none' },
     schema: {
+      operationId: 'resetNodePsk',
       summary: 'Replace the PSK; it is shown this once, and sessions of the old one end',
+      description:
+        'The old PSK stops working and its sessions end before the answer is sent, on every live instance; `sessions_ended` is false if that took longer than two seconds. The answer of a repeat has `control_psk: null`.',
       tags: ['nodes'],
       params: idParams,
       querystring: noQuery,

@@ -1,41 +1,21 @@
 /**
- * The OpenAPI 3.1 document, generated from the schemas that validate requests, and its page `/docs`
- * (`docs-page.ts`). Implements `docs/contract/rest.md#beside-api`.
+ * Serves the OpenAPI document (`openapi-document.ts`) and its page `/docs` (`docs-page.ts`). Implements
+ * `docs/contract/rest.md#beside-api`.
  */
-import swagger from '@fastify/swagger';
-import { createJsonSchemaTransform, createJsonSchemaTransformObject } from '@fastify/type-provider-zod';
 import { z } from 'zod';
+import type { DescribedRoute } from './described.js';
 import type { RestApp, RestOptions } from './deps.js';
 import { docsPage } from './docs-page.js';
-import { usedComponents } from './openapi-components.js';
+import type { Document } from './openapi-document.js';
+import { openApiDocument } from './openapi-document.js';
+import { tagDescriptions } from './openapi-tags.js';
 
-export async function installOpenApi(app: RestApp, options: RestOptions): Promise<void> {
-  const complete = createJsonSchemaTransformObject({});
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Gateway control service',
-        version: options.version,
-        description:
-          'Every answer under /api is the envelope {success, data, error}; `error` is "<code>: <sentence>". A command answers `x-position`; a GET with `x-min-position` shows at least that.',
-      },
-      components: {
-        securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-          metricsToken: { type: 'http', scheme: 'bearer' },
-        },
-      },
-      security: [{ bearer: [] }],
-    },
-    transform: createJsonSchemaTransform({ skipList: [] }),
-    transformObject: (document) => usedComponents(complete(document)),
-  });
-}
-
-export function openApiRoutes(app: RestApp): void {
+/** @param routes every route of the app, these two included; read on the first request */
+export function openApiRoutes(app: RestApp, routes: readonly DescribedRoute[], { version }: RestOptions): void {
   const config = { access: 'open', takes: 'none' } as const;
-  const tags = ['operation'];
+  let made: Document | undefined;
+  const document = (): Document => (made ??= openApiDocument(routes, version, tagDescriptions));
+  let text: string | undefined;
   let page: string | undefined;
 
   app.route({
@@ -44,13 +24,19 @@ export function openApiRoutes(app: RestApp): void {
     exposeHeadRoute: true,
     config,
     schema: {
+      operationId: 'getOpenApiDocument',
       summary: 'This document',
-      tags,
+      description: 'OpenAPI 3.1, made from the schemas that validate requests and answers.',
+      tags: ['operation'],
       security: [],
-      response: { 200: z.record(z.string(), z.unknown()) },
+      response: {
+        200: z.looseObject({
+          openapi: z.string().meta({ description: 'Version of the standard', examples: ['3.1.0'] }),
+        }),
+      },
     },
-    serializerCompiler: () => (data) => JSON.stringify(data),
-    handler: async () => ({ ...app.swagger() }),
+    serializerCompiler: () => () => (text ??= JSON.stringify(document())),
+    handler: async () => ({ openapi: document().openapi }),
   });
 
   app.route({
@@ -59,15 +45,17 @@ export function openApiRoutes(app: RestApp): void {
     exposeHeadRoute: true,
     config,
     schema: {
+      operationId: 'getDocsPage',
       summary: 'This document as a page',
-      tags,
+      description: 'One HTML page without scripts and without anything from elsewhere.',
+      tags: ['operation'],
       produces: ['text/html'],
       security: [],
-      response: { 200: z.string() },
+      response: { 200: z.string().meta({ description: 'The page', examples: ['<!doctype html>…'] }) },
     },
     serializerCompiler: () => (data) => String(data),
     handler: async (_request, reply) => {
-      page ??= docsPage(app.swagger());
+      page ??= docsPage(document());
       return reply.header('content-type', 'text/html; charset=utf-8').send(page);
     },
   });

@@ -55,10 +55,10 @@ const runtimeNode = z
 type RuntimeNode = z.output<typeof runtimeNode>;
 
 const filters = query({
-  node_id: uuid.optional(),
-  transport: oneOf(policyTransports).optional(),
-  listen_addr: ip.optional(),
-  listen_port: queryInteger(1, 65_535).optional(),
+  node_id: uuid.optional().meta({ description: 'Only this node' }),
+  transport: oneOf(policyTransports).optional().meta({ description: 'Only listeners of this transport' }),
+  listen_addr: ip.optional().meta({ description: 'Only listeners of this address, in any notation' }),
+  listen_port: queryInteger(1, 65_535, 'Only listeners of this port').optional(),
 });
 type Filters = z.output<typeof filters>;
 
@@ -68,7 +68,10 @@ export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/nodes/ports/runtime',
     config: { access: 'anyone', takes: 'none' },
     schema: {
+      operationId: 'listRuntimePorts',
       summary: 'The listeners that agents reported last',
+      description:
+        'The listeners of each last heartbeat that match the query. A node that has not reported stays with `reportedAt: null`, one without a match with an empty list.',
       tags: ['ports'],
       querystring: filters,
       headers: readHeaders,

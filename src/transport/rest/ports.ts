@@ -50,9 +50,12 @@ export function portRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/nodes/ports',
     config: { access: 'anyone', takes: 'none' },
     schema: {
+      operationId: 'listPorts',
       summary: 'The listeners that are intended on each node, with their policies and their state on the node',
+      description:
+        'Items are sorted by name of the node, transport, port and address; `nodes` names all nodes, whatever is asked for. A node_id that does not exist has no items.',
       tags: ['ports'],
-      querystring: query({ node_id: uuid.optional() }),
+      querystring: query({ node_id: uuid.optional().meta({ description: 'Only listeners of this node' }) }),
       headers: readHeaders,
       response: answers(portTable),
     },

@@ -9,7 +9,7 @@ import { failureSchema } from './envelope.js';
 import { bearerToken } from './gate.js';
 
 const readiness = z.object({ ready: z.boolean(), reasons: z.array(z.string()) });
-const tags = ['operation'];
+const tags = ['operation'] as const;
 const open = { access: 'open', takes: 'none' } as const;
 
 export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions): void {
@@ -19,7 +19,9 @@ export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions):
     exposeHeadRoute: true,
     config: open,
     schema: {
+      operationId: 'getHealth',
       summary: 'The process answers',
+      description: 'Says nothing about stores: an instance that waits for them must not be restarted.',
       tags,
       security: [],
       response: { 200: z.object({ status: z.literal('ok') }) },
@@ -33,10 +35,12 @@ export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions):
     exposeHeadRoute: true,
     config: open,
     schema: {
+      operationId: 'getReadiness',
       summary: 'Stores are in reach and projections caught up; else 503 with reasons',
+      description: 'Whether this instance should get traffic.',
       tags,
       security: [],
-      response: { 200: readiness, 503: readiness },
+      response: { 200: readiness, 503: z.union([readiness, failureSchema]) },
     },
     handler: async (_request, reply) => {
       const { ready, reasons } = deps.readiness();
@@ -50,11 +54,15 @@ export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions):
     exposeHeadRoute: true,
     config: open,
     schema: {
+      operationId: 'getMetrics',
       summary: 'Prometheus metrics',
+      description: 'Needs the metrics token when the settings give one; the access token is no substitute.',
       tags,
       produces: ['text/plain'],
       security: options.metricsToken === undefined ? [] : [{ metricsToken: [] }],
-      response: { 200: z.string(), 401: failureSchema },
+      response: {
+        200: z.string().meta({ description: 'The Prometheus text format', examples: ['# TYPE up gauge\nup 1\n'] }),
+      },
     },
     // Prometheus text is not JSON, so its schema does not serialize it.
     serializerCompiler: () => (data) => (typeof data === 'string' ? data : JSON.stringify(data)),

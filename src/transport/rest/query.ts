@@ -4,8 +4,8 @@ import { limits } from '../../kernel/limits.js';
 import { text } from './fields.js';
 import { expected } from './validation.js';
 
-/** A decimal integer in a range. */
-export function queryInteger(min: number, max: number) {
+/** A decimal integer in a range. @param description what the document says of it */
+export function queryInteger(min: number, max: number, description: string) {
   const what = `an integer from ${min} to ${max}, once`;
   return z
     .string({ error: expected(what) })
@@ -15,22 +15,29 @@ export function queryInteger(min: number, max: number) {
       ctx.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
       return z.NEVER;
     })
-    .meta({ type: 'integer', minimum: min, maximum: max });
+    .meta({ type: 'integer', minimum: min, maximum: max, description, examples: [min] });
 }
 
 /** Free text of a filter. */
 export const queryText = text(1, limits.rest.stringChars);
 
-const page = queryInteger(1, Number.MAX_SAFE_INTEGER).optional();
-const pageSize = queryInteger(1, limits.rest.pageSizeMax).optional();
+const page = queryInteger(1, Number.MAX_SAFE_INTEGER, 'Number of the page')
+  .optional()
+  .meta({ default: 1, examples: [1] });
+const pageSize = queryInteger(1, limits.rest.pageSizeMax, 'Items of a page')
+  .optional()
+  .meta({ default: limits.rest.pageSizeDefault, examples: [20] });
 const sorts = ['name', 'created_at', 'updated_at', '-name', '-created_at', '-updated_at'] as const;
 
 export const paging = { page, page_size: pageSize };
 
 export const listing = {
   ...paging,
-  sort: z.enum(sorts, { error: expected('name, created_at or updated_at, or one of them after "-"') }).optional(),
-  q: queryText.optional().meta({ description: 'Case-insensitive substring of the name' }),
+  sort: z
+    .enum(sorts, { error: expected('name, created_at or updated_at, or one of them after "-"') })
+    .optional()
+    .meta({ description: 'Order of the items, with `-` backwards; then by id', default: 'name' }),
+  q: queryText.optional().meta({ description: 'Case-insensitive substring of the name', examples: ['edge'] }),
 };
 
 export function query<S extends z.core.$ZodLooseShape>(shape: S) {

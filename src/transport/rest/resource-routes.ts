@@ -37,6 +37,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   /** What sentences call one: `L4 upstream`. */
   readonly what: string;
   readonly tag: string;
+  /** What operations and schemas call one and several: `L4Upstream`, `L4Upstreams`. */
+  readonly names: { readonly one: string; readonly many: string };
   readonly summaries: {
     readonly list: string;
     readonly create: string;
@@ -44,6 +46,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     readonly update: string;
     readonly remove: string;
   };
+  /** What a caller has to know of single operations, beside what holds for every resource. */
+  readonly details?: { readonly [operation in keyof ResourceRoutes<D, State, View, Created>['summaries']]?: string };
   readonly shape: Shape<D>;
   /** The bodies, when they do not follow from the shape. */
   readonly bodies?: { readonly create: z.ZodType; readonly update: z.ZodType };
@@ -77,13 +81,27 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   readonly repeated?: { readonly [field: string]: unknown };
 }
 
+/** What holds for every resource. */
+const rules = {
+  list: 'Paged. A value out of range, and a filter or a query parameter that does not exist, is a 400; a page past the end is empty.',
+  create: 'Answers with the whole resource, and with its path in `Location`.',
+  get: 'The `ETag` is the version, for `If-Match`.',
+  update:
+    'A field that is left out stays, null clears one that can be null. A change to what is there already is a 200 and leaves the version as it is.',
+  remove: 'What is still used by another resource is a 409 that names the user.',
+};
+
+function sentences(rule: string, detail: string | undefined): string {
+  return detail === undefined ? rule : `${rule} ${detail}`;
+}
+
 /** Adds the routes to the app. */
 export function resourceRoutes<D, State, View extends Addressable, Created = State>(
   app: RestApp,
   routes: ResourceRoutes<D, State, View, Created>,
 ): void {
-  const { path, what, shape, summaries } = routes;
-  const tags = [routes.tag];
+  const { path, what, shape, summaries, names, details = {} } = routes;
+  const tags = [routes.tag] as const;
   const check = routes.check ?? (() => undefined);
   const stored = async (id: string): Promise<View> => orNotFound(await routes.get(id), what);
 
@@ -92,7 +110,9 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
     url: path,
     config: { access: 'anyone', takes: 'none' },
     schema: {
+      operationId: `list${names.many}`,
       summary: summaries.list,
+      description: sentences(rules.list, details.list),
       tags,
       querystring: query({ ...listing, ...routes.filters }),
       headers: readHeaders,
@@ -110,7 +130,9 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
     url: path,
     config: { access: 'operator', takes: 'json' },
     schema: {
+      operationId: `create${names.one}`,
       summary: summaries.create,
+      description: sentences(rules.create, details.create),
       tags,
       querystring: noQuery,
       headers: postHeaders,
@@ -132,9 +154,11 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
   app.route({
     method: 'GET',
     url: `${path}/:id`,
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
+      operationId: `get${names.one}`,
       summary: summaries.get,
+      description: sentences(rules.get, details.get),
       tags,
       params: idParams,
       querystring: noQuery,
@@ -151,9 +175,11 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
   app.route({
     method: 'PUT',
     url: `${path}/:id`,
-    config: { access: 'operator', takes: 'json' },
+    config: { access: 'operator', takes: 'json', refuses: ['conflict'] },
     schema: {
+      operationId: `update${names.one}`,
       summary: summaries.update,
+      description: sentences(rules.update, details.update),
       tags,
       params: idParams,
       querystring: noQuery,
@@ -173,9 +199,11 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
   app.route({
     method: 'DELETE',
     url: `${path}/:id`,
-    config: { access: 'operator', takes: 'none' },
+    config: { access: 'operator', takes: 'none', refuses: ['conflict'] },
     schema: {
+      operationId: `delete${names.one}`,
       summary: summaries.remove,
+      description: sentences(rules.remove, details.remove),
       tags,
       params: idParams,
       querystring: noQuery,

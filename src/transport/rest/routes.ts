@@ -68,6 +68,7 @@ export function routeRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/routes',
     what: 'route',
     tag: 'routes',
+    names: { one: 'Route', many: 'Routes' },
     summaries: {
       list: 'List legacy routes',
       create: 'Create a legacy route; it is live at once',
@@ -94,7 +95,9 @@ export function routeRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/routes/:id/hops',
     config: { access: 'anyone', takes: 'none' },
     schema: {
+      operationId: 'listRouteHops',
       summary: 'The hops of a legacy route with their nodes, and where each leads',
+      description: 'In the order of the hops, not paged.',
       tags: ['routes'],
       params: idParams,
       querystring: noQuery,

@@ -52,15 +52,17 @@ const settings = z
   })
   .meta({ id: 'ConnectivitySettings' });
 
-const tags = ['settings'];
+const tags = ['settings'] as const;
 
 export function settingsRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
     url: '/api/settings/connectivity',
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
+      operationId: 'getConnectivitySettings',
       summary: 'Get the connectivity settings',
+      description: 'The settings of all nodes, and the overrides of single nodes.',
       tags,
       querystring: noQuery,
       headers: readHeaders,
@@ -76,9 +78,12 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'PUT',
     url: '/api/settings/connectivity',
-    config: { access: 'operator', takes: 'json' },
+    config: { access: 'operator', takes: 'json', refuses: ['conflict'] },
     schema: {
+      operationId: 'updateConnectivitySettings',
       summary: "Change the connectivity settings; `nodes` sets those nodes' overrides",
+      description:
+        'A field that is left out stays. An entry of `nodes` sets the override of that node, one with `multiplex: null` removes it; the overrides of other nodes stay.',
       tags,
       querystring: noQuery,
       headers: conditionalHeaders,

@@ -29,12 +29,17 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/l4-upstreams',
     what: 'L4 upstream',
     tag: 'l4-upstreams',
+    names: { one: 'L4Upstream', many: 'L4Upstreams' },
     summaries: {
       list: 'List L4 upstreams',
       create: 'Create an L4 upstream',
       get: 'Get an L4 upstream',
       update: 'Change an L4 upstream; its name stays',
       remove: 'Delete an L4 upstream that no chain uses',
+    },
+    details: {
+      create: '`health_check_path` is refused, and so is `enabled`: an upstream starts enabled.',
+      update: '`name` is refused.',
     },
     shape,
     schema: resourceSchema('Upstream', shape, {}),

@@ -19,6 +19,7 @@ export function beaconRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/beacons',
     what: 'beacon',
     tag: 'beacons',
+    names: { one: 'Beacon', many: 'Beacons' },
     summaries: {
       list: 'List beacons',
       create: 'Create a beacon',

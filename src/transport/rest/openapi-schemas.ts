@@ -1,0 +1,97 @@
+/**
+ * JSON schemas of the zod schemas of routes. A schema with an `id` becomes a component, the others stay inline. Requests are
+ * described as they are sent, answers as they are received. Pure. Implements `docs/contract/rest.md#beside-api`.
+ */
+import { z } from 'zod';
+import { exampleOf } from './openapi-examples.js';
+
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+type Direction = 'input' | 'output';
+
+const uriOf = (id: string): string => `#/components/schemas/${id}`;
+/** Not an id that a schema may have. */
+const inlineId = (index: number): string => `inline ${index}`;
+
+interface Converted {
+  readonly named: ReadonlyMap<string, JsonSchema>;
+  of(schema: z.ZodType): JsonSchema;
+}
+
+export interface JsonSchemas {
+  request(schema: z.ZodType): JsonSchema;
+  answer(schema: z.ZodType): JsonSchema;
+  /** By id: what requests and answers refer to, and nothing else. Each has an example. */
+  readonly components: { readonly [id: string]: JsonSchema };
+}
+
+/** @throws Error when two different schemas have one id */
+export function jsonSchemas(requests: readonly z.ZodType[], answers: readonly z.ZodType[]): JsonSchemas {
+  const input = convert(requests, 'input');
+  const output = convert(answers, 'output');
+  for (const [id, schema] of input.named) {
+    const shown = output.named.get(id);
+    if (shown === undefined || JSON.stringify(shown) === JSON.stringify(schema)) continue;
+    throw new Error(`the schema ${id} differs between requests and answers: it needs two names`);
+  }
+  const bare = Object.fromEntries(
+    [...input.named, ...output.named].toSorted(([a], [b]) => (a < b ? -1 : Number(a > b))),
+  );
+  const components = Object.fromEntries(
+    Object.entries(bare).map(([id, schema]) => {
+      const example = exampleOf(schema, bare);
+      return [id, example === undefined || 'examples' in schema ? schema : { ...schema, examples: [example] }];
+    }),
+  );
+  return { request: input.of, answer: output.of, components };
+}
+
+function convert(roots: readonly z.ZodType[], io: Direction): Converted {
+  const inline = new Map([...new Set(roots)].map((root, index) => [root, inlineId(index)]));
+  const registry = z.registry<{ id: string }>();
+  // In a list, because what is in the registry itself is referred to where another schema holds it.
+  for (const [root, id] of inline) registry.add(z.array(root), { id });
+  const named = new Map<string, z.core.$ZodType>();
+  toJson(registry, io, (schema) => {
+    const id = z.globalRegistry.get(schema)?.id;
+    if (id === undefined) return;
+    const other = named.get(id);
+    if (other !== undefined && other !== schema) throw new Error(`two schemas have the id ${id}`);
+    named.set(id, schema);
+  });
+  for (const [id, schema] of named) registry.add(schema, { id });
+  const converted = toJson(registry, io, () => undefined);
+  return {
+    named: new Map([...named.keys()].map((id) => [id, bodyOf(converted[id])])),
+    of: (schema) => bodyOf(bodyOf(converted[inline.get(schema) ?? ''])['items']),
+  };
+}
+
+/** @param seen is told every schema, those inside of others as well */
+function toJson(
+  registry: z.core.$ZodRegistry<{ id: string }>,
+  io: Direction,
+  seen: (schema: z.core.$ZodType) => void,
+): { readonly [id: string]: object } {
+  return z.toJSONSchema(registry, {
+    io,
+    metadata: z.globalRegistry,
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    uri: uriOf,
+    override({ zodSchema, jsonSchema }) {
+      seen(zodSchema);
+      // Zod leaves them out where a value is transformed, because they could be meant for the result. Here they never are.
+      const { examples, default: presumed } = z.globalRegistry.get(zodSchema) ?? {};
+      if (Array.isArray(examples)) jsonSchema.examples = examples;
+      if (presumed !== undefined) jsonSchema.default = presumed as z.core.JSONSchema.BaseSchema['default'];
+    },
+  }).schemas;
+}
+
+function bodyOf(converted: unknown): JsonSchema {
+  if (typeof converted !== 'object' || converted === null)
+    throw new Error('a schema that was not given to be converted');
+  const { $schema: _schema, $id: _id, id: _own, ...body } = converted as JsonSchema;
+  return body;
+}

@@ -1,0 +1,163 @@
+/**
+ * The OpenAPI document and its page (`docs/contract/rest.md#beside-api`): that it lists what there is, says all of it, and
+ * keeps the rules of the standard. That answers are as it says is checked wherever tests call the service.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Document, Operation } from '../../src/transport/rest/openapi-document.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { endpoints, nameOf, openPaths } from './endpoints.js';
+import type { ListedEndpoint } from './endpoints.js';
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: object;
+}
+
+let rest: RestFixture;
+let document: Document;
+let operations: readonly {
+  readonly path: string;
+  readonly method: string;
+  readonly name: string;
+  readonly operation: Operation;
+}[];
+beforeAll(async () => {
+  rest = await startRest();
+  document = (await rest.call('GET', '/openapi.json', { role: 'nobody' })).json();
+  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      path,
+      method,
+      name: `${method.toUpperCase()} ${path}`,
+      operation,
+    })),
+  );
+});
+afterAll(() => rest.close());
+
+const parametersOf = (operation: Operation): readonly Parameter[] => operation.parameters as readonly Parameter[];
+
+function operationOf(endpoint: ListedEndpoint): Operation {
+  const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
+  if (operation === undefined) throw new Error(nameOf(endpoint));
+  return operation;
+}
+
+/** What a JSON pointer of the document names. */
+function named(reference: string): unknown {
+  return reference
+    .split('/')
+    .slice(1)
+    .reduce<JsonData>((at, key) => at?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], document);
+}
+
+const referencesIn = (value: unknown): readonly string[] =>
+  [...JSON.stringify(value).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1] ?? '');
+
+describe('the OpenAPI document', () => {
+  test('lists exactly the endpoints of this release', () => {
+    const listed = operations.filter(({ method }) => method !== 'head').map(({ name }) => name);
+    expect(document.openapi).toBe('3.1.0');
+    expect(listed.toSorted()).toEqual([...endpoints.map(nameOf), ...openPaths.map((path) => `GET ${path}`)].toSorted());
+    const heads = operations.filter(({ method }) => method === 'head').map(({ path }) => path);
+    expect(heads.toSorted()).toEqual(openPaths.toSorted());
+  });
+
+  test('gives each operation a name of its own, a summary, a description and a group', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(ids.filter((id, index) => ids.indexOf(id) !== index || !/^[a-z]+([A-Z][a-z0-9]*)+$/.test(id))).toEqual([]);
+    const silent = operations.filter(
+      ({ operation: { summary, description } }) => summary.length < 5 || description.length < 20,
+    );
+    expect(silent.map(({ name }) => name)).toEqual([]);
+    const groups = document.tags.map(({ name }) => name);
+    for (const { operation } of operations) expect(groups).toContain(operation.tags[0]);
+    expect(document.tags.filter(({ name, description }) => name === description)).toEqual([]);
+  });
+
+  test('describes parameters, body and failures of each endpoint as the service checks them', () => {
+    for (const one of endpoints) {
+      const operation = operationOf(one);
+      const body = (operation.requestBody as JsonData)?.content['application/json']?.schema;
+      const whole = body?.$ref === undefined ? body : named(body.$ref);
+      for (const alternative of whole?.oneOf ?? whole?.anyOf ?? [whole]) {
+        const closed = one.body === null ? undefined : false;
+        expect([nameOf(one), alternative?.additionalProperties]).toEqual([nameOf(one), closed]);
+      }
+      expect(operation.security).toEqual(one.access === 'login' ? [] : undefined);
+      const parameters = parametersOf(operation).map((parameter) => `${parameter.in} ${parameter.name}`);
+      expect(parameters.includes('path id')).toBe(one.path.includes('{id}'));
+      expect([nameOf(one), parameters.includes('header if-match')]).toEqual([nameOf(one), one.ifMatch === true]);
+      expect(parameters.includes('header idempotency-key')).toBe(one.method === 'POST' && one.access !== 'login');
+      expect(parameters.includes('header x-min-position')).toBe(one.method === 'GET');
+      expect(parameters).toContain('header x-request-id');
+
+      const statuses = Object.keys(operation.responses);
+      const created = one.method === 'POST' && /^\/api\/(?!auth)[^/]+$/.test(one.path);
+      const always = [created ? '201' : '200', '400', '401', '405', '500', '503'];
+      expect([nameOf(one), always.filter((status) => !statuses.includes(status))]).toEqual([nameOf(one), []]);
+      const expected = {
+        403: one.access === 'operator' || one.access === 'admin',
+        412: one.ifMatch === true,
+        413: one.method !== 'GET',
+        415: one.method !== 'GET',
+      };
+      for (const [status, can] of Object.entries(expected)) {
+        expect([nameOf(one), status, statuses.includes(status)]).toEqual([nameOf(one), status, can]);
+      }
+      if (one.path.includes('{id}'))
+        expect([nameOf(one), statuses]).toEqual([nameOf(one), expect.arrayContaining(['404'])]);
+      expect(statuses).not.toContain('default');
+    }
+  });
+
+  test('declares each part of a path as a parameter, and describes each parameter, once', () => {
+    for (const { path, name, operation } of operations) {
+      const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]);
+      const parameters = parametersOf(operation);
+      const declared = parameters.filter((one) => one.in === 'path');
+      expect([name, declared.map((one) => one.name)]).toEqual([name, inPath]);
+      expect(declared.filter((one) => !one.required)).toEqual([]);
+      expect([name, parameters.filter((one) => !one.description)]).toEqual([name, []]);
+      const keys = parameters.map((one) => `${one.in} ${one.name}`);
+      expect(keys).toEqual([...new Set(keys)]);
+    }
+  });
+
+  test('describes each answer, its headers included', () => {
+    for (const { name, method, operation } of operations) {
+      for (const [status, answer] of Object.entries(operation.responses)) {
+        const whole = ('$ref' in answer ? named(String(answer.$ref)) : answer) as JsonData;
+        expect([name, status, whole.description]).toEqual([name, status, expect.stringMatching(/.{5}/)]);
+        expect(Object.keys(whole.headers)).toContain('x-request-id');
+        if (method !== 'head') expect([name, status, whole.content]).toEqual([name, status, expect.any(Object)]);
+      }
+    }
+    for (const header of Object.values(document.components['headers'] ?? {})) {
+      expect(header).toMatchObject({ description: expect.any(String), schema: { type: 'string' } });
+    }
+  });
+
+  test('refers to nothing that it does not have, and has no component that nothing refers to', () => {
+    const references = new Set(referencesIn(document));
+    expect([...references].filter((reference) => named(reference) === undefined)).toEqual([]);
+    const { securitySchemes, ...kinds } = document.components;
+    const components = Object.entries(kinds).flatMap(([kind, all]) =>
+      Object.keys(all).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect(components.filter((component) => !references.has(component))).toEqual([]);
+    expect(Object.keys(securitySchemes ?? {})).toEqual(['bearer', 'metricsToken']);
+  });
+});
+
+test('the page shows every operation, without scripts and external resources', async () => {
+  const page = await rest.call('GET', '/docs', { role: 'nobody' });
+  expect(page.headers['content-type']).toMatch(/^text\/html/);
+  expect(page.headers['content-security-policy']).toContain("default-src 'none'");
+  expect(page.body).not.toMatch(/<script|https?:\/\/|src=|@import/i);
+  for (const one of endpoints) expect(page.body).toContain(`<code>${one.path}</code>`);
+});
