@@ -6,12 +6,13 @@ import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
-import { shredPassword, userField } from '../src/accounts/handlers.js';
+import { shredPassword, userField } from '../src/accounts/fields.js';
 import { followAccounts } from '../src/accounts/view.js';
 import { openDataKeyStore } from '../src/security/data-key-documents.js';
 import { ensureServiceIdentity } from '../src/start/service-identity.js';
 import { systemContext } from '../src/commands/system.js';
 import { userByName } from '../src/domain/accounts/accounts.js';
+import { isPassword } from '../src/domain/accounts/rules.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
@@ -45,7 +46,7 @@ await runCommand(usage, async (argv, signal) => {
   const [name] = positional;
   if (name === undefined) throw new UsageError('The name of the account is missing');
   const password = flags.has('--stdin') ? await firstLine() : randomBytes(18).toString('base64url');
-  if (password.length < 12 || password.length > 256) throw new UsageError('A password has 12 to 256 characters');
+  if (!isPassword(password)) throw new UsageError('A password has 12 to 256 characters');
   const installation = await openInstallation({ signal });
   try {
     await resetPassword(installation, name, password);
@@ -90,7 +91,7 @@ async function resetPassword(installation: Installation, name: string, password:
       if (hashed.kind !== 'hashed') throw new CommandError('The password could not be hashed: try again.');
       const sealed = await keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
       await gateway.execute(
-        { type: 'ChangeUserPassword', id: user.id, password: sealed },
+        { type: 'ChangeUserPassword', id: user.id, ifMatch: undefined, password: sealed, replaces: null },
         systemContext('password reset'),
         () => undefined,
       );

@@ -42,6 +42,7 @@ import type { MetricSource } from './operations/metrics.js';
 import { createMetrics } from './operations/metrics.js';
 import { watchStores } from './operations/store-health.js';
 import { startProjections } from './projections/projections.js';
+import { bodyHashBlinder } from './security/body-hashes.js';
 import { createLoginLimiter } from './security/login-limiter.js';
 import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
@@ -229,7 +230,9 @@ async function wire(
       limiter,
       tokens,
       facts,
+      ids,
       logger,
+      blindBodyHash: bodyHashBlinder(servicePrivate),
     }),
   };
 

@@ -5,8 +5,10 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isPassword } from './domain/accounts/rules.js';
 import { splitHostPort } from './kernel/host-port.js';
 import type { HostPort } from './kernel/host-port.js';
+import { limits } from './kernel/limits.js';
 
 export interface Config {
   readonly http: {
@@ -144,8 +146,10 @@ const schema = z.object({
   SVC_MASTER_KEY_FILE: path.optional(),
   SVC_ADMIN_PASSWORD: z
     .string()
-    .min(12, 'expected 12 to 256 characters')
-    .max(256, 'expected 12 to 256 characters')
+    .refine(
+      isPassword,
+      `expected ${limits.accounts.passwordChars.min} to ${limits.accounts.passwordChars.max} characters`,
+    )
     .optional(),
   SVC_TOKEN_TTL_SECS: integer(60, 31_536_000).prefault('43200'),
   SVC_CONTROL_REKEY_INTERVAL_SECS: integer(10, 31_536_000).prefault('21600'),

@@ -15,8 +15,16 @@ import type { EventStore } from '../storage/event-store.js';
 import { followLog } from '../storage/follow.js';
 import type { ProjectionWait } from '../commands/port.js';
 
+/** How many requests may wait for the accounts to catch up with the token that they bring. */
+const waitingRequests = 256;
+
 export interface AccountsView extends ProjectionWait {
   readonly accounts: Accounts;
+  /**
+   * True once a condition on the accounts holds; false after `timeoutMs`, at a stop, or when too many requests wait.
+   * Asked of requests from outside, so that many of them hold no more than a bounded number of places.
+   */
+  until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
   /** Resolves once the log has been read to its end. Rejects when that fails, or when closed before. */
   caughtUp(): Promise<void>;
   /** Why the accounts no longer follow the log (an unknown event, a broken chain) and may be out of date, or undefined. */
@@ -28,6 +36,7 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
   const accounts = emptyAccounts();
   const stop = new AbortController();
   const waiters = createWaiters();
+  const requests = createWaiters(waitingRequests);
   let failure: string | undefined;
   let dropped = false;
   let ready: () => void = () => undefined;
@@ -67,6 +76,7 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
           accounts.journal.commit();
         }
         waiters.look();
+        requests.look();
       }
     } catch (error) {
       failure = errorText(error);
@@ -79,6 +89,7 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
   return {
     accounts,
     caughtUp: () => caughtUp,
+    until: requests.until,
     failure: () => failure,
     applied: (_stream, revision, timeoutMs) => waiters.until(() => accounts.revision.value >= revision, timeoutMs),
     async close() {
@@ -86,6 +97,7 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
       await running;
       fail(new ServiceError('unavailable', 'the service is shutting down'));
       waiters.close();
+      requests.close();
     },
   };
 }

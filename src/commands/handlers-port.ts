@@ -33,10 +33,14 @@ export interface Caller {
   readonly role: Role;
 }
 
-export interface Login {
+/** A token that was just signed. */
+export interface NewToken {
   readonly token: string;
   /** Seconds. */
   readonly expiresIn: number;
+}
+
+export interface Login extends NewToken {
   readonly user: UserView;
 }
 
@@ -109,7 +113,31 @@ export interface UpdateMeFields {
   readonly email?: string | null | undefined;
 }
 
+export interface ChangePasswordFields {
+  readonly current_password: string;
+  readonly new_password: string;
+}
+
+export interface CreateUserFields extends UpdateMeFields {
+  /** Lower-cased. */
+  readonly username: string;
+  readonly password: string;
+  readonly role: Role;
+}
+
+/** A page of users; `name` is the user name. */
+export interface UserListQuery {
+  /** 1-based. */
+  readonly page: number;
+  readonly pageSize: number;
+  readonly sort: 'name' | 'created_at' | 'updated_at' | '-name' | '-created_at' | '-updated_at';
+  /** Case-insensitive substring of the user name. */
+  readonly q?: string | undefined;
+}
+
 type Answer<R> = Promise<CommandOutcome<R>>;
+/** The outcome of a command that takes no idempotency key. */
+export type Done<R> = Extract<CommandOutcome<R>, { readonly kind: 'done' }>;
 
 /** The handlers that every resource of the fleet has. */
 export interface LifecycleHandlers<T extends ResourceType> {
@@ -156,5 +184,21 @@ export interface CommandHandlers {
     /** @throws ServiceError `not_found` when the user is gone */
     me(userId: string): UserView | Promise<UserView>;
     updateMe(ctx: CommandContext, userId: string, ifMatch: IfMatch, fields: UpdateMeFields): Answer<UserView>;
+    /**
+     * Ends every older token of the user. @returns a fresh one
+     * @param address the caller's IP in canonical form, for the budget that sign-ins have
+     * @throws ServiceError `invalid_request` for a wrong current password, `rate_limited` with `retryAfterSeconds`
+     */
+    changePassword(
+      ctx: CommandContext,
+      userId: string,
+      ifMatch: IfMatch,
+      address: string,
+      fields: ChangePasswordFields,
+    ): Promise<Done<NewToken>>;
+    users(query: UserListQuery): Promise<{ readonly items: readonly UserView[]; readonly total: number }>;
+    user(id: string): Promise<UserView | undefined>;
+    /** @throws ServiceError `rate_limited` with `retryAfterSeconds` */
+    createUser(ctx: CommandContext, fields: CreateUserFields): Answer<UserView>;
   };
 }

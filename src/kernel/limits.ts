@@ -49,6 +49,11 @@ export const limits = {
     windowMs: 5 * MINUTE,
     hashesInFlight: 2,
   },
+  accounts: {
+    // docs/contract/rest.md#authentication-and-roles
+    passwordChars: { min: 12, max: 256 },
+    usernameChars: { min: 2, max: 64 },
+  },
   events: {
     // docs/contract/domain.md#commands-and-events
     /** Of a group of commands; one command alone may have more events. */

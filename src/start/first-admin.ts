@@ -7,13 +7,14 @@ import { chmod, link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { userByName } from '../domain/accounts/accounts.js';
+import { isPassword } from '../domain/accounts/rules.js';
 import type { AccountCommand, UserState } from '../domain/accounts/user.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
 import type { PasswordHasher } from '../security/passwords.js';
 import type { AccountsView } from '../accounts/view.js';
-import { userField } from '../accounts/handlers.js';
+import { userField } from '../accounts/fields.js';
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 
@@ -32,8 +33,6 @@ export interface FirstAdminOptions {
 /** @internal exported for tests */
 export const initialPasswordFile = 'initial-admin-password';
 const username = 'admin';
-/** A file with a shorter password was not written by this module. */
-const shortestPassword = 12;
 
 /** Creates the first admin unless a user exists. When two instances try at once, one of them wins. */
 export async function ensureFirstAdmin(options: FirstAdminOptions): Promise<void> {
@@ -88,7 +87,8 @@ async function passwordOfFile(file: string): Promise<string> {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
     await chmod(file, 0o600);
     const existing = (await readFile(file, 'utf8')).trim();
-    if (existing.length >= shortestPassword) return existing;
+    // A file without a password was not written by this module.
+    if (isPassword(existing)) return existing;
     await rename(draft, file);
     return password;
   } finally {

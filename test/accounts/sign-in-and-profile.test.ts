@@ -1,7 +1,7 @@
 /** Sign-in, tokens and the caller's own account (`docs/contract/rest.md#authentication-and-roles`). */
 import { hash } from '@node-rs/argon2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { userField } from '../../src/accounts/handlers.js';
+import { userField } from '../../src/accounts/fields.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
@@ -21,6 +21,7 @@ const password = 'correct horse battery';
 const wrong = 'wrong horse battery';
 const address = '192.0.2.1';
 const context = { actor, requestId: 'r' };
+const reset = { type: 'ChangeUserPassword', ifMatch: undefined, replaces: null } as const;
 
 let fixture: CommandFixture;
 let accounts: AccountsInstance;
@@ -45,7 +46,7 @@ const changePassword = async (to: string): Promise<void> => {
   const hashed = await accounts.hasher.hash(to);
   if (hashed.kind !== 'hashed') throw new Error(hashed.kind);
   const sealed = await accounts.keyring.seal(Buffer.from(hashed.phc), userField(userId(), 'password'));
-  const command: AccountCommand = { type: 'ChangeUserPassword', id: userId(), password: sealed };
+  const command: AccountCommand = { ...reset, id: userId(), password: sealed };
   await accounts.gateway.execute(command, context, () => undefined);
 };
 
@@ -133,11 +134,7 @@ test('a sign-in replaces a hash of weaker parameters, and earlier tokens stay va
   const { token } = await login();
   const weak = await hash(password, { memoryCost: 4096, timeCost: 2, parallelism: 1 });
   const sealed = await accounts.keyring.seal(Buffer.from(weak), userField(userId(), 'password'));
-  await accounts.gateway.execute(
-    { type: 'ChangeUserPassword', id: userId(), password: sealed },
-    context,
-    () => undefined,
-  );
+  await accounts.gateway.execute({ ...reset, id: userId(), password: sealed }, context, () => undefined);
   expect(await accounts.handlers.authenticate(token)).toBeUndefined();
   const { token: newer } = await login();
   const stored = () => accounts.view.accounts.users.get(userId());

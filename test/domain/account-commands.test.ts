@@ -14,6 +14,7 @@ import { sealed } from '../support/fleet.js';
 const id = uuidFromName('user admin');
 const fields = { username: 'admin', role: 'admin', display_name: null, email: null, password: sealed } as const;
 const create: AccountCommand = { type: 'CreateUser', id, ...fields, onlyIfFirst: false };
+const reset = { type: 'ChangeUserPassword', ifMatch: undefined, replaces: null } as const;
 const other = { ...sealed, ct: 'b3RoZXI' };
 
 function apply(accounts: Accounts, events: readonly AccountEvent[]): void {
@@ -72,9 +73,9 @@ describe('users', () => {
   });
 
   it('get a new token version with a new password', () => {
-    const accounts = accountsAfter(create, { type: 'ChangeUserPassword', id, password: other });
+    const accounts = accountsAfter(create, { ...reset, id, password: other });
     expect(accounts.users.get(id)).toMatchObject({ password: other, token_version: 2, version: 2 });
-    expectRefused(emptyAccounts(), { type: 'ChangeUserPassword', id, password: other }, 'not_found', id);
+    expectRefused(emptyAccounts(), { ...reset, id, password: other }, 'not_found', id);
   });
 
   it('write the changed fields of a profile edit, unless If-Match does not match', () => {

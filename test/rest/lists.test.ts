@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterEach(() => vi.restoreAllMocks());
 afterAll(() => rest.close());
 
-const lists = ['/api/nodes', '/api/l4-upstreams', '/api/l4-chains', '/api/audit'];
+const lists = ['/api/auth/users', '/api/nodes', '/api/l4-upstreams', '/api/l4-chains', '/api/audit'];
 
 describe.each(lists)('%s', (url) => {
   test('accepts page and page_size within their bounds only', async () => {
@@ -75,7 +75,7 @@ test('every endpoint without query parameters refuses one', async () => {
   }
 });
 
-test.each(lists.slice(0, 3))('%s sorts by name and times only', async (url) => {
+test.each(lists.slice(0, 4))('%s sorts by name and times only', async (url) => {
   for (const sort of ['name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at']) {
     expect((await rest.call('GET', `${url}?sort=${sort}`)).statusCode).toBe(200);
   }

@@ -32,7 +32,7 @@ describe('401 comes before everything', () => {
     expect(answer.headers['www-authenticate']).toBe('Bearer');
   });
 
-  test.each(['/api', '/api/', '/api/nope', '/api/auth/users', '/api/nodes/', '/api/%zz', '/api/auth/login/'])(
+  test.each(['/api', '/api/', '/api/nope', '/api/auth/accounts', '/api/nodes/', '/api/%zz', '/api/auth/login/'])(
     'also for the unknown path %s',
     async (url) => {
       expectError(await rest.call('GET', url, { role: 'nobody' }), 401, /^unauthenticated: /);
@@ -66,7 +66,7 @@ describe('an unknown path is a 404', () => {
     'GET /api/dashboard/stats',
     'GET /api/credential',
     'POST /api/audit/x/revert',
-    'PUT /api/auth/password',
+    'PUT /api/auth/passwords',
     'GET /api/nodes/x/diagnostics',
     'GET /nope',
     'GET /Healthz',
@@ -110,6 +110,16 @@ describe('403 comes before the checks of the body', () => {
         headers: text,
       });
       expectError(answer, 403, /^forbidden: expected the role operator/);
+    },
+  );
+
+  test.each(endpoints.filter((one) => one.access === 'admin').map((one) => [nameOf(one), one] as const))(
+    '%s',
+    async (_name, one) => {
+      for (const role of ['viewer', 'operator'] as const) {
+        const answer = await rest.call(one.method, `${urlOf(one, 'no id')}?nope=1`, { role, body: big, headers: text });
+        expectError(answer, 403, /^forbidden: expected the role admin$/);
+      }
     },
   );
 

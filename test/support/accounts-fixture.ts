@@ -1,6 +1,6 @@
 /** The accounts of one instance: gateway, view, sign-in and facts, on the stores of a command fixture. */
 import { randomBytes } from 'node:crypto';
-import type { AccountHandlerOptions } from '../../src/accounts/handlers.js';
+import type { AccountHandlerOptions } from '../../src/accounts/parts.js';
 import { createAccountHandlers } from '../../src/accounts/handlers.js';
 import { followAccounts } from '../../src/accounts/view.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
@@ -8,12 +8,14 @@ import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { createFactRecorder } from '../../src/commands/facts.js';
 import { ensureFirstAdmin } from '../../src/start/first-admin.js';
 import { createGateway } from '../../src/commands/gateway.js';
+import type { FactRecorder } from '../../src/commands/port.js';
 import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { createKeyring } from '../../src/security/keyring.js';
+import { bodyHashBlinder } from '../../src/security/body-hashes.js';
 import { createLoginLimiter } from '../../src/security/login-limiter.js';
 import { createMasterKey } from '../../src/security/master-key.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
@@ -21,6 +23,7 @@ import { createTokens } from '../../src/security/tokens.js';
 import type { CommandFixture } from './command-fixture.js';
 
 export interface AccountsInstance extends AccountHandlerOptions {
+  readonly facts: FactRecorder;
   readonly handlers: CommandHandlers['accounts'];
   /** `dataDir` is the instance's own; without a password it writes one there. */
   firstAdmin(dataDir: string, password?: string): Promise<void>;
@@ -39,12 +42,13 @@ const seed = randomBytes(32);
 
 export async function startAccounts(
   fixture: AnyFixture,
-  overrides: Partial<AccountHandlerOptions> = {},
+  overrides: Partial<Omit<AccountHandlerOptions, 'facts'>> = {},
 ): Promise<AccountsInstance> {
   const { clock, store: eventStore } = fixture;
   const keyring = await openKeyring(fixture);
   const view = followAccounts(eventStore, fixture.options.logChain, overrides.logger ?? silentLogger);
   await view.caughtUp();
+  const facts = createFactRecorder(fixture.options);
   const parts: AccountHandlerOptions = {
     gateway: overrides.gateway ?? (await createGateway(accountsAggregate(), { ...fixture.options, projections: view })),
     view,
@@ -52,17 +56,20 @@ export async function startAccounts(
     hasher: createPasswordHasher(),
     limiter: createLoginLimiter({ clock }),
     tokens: createTokens({ seed, ttlSeconds: 43_200, clock }),
-    facts: createFactRecorder(fixture.options),
+    facts,
+    ids: randomIds,
     logger: silentLogger,
+    blindBodyHash: bodyHashBlinder(seed),
     ...overrides,
   };
   return {
     ...parts,
+    facts,
     handlers: createAccountHandlers(parts),
     firstAdmin: (dataDir, password) =>
       ensureFirstAdmin({ ...parts, ids: randomIds, logger: silentLogger, password, dataDir }),
     async close() {
-      await parts.facts.close();
+      await facts.close();
       await parts.gateway.close();
       await view.close();
       parts.hasher.close();

@@ -20,7 +20,7 @@ import {
 import { systemContext } from '../../src/commands/system.js';
 import { createDelivery } from '../../src/delivery/delivery.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
-import { userField } from '../../src/accounts/handlers.js';
+import { userField } from '../../src/accounts/fields.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { Clock } from '../../src/kernel/clock.js';
@@ -68,6 +68,8 @@ export interface ConnectedAgent {
 export interface RestFixture {
   readonly app: RestApp;
   readonly deps: RestDeps;
+  /** Holds all files of the stores. */
+  readonly folder: string;
   /** What commands wait for before they answer. */
   readonly followers: Followers;
   /** Log lines, as one text each. */
@@ -99,10 +101,12 @@ const patienceMs = 20_000;
 
 interface RestChoices extends Partial<RestOptions> {
   readonly waitingDeploys?: WaitingBounds;
+  /** Instead of `plainPasswords`. */
+  readonly hasher?: PasswordHasher;
 }
 
 export async function startRest(
-  { waitingDeploys, ...options }: RestChoices = {},
+  { waitingDeploys, hasher = plainPasswords, ...options }: RestChoices = {},
   clock: Clock = systemClock,
 ): Promise<RestFixture> {
   const ids = randomIds;
@@ -119,7 +123,7 @@ export async function startRest(
   const gateway = await fixture.gateway({ projections: waits });
   const accounts = await startAccounts(fixture, {
     gateway: await createGateway(accountsAggregate(), { ...fixture.options, projections: waits }),
-    hasher: plainPasswords,
+    hasher,
   });
   closers.add('accounts', () => accounts.close());
   const { keyring, facts } = accounts;
@@ -214,6 +218,7 @@ export async function startRest(
   return {
     app,
     deps,
+    folder: fixture.stores.folder,
     followers,
     logged,
     call,
@@ -268,8 +273,8 @@ const quiet: HeartbeatFacts = {
   runtime_listeners: [],
 };
 
-/** Stands in for Argon2, whose cost belongs to the tests of `security/passwords.ts`. */
-const plainPasswords: PasswordHasher = {
+/** Stands in for Argon2, whose cost belongs to the tests of `security/passwords.ts`: a password is its own hash. */
+export const plainPasswords: PasswordHasher = {
   hash: async (text) => ({ kind: 'hashed', phc: text }),
   verify: async (stored, text) => (stored === text ? 'match' : 'mismatch'),
   needsRehash: () => false,

@@ -106,8 +106,18 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
       return ok([{ type: 'UserProfileUpdated', data: { user_id: user.id, changes } }]);
     }
     case 'ChangeUserPassword': {
-      if (!accounts.users.has(command.id)) return refuse('not_found', `there is no user ${command.id}`);
-      return ok([{ type: 'UserPasswordChanged', data: { user_id: command.id, password: command.password } }]);
+      const { id, ifMatch, password, replaces } = command;
+      const user = accounts.users.get(id);
+      if (user === undefined) return refuse('not_found', `there is no user ${id}`);
+      const mismatch = versionMismatch(user.version, ifMatch);
+      if (mismatch !== undefined) return { ok: false, error: mismatch };
+      if (replaces !== null && !jsonEqual(user.password, replaces)) {
+        return refuse(
+          'invalid_request',
+          'current_password: it was replaced at the same moment; expected the newest one',
+        );
+      }
+      return ok([{ type: 'UserPasswordChanged', data: { user_id: id, password } }]);
     }
     case 'RehashUserPassword': {
       const { id, password, replaces } = command;

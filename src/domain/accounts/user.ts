@@ -74,7 +74,14 @@ export type AccountCommand =
       readonly display_name?: SealedSecret | null | undefined;
       readonly email?: SealedSecret | null | undefined;
     }
-  | { readonly type: 'ChangeUserPassword'; readonly id: string; readonly password: SealedSecret }
+  | {
+      readonly type: 'ChangeUserPassword';
+      readonly id: string;
+      readonly ifMatch: IfMatch;
+      readonly password: SealedSecret;
+      /** The stored password that the caller has proved to know; null for a reset, which proves nothing. */
+      readonly replaces: SealedSecret | null;
+    }
   /** Stores the same password again. Accepted without a change when the password is no longer `replaces`. */
   | {
       readonly type: 'RehashUserPassword';

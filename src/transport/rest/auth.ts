@@ -10,34 +10,17 @@ import { limits } from '../../kernel/limits.js';
 import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
-import { body, canonical, name, text } from './fields.js';
+import { body, text } from './fields.js';
 import { conditionalHeaders, etag, readHeaders } from './headers.js';
 import { noQuery } from './query.js';
-import { role, timestamps } from './shared-schemas.js';
 import { tuning } from './tuning.js';
+import { knownPassword, newPassword, profileFields, tokenFields, tokenView, userSchema } from './user-schema.js';
 
-const userSchema = z
-  .object({
-    id: z.string(),
-    username: z.string(),
-    display_name: z.string().nullable(),
-    email: z.string().nullable(),
-    role,
-    ...timestamps,
-  })
-  .meta({ id: 'User' });
+const credentials = body({ username: text(0, limits.rest.stringChars), password: knownPassword });
 
-const credentials = body({
-  username: text(0, limits.rest.stringChars),
-  password: text(0, limits.rest.stringChars),
-});
+const profile = body(profileFields);
 
-const profile = body({
-  display_name: name.nullable().optional(),
-  email: canonical('an e-mail address', (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? value : undefined))
-    .nullable()
-    .optional(),
-});
+const passwords = body({ current_password: knownPassword, new_password: newPassword });
 
 export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
   const { accounts } = deps.commands;
@@ -69,14 +52,12 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       security: [],
       querystring: noQuery,
       body: credentials,
-      response: answers(
-        z.object({ token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int(), user: userSchema }),
-      ),
+      response: answers(z.object({ ...tokenFields, user: userSchema })),
     },
     handler: async (request) => {
       const { username, password } = request.body;
-      const { token, expiresIn, user } = await accounts.login(username, password, plainIp(request.ip), request.id);
-      return ok({ token, token_type: 'Bearer' as const, expires_in: expiresIn, user });
+      const login = await accounts.login(username, password, plainIp(request.ip), request.id);
+      return ok({ ...tokenView(login), user: login.user });
     },
   });
 
@@ -124,6 +105,34 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       );
       setCommandHeaders(reply, outcome);
       return ok(outcome.kind === 'done' ? outcome.result : await accounts.me(userId));
+    },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/api/auth/password',
+    config: { access: 'anyone', takes: 'json', refuses: ['rate_limited'] },
+    schema: {
+      operationId: 'changeOwnPassword',
+      summary: "Change the caller's password",
+      description:
+        'Ends every older token of the user at once, that of this request included, and answers with a fresh one. A wrong current password is a 400 that names it, and counts in the budget of failed sign-ins.',
+      tags: ['auth'],
+      querystring: noQuery,
+      headers: conditionalHeaders,
+      body: passwords,
+      response: answers(z.object(tokenFields)),
+    },
+    handler: async (request, reply) => {
+      const outcome = await accounts.changePassword(
+        commandContext(request),
+        callerOf(request).userId,
+        request.headers['if-match'],
+        plainIp(request.ip),
+        request.body,
+      );
+      setCommandHeaders(reply, outcome);
+      return ok(tokenView(outcome.result));
     },
   });
 }

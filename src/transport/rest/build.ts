@@ -27,6 +27,7 @@ import './request-state.js';
 import { routesOfResources } from './resources.js';
 import { createRouteTable } from './route-table.js';
 import { settingsRoutes } from './settings.js';
+import { userRoutes } from './users.js';
 import { validatorCompiler } from './validation.js';
 
 export type { RestApp, RestDeps, RestOptions } from './deps.js';
@@ -99,6 +100,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   installOutages(app, deps);
 
   await authRoutes(app, deps);
+  userRoutes(app, deps);
   for (const routes of Object.values(routesOfResources)) routes(app, deps);
   portRoutes(app, deps);
   portRuntimeRoutes(app, deps);

@@ -28,7 +28,8 @@ export function text(min: number, max: number) {
       (value) => {
         // A code point is one or two code units, so the code points of most strings need not be counted.
         if (value.length > 2 * max || value.length < min) return false;
-        const length = value.length <= max ? value.length : [...value].length;
+        const certain = value.length <= max && value.length >= 2 * min;
+        const length = certain ? value.length : [...value].length;
         return length >= min && length <= max && !loneSurrogate.test(value);
       },
       { error },

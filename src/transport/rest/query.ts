@@ -27,7 +27,7 @@ const page = queryInteger(1, Number.MAX_SAFE_INTEGER, 'Number of the page')
 const pageSize = queryInteger(1, limits.rest.pageSizeMax, 'Items of a page')
   .optional()
   .meta({ default: limits.rest.pageSizeDefault, examples: [20] });
-const sorts = ['name', 'created_at', 'updated_at', '-name', '-created_at', '-updated_at'] as const;
+export const sorts = ['name', 'created_at', 'updated_at', '-name', '-created_at', '-updated_at'] as const;
 
 export const paging = { page, page_size: pageSize };
 

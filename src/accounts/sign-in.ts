@@ -1,0 +1,79 @@
+/**
+ * Sign-in, and whom a token authenticates. Each sign-in is recorded as a fact; what was typed is not.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
+ */
+import type { CommandHandlers } from '../commands/handlers-port.js';
+import { systemContext } from '../commands/system.js';
+import { userByName } from '../domain/accounts/accounts.js';
+import type { UserState } from '../domain/accounts/user.js';
+import { errorText, ServiceError } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import type { TokenSubject } from '../security/tokens.js';
+import { shredPassword } from './fields.js';
+import type { AccountParts } from './parts.js';
+
+/** What a token of the user says. */
+export function subjectOf(user: UserState): TokenSubject {
+  return { sub: user.id, role: user.role, ver: user.token_version };
+}
+
+export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accounts'], 'login' | 'authenticate'> {
+  const { gateway, view, keyring, hasher, tokens, facts, logger, fields, passwords } = parts;
+  const { users } = view.accounts;
+
+  /** Stores the password under today's hash parameters. The sign-in has succeeded and does not depend on it. */
+  async function rehash(user: UserState, password: string): Promise<void> {
+    const hashed = await hasher.hash(password);
+    // Too many sign-ins at once: the next one tries again.
+    if (hashed.kind === 'busy') return;
+    const sealed = await fields.sealPassword(user.id, hashed.phc);
+    const command = { type: 'RehashUserPassword', id: user.id, password: sealed, replaces: user.password } as const;
+    const outcome = await gateway.execute(command, systemContext('password rehash'), (accounts) =>
+      accounts.users.get(user.id),
+    );
+    const stored = outcome.kind === 'done' && outcome.result?.password.key_id === sealed.key_id;
+    // Not stored when the password was changed meanwhile.
+    await shredPassword(keyring, user, stored ? user.password.key_id : sealed.key_id);
+  }
+
+  return {
+    async login(username, password, address, requestId) {
+      const name = username.toLowerCase();
+      const find = (): UserState | undefined => userByName(view.accounts, name);
+      const known = await passwords.check({ address, name, password, find });
+      if (known === undefined) {
+        const account = find();
+        const [user_id, shown] = [account?.id ?? null, account?.username ?? null];
+        const actor = { type: 'user', id: user_id ?? '', name: shown ?? '' } as const;
+        facts.signin({ type: 'SignInRefused', data: { user_id, username: shown, address } }, actor, requestId);
+        throw new ServiceError('unauthenticated', 'the user name or the password is wrong');
+      }
+      const { user, phc } = known;
+      const actor = { type: 'user', id: user.id, name: user.username } as const;
+      facts.signin(
+        { type: 'SignedIn', data: { user_id: user.id, username: user.username, address } },
+        actor,
+        requestId,
+      );
+      if (hasher.needsRehash(phc)) {
+        rehash(user, password).catch((error: unknown) =>
+          logger.warn({ error: errorText(error), user_id: user.id }, 'a password was not stored under a stronger hash'),
+        );
+      }
+      return { ...tokens.issue(subjectOf(user)), user: await fields.show(user) };
+    },
+    authenticate(token) {
+      const verified = tokens.verify(token);
+      if (verified.kind !== 'valid') return undefined;
+      const { sub, ver } = verified.claims;
+      const caller = () => {
+        const user = users.get(sub);
+        if (user === undefined || user.token_version !== ver) return undefined;
+        return { userId: user.id, username: user.username, role: user.role };
+      };
+      // The service has signed it, for a user or a password that this instance has not read of yet.
+      const ahead = (): boolean => (users.get(sub)?.token_version ?? 0) < ver;
+      return ahead() ? view.until(() => !ahead(), limits.rest.projectionWaitMs).then(caller) : caller();
+    },
+  };
+}

@@ -1,0 +1,633 @@
+/**
+ * `docs/contract/rest.md#authentication-and-roles`, sentence by sentence, through REST. Passwords are compared in clear here:
+ * Argon2 and what is hashed how often is in `test/accounts` and `test/security`, the first start in `test/start`.
+ */
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Role } from '../../src/domain/accounts/user.js';
+import { streams } from '../../src/kernel/event.js';
+import { limits } from '../../src/kernel/limits.js';
+import type { PasswordHasher } from '../../src/security/passwords.js';
+import { clearTextIn, clearTextInFiles } from '../support/clear-text.js';
+import { eventually } from '../support/eventually.js';
+import { createManualClock } from '../support/manual-clock.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { plainPasswords, startRest } from '../support/rest-fixture.js';
+import { unknownId } from './endpoints.js';
+
+const clock = createManualClock();
+let rest: RestFixture;
+/** Stored hashes that passwords were compared with, and whether the hash queue is full. */
+const compared: (string | undefined)[] = [];
+let queueFull = false;
+const hasher: PasswordHasher = {
+  ...plainPasswords,
+  hash: async (text) => (queueFull ? { kind: 'busy' } : plainPasswords.hash(text)),
+  async verify(stored, text) {
+    compared.push(stored);
+    return queueFull ? 'busy' : plainPasswords.verify(stored, text);
+  },
+};
+beforeAll(async () => {
+  rest = await startRest({ hasher, trustedProxies: ['127.0.0.0/8'] }, clock);
+});
+afterAll(() => rest.close());
+afterEach(() => {
+  queueFull = false;
+});
+
+const password = 'correct horse battery';
+const wrong = 'wrong horse battery';
+let made = 0;
+
+/** Headers of a caller from an address that nobody else has. */
+const fromElsewhere = (): Record<string, string> => {
+  made += 1;
+  return { 'x-forwarded-for': `10.0.${made >> 8}.${made & 255}` };
+};
+const signIn = (username: string, typed = password, headers = fromElsewhere()) =>
+  rest.call('POST', '/api/auth/login', { role: 'nobody', body: { username, password: typed }, headers });
+const bearer = (token: string) => ({ role: 'nobody', headers: { authorization: `Bearer ${token}` } }) as const;
+const statusOf = async (token: string): Promise<number> =>
+  (await rest.call('GET', '/api/auth/me', bearer(token))).statusCode;
+
+async function aUser(fields: object = {}): Promise<{ username: string; user: JsonData; token: string }> {
+  made += 1;
+  const user = await rest.data('POST', '/api/auth/users', {
+    body: { username: `user-${made}`, password, role: 'viewer', ...fields },
+  });
+  const { username } = user;
+  return { username, user, token: (await signIn(username)).json().data.token };
+}
+
+const changePassword = (token: string, body: object, headers: Record<string, string> = fromElsewhere()) =>
+  rest.call('PUT', '/api/auth/password', {
+    role: 'nobody',
+    body,
+    headers: { ...headers, authorization: `Bearer ${token}` },
+  });
+
+function expectError(answer: { statusCode: number; json(): unknown }, status: number, error: RegExp): void {
+  expect(answer.json()).toEqual({ success: false, data: null, error: expect.stringMatching(error) });
+  expect(answer.statusCode).toBe(status);
+}
+
+/** The parts of a JWT. */
+const decoded = (token: string): JsonData[] =>
+  token
+    .split('.')
+    .slice(0, 2)
+    .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString('utf8')));
+
+describe('Authentication and roles', () => {
+  describe('roles', () => {
+    type Caller = Role | 'nobody';
+
+    /** What the contract's sentences allow. */
+    function mayCall(caller: Caller, method: string, path: string): boolean {
+      if (path === '/api/auth/login') return true;
+      if (caller === 'nobody') return false;
+      if (caller === 'admin') return true;
+      if (path.startsWith('/api/auth/users')) return false;
+      const own = ['/api/auth/me', '/api/auth/password'].includes(path);
+      return caller === 'operator' || method === 'GET' || own;
+    }
+
+    test.each(['nobody', 'viewer', 'operator', 'admin'] as const)(
+      'every route under /api lets %s in or not, as the contract says',
+      async (role) => {
+        const { paths } = (await rest.call('GET', '/openapi.json', { role: 'nobody' })).json();
+        const routes = Object.entries(paths as Record<string, Record<string, { readonly requestBody?: object }>>)
+          .filter(([path]) => path.startsWith('/api/'))
+          .flatMap(([path, methods]) =>
+            Object.entries(methods).map(([method, { requestBody }]) => ({
+              method: method.toUpperCase(),
+              path,
+              takesBody: requestBody !== undefined,
+            })),
+          );
+        expect(routes.length).toBeGreaterThan(50);
+        for (const { method, path, takesBody } of routes) {
+          // Whoever is let in gets the 400 of the query, which comes after both and before anything happens.
+          const answer = await rest.call(method, `${path.replace('{id}', unknownId)}?nope=1`, {
+            role,
+            ...(takesBody ? { body: {} } : {}),
+          });
+          const refused = role === 'nobody' ? 401 : 403;
+          expect([method, path, answer.statusCode]).toEqual([
+            method,
+            path,
+            mayCall(role, method, path) ? 400 : refused,
+          ]);
+        }
+      },
+    );
+
+    test('nothing under /api but the login is reachable without a token', async () => {
+      for (const path of ['/api', '/api/nope', '/api/auth', '/api/auth/login/x']) {
+        expectError(await rest.call('GET', path, { role: 'nobody' }), 401, /^unauthenticated: /);
+      }
+      expect((await signIn('admin')).statusCode).toBe(200);
+    });
+
+    test('a viewer changes its own account: profile and password', async () => {
+      const { user, token } = await aUser();
+      const profile = await rest.call('PUT', '/api/auth/me', { ...bearer(token), body: { display_name: 'Vera' } });
+      expect(profile.json().data).toMatchObject({ id: user.id, role: 'viewer', display_name: 'Vera' });
+      const changed = await changePassword(token, { current_password: password, new_password: 'a new horse battery' });
+      expect(changed.statusCode).toBe(200);
+    });
+
+    test('nobody gives itself another role or name', async () => {
+      const { token } = await aUser();
+      for (const field of ['role', 'username', 'id', 'password', 'version']) {
+        const answer = await rest.call('PUT', '/api/auth/me', { ...bearer(token), body: { [field]: 'admin' } });
+        expectError(answer, 400, new RegExp(`^invalid_request: ${field}: not a field of this request`));
+      }
+    });
+
+    test('audit entries about users and sign-ins are shown to admins only, whatever the filter', async () => {
+      const { user, username } = await aUser();
+      await signIn(username, wrong);
+      const entries = async (role: Role, query: string): Promise<JsonData[]> =>
+        (await rest.data('GET', `/api/audit?page_size=500&${query}`, { role })).items;
+      const filters = [
+        '',
+        `resource_id=${user.id}`,
+        `actor=${username}`,
+        'resource_type=user',
+        'resource_type=session',
+        'action=user.create',
+        'action=session.sign_in_refused',
+      ];
+      // The sign-in and the refused one.
+      await eventually(async () => (await entries('admin', `actor=${username}`)).length).toBe(2);
+      for (const filter of filters) {
+        const types = async (role: Role) => (await entries(role, filter)).map(({ resource }) => resource.type);
+        expect(await types('admin'), filter).toEqual(
+          expect.arrayContaining([expect.stringMatching(/^(user|session)$/)]),
+        );
+        for (const role of ['operator', 'viewer'] as const) {
+          expect((await types(role)).filter((type) => type === 'user' || type === 'session')).toEqual([]);
+        }
+      }
+    });
+  });
+
+  describe('tokens', () => {
+    test('are EdDSA JWTs with the claims sub, role and ver, sent as Authorization: Bearer', async () => {
+      const { user, token } = await aUser({ role: 'operator' });
+      const [header, claims] = decoded(token);
+      expect(header).toMatchObject({ alg: 'EdDSA', typ: 'JWT' });
+      expect(claims).toMatchObject({ sub: user.id, role: 'operator', ver: 1, exp: claims.iat + 12 * 3600 });
+      expect(await statusOf(token)).toBe(200);
+      const others = { Token: token, authorization: `Basic ${token}`, cookie: `token=${token}` };
+      const answer = await rest.call('GET', '/api/auth/me', { role: 'nobody', headers: others });
+      expectError(answer, 401, /^unauthenticated: /);
+      expect(answer.headers['www-authenticate']).toBe('Bearer');
+    });
+
+    test('all older ones of a user end at once with a password change, and only those', async () => {
+      const [one, other] = [await aUser(), await aUser()];
+      const older = [one.token, (await signIn(one.username)).json().data.token];
+      const answer = await changePassword(one.token, { current_password: password, new_password: `${password}!` });
+      const { token, token_type, expires_in, ...rest_ } = answer.json().data;
+      expect([answer.statusCode, token_type, expires_in, rest_]).toEqual([200, 'Bearer', 43_200, {}]);
+      expect(decoded(token)[1]).toMatchObject({ sub: one.user.id, ver: 2 });
+      for (const ended of older) expect(await statusOf(ended)).toBe(401);
+      expect(await statusOf(token)).toBe(200);
+      expect(await statusOf(other.token)).toBe(200);
+      expectError(await signIn(one.username), 401, /^unauthenticated: /);
+      expect((await signIn(one.username, `${password}!`)).statusCode).toBe(200);
+    });
+  });
+
+  describe('passwords', () => {
+    const lengths = [
+      ['of 11 characters', 'p'.repeat(11), 400],
+      ['of 12 characters', 'p'.repeat(12), 200],
+      ['of 256 characters', 'p'.repeat(256), 200],
+      ['of 257 characters', 'p'.repeat(257), 400],
+      // Two UTF-16 units and four bytes each.
+      ['of 11 characters beyond the basic plane', '𝔭'.repeat(11), 400],
+      ['of 256 characters beyond the basic plane', '𝔭'.repeat(256), 200],
+    ] as const;
+
+    test.each(lengths)('one %s', async (_what, given, status) => {
+      const { username, token } = await aUser();
+      const changed = await changePassword(token, { current_password: password, new_password: given });
+      made += 1;
+      const body = { username: `length-${made}`, password: given, role: 'viewer' };
+      const created = await rest.call('POST', '/api/auth/users', { body });
+      if (status === 200) {
+        expect([changed.statusCode, created.statusCode]).toEqual([200, 201]);
+        for (const name of [username, body.username]) expect((await signIn(name, given)).statusCode).toBe(200);
+      } else {
+        expectError(changed, 400, /^invalid_request: new_password: expected a string of 12 to 256 characters$/);
+        expectError(created, 400, /^invalid_request: password: expected a string of 12 to 256 characters$/);
+      }
+    });
+
+    test('a full hash queue answers 429 with Retry-After, whatever asks for a hash, and counts nothing', async () => {
+      const { username, token } = await aUser();
+      const headers = fromElsewhere();
+      queueFull = true;
+      const before = await rest.log(streams.accounts);
+      for (let tries = 0; tries <= limits.logins.failuresPerAddressAndName; tries += 1) {
+        const answers = [
+          await signIn(username, password, headers),
+          await changePassword(token, { current_password: password, new_password: `${password}!` }, headers),
+        ];
+        made += 1;
+        const body = { username: `full-${made}`, password, role: 'viewer' };
+        answers.push(await rest.call('POST', '/api/auth/users', { body, headers }));
+        for (const answer of answers) {
+          expectError(answer, 429, /^rate_limited: too many passwords/);
+          expect(answer.headers['retry-after']).toBe('1');
+        }
+      }
+      expect(await rest.log(streams.accounts)).toEqual(before);
+      queueFull = false;
+      expect((await signIn(username, password, headers)).statusCode).toBe(200);
+    });
+
+    test('neither they nor personal data are in clear in data folder, log, audit or errors', async () => {
+      const secrets = {
+        password: 'Zwölf Boxkämpfer 1',
+        display_name: 'Wilhelmina Überwald',
+        email: 'wilhelmina@überwald.example',
+        next: 'Zwölf Boxkämpfer 2',
+        typed: 'typed into the wrong field',
+      };
+      const { display_name, email } = secrets;
+      made += 1;
+      const username = `secret-${made}`;
+      const body = { username, password: secrets.password, role: 'viewer', display_name, email };
+      const headers = { 'idempotency-key': 'of-a-user-with-secrets' };
+      await rest.data('POST', '/api/auth/users', { body, headers });
+      const { token } = (await signIn(username, secrets.password)).json().data;
+      const refused = [
+        await rest.call('POST', '/api/auth/users', { body }),
+        await rest.call('POST', '/api/auth/users', { body: { ...body, role: secrets.typed } }),
+        await rest.call('POST', '/api/auth/users', { body: { ...body, password: secrets.typed.slice(0, 11) } }),
+        await rest.call('PUT', '/api/auth/me', { ...bearer(token), body: { email: secrets.typed } }),
+        await signIn(secrets.typed, secrets.password),
+        await signIn(username, secrets.typed),
+        await changePassword(token, { current_password: secrets.typed, new_password: secrets.next }),
+      ];
+      expect(refused.map(({ statusCode }) => statusCode)).toEqual([409, 400, 400, 400, 401, 401, 400]);
+      await changePassword(token, { current_password: secrets.password, new_password: secrets.next });
+      const signIns = `/api/audit?actor=${username}&action=session.sign_in`;
+      await eventually(async () => (await rest.data('GET', signIns)).total).toBe(1);
+      const audit = await rest.data('GET', '/api/audit?page_size=500');
+      const shown = [...refused.map(({ body: text }) => text), audit, rest.logged];
+      expect(clearTextIn(shown, Object.values(secrets))).toEqual([]);
+      expect(clearTextInFiles(rest.folder, Object.values(secrets))).toEqual([]);
+      // Else the files would not have been searched.
+      expect(clearTextInFiles(rest.folder, [username])).toContain(username);
+      expect(audit.items).toContainEqual(
+        expect.objectContaining({
+          action: 'user.create',
+          changes: [
+            { path: 'username', before: null, after: username },
+            { path: 'role', before: null, after: 'viewer' },
+            { path: 'password', before: null, after: '***' },
+            { path: 'display_name', before: null, after: '***' },
+            { path: 'email', before: null, after: '***' },
+          ],
+          revertible: false,
+        }),
+      );
+      // Nor a hash of the body, from which passwords could be guessed at speed.
+      const sha256 = createHash('sha256').update(JSON.stringify(body)).digest('hex');
+      expect(JSON.stringify(await rest.log(streams.accounts))).not.toContain(sha256);
+    });
+  });
+
+  describe('login budgets', () => {
+    const fail = async (count: number, username: string, headers: Record<string, string>): Promise<void> => {
+      for (let index = 0; index < count; index += 1) {
+        expectError(await signIn(username, wrong, headers), 401, /^unauthenticated: /);
+      }
+    };
+
+    test('five failures in five minutes per address and user name, then 429 with Retry-After', async () => {
+      const { username } = await aUser();
+      const headers = fromElsewhere();
+      await fail(5, username, headers);
+      const refused = await signIn(username, password, headers);
+      expectError(refused, 429, /^rate_limited: too many failed sign-ins; try again later$/);
+      expect(refused.headers['retry-after']).toBe('300');
+      // The name in another case is the same name; another name is not.
+      expect((await signIn(username.toUpperCase(), password, headers)).statusCode).toBe(429);
+      expect((await signIn('operator', password, headers)).statusCode).toBe(200);
+      clock.advance(limits.logins.windowMs);
+      expect((await signIn(username, password, headers)).statusCode).toBe(200);
+    });
+
+    test('twenty failures per address, whatever the names, known or not', async () => {
+      const headers = fromElsewhere();
+      const { username } = await aUser();
+      await fail(2, username, headers);
+      for (let index = 2; index < 20; index += 1) await fail(1, `nobody-${index}`, headers);
+      expectError(await signIn(username, password, headers), 429, /^rate_limited: /);
+      expect((await signIn(username, password)).statusCode).toBe(200);
+    });
+
+    test('a budget that is used up is noticed before any hash is computed', async () => {
+      const headers = fromElsewhere();
+      await fail(5, 'nobody', headers);
+      compared.length = 0;
+      expect((await signIn('nobody', wrong, headers)).statusCode).toBe(429);
+      expect(compared).toEqual([]);
+    });
+
+    test('a name that fails from many addresses is slowed, never locked', async () => {
+      const { username } = await aUser();
+      const first = fromElsewhere();
+      await fail(5, username, first);
+      await fail(1, username, fromElsewhere());
+      expect((await signIn(username, password, first)).statusCode).toBe(429);
+      const began = performance.now();
+      expect((await signIn(username)).statusCode).toBe(200);
+      expect(performance.now() - began).toBeGreaterThan(95);
+      expect((await signIn('viewer')).statusCode, 'another name').toBe(200);
+    });
+
+    test('an unknown name gets the answer and the work of a wrong password', async () => {
+      const { username } = await aUser();
+      compared.length = 0;
+      const answers = [await signIn(username, wrong), await signIn('nobody-at-all', wrong)];
+      expect(answers.map(({ statusCode }) => statusCode)).toEqual([401, 401]);
+      expect(answers[0]?.json()).toEqual(answers[1]?.json());
+      expect(compared).toEqual([password, undefined]);
+    });
+
+    test('wrong current passwords count with failed sign-ins, and are refused with them', async () => {
+      const { username, token } = await aUser();
+      const headers = fromElsewhere();
+      const guess = () => changePassword(token, { current_password: wrong, new_password: password }, headers);
+      for (let index = 0; index < 3; index += 1) {
+        expectError(await guess(), 400, /^invalid_request: current_password: /);
+      }
+      await fail(2, username, headers);
+      const refused = await guess();
+      expectError(refused, 429, /^rate_limited: /);
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+      expectError(await signIn(username, password, headers), 429, /^rate_limited: /);
+      expect(await statusOf(token), 'the token is still good').toBe(200);
+      const change = { current_password: password, new_password: `${password}!` };
+      expect((await changePassword(token, change)).statusCode, 'from another address').toBe(200);
+    });
+
+    test('a refused precondition or body costs no failure and no hash', async () => {
+      const { token } = await aUser();
+      const headers = fromElsewhere();
+      compared.length = 0;
+      const body = { current_password: wrong, new_password: `${password}!` };
+      for (let index = 0; index < 6; index += 1) {
+        const tag = { ...headers, 'if-match': '"7"' };
+        expectError(await changePassword(token, body, tag), 412, /^precondition_failed: /);
+        const short = { ...body, new_password: 'short' };
+        expectError(await changePassword(token, short, headers), 400, /^invalid_request: new_password: /);
+      }
+      expect(compared).toEqual([]);
+      expectError(await changePassword(token, body, headers), 400, /^invalid_request: current_password: /);
+    });
+  });
+
+  describe('POST /api/auth/login', () => {
+    test('compares user names in lower case', async () => {
+      const { username } = await aUser();
+      const answer = await signIn(username.toUpperCase());
+      expect([answer.statusCode, answer.json().data.user.username]).toEqual([200, username]);
+    });
+
+    test('answers token, token type, seconds and the user', async () => {
+      const { username, user } = await aUser({ display_name: 'Ada', email: 'ada@example.org' });
+      const { data } = (await signIn(username)).json();
+      expect(data).toEqual({ token: expect.any(String), token_type: 'Bearer', expires_in: 43_200, user });
+      expect(user).toEqual({
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        username,
+        display_name: 'Ada',
+        email: 'ada@example.org',
+        role: 'viewer',
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        updated_at: user.created_at,
+        version: 1,
+      });
+    });
+  });
+
+  describe('PUT /api/auth/password', () => {
+    const change = { current_password: password, new_password: 'a new horse battery' };
+
+    test('needs both passwords and takes nothing else', async () => {
+      const { token } = await aUser();
+      const refusals: readonly (readonly [object, RegExp])[] = [
+        [{}, /current_password: required/],
+        [{ current_password: password }, /new_password: required/],
+        [{ ...change, current_password: null }, /current_password: expected a string/],
+        [{ ...change, new_password: null }, /new_password: expected a string/],
+        [{ ...change, username: 'admin' }, /username: not a field of this request/],
+        [[change], /expected a JSON object/],
+      ];
+      for (const [body, error] of refusals) expectError(await changePassword(token, body), 400, error);
+      expect(await statusOf(token)).toBe(200);
+    });
+
+    test('honours If-Match with the version of the account, and answers its position', async () => {
+      const { token, user } = await aUser();
+      const answer = await changePassword(token, change, { 'if-match': '"1"' });
+      const last = (await rest.log(streams.accounts)).at(-1);
+      expect([answer.statusCode, answer.headers['x-position']]).toEqual([200, String(last?.position)]);
+      expect(await rest.data('GET', `/api/auth/users/${user.id}`)).toMatchObject({ version: 2 });
+    });
+
+    test('of two changes at once with the same current password, one is refused and names it', async () => {
+      const { token, username } = await aUser();
+      const headers = fromElsewhere();
+      const answers = await Promise.all(
+        ['one', 'two'].map((which) =>
+          changePassword(token, { ...change, new_password: `${which} of two passwords` }, headers),
+        ),
+      );
+      const refused = answers.findIndex(({ statusCode }) => statusCode !== 200);
+      expect(answers.map(({ statusCode }) => statusCode).toSorted()).toEqual([200, 400]);
+      expect(answers[refused]?.json().error).toMatch(/^invalid_request: current_password: /);
+      const stays = refused === 0 ? 'two' : 'one';
+      expect((await signIn(username, `${stays} of two passwords`)).statusCode).toBe(200);
+    });
+
+    test('the same password again ends older tokens as any other', async () => {
+      const { token, username } = await aUser();
+      expect((await changePassword(token, { ...change, new_password: password })).statusCode).toBe(200);
+      expect(await statusOf(token)).toBe(401);
+      expect((await signIn(username)).statusCode).toBe(200);
+    });
+
+    test('is one audit entry of the user itself, without the passwords', async () => {
+      const { token, user, username } = await aUser();
+      await changePassword(token, change);
+      const { items } = await rest.data('GET', `/api/audit?resource_id=${user.id}&action=user.update`);
+      expect(items).toMatchObject([
+        {
+          actor: { type: 'user', id: user.id, name: username },
+          resource: { type: 'user', id: user.id, name: username },
+          changes: [{ path: 'password', before: '***', after: '***' }],
+          revertible: false,
+        },
+      ]);
+    });
+  });
+
+  describe('GET /api/auth/users', () => {
+    const names = async (query: string): Promise<string[]> =>
+      (await rest.data('GET', `/api/auth/users?${query}`)).items.map(({ username }: JsonData) => username);
+
+    test('is paged, sorted by user name or times, and searched by user name', async () => {
+      made += 1;
+      const mark = `list-${made}.`;
+      for (const name of ['bravo', 'alpha', 'charlie']) {
+        clock.advance(1_000);
+        await aUser({ username: mark + name, display_name: name });
+      }
+      const all = ['alpha', 'bravo', 'charlie'].map((name) => mark + name);
+      expect(await names(`q=${mark}`)).toEqual(all);
+      expect(await names(`q=${mark.toUpperCase()}&sort=username`)).toEqual(all);
+      expect(await names(`q=${mark}&sort=name`)).toEqual(all);
+      expect(await names(`q=${mark}&sort=-username`)).toEqual(all.toReversed());
+      expect(await names(`q=${mark}&sort=created_at`)).toEqual(['bravo', 'alpha', 'charlie'].map((n) => mark + n));
+      expect(await names(`q=${mark}&page_size=2&page=2`)).toEqual([`${mark}charlie`]);
+      expect(await names(`q=${mark}&page=99`)).toEqual([]);
+      expect(await names('q=%20')).toEqual([]);
+      const bravo = (await rest.data('GET', `/api/auth/users?q=${mark}bravo`)).items[0];
+      expect(bravo).toMatchObject({ display_name: 'bravo', email: null });
+      clock.advance(1_000);
+      const { token } = (await signIn(`${mark}bravo`)).json().data;
+      await rest.call('PUT', '/api/auth/me', { ...bearer(token), body: { email: 'b@example.org' } });
+      expect((await names(`q=${mark}&sort=-updated_at`))[0]).toBe(`${mark}bravo`);
+      const page = await rest.data('GET', `/api/auth/users?q=${mark}&page_size=1`);
+      expect(page).toMatchObject({ total: 3, page: 1, page_size: 1 });
+    });
+
+    test('sorts equal keys by id, in both directions', async () => {
+      made += 1;
+      const mark = `same-time-${made}`;
+      for (const name of ['a', 'b', 'c']) await aUser({ username: `${mark}${name}` });
+      for (const sort of ['created_at', '-created_at']) {
+        const { items } = await rest.data('GET', `/api/auth/users?q=${mark}&sort=${sort}`);
+        const ids = items.map(({ id }: JsonData) => id);
+        expect(ids).toEqual(ids.toSorted());
+      }
+    });
+  });
+
+  describe('POST /api/auth/users', () => {
+    const post = (body: object, headers: Record<string, string> = {}) =>
+      rest.call('POST', '/api/auth/users', { body, headers });
+
+    test('answers 201, Location and the user, whom a GET shows with its version as ETag', async () => {
+      const created = await post({ username: 'Located.User_1', password, role: 'operator' });
+      const { id } = created.json().data;
+      expect([created.statusCode, created.headers['location']]).toEqual([201, `/api/auth/users/${id}`]);
+      const last = (await rest.log(streams.accounts)).at(-1);
+      expect(created.headers['x-position']).toBe(String(last?.position));
+      const got = await rest.call('GET', `/api/auth/users/${id}`);
+      expect([got.statusCode, got.headers['etag'], got.json()]).toEqual([200, '"1"', created.json()]);
+      expect(got.json().data).toMatchObject({
+        username: 'located.user_1',
+        role: 'operator',
+        display_name: null,
+        email: null,
+      });
+    });
+
+    test('a user name is lowered first, then checked', async () => {
+      for (const username of ['ab', 'A.B', 'a_-', '0'.repeat(64), 'Z'.repeat(64)]) {
+        const answer = await post({ username, password, role: 'viewer' });
+        expect([username, answer.statusCode]).toEqual([username, 201]);
+        expect(answer.json().data.username).toBe(username.toLowerCase());
+      }
+      for (const username of ['a', '', '0'.repeat(65), 'a b', 'ä-user', 'user@host', 'user/1', 'user\n', ' user', 5]) {
+        const answer = await post({ username, password, role: 'viewer' });
+        expectError(answer, 400, /^invalid_request: username: expected 2 to 64 characters of a-z/);
+      }
+    });
+
+    test('a user name is unique, in any case', async () => {
+      const { username } = await aUser();
+      const accounts = await rest.log(streams.accounts);
+      const answer = await post({ username: username.toUpperCase(), password, role: 'admin' });
+      expectError(answer, 409, new RegExp(`^conflict: username: "${username}" is taken`));
+      expect(await rest.log(streams.accounts)).toEqual(accounts);
+    });
+
+    test('refuses what is missing, unknown or of another kind by its name', async () => {
+      const good = { username: 'strict', password, role: 'viewer' };
+      const refusals: readonly (readonly [object, RegExp])[] = [
+        [{ password, role: 'viewer' }, /username: required/],
+        [{ username: 'strict', role: 'viewer' }, /password: required/],
+        [{ username: 'strict', password }, /role: required/],
+        [{ ...good, role: 'root' }, /role: expected "admin" or "operator" or "viewer"/],
+        [{ ...good, role: 'Admin' }, /role: expected "admin"/],
+        [{ ...good, password: null }, /password: expected a string/],
+        [{ ...good, display_name: '' }, /display_name: expected a string of 1 to 128 characters/],
+        [{ ...good, display_name: 'x'.repeat(129) }, /display_name: expected a string of 1 to 128 characters/],
+        [{ ...good, email: 'no address' }, /email: expected an e-mail address/],
+        [{ ...good, enabled: true }, /enabled: not a field of this request/],
+      ];
+      for (const [body, error] of refusals) expectError(await post(body), 400, error);
+      const nulls = await post({ ...good, display_name: null, email: null });
+      expect([nulls.statusCode, nulls.json().data.display_name]).toEqual([201, null]);
+    });
+
+    test('a repeat with the same Idempotency-Key gets the user with its fields as they are now', async () => {
+      made += 1;
+      const body = { username: `repeated-${made}`, password, role: 'viewer', email: 'a@example.org' };
+      const headers = { 'idempotency-key': `users-${made}` };
+      const first = await post(body, headers);
+      const { token } = (await signIn(body.username)).json().data;
+      await rest.call('PUT', '/api/auth/me', { ...bearer(token), body: { email: null, display_name: 'Now' } });
+      const accounts = await rest.log(streams.accounts);
+      const again = await post(body, headers);
+      expect([again.statusCode, again.headers['location']]).toEqual([201, first.headers['location']]);
+      expect(again.json().data).toEqual({
+        ...first.json().data,
+        email: null,
+        display_name: 'Now',
+        version: 2,
+        updated_at: again.json().data.updated_at,
+      });
+      expect(again.headers['x-position']).toBe(first.headers['x-position']);
+      expectError(await post({ ...body, password: `${password}!` }, headers), 409, /^conflict: Idempotency-Key: /);
+      expect(await rest.log(streams.accounts)).toEqual(accounts);
+    });
+
+    test('of several at once with one name, one is created', async () => {
+      const answers = await Promise.all([1, 2, 3, 4].map(() => post({ username: 'raced', password, role: 'viewer' })));
+      expect(answers.map(({ statusCode }) => statusCode).toSorted()).toEqual([201, 409, 409, 409]);
+      expect((await rest.data('GET', '/api/auth/users?q=raced')).total).toBe(1);
+    });
+  });
+
+  describe('GET /api/auth/users/{id}', () => {
+    test('an id that no user has is a 404', async () => {
+      for (const id of [unknownId, 'admin', '%20']) {
+        expectError(await rest.call('GET', `/api/auth/users/${id}`), 404, /^not_found: no user has this id$/);
+      }
+    });
+  });
+
+  // Last: it ends the tokens of the other tests.
+  describe('after 12 hours', () => {
+    test('a token ends, to the second', async () => {
+      const { token } = await aUser();
+      clock.advance(12 * 3_600_000 - 1_000);
+      expect(await statusOf(token)).toBe(200);
+      clock.advance(1_000);
+      expect(await statusOf(token)).toBe(401);
+    });
+  });
+});
