@@ -21,16 +21,20 @@ export const userSchema = z
 
 /** What a user may say about itself. */
 export const profileFields = {
-  display_name: name.nullable().optional(),
+  display_name: name
+    .nullable()
+    .optional()
+    .meta({ examples: ['Ada Lovelace'] }),
   email: canonical('an e-mail address', (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? value : undefined))
     .nullable()
-    .optional(),
+    .optional()
+    .meta({ examples: ['ada@example.org'] }),
 };
 
-export const newPassword = text(passwordChars.min, passwordChars.max);
+export const newPassword = text(passwordChars.min, passwordChars.max).meta({ examples: ['correct horse battery'] });
 
 /** Any string: what is no password of this service is a wrong one. */
-export const knownPassword = text(0, limits.rest.stringChars);
+export const knownPassword = text(0, limits.rest.stringChars).meta({ examples: ['correct horse battery'] });
 
 export const newUsername = canonical(
   `${usernameChars.min} to ${usernameChars.max} characters of a-z, 0-9, ".", "_" and "-", in any case`,
@@ -39,6 +43,7 @@ export const newUsername = canonical(
   minLength: usernameChars.min,
   maxLength: usernameChars.max,
   pattern: `^[A-Za-z0-9._-]{${usernameChars.min},${usernameChars.max}}$`,
+  examples: ['ada'],
 });
 
 export const newRole = oneOf(roles);

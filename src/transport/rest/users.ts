@@ -27,8 +27,12 @@ const listQuerystring = query({
       error: expected('username, created_at or updated_at, or one of them after "-"'),
     })
     .transform((sort) => (sort === 'username' || sort === '-username' ? userSorts[sort] : sort))
-    .optional(),
-  q: listing.q.meta({ description: 'Case-insensitive substring of the user name' }),
+    .optional()
+    .meta({
+      description: 'Order of the items, with `-` backwards, then by id; `name` is the user name',
+      default: 'username',
+    }),
+  q: listing.q.meta({ description: 'Case-insensitive substring of the user name', examples: ['ada'] }),
 });
 
 const newUser = body({ username: newUsername, password: newPassword, role: newRole, ...profileFields });
