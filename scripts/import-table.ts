@@ -20,6 +20,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   accounts: ['domain', 'commands', 'log-chain', 'storage', 'security', 'kernel'],
   projections: ['domain', 'storage', 'kernel'],
   delivery: ['domain', 'log-chain', 'security', 'storage', 'gen', 'kernel'],
+  workers: ['kernel'],
+  history: ['domain', 'delivery', 'log-chain', 'storage', 'workers', 'kernel'],
   telemetry: ['storage', 'kernel'],
   cluster: ['storage', 'kernel'],
   operations: ['storage', 'kernel'],
@@ -53,7 +55,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files directly in src/ that wire the parts together and may import all of them. */
-const WIRING: readonly string[] = ['src/main.ts', 'src/app.ts', 'src/config.ts'];
+const WIRING: readonly string[] = ['src/main.ts', 'src/app.ts', 'src/worker.ts', 'src/config.ts'];
 
 /** Parts that import no package and no module of Node. */
 const PURE: readonly string[] = ['domain'];

@@ -28,6 +28,7 @@ import { fleetOf } from './domain/fleet/checkpoint.js';
 import type { FleetCommand } from './domain/fleet/events.js';
 import type { Fleet } from './domain/fleet/fleet.js';
 import type { EnsureLogChain } from './domain/log-chain/declaration.js';
+import { createHistory } from './history/history.js';
 import { systemClock } from './kernel/clock.js';
 import { shutdownMs } from './kernel/closers.js';
 import type { Closers } from './kernel/closers.js';
@@ -69,6 +70,8 @@ import type { Readiness } from './transport/rest/deps.js';
 import { createRestSockets } from './transport/rest/sockets.js';
 import { createWaitingPlaces } from './transport/rest/waiting-places.js';
 import { answerWhileStarting } from './transport/rest/while-starting.js';
+import { entryBeside } from './workers/conversation.js';
+import { createWorkerPool } from './workers/pool.js';
 
 const version = '0.1.0';
 
@@ -169,6 +172,7 @@ async function wire(
       mustEnd(`The service ends, for ${found}. Run npm run projections:rebuild, then start it again.`),
   });
   closers.add('projections', () => projections.close());
+  const workers = createWorkerPool({ entry: entryBeside(import.meta.url, 'worker'), logger });
   const fleet = createLateGateway<Fleet, FleetCommand | EnsureLogChain>();
   const delivery = await createDelivery({
     eventStore,
@@ -183,6 +187,7 @@ async function wire(
     },
     recordFact: facts.agent,
     nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
+    compileEarlier: createHistory({ eventStore, logChain, workers }),
   });
   closers.add('delivery', () => delivery.close());
   shredReplacedVerifiers(delivery, keyring, logger);
@@ -360,6 +365,8 @@ async function wire(
     { version, corsOrigins, trustedProxies, metricsToken, tls },
   );
   closers.add('rest', () => rest.close());
+  // Before REST, so that no request waits for a long job. No thread is started before there are requests.
+  closers.add('workers', () => workers.close());
   await start.freePort();
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
   logger.info({ url, agents: agents.address, instance_id: instanceId }, 'the service is up');

@@ -7,6 +7,7 @@ import type { RecordFact } from '../domain/agents/facts.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
 import { referrersOf } from '../domain/fleet/referrers.js';
 import { planDeploy } from '../domain/compile/plan.js';
+import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { intendedLinks } from '../domain/port-table/intended-links.js';
 import { portRows } from '../domain/port-table/port-rows.js';
@@ -22,6 +23,7 @@ import { createAnswerer } from './answer.js';
 import { createNodeSessions } from './node-session.js';
 import { createSnapshotCache } from './cache.js';
 import { openCommittedFold } from './committed-fold.js';
+import { createEarlierSnapshots } from './earlier-snapshots.js';
 import type { FoldBatch, Revoked } from './fold-batch.js';
 import { createFanOut } from './fan-out.js';
 import { createLastGoodCleanup } from './last-good-cleanup.js';
@@ -52,6 +54,11 @@ export interface DeliveryDeps {
   readonly recordFact: RecordFact;
   /** What the node applied and rejected last, from the log; undefined for a node without facts. */
   readonly nodeFacts: (nodeId: string) => Promise<RecordedApplyReports | undefined>;
+  /**
+   * Compiles a node at an earlier generation, secrets sealed (`src/history/`). @param head revision of `svc-fleet` that is
+   * folded here
+   */
+  readonly compileEarlier: (nodeId: string, generation: number, head: number) => Promise<NodeSnapshot | undefined>;
   /** From 0 to 1; spreads the retries of drained agents. */
   readonly random?: () => number;
   /** Fleet events between two fold checkpoints. */
@@ -121,6 +128,10 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     logger,
     ...(deps.compile === undefined ? {} : { compile: deps.compile }),
     ...version,
+  });
+  const earlier = createEarlierSnapshots({
+    compileEarlier: (nodeId, wanted) => deps.compileEarlier(nodeId, wanted, fold.fleet().revision.value),
+    openSecret: openerOf(keyring),
   });
   const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
   const applyReports = createApplyReports({
@@ -214,7 +225,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     openNodeSession: nodeSessions.open,
     pushed: sessions.pushed,
     plan: (chainId) => planDeploy(fold.fleet(), chainId),
-    snapshotJson: createSnapshotJson({ fleet: fold.fleet, newest }),
+    snapshotJson: createSnapshotJson({ fleet: fold.fleet, newest, earlier }),
     waitFor: (revision, timeoutMs) => fold.until(() => fold.fleet().revision.value >= revision, timeoutMs),
     captureCommitted: fold.capture,
     revision: () => fold.fleet().revision.value,

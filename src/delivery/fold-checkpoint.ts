@@ -13,11 +13,14 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { storedLink } from '../domain/log-chain/links.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
+import type { RecordedEvent } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
+import type { Result } from '../kernel/result.js';
+import { err, ok } from '../kernel/result.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 import { firstFrom } from '../storage/event-store.js';
-import type { EventStore } from '../storage/event-store.js';
+import type { EventStore, FoldCheckpoint } from '../storage/event-store.js';
 
 const fleetCheckpointName = streams.fleet;
 
@@ -33,33 +36,69 @@ export async function loadFleet(
     logger.warn({ revision: stored.revision, reason }, 'the fold checkpoint is not used; the log is replayed instead');
     return undefined;
   };
-  if (stored.foldVersion !== foldVersion)
-    return refuse(`it has fold version ${stored.foldVersion}, not ${foldVersion}`);
-  if (sha256Of(stored.bytes) !== stored.sha256) return refuse('its bytes do not match its SHA-256');
+  const read = readFleet(stored, logChain);
+  if (!read.ok) return refuse(read.error);
+  const fleet = read.value;
+  const last = hasChain(fleet) ? await eventAt(store, stored.revision) : undefined;
+  return isInLog(fleet, last) ? fleet : refuse('the log does not hold the command that it ends with');
+}
+
+/**
+ * The stored checkpoint, and the event of the log that it ends with; not verified.
+ * @param isWanted whether a checkpoint of this revision is of use
+ * @throws ServiceError `unavailable`
+ */
+export async function loadCheckpoint(
+  store: EventStore,
+  isWanted: (revision: number) => boolean,
+): Promise<StoredFleet | undefined> {
+  const stored = await store.loadFoldCheckpoint(fleetCheckpointName);
+  if (stored === undefined || !isWanted(stored.revision)) return undefined;
+  return { stored, last: await eventAt(store, stored.revision) };
+}
+
+export interface StoredFleet {
+  readonly stored: FoldCheckpoint;
+  /** Undefined when the log ends before it. */
+  readonly last: RecordedEvent | undefined;
+}
+
+async function eventAt(store: EventStore, revision: number): Promise<RecordedEvent | undefined> {
+  return firstFrom(store, streams.fleet, revision);
+}
+
+/** Verifies a stored checkpoint, apart from `isInLog`. @returns its fleet, or why it is not used */
+export function readFleet(stored: FoldCheckpoint, logChain: Pick<LogChain, 'seal'>): Result<Fleet, string> {
+  if (stored.foldVersion !== foldVersion) return err(`it has fold version ${stored.foldVersion}, not ${foldVersion}`);
+  if (sha256Of(stored.bytes) !== stored.sha256) return err('its bytes do not match its SHA-256');
   // The seal is the last line.
   const sealAt = stored.bytes.lastIndexOf(lineBreak, -2) + 1;
   const lines = stored.bytes.subarray(0, sealAt);
   if (Buffer.from(stored.bytes.subarray(sealAt)).toString('utf8') !== sealLine(logChain, sha256Of(lines))) {
-    return refuse('it was not sealed under this master key');
+    return err('it was not sealed under this master key');
   }
   let fleet: Fleet;
   try {
     fleet = restoreFleet(lines);
   } catch (error) {
-    return refuse(errorText(error));
+    return err(errorText(error));
   }
   const matches = fleet.revision.value === stored.revision && fleet.position.value === stored.position;
-  if (!matches) return refuse('its bytes are of another revision');
-  return (await isInLog(store, fleet)) ? fleet : refuse('the log does not hold the command that it ends with');
+  if (!matches) return err('its bytes are of another revision');
+  return ok(fleet);
 }
 
-/** False when the log ends before the fold or went another way. Nothing is known of a log without a chain. */
-async function isInLog(store: EventStore, { revision, logChain }: Fleet): Promise<boolean> {
-  if (logChain.value.keyId === null) return true;
-  const event = await firstFrom(store, streams.fleet, revision.value);
+const hasChain = ({ logChain }: Fleet): boolean => logChain.value.keyId !== null;
+
+/**
+ * False when the log ends before the fold or went another way. Nothing is known of a log without a chain.
+ * @param last the event of the log at the fold's revision
+ */
+export function isInLog(fleet: Fleet, last: RecordedEvent | undefined): boolean {
+  const { revision, logChain } = fleet;
+  if (!hasChain(fleet)) return true;
   return (
-    event?.revision === revision.value &&
-    storedLink({ stream: event.stream, events: [event] })?.mac === logChain.value.mac
+    last?.revision === revision.value && storedLink({ stream: last.stream, events: [last] })?.mac === logChain.value.mac
   );
 }
 

@@ -32,6 +32,11 @@ export interface NewestSnapshots {
   stamp(nodeId: string): Promise<Newest<undefined>>;
 }
 
+export interface CompilerCheck {
+  /** @throws ServiceError `unavailable` when the log is at another compiler version */
+  checkCompilerVersion(): void;
+}
+
 export interface NewestSnapshotsDeps {
   fleet(): Fleet;
   readonly cache: SnapshotCache;
@@ -42,7 +47,7 @@ export interface NewestSnapshotsDeps {
   readonly compilerVersion?: number;
 }
 
-export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshots {
+export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshots & CompilerCheck {
   const { cache, logger } = deps;
   const compile = deps.compile ?? compileNode;
   const ownVersion = deps.compilerVersion ?? compilerVersion;
@@ -94,6 +99,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
 
   return {
     get,
+    checkCompilerVersion,
     async stamp(nodeId) {
       checkCompilerVersion();
       const generation = deps.fleet().generationOf(nodeId);

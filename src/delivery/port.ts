@@ -128,7 +128,11 @@ export interface Delivery {
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
 
   plan(chainId: string): ChainPlan | undefined;
-  snapshotJson(nodeId: string): Promise<SnapshotJson | undefined>;
+  /**
+   * The newest snapshot, or the one at the newest generation not above `generation`; undefined for an unknown node, and
+   * before its first generation. @throws ServiceError `unavailable`, `internal`, `not_found`
+   */
+  snapshotJson(nodeId: string, generation?: number): Promise<SnapshotJson | undefined>;
   /** Resolves true once the committed fold has passed the revision of `svc-fleet`, false after `timeoutMs`. */
   waitFor(revision: number, timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;

@@ -13,10 +13,14 @@ export type SecretOpener = (placeholder: SecretPlaceholder) => Uint8Array | Prom
 export type OpenedSecrets = ReadonlyMap<SecretPlaceholder, Uint8Array>;
 
 /** A secret that cannot be opened, and a retry will not help. The message names its place, never its value. */
-class SecretUnreadableError extends Error {
-  constructor(placeholder: SecretPlaceholder, reason: string) {
+export class SecretUnreadableError extends Error {
+  /** Its data key was deleted, on purpose. */
+  readonly shredded: boolean;
+
+  constructor(placeholder: SecretPlaceholder, reason: string, shredded = false) {
     super(`the secret ${placeholder.field} of ${placeholder.resource_id} cannot be opened: ${reason}`);
     this.name = 'SecretUnreadableError';
+    this.shredded = shredded;
   }
 }
 
@@ -70,7 +74,7 @@ function plaintextOf(placeholder: SecretPlaceholder, result: Awaited<ReturnType<
     case 'opened':
       return result.plaintext;
     case 'shredded':
-      throw new SecretUnreadableError(placeholder, 'its data key was deleted');
+      throw new SecretUnreadableError(placeholder, 'its data key was deleted', true);
     case 'refused':
       throw new SecretUnreadableError(placeholder, result.reason);
   }

@@ -1,5 +1,6 @@
 /**
- * A node's newest snapshot as operators see it: proto3 JSON with the proto's field names and `"***"` for every secret.
+ * A node's snapshot as operators see it: proto3 JSON with the proto's field names and `"***"` for every secret. The newest
+ * one here; an earlier one is made in `earlier-snapshots.ts`.
  * The mapper is explicit, so that a new field appears only after somebody has decided whether it is secret.
  * Implements `docs/contract/rest.md#nodes`.
  */
@@ -7,20 +8,32 @@ import { compileNode } from '../domain/compile/compile-node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type * as compiled from '../domain/snapshot/snapshot.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { NewestSnapshots } from './newest.js';
+import type { CompilerCheck, NewestSnapshots } from './newest.js';
 import type { SnapshotJson } from './port.js';
 
 const masked = '***';
 
 export interface SnapshotJsonDeps {
   fleet(): Fleet;
-  readonly newest: Pick<NewestSnapshots, 'stamp'>;
+  readonly newest: Pick<NewestSnapshots, 'stamp'> & CompilerCheck;
+  /** The snapshot at the newest generation not above one; undefined when there is none. */
+  earlier(nodeId: string, generation: number): Promise<SnapshotJson | undefined>;
 }
 
-/** @returns a function that gives a node's snapshot JSON, or undefined for an unknown node; it throws ServiceError */
-export function createSnapshotJson(deps: SnapshotJsonDeps): (nodeId: string) => Promise<SnapshotJson | undefined> {
-  return async (nodeId) => {
+/**
+ * @returns a function that gives a node's snapshot JSON, the newest or the one at the newest generation not above the given
+ *   one; undefined for an unknown node and before its first generation; it throws ServiceError
+ */
+export function createSnapshotJson(
+  deps: SnapshotJsonDeps,
+): (nodeId: string, generation?: number) => Promise<SnapshotJson | undefined> {
+  return async (nodeId, wanted = Number.POSITIVE_INFINITY) => {
     for (;;) {
+      const now = deps.fleet().generationOf(nodeId);
+      if (now !== undefined && wanted < now) {
+        deps.newest.checkCompilerVersion();
+        return deps.earlier(nodeId, wanted);
+      }
       const newest = await deps.newest.stamp(nodeId);
       if (newest.kind === 'unknown_node') return undefined;
       if (newest.kind === 'withheld') {
@@ -41,7 +54,6 @@ export function createSnapshotJson(deps: SnapshotJsonDeps): (nodeId: string) => 
 
 /**
  * Scalars and lists are always present, even with their default; a message that is not set is left out.
- * @internal exported for tests
  */
 export function snapshotToJson(snapshot: compiled.NodeSnapshot, checksum: Uint8Array): object {
   return {

@@ -7,6 +7,9 @@ export const tuning = {
   sliceBytes: 1 * MiB,
   /** Encoded snapshots held in memory, sealed; the others are compiled again on demand. */
   cacheBytes: 256 * MiB,
+  /** Snapshots of earlier generations that are kept as they were answered; they hold no secret. */
+  earlierEntries: 256,
+  earlierBytes: 16 * MiB,
   /** Nodes whose checksum, or whose apply reports on rejected snapshots, are remembered. */
   rememberedNodes: 65_536,
   /** Applied snapshots on their way to the read store. */

@@ -19,8 +19,24 @@ export interface LogChainKeys {
   readonly macOf: MacOf;
   /** Of every known key. */
   ids(): readonly string[];
+  /** What makes MACs, for another thread of this process. */
+  macKeys(): MacKeys;
   /** Takes up an earlier key. @returns false when it is sealed under an unknown key, or was altered */
   learn(sealed: Sealed): boolean;
+}
+
+/** The keys of the links alone. A message to a worker thread can carry them: what is copied is a handle. */
+export interface MacKeys {
+  readonly current: string;
+  readonly byId: ReadonlyMap<string, KeyObject>;
+}
+
+export function macOfKeys({ byId }: MacKeys): MacOf {
+  return (keyId, text) => {
+    if (keyId === null) return createHash('sha256').update(text).digest('base64url');
+    const key = byId.get(keyId);
+    return key && createHmac('sha256', key).update(text).digest('base64url');
+  };
 }
 
 interface Key {
@@ -46,24 +62,27 @@ function keyOf(secret: Uint8Array): Key {
 const binding = (keyId: string, under: string): Uint8Array => lengthPrefixed(['svc-log-chain-key-1', keyId, under]);
 
 export function createLogChainKeys(masterKey: MasterKey): LogChainKeys {
-  const keys = new Map([[masterKey.keyId, keyOf(masterKey.logChainKey())]]);
+  const macs = new Map<string, KeyObject>();
+  const seals = new Map<string, Uint8Array>();
+  const add = (keyId: string, { mac, seal }: Key): void => {
+    macs.set(keyId, mac);
+    seals.set(keyId, seal);
+  };
+  add(masterKey.keyId, keyOf(masterKey.logChainKey()));
   return {
     current: masterKey.keyId,
-    macOf(keyId, text) {
-      if (keyId === null) return createHash('sha256').update(text).digest('base64url');
-      const key = keys.get(keyId);
-      return key && createHmac('sha256', key.mac).update(text).digest('base64url');
-    },
-    ids: () => [...keys.keys()],
+    macOf: macOfKeys({ current: masterKey.keyId, byId: macs }),
+    macKeys: () => ({ current: masterKey.keyId, byId: new Map(macs) }),
+    ids: () => [...macs.keys()],
     learn({ key_id, under, nonce, ct }) {
-      if (keys.has(key_id)) return true;
-      const newer = keys.get(under);
+      if (macs.has(key_id)) return true;
+      const newer = seals.get(under);
       const nonceBytes = Buffer.from(String(nonce), 'base64url');
       if (newer === undefined || nonceBytes.length !== xchachaNonceBytes) return false;
       const ciphertext = Buffer.from(String(ct), 'base64url');
-      const secret = openXChaCha(newer.seal, nonceBytes, ciphertext, binding(key_id, under));
+      const secret = openXChaCha(newer, nonceBytes, ciphertext, binding(key_id, under));
       if (secret?.length !== keyBytes) return false;
-      keys.set(key_id, keyOf(secret));
+      add(key_id, keyOf(secret));
       return true;
     },
   };

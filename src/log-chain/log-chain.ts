@@ -6,7 +6,7 @@
 import type { ChainBreak, ChainHead, Linked } from '../domain/log-chain/links.js';
 import { BrokenChainError, followChain, linkCommand } from '../domain/log-chain/links.js';
 import type { ProposedEvent, RecordedCommand } from '../kernel/event.js';
-import type { LogChainKeys } from './keys.js';
+import type { LogChainKeys, MacKeys } from './keys.js';
 
 export interface LogChain {
   /** The key of new chains; one under another key is taken over at the start. */
@@ -17,11 +17,19 @@ export interface LogChain {
   follow(head: ChainHead, command: RecordedCommand): ChainHead;
   /** The first command that did not fit; undefined while all did. */
   broken(): ChainBreak | undefined;
+  /** Notes a command that did not fit elsewhere, in another thread of this process. */
+  found(at: ChainBreak): void;
+  /** The keys of the links, for such a thread. */
+  macKeys(): MacKeys;
   /** A seal on a text of this instance beside the log, such as a fold checkpoint. */
   seal(text: string): string;
 }
 
-export function createLogChain({ current, macOf }: Pick<LogChainKeys, 'current' | 'macOf'>): LogChain {
+export function createLogChain({
+  current,
+  macOf,
+  macKeys,
+}: Pick<LogChainKeys, 'current' | 'macOf' | 'macKeys'>): LogChain {
   let broken: ChainBreak | undefined;
 
   return {
@@ -36,6 +44,10 @@ export function createLogChain({ current, macOf }: Pick<LogChainKeys, 'current' 
       }
     },
     broken: () => broken,
+    found(at) {
+      broken ??= at;
+    },
+    macKeys,
     seal(text) {
       const mac = macOf(current, JSON.stringify(['svc-log-chain-seal-1', text]));
       if (mac === undefined) throw new Error('the key of the log chain is not known');

@@ -209,7 +209,7 @@ describe('the configuration of a node', () => {
     });
   });
 
-  it('is a 404 for a generation before the newest', async () => {
+  it('is a 404 for a generation before the first', async () => {
     const { api } = shared;
     const node = await createNode(api);
     const at = (g: number | string) => api.send<Config>('GET', `/api/nodes/${node.id}/config?generation=${g}`);

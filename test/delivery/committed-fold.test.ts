@@ -257,6 +257,7 @@ async function createDelivering(caughtUp: () => Promise<void>) {
     raiseGeneration: () => Promise.resolve(),
     recordFact: () => Promise.resolve('recorded'),
     nodeFacts: () => Promise.resolve(undefined),
+    compileEarlier: () => Promise.resolve(undefined),
   });
 }
 

@@ -66,6 +66,7 @@ async function start(
     raiseGeneration: () => Promise.resolve(),
     recordFact: () => Promise.resolve('recorded'),
     nodeFacts: () => Promise.resolve(undefined),
+    compileEarlier: () => Promise.resolve(undefined),
   });
   deliveries.push(delivery);
   return { delivery, from };

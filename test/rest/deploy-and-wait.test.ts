@@ -232,14 +232,6 @@ describe('nodes', () => {
     });
   });
 
-  test('only the newest snapshot is answered; an earlier generation is a 404', async () => {
-    const config = `/api/nodes/${first}/config`;
-    const { generation } = await rest.data('GET', config);
-    expect(await rest.data('GET', `${config}?generation=${generation + 5}`)).toMatchObject({ generation });
-    expect((await rest.call('GET', `${config}?generation=${generation - 1}`)).statusCode).toBe(404);
-    expect((await rest.call('GET', `${config}?generation=x`)).statusCode).toBe(400);
-  });
-
   test('the snapshot of a node that is being created or deleted is there or a 404, however the reads race', async () => {
     const statuses = new Set<number>();
     for (let round = 0; round < 10; round += 1) {

@@ -63,6 +63,7 @@ export async function createDeliveryFixture(): Promise<DeliveryFixture> {
           return 'recorded';
         },
         nodeFacts: async (nodeId) => recordedReportsOf(facts, nodeId),
+        compileEarlier: () => Promise.reject(new Error('this fixture looks at nothing earlier')),
         ...overrides,
       });
       started.push(delivery);

@@ -4,6 +4,8 @@
  * its presence itself), Argon2 (too slow for hundreds of sign-ins), and what watches the stores. A test forces a state
  * that it cannot reach otherwise with `vi.spyOn` on `deps` or `followers`.
  */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { LightMyRequestResponse } from 'fastify';
 import type { Role } from '../../src/domain/accounts/user.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
@@ -22,6 +24,7 @@ import { createDelivery } from '../../src/delivery/delivery.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
 import { userField } from '../../src/accounts/fields.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
+import { createHistory } from '../../src/history/history.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
@@ -42,9 +45,14 @@ import { createRestSockets } from '../../src/transport/rest/sockets.js';
 import { createWaitingPlaces } from '../../src/transport/rest/waiting-places.js';
 import type { WaitingBounds } from '../../src/transport/rest/waiting-places.js';
 import { startAccounts } from './accounts-fixture.js';
+import { createWorkerPool } from '../../src/workers/pool.js';
+import type { WorkerPoolOptions } from '../../src/workers/pool.js';
 import { openCommandFixture } from './command-fixture.js';
+import type { FleetGateway } from './command-fixture.js';
 import { openSession, until } from './delivery-fixture.js';
+import { projectRoot } from './project-root.js';
 import { append, sessionOpened } from './read-side.js';
+import type { TemporaryStores } from './temporary-stores.js';
 
 export interface Call {
   readonly role?: Role | 'nobody';
@@ -70,6 +78,9 @@ export interface RestFixture {
   readonly deps: RestDeps;
   /** Holds all files of the stores. */
   readonly folder: string;
+  readonly stores: TemporaryStores;
+  /** Runs commands that no request stands for. */
+  readonly gateway: FleetGateway;
   /** What commands wait for before they answer. */
   readonly followers: Followers;
   /** Log lines, as one text each. */
@@ -95,6 +106,8 @@ export const password = 'correct horse battery';
 const roles = ['admin', 'operator', 'viewer'] as const;
 /** How long a GET waits for a position that does not come; the service itself waits two seconds. */
 const reachedWithinMs = 200;
+/** The program of the worker threads as it is built: it starts faster than through a compiler. */
+const workerEntry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/worker.js'));
 const offlineAfterMs = 60_000;
 /** How long a start may take on a busy machine. */
 const patienceMs = 20_000;
@@ -103,10 +116,11 @@ interface RestChoices extends Partial<RestOptions> {
   readonly waitingDeploys?: WaitingBounds;
   /** Instead of `plainPasswords`. */
   readonly hasher?: PasswordHasher;
+  readonly workers?: Partial<WorkerPoolOptions>;
 }
 
 export async function startRest(
-  { waitingDeploys, hasher = plainPasswords, ...options }: RestChoices = {},
+  { waitingDeploys, hasher = plainPasswords, workers: workerOptions, ...options }: RestChoices = {},
   clock: Clock = systemClock,
 ): Promise<RestFixture> {
   const ids = randomIds;
@@ -128,6 +142,8 @@ export async function startRest(
   closers.add('accounts', () => accounts.close());
   const { keyring, facts } = accounts;
   const { logChain } = fixture.options;
+  const workers = createWorkerPool({ entry: workerEntry, logger, ...workerOptions });
+  closers.add('workers', () => workers.close());
   const delivery = await createDelivery({
     eventStore,
     readStore,
@@ -140,6 +156,7 @@ export async function startRest(
     },
     recordFact: facts.agent,
     nodeFacts: async (nodeId) => (await projections.nodes.get(nodeId))?.agent,
+    compileEarlier: createHistory({ eventStore, logChain, workers }),
   });
   closers.add('delivery', () => delivery.close());
   const followers = createFollowers({ delivery, projections, accounts: accounts.view, logChain, clock });
@@ -219,6 +236,8 @@ export async function startRest(
     app,
     deps,
     folder: fixture.stores.folder,
+    stores: fixture.stores,
+    gateway,
     followers,
     logged,
     call,

@@ -1,6 +1,5 @@
 /**
- * A node's snapshot over REST: refresh it, read it. This release answers the newest generation only: an earlier one
- * would have to be compiled from an earlier fleet, so a `?generation=` below the newest is a 404. Implements
+ * A node's snapshot over REST: refresh it, read it as it is now or as it was at an earlier generation. Implements
  * `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
@@ -58,8 +57,10 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getNodeConfig',
-      summary: "The node's snapshot as its agent gets it, secrets masked",
-      description: 'The snapshot as proto3 JSON with the names of the proto, every secret replaced by `***`.',
+      summary: "The node's snapshot as its agent gets it, now or at an earlier generation, secrets masked",
+      description:
+        'The snapshot as proto3 JSON with the names of the proto, every secret replaced by `***`. An earlier one is folded ' +
+        "again from the log and compiled by today's compiler.",
       tags,
       params: idParams,
       querystring: query({
@@ -70,26 +71,26 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const id = pathId(request.params, 'node');
-      const { generation, checksum, snapshot } = await newestSnapshot(deps, id);
-      if ((request.query.generation ?? generation) < generation) {
-        throw new ServiceError('not_found', `generation: only the newest can be shown, which is ${generation}`);
-      }
+      const { generation, checksum, snapshot } = await snapshotOf(deps, id, request.query.generation);
       return ok({ node_id: id, generation, checksum, snapshot: { ...snapshot } });
     },
   });
 }
 
 /**
- * The newest snapshot, from memory, so also while the read store is away. Fold and read models follow the log each by
+ * The newest snapshot, from memory, so also while the read store is away; an earlier one from the log. Fold and read models follow the log each by
  * itself: of a node that was created or deleted a moment ago, one may know what the other does not yet, so they are asked
  * until they agree.
  * @throws ServiceError `not_found`; `unavailable` if they do not agree in time
  */
-async function newestSnapshot(deps: RestDeps, id: string): Promise<SnapshotJson> {
+async function snapshotOf(deps: RestDeps, id: string, wanted: number | undefined): Promise<SnapshotJson> {
   const deadline = deps.clock.monotonic() + limits.rest.projectionWaitMs;
   for (;;) {
-    const newest = await deps.delivery.snapshotJson(id);
-    if (newest !== undefined) return newest;
+    const snapshot = await deps.delivery.snapshotJson(id, wanted);
+    if (snapshot !== undefined) return snapshot;
+    if (wanted !== undefined && deps.delivery.generation(id) !== undefined) {
+      throw new ServiceError('not_found', `generation: the first one of this node is above ${wanted}`);
+    }
     orNotFound(await deps.projections.nodes.get(id), 'node');
     if (deps.clock.monotonic() >= deadline) {
       throw new ServiceError('unavailable', 'this instance is behind the log and cannot show the configuration yet');
