@@ -13,6 +13,8 @@ import { createCredentialHandlers } from './commands/credentials.js';
 import { createFactRecorder, setFactRetention } from './commands/facts.js';
 import type { CommandHandlers } from './commands/handlers-port.js';
 import { createNodeHandlers } from './commands/nodes.js';
+import { createRevertHandlers } from './commands/revert.js';
+import { createProfileRevertHandlers } from './accounts/revert.js';
 import {
   createChainHandlers,
   createPolicyHandlers,
@@ -25,6 +27,7 @@ import { readTls } from './config.js';
 import { createDelivery } from './delivery/delivery.js';
 import { compilerVersion } from './domain/compile/version.js';
 import { fleetOf } from './domain/fleet/checkpoint.js';
+import type { Revert } from './domain/revert/decide.js';
 import type { FleetCommand } from './domain/fleet/events.js';
 import type { Fleet } from './domain/fleet/fleet.js';
 import type { EnsureLogChain } from './domain/log-chain/declaration.js';
@@ -173,7 +176,7 @@ async function wire(
   });
   closers.add('projections', () => projections.close());
   const workers = createWorkerPool({ entry: entryBeside(import.meta.url, 'worker'), logger });
-  const fleet = createLateGateway<Fleet, FleetCommand | EnsureLogChain>();
+  const fleet = createLateGateway<Fleet, FleetCommand | Revert | EnsureLogChain>();
   const delivery = await createDelivery({
     eventStore,
     readStore,
@@ -220,6 +223,7 @@ async function wire(
   const signingKey = followSigningKey({ eventStore, keyring, tokens, current: identity.signingPublic, logger });
   closers.add('signing key', () => signingKey.close());
   const { staticPublic: servicePublic, staticPrivate: servicePrivate } = identity;
+  const audit = projections.auditTrail;
   const commands: CommandHandlers = {
     nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids, logger }),
     credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids, logger }),
@@ -227,6 +231,10 @@ async function wire(
     chains: createChainHandlers(fleet),
     policies: createPolicyHandlers(fleet),
     settings: createSettingsHandlers(fleet),
+    reverts: {
+      fleet: createRevertHandlers({ gateway: fleet, projections: followers, audit }),
+      accounts: createProfileRevertHandlers({ gateway: accounts, projections: followers, audit }),
+    },
     accounts: createAccountHandlers({
       gateway: accounts,
       view: accountsView,

@@ -17,6 +17,8 @@ import type { EnsureLogChain } from '../domain/log-chain/declaration.js';
 import { decideLogChain } from '../domain/log-chain/declaration.js';
 import type { ChainHead } from '../domain/log-chain/links.js';
 import type { Decision, Refusal } from '../domain/resource/refusal.js';
+import type { Revert } from '../domain/revert/decide.js';
+import { decideRevert } from '../domain/revert/decide.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 
@@ -41,12 +43,20 @@ export interface Aggregate<State extends DecidingState, Command> {
 }
 
 /** The fleet. @param state a fold that the caller hands over */
-export function fleetAggregate(state: Fleet): Aggregate<Fleet, FleetCommand | EnsureLogChain> {
+export function fleetAggregate(state: Fleet): Aggregate<Fleet, FleetCommand | Revert | EnsureLogChain> {
   return {
     stream: streams.fleet,
     state,
-    decide: (fleet, command) =>
-      command.type === 'EnsureLogChain' ? decideLogChain(fleet.logChain.value, command) : decideFleet(fleet, command),
+    decide(fleet, command) {
+      switch (command.type) {
+        case 'EnsureLogChain':
+          return decideLogChain(fleet.logChain.value, command);
+        case 'Revert':
+          return decideRevert(fleet, command);
+        default:
+          return decideFleet(fleet, command);
+      }
+    },
     apply: (fleet, command) => oversizedSnapshot(fleet, applyCommand(fleet, command)),
   };
 }

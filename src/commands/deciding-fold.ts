@@ -70,6 +70,9 @@ export function createDecidingFold<State extends DecidingState, Command>(
     const answered = (answer: Answer): Decided => ({ kind: 'answer', answer });
     const mark = state.journal.mark();
     try {
+      if (command === undefined || context === undefined) {
+        return answered({ kind: 'unchanged', position: newestPosition, result: select(state) });
+      }
       const repeat = context.idempotency === undefined ? undefined : repeatOf(context.idempotency);
       if (repeat !== undefined) return answered(repeat);
       const decision = decide(state, command);

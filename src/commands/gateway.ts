@@ -18,7 +18,7 @@ import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './
 import type { GroupParts } from './run-group.js';
 import { runGroup } from './run-group.js';
 import { tuning } from './tuning.js';
-import type { Answer } from './waiting-callers.js';
+import type { Answer, Call } from './waiting-callers.js';
 import { createWaitingCallers } from './waiting-callers.js';
 
 export interface GatewayOptions {
@@ -106,6 +106,20 @@ export async function createGateway<State extends DecidingState, Command>(
     }
   }
 
+  /** @throws ServiceError `unavailable` */
+  function queue(call: Call<State, Command>): Promise<Answer> {
+    const readOnly = options.readOnly();
+    if (stop.signal.aborted || readOnly !== undefined) {
+      throw new ServiceError('unavailable', readOnly ?? 'the service is shutting down');
+    }
+    if (callers.count >= tuning.gatewayQueue) {
+      throw new ServiceError('unavailable', 'too many commands are waiting; nothing was written');
+    }
+    const answer = callers.add(call);
+    running ??= Promise.resolve().then(run);
+    return answer;
+  }
+
   await fold.catchUp();
   return {
     async execute<R>(
@@ -113,17 +127,13 @@ export async function createGateway<State extends DecidingState, Command>(
       context: CommandContext,
       select: (state: State) => R,
     ): Promise<CommandOutcome<R>> {
-      const readOnly = options.readOnly();
-      if (stop.signal.aborted || readOnly !== undefined) {
-        throw new ServiceError('unavailable', readOnly ?? 'the service is shutting down');
-      }
-      if (callers.count >= tuning.gatewayQueue) {
-        throw new ServiceError('unavailable', 'too many commands are waiting; nothing was written');
-      }
-      const answer = callers.add({ command, context, select });
-      running ??= Promise.resolve().then(run);
       // `select` made the result.
-      return (await outcomeOf(await answer)) as CommandOutcome<R>;
+      return (await outcomeOf(await queue({ command, context, select }))) as CommandOutcome<R>;
+    },
+    async read<R>(select: (state: State) => R): Promise<R> {
+      const outcome = await outcomeOf(await queue({ command: undefined, context: undefined, select }));
+      if (outcome.kind !== 'done') throw new Error('a read repeats no command');
+      return outcome.result as R;
     },
     async close() {
       stop.abort();

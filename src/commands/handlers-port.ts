@@ -11,7 +11,9 @@ import type { NounOf, PlainType, ResourceType, StateOf } from '../domain/fleet/r
 import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
 import type { IfMatch } from '../domain/resource/if-match.js';
+import type { PreviewedChange } from '../domain/revert/preview.js';
 import type { SettingsState } from '../domain/settings/settings.js';
+import type { RecordedCommand } from '../kernel/event.js';
 import type { CommandContext, CommandOutcome } from './port.js';
 
 /** An account as answers show it: without password, personal data in clear. */
@@ -146,6 +148,13 @@ export interface LifecycleHandlers<T extends ResourceType> {
   remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
 }
 
+export interface RevertHandlers {
+  /** @returns the name that the entry's resource has afterwards, or null */
+  revert(ctx: CommandContext, entry: RecordedCommand): Answer<{ readonly name: string | null }>;
+  /** What the revert would change. @throws ServiceError the refusal that the revert would get */
+  preview(entry: RecordedCommand): Promise<readonly PreviewedChange[]>;
+}
+
 /**
  * A method that changes something refuses by throwing a ServiceError, checked in this order: `not_found` of the
  * resource, `precondition_failed`, `invalid_request` (references, the result of a PUT), `conflict`. It throws
@@ -173,6 +182,8 @@ export interface CommandHandlers {
   readonly settings: {
     update(ctx: CommandContext, ifMatch: IfMatch, fields: UpdateSettingsFields): Answer<SettingsState>;
   };
+  /** By what the entry is about. */
+  readonly reverts: { readonly fleet: RevertHandlers; readonly accounts: RevertHandlers };
   readonly accounts: {
     /**
      * @param address the caller's IP in canonical form

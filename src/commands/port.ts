@@ -11,6 +11,8 @@ export interface CommandContext {
   readonly actor: Actor;
   readonly requestId: string;
   readonly idempotency?: IdempotencyMark | undefined;
+  /** The audit entry (command id) that the command reverts. */
+  readonly revertOf?: string | undefined;
 }
 
 /** The outcome of an accepted command. A refusal is thrown as a ServiceError. */
@@ -46,6 +48,11 @@ export interface Gateway<State, Command> {
    * @throws ServiceError the refusal, or `unavailable` when the log cannot be written or the outcome stays unknown
    */
   execute<R>(command: Command, context: CommandContext, select: (state: State) => R): Promise<CommandOutcome<R>>;
+  /**
+   * Reads the fold behind all commands before, at the end of the log.
+   * @throws ServiceError `unavailable`
+   */
+  read<R>(select: (state: State) => R): Promise<R>;
   close(): Promise<void>;
 }
 

@@ -39,6 +39,7 @@ export function propose(
       request_id: context.requestId,
       occurred_at,
       schema_version: (schemaVersions as { readonly [type: string]: number })[type] ?? 1,
+      ...(context.revertOf === undefined ? {} : { revert_of: context.revertOf }),
       ...(context.idempotency === undefined ? {} : { idempotency: context.idempotency }),
     };
     return { id: ids.next(), type, data: data as JsonObject, metadata };

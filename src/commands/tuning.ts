@@ -6,6 +6,8 @@ export const tuning = {
    * How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503.
    */
   gatewayAttempts: 20,
+  /** How often a revert is prepared again because its resource changed meanwhile. */
+  revertAttempts: 5,
   /** A caller gets an answer within this time, at worst a 503; its append may take longer. */
   commandAnswerMs: 8_000,
   /** How long an append with an unknown outcome is searched for and retried. */

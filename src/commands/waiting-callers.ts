@@ -9,8 +9,9 @@ import type { CommandContext } from './port.js';
 import { tuning } from './tuning.js';
 
 export interface Call<State, Command> {
-  readonly command: Command;
-  readonly context: CommandContext;
+  /** undefined only reads the fold. */
+  readonly command: Command | undefined;
+  readonly context: CommandContext | undefined;
   /** Reads the result from the state right after the command's own events. */
   readonly select: (state: State) => unknown;
 }

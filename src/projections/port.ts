@@ -6,6 +6,8 @@ import type { AgentEvent } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import type { PlainType, StateOf } from '../domain/fleet/resources.js';
 import type { NodeState } from '../domain/node/node.js';
+import type { EntryAbout } from '../domain/revert/history.js';
+import type { RecordedCommand } from '../kernel/event.js';
 import type { Json } from '../kernel/json.js';
 
 export interface ListQuery {
@@ -123,6 +125,13 @@ export interface Projections {
   readonly audit: {
     list(query: AuditQuery): Promise<ListOf<AuditEntry>>;
     get(id: string): Promise<AuditEntry | undefined>;
+  };
+  /** For reverts. */
+  readonly auditTrail: {
+    /** The command of an entry in its current shape; undefined when there is none, or the log no longer holds it. */
+    command(id: string): Promise<RecordedCommand | undefined>;
+    /** The entries about a resource behind a log position, newest first. */
+    about(type: string, id: string, behind: number): AsyncIterable<EntryAbout>;
   };
   status(): ProjectionStatus;
   onStatusChange(listener: (status: ProjectionStatus) => void): () => void;

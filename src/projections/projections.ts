@@ -12,6 +12,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { auditQueries } from './models/audit-queries.js';
+import { auditTrail } from './models/audit-trail.js';
 import { deploymentQueries } from './models/deployments.js';
 import { shortError } from './engine/fold.js';
 import { startGroup } from './engine/group.js';
@@ -129,6 +130,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     resources: allResourceQueries((type) => inUse().queries().resources[type]),
     deployments: deploymentQueries(() => inUse().queries().deployments),
     audit: auditQueries(eventStore, () => inUse().queries()),
+    auditTrail: auditTrail(eventStore, () => inUse().queries()),
     status: () => inUse().status(),
     onStatusChange: statusListeners.add,
     reached: (position, timeoutMs) => inUse().reached(position, timeoutMs),

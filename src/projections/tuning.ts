@@ -28,6 +28,8 @@ export const tuning = {
   /** For one page of the audit: concurrent reads of the log, and the largest gap in events within one read. */
   auditReads: 8,
   auditReadGap: 16,
+  /** Entries about one resource that a revert reads at once. */
+  auditTrailPage: 500,
   errorChars: 500,
   /** How often an instance checks whether a rebuild has moved the read models, and announces where it reads them. */
   layoutPollMs: 2_000,

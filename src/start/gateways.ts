@@ -22,6 +22,10 @@ export async function startGateway<State extends DecidingState, Command>(
     const readOnly = [UnknownEventError, BrokenChainError, BrokenLogError].some((kind) => error instanceof kind);
     if (!readOnly) throw error;
     const refusal = asServiceError(error);
-    return { execute: () => Promise.reject(refusal), close: () => Promise.resolve() };
+    return {
+      execute: () => Promise.reject(refusal),
+      read: () => Promise.reject(refusal),
+      close: () => Promise.resolve(),
+    };
   }
 }

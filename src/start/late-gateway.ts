@@ -11,14 +11,16 @@ export interface LateGateway<State, Command> extends Gateway<State, Command> {
 
 export function createLateGateway<State, Command>(): LateGateway<State, Command> {
   let gateway: Gateway<State, Command> | undefined;
+  const provided = (): Gateway<State, Command> => {
+    if (gateway === undefined) throw new ServiceError('unavailable', 'the service is starting; nothing was written');
+    return gateway;
+  };
   return {
     provide(started) {
       gateway = started;
     },
-    async execute(command, context, select) {
-      if (gateway === undefined) throw new ServiceError('unavailable', 'the service is starting; nothing was written');
-      return gateway.execute(command, context, select);
-    },
+    execute: async (command, context, select) => provided().execute(command, context, select),
+    read: async (select) => provided().read(select),
     async close() {
       await gateway?.close();
     },

@@ -100,7 +100,18 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CredentialDeleted':
     case 'ListenerPolicyDeleted':
     case 'L3NetworkDeleted':
-      return { type: event.type.replace('Deleted', 'Created'), data: event.data };
+      return {
+        type: event.type.replace('Deleted', 'Restored'),
+        data: { ...event.data, former: { created_at: new Date(0).toISOString(), version: Number.MAX_SAFE_INTEGER } },
+      };
+    case 'NodeRestored':
+    case 'UpstreamRestored':
+    case 'ChainRestored':
+    case 'RouteRestored':
+    case 'CredentialRestored':
+    case 'ListenerPolicyRestored':
+    case 'L3NetworkRestored':
+      return { type: event.type.replace('Restored', 'Deleted'), data: event.data };
     case 'NodeUpdated':
     case 'UpstreamUpdated':
     case 'ChainUpdated':

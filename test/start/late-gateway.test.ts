@@ -17,9 +17,11 @@ it('refuses every command as unavailable until it is provided, then passes them 
       calls.push(`${command} by ${context.actor.id}`);
       return { kind: 'done', commandId: 'c', events: [], position: 1, result: select(41), lagging: false, waitedMs: 0 };
     },
+    read: async (select) => select(6),
     close: async () => void calls.push('close'),
   });
   expect(await run(late)).toMatchObject({ kind: 'done', result: 42 });
+  expect(await late.read((state) => state + 1)).toBe(7);
   await late.close();
   expect(calls).toEqual(['command by service', 'close']);
 });

@@ -8,6 +8,7 @@ import { createGateway } from '../../src/commands/gateway.js';
 import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from '../../src/commands/port.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
+import type { Revert } from '../../src/domain/revert/decide.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { EnsureLogChain } from '../../src/domain/log-chain/declaration.js';
@@ -33,10 +34,13 @@ import type { TemporaryStores } from './temporary-stores.js';
 /** Read models that never lag. */
 const atOnce: ProjectionWait = { applied: () => Promise.resolve(true) };
 
-export type FleetGateway = Gateway<Fleet, FleetCommand | EnsureLogChain> & {
+export type FleetGateway = Gateway<Fleet, FleetCommand | Revert | EnsureLogChain> & {
   /** The deciding fold. */
   readonly fleet: Fleet;
-  run(command: FleetCommand | EnsureLogChain, context?: Partial<CommandContext>): Promise<CommandOutcome<undefined>>;
+  run(
+    command: FleetCommand | Revert | EnsureLogChain,
+    context?: Partial<CommandContext>,
+  ): Promise<CommandOutcome<undefined>>;
 };
 
 export interface CommandFixture<C extends Clock = ManualClock> {

@@ -11,6 +11,8 @@ import type { Role } from '../../src/domain/accounts/user.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
+import { createRevertHandlers } from '../../src/commands/revert.js';
+import { createProfileRevertHandlers } from '../../src/accounts/revert.js';
 import type { ProjectionWait } from '../../src/commands/port.js';
 import { createCredentialHandlers } from '../../src/commands/credentials.js';
 import {
@@ -195,6 +197,14 @@ export async function startRest(
       chains: createChainHandlers(gateway),
       policies: createPolicyHandlers(gateway),
       settings: createSettingsHandlers(gateway),
+      reverts: {
+        fleet: createRevertHandlers({ gateway, projections: followers, audit: projections.auditTrail }),
+        accounts: createProfileRevertHandlers({
+          gateway: accounts.gateway,
+          projections: followers,
+          audit: projections.auditTrail,
+        }),
+      },
       accounts: accounts.handlers,
     },
     projections: {

@@ -10,6 +10,8 @@ import { ok } from '../../kernel/result.js';
 import { versionMismatch } from '../resource/if-match.js';
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import { createIdempotencyTable, rememberKey } from '../aggregate/idempotency.js';
+import type { RevertTable } from '../aggregate/reverts.js';
+import { rememberRevert } from '../aggregate/reverts.js';
 import type { Cell, Journal, Table } from '../aggregate/journal.js';
 import { isOfLogChain } from '../log-chain/declaration.js';
 import type { ChainHead } from '../log-chain/links.js';
@@ -18,6 +20,7 @@ import { createCell, createJournal, createTable } from '../aggregate/journal.js'
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import { accountEvent } from './declaration.js';
+import { decideProfileRevert } from './revert.js';
 import { evolveUser } from './evolve.js';
 import type { AccountCommand, AccountEvent, UserState } from './user.js';
 
@@ -31,6 +34,7 @@ export interface Accounts {
   /** User name → id. */
   readonly names: Table<string>;
   readonly idempotency: IdempotencyTable;
+  readonly reverts: RevertTable;
 }
 
 export function emptyAccounts(): Accounts {
@@ -43,6 +47,7 @@ export function emptyAccounts(): Accounts {
     users: createTable(journal),
     names: createTable(journal),
     idempotency: createIdempotencyTable(journal),
+    reverts: createTable(journal),
   };
 }
 
@@ -76,6 +81,7 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): rea
     accounts.names.set(user.username, id);
   }
   rememberKey(accounts.idempotency, command.events[0], accountEvent(command.events[0]).data.user_id);
+  rememberRevert(accounts.reverts, command);
   return ignored;
 }
 
@@ -105,6 +111,8 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
       if (Object.keys(changes).length === 0) return ok([]);
       return ok([{ type: 'UserProfileUpdated', data: { user_id: user.id, changes } }]);
     }
+    case 'RevertUserProfile':
+      return decideProfileRevert(accounts, command);
     case 'ChangeUserPassword': {
       const { id, ifMatch, password, replaces } = command;
       const user = accounts.users.get(id);

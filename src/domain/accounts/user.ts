@@ -3,6 +3,7 @@
  * the user, so that deleting the key deletes the personal data.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
+import type { RecordedCommand } from '../../kernel/event.js';
 import type { FieldChange } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { IfMatch } from '../resource/if-match.js';
@@ -73,6 +74,14 @@ export type AccountCommand =
       readonly ifMatch: IfMatch;
       readonly display_name?: SealedSecret | null | undefined;
       readonly email?: SealedSecret | null | undefined;
+    }
+  /** Reverts an edit of a profile, if its fields still have the values that it set. */
+  | {
+      readonly type: 'RevertUserProfile';
+      /** The command that the audit's entry shows. */
+      readonly entry: RecordedCommand;
+      /** By field: the id of the entry that gave it the value that it has now. */
+      readonly changedBy: ReadonlyMap<string, string>;
     }
   | {
       readonly type: 'ChangeUserPassword';

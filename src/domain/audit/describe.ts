@@ -39,36 +39,41 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   const [first] = command.events;
   switch (command.stream) {
     case streams.fleet:
-      return entry(fleetSubject(first), command.events.map(auditOfFleetEvent), false);
+      return entry(command, fleetSubject(first), command.events.map(auditOfFleetEvent), false);
     case streams.accounts: {
       const ofTheLog = asLogChainEvent(first);
       if (ofTheLog !== undefined) {
-        return entry({ ...logSubject, name: logSubject.id }, [auditOfLogChainEvent(ofTheLog)], false);
+        return entry(command, { ...logSubject, name: logSubject.id }, [auditOfLogChainEvent(ofTheLog)], false);
       }
       const { user_id: id } = accountEvent(first).data;
-      return entry({ type: userType, id, name: nameGiven(first) }, [auditOfAccountEvent(first)], true);
+      return entry(command, { type: userType, id, name: nameGiven(first) }, [auditOfAccountEvent(first)], true);
     }
     case streams.signins: {
       const { user_id: id, username: name } = signinEvent(first).data;
-      return entry({ type: 'session', id, name }, [auditOfSignin(first)], true);
+      return entry(command, { type: 'session', id, name }, [auditOfSignin(first)], true);
     }
     case streams.service: {
       const event = serviceEvent(first);
       const audit = auditOfService(event);
       const subject = { type: serviceType, id: event.data.installation_id, name: null };
-      return audit === null ? null : entry(subject, [audit], false);
+      return audit === null ? null : entry(command, subject, [audit], false);
     }
     default:
       return null;
   }
 }
 
-/** Verb and reason are those of the command's first event; the others only add their changes. */
-function entry(resource: Subject, audits: readonly EventAudit[], accounts: boolean): AuditDescription | null {
+/** Verb and reason are those of the command's first event, unless it is a revert; the others only add their changes. */
+function entry(
+  { events: [recorded] }: RecordedCommand,
+  resource: Subject,
+  audits: readonly EventAudit[],
+  accounts: boolean,
+): AuditDescription | null {
   const [first] = audits;
   if (first === undefined) return null;
   return {
-    action: `${resource.type}.${first.verb}`,
+    action: `${resource.type}.${recorded.metadata.revert_of === undefined ? first.verb : 'revert'}`,
     resource,
     changes: audits.flatMap(({ changes }) => changes),
     accounts,
@@ -76,14 +81,14 @@ function entry(resource: Subject, audits: readonly EventAudit[], accounts: boole
   };
 }
 
-function fleetSubject(event: RecordedEvent): Subject {
+export function fleetSubject(event: RecordedEvent): Subject {
   const { type, id } = resourceOf(event);
   const { kind, declaration } = declaringResource(event);
-  const named = kind === 'resource' && declaration.ownedByNode !== true;
+  const named = kind === 'resource' && declaration.ownedByNode === undefined;
   return { type, id, name: named ? nameGiven(event) : id };
 }
 
-function auditOfFleetEvent(recorded: RecordedEvent): EventAudit {
+export function auditOfFleetEvent(recorded: RecordedEvent): EventAudit {
   const event = fleetEvent(recorded);
   return eventDeclaration(event).audit(event);
 }

@@ -66,8 +66,13 @@ export interface ChainState extends ResourceMeta, ChainFields {
 export const chainStatuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
 export type ChainStatus = (typeof chainStatuses)[number];
 
+/** What a delete removes besides the definition, and an undo restores. */
+interface DeletedWithChain {
+  readonly deployed: DeployedDefinition | null;
+}
+
 export type ChainEvent =
-  | LifecycleEvent<'Chain', 'chain_id', ChainFields, { readonly deployed: DeployedDefinition | null }>
+  | LifecycleEvent<'Chain', 'chain_id', ChainFields, DeletedWithChain>
   | {
       readonly type: 'ChainDeployed';
       readonly data: {
@@ -80,8 +85,10 @@ export type ChainEvent =
     };
 
 export type ChainCommand =
-  | LifecycleCommand<'Chain', ChainFields>
-  | { readonly type: 'DeployChain'; readonly id: string; readonly ifMatch: IfMatch };
+  | LifecycleCommand<'Chain', ChainFields, never, DeletedWithChain>
+  | { readonly type: 'DeployChain'; readonly id: string; readonly ifMatch: IfMatch }
+  /** Back to the definition that was deployed before; null for none. The current definition stays. */
+  | { readonly type: 'RollBackChain'; readonly id: string; readonly definition: ChainDefinition | null };
 
 export const chainKey: ResourceKey<ChainState> = { type: 'l4_chain' };
 

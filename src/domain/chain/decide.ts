@@ -50,12 +50,31 @@ export const decideChain: Decisions<ChainCommand, ChainEvent> = {
     const refusal = collisionRefusal(fleet, chain.value) ?? undialable(fleet, chain.value.hops, addressOfHop);
     return unlessRefused(refusal, deployEvent(fleet, chain.value));
   },
+  RollBackChain(fleet, { id, definition }) {
+    const chain = existing(fleet, chainKey, { id });
+    if (!chain.ok) return err(chain.error);
+    const deployed = definition === null ? null : asDeployed(definition);
+    const refusal =
+      deployedRefusal(fleet, { ...chain.value, deployed }) ?? collisionRefusal(fleet, { ...chain.value, deployed });
+    return unlessRefused(refusal, deployEvent(fleet, chain.value, definition));
+  },
+  RestoreChain(fleet, { type: _, id, former, ...fields }) {
+    const chain: ChainState = { ...fields, id, version: 0, created_at: '', updated_at: '' };
+    const refusal = refusalOf(fleet, chain) ?? deployedRefusal(fleet, chain);
+    return unlessRefused(refusal, { type: 'ChainRestored', data: { chain_id: id, ...fields, former } });
+  },
 };
 
-/** The event of deploying a chain's current definition. `compile/plan.ts` tries it out. */
-export function deployEvent(fleet: FleetView, chain: ChainState): ChainEvent {
+/**
+ * The event of deploying a definition of a chain, its current one unless another is given; null ends what is deployed.
+ * `compile/plan.ts` tries it out.
+ */
+export function deployEvent(
+  fleet: FleetView,
+  chain: ChainState,
+  to: ChainDefinition | null = definitionOf(chain),
+): ChainEvent {
   const from = chain.deployed === null ? null : definitionOf(chain.deployed);
-  const to = definitionOf(chain);
   const nodes = nodesOf(from, to).map((node_id) => ({
     node_id,
     offset: fleet.get(nodeKey, node_id)?.generation_offset ?? 0,
@@ -82,6 +101,17 @@ function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
     return { code: 'invalid_request', message: `${place.slice(1)}: ${message}` };
   }
   return undefined;
+}
+
+/** Before the event that deploys it, nothing but the definition counts. */
+function asDeployed(definition: ChainDefinition): ChainState['deployed'] {
+  return { ...definition, chain_version: 0, at: '', deployment_id: '' };
+}
+
+/** Why the deployed definition of a chain that comes back cannot run. */
+function deployedRefusal(fleet: FleetView, { enabled, deployed }: ChainState): Refusal | undefined {
+  if (deployed === null) return undefined;
+  return referenceRefusal(fleet, deployed) ?? (enabled ? undialable(fleet, deployed.hops, addressOfHop) : undefined);
 }
 
 /** Every collision of a chain with others, one sentence each. */

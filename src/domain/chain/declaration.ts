@@ -6,13 +6,15 @@ import { dialEndpoint, hopAfter } from '../node/hops.js';
 import { ownerOf } from '../references/references.js';
 import type { AuditChange } from '../resource/audit-change.js';
 import { entryByEntry, eventAudit, fieldChanges } from '../resource/audit-change.js';
-import type { Changes } from '../resource/change.js';
+import type { Changes, FieldChange } from '../resource/change.js';
 import type { Compiled, Indexed, NodeLink, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
+import { lifecycleUndo } from '../resource/undo.js';
+import type { Undo } from '../resource/undo.js';
 import { upstreamKey } from '../upstream/upstream.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
-import { chainFields, chainKey, credentialsOf, definitionsOf, nodesOf, upstreamOf } from './chain.js';
+import { chainFields, chainKey, credentialsOf, definitionOf, definitionsOf, nodesOf, upstreamOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { decideChain } from './decide.js';
 import { evolveChain } from './evolve.js';
@@ -21,7 +23,10 @@ import { objectionOfChain } from './references.js';
 import { chainRulesOn } from './rules.js';
 import { rulesBound } from './size.js';
 
+type DataOf<T extends ChainEvent['type']> = Extract<ChainEvent, { readonly type: T }>['data'];
+
 const audit = lifecycleAudit(chainFields);
+const undo = lifecycleUndo('l4_chain', 'Chain', 'chain');
 
 const indexed: Indexed<ChainState> = {
   dependsOn: ['enabled', 'payload', 'hops', 'target', 'deployed'],
@@ -97,27 +102,48 @@ export const l4Chain: Resource<'l4_chain', 'Chain', 'chain', ChainState, ChainEv
   compiled,
   objectionTo: objectionOfChain,
   events: {
-    ChainCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
+    ChainCreated: { schemaVersion: 1, audit: audit.created, undo: undo.created, touches: () => [] },
     ChainUpdated: {
       schemaVersion: 1,
       audit: ({ data }) => eventAudit('update', fieldChanges(data.changes).flatMap(entryByEntry('hops'))),
+      undo: undo.updated,
       touches: (fleet, { data }) => touchedByUpdate(fleet, data.chain_id, data.changes),
     },
     ChainDeleted: {
       schemaVersion: 1,
       audit: audit.deleted,
+      undo: undo.deleted,
       touches(fleet, { data }) {
         const chain = fleet.get(chainKey, data.chain_id);
         return chain === undefined ? [] : nodesOf(liveDefinition(chain));
       },
     },
+    ChainRestored: {
+      schemaVersion: 1,
+      audit: audit.restored,
+      undo: undo.restored,
+      touches: (_fleet, { data }) => (data.enabled ? nodesOf(data.deployed) : []),
+    },
     ChainDeployed: {
       schemaVersion: 1,
       audit: ({ data }) => eventAudit('deploy', definitionChanges(data.definition.from, data.definition.to)),
+      undo: ({ data }) => undoDeploy(data),
       touches: (_fleet, { data }) => nodesOf(data.definition.from, data.definition.to),
     },
   },
 };
+
+function undoDeploy({ chain_id: id, definition }: DataOf<'ChainDeployed'>): Undo {
+  return {
+    kind: 'change',
+    changes: { deployed: definition as unknown as FieldChange },
+    now(fleet) {
+      const chain = fleet.get(chainKey, id);
+      return chain && (() => (chain.deployed === null ? null : (definitionOf(chain.deployed) as unknown as Json)));
+    },
+    command: () => ({ type: 'RollBackChain', id, definition: definition.from }) satisfies ChainCommand,
+  };
+}
 
 function definitionChanges(from: ChainDefinition | null, to: ChainDefinition | null): readonly AuditChange[] {
   return (['payload', 'hops', 'target'] as const)

@@ -2,12 +2,12 @@
 import { unreachable } from '../../kernel/errors.js';
 import { withChanges } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
-import { firstVersion, nextVersion } from '../resource/meta.js';
+import { firstVersion, nextVersion, restoredVersion } from '../resource/meta.js';
 import type { ChainEvent, ChainState } from './chain.js';
 
 /**
  * The chain after one event; undefined once deleted. Ignores an event for a chain that does not exist, and the creation
- * of one that does.
+ * or restoring of one that does.
  * @param context its `commandId` becomes the id of a deployment
  */
 export function evolveChain(
@@ -20,6 +20,11 @@ export function evolveChain(
     if (state !== undefined) return state;
     const { chain_id, ...fields } = event.data;
     return { ...fields, ...firstVersion(chain_id, at), deployed: null };
+  }
+  if (event.type === 'ChainRestored') {
+    if (state !== undefined) return state;
+    const { chain_id, former, ...fields } = event.data;
+    return { ...fields, ...restoredVersion(chain_id, former, at) };
   }
   if (state === undefined) return undefined;
   switch (event.type) {

@@ -2,14 +2,12 @@
  * What a deploy would change: it is applied to the fold and rolled back.
  * Implements `docs/contract/rest.md#l4-chains`, plan.
  */
-import type { RecordedCommand } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
-import type { JsonObject } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { chainKey, nodesOf } from '../chain/chain.js';
 import { chainCollisions, deployEvent } from '../chain/decide.js';
 import { applyCommand } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
+import { hypothetical } from '../fleet/hypothetical.js';
 import { compileNode } from './compile-node.js';
 import type { NodeSnapshot } from '../snapshot/snapshot.js';
 
@@ -31,7 +29,7 @@ export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefine
   const before = nodeIds.map((id) => compileNode(fleet, id));
   const mark = fleet.journal.mark();
   try {
-    applyCommand(fleet, hypothetical(fleet, deployEvent(fleet, chain)));
+    applyCommand(fleet, hypothetical(fleet, [deployEvent(fleet, chain)]));
     const nodes = before.map((old) => ({ node_id: old.node_id, ...difference(old, compileNode(fleet, old.node_id)) }));
     return {
       nodes: nodes.filter(({ added, changed, removed }) => added.length + changed.length + removed.length > 0),
@@ -40,30 +38,6 @@ export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefine
   } finally {
     fleet.journal.rollback(mark);
   }
-}
-
-function hypothetical(fleet: Fleet, event: { readonly type: string; readonly data: object }): RecordedCommand {
-  const actor = { type: 'system', id: 'plan', name: 'plan' } as const;
-  return {
-    stream: streams.fleet,
-    events: [
-      {
-        id: '',
-        stream: streams.fleet,
-        type: event.type,
-        data: event.data as JsonObject,
-        revision: fleet.revision.value + 1,
-        position: fleet.position.value + 1,
-        metadata: {
-          command: { id: '', index: 0, count: 1 },
-          actor,
-          request_id: '',
-          occurred_at: new Date(0).toISOString(),
-          schema_version: 1,
-        },
-      },
-    ],
-  };
 }
 
 /** Ids of added, changed and removed rules. A rule counts as changed when its upstream cluster or certificate changes. */

@@ -41,6 +41,11 @@ export const decideCredential: Decisions<CredentialCommand, CredentialEvent> = {
     const data = { credential_id: found.value.id, ...pick(found.value, credentialFields) };
     return unlessRefused(stillUsed(fleet, credentialKey.type, found.value), { type: 'CredentialDeleted', data });
   },
+  RestoreCredential(fleet, { type: _, id, former, ...fields }) {
+    const refusal = referenceRefusal(fleet, fields) ?? nameTaken(fleet, credentialKey.type, fields.name);
+    const data = { credential_id: id, ...pick(fields, credentialFields), former };
+    return unlessRefused(refusal, { type: 'CredentialRestored', data });
+  },
   EndCredentialOverlap(fleet, { id, ends_at }) {
     const overlap = credentialAt(fleet, id)?.overlap;
     if (overlap === undefined || overlap === null || overlap.ends_at !== ends_at) return ok([]);

@@ -1,15 +1,17 @@
 /** The declaration of credentials. They add nothing to snapshots themselves: what refers to them compiles their keys. */
-import type { AuditChange } from '../resource/audit-change.js';
+import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { addedFields, eventAudit, fieldChanges, masked, removedFields } from '../resource/audit-change.js';
 import type { Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
+import { lifecycleUndo } from '../resource/undo.js';
 import { ownerOf } from '../references/references.js';
 import type { CredentialCommand, CredentialDefinition, CredentialEvent, CredentialState } from './credential.js';
 import { credentialAt, credentialFields, credentialKey, fieldsOfKeyType } from './credential.js';
 import { decideCredential } from './decide.js';
 import { evolveCredential } from './evolve.js';
 
+const undo = lifecycleUndo('credential', 'Credential', 'credential');
 const keyReplaced = 'a key or certificate can be replaced by another one, not taken back';
 const overlapEnded = 'it ends the overlap of a certificate key that was replaced';
 
@@ -25,6 +27,9 @@ function withoutSecrets(changes: readonly AuditChange[]): readonly AuditChange[]
       : { path, before, after },
   );
 }
+
+const created = ({ data }: { readonly data: CredentialDefinition }): EventAudit =>
+  eventAudit('create', withoutSecrets(addedFields(ownFields(data))));
 
 /** The nodes whose rules another state of the credential changes. */
 function changedBy(
@@ -65,7 +70,8 @@ export const credential: Resource<
   events: {
     CredentialCreated: {
       schemaVersion: 1,
-      audit: ({ data }) => eventAudit('create', withoutSecrets(addedFields(ownFields(data)))),
+      audit: created,
+      undo: undo.created,
       touches: () => [],
     },
     CredentialUpdated: {
@@ -74,6 +80,7 @@ export const credential: Resource<
         const rotated = ['public_key', 'private_key', 'certificate'].some((field) => changes[field] !== undefined);
         return eventAudit('update', withoutSecrets(fieldChanges(changes)), rotated ? keyReplaced : null);
       },
+      undo: undo.updated,
       touches(fleet, event, context) {
         const { credential_id: id, changes } = event.data;
         // No rule holds the name, so nothing is compared.
@@ -84,8 +91,10 @@ export const credential: Resource<
     CredentialDeleted: {
       schemaVersion: 1,
       audit: ({ data }) => eventAudit('delete', withoutSecrets(removedFields(ownFields(data)))),
+      undo: undo.deleted,
       touches: () => [],
     },
+    CredentialRestored: { schemaVersion: 1, audit: created, undo: undo.restored, touches: () => [] },
     CredentialOverlapEnded: {
       schemaVersion: 1,
       audit: ({ data }) =>
@@ -94,6 +103,7 @@ export const credential: Resource<
           [{ path: 'former_spki_sha256', before: data.overlap.from?.spki_sha256 ?? null, after: null }],
           overlapEnded,
         ),
+      undo: null,
       touches: (fleet, { data }) =>
         changedBy(fleet, data.credential_id, (before) => ({ ...before, overlap: data.overlap.to })),
     },

@@ -4,12 +4,12 @@ import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { withChanges } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
-import { firstVersion, nextVersion } from '../resource/meta.js';
+import { firstVersion, nextVersion, restoredVersion } from '../resource/meta.js';
 import type { CredentialEvent, CredentialState, PinOverlap } from './credential.js';
 
 /**
  * The credential after one event; undefined once deleted. Ignores an event for a credential that does not exist, and the
- * creation of one that does.
+ * creation or restoring of one that does.
  */
 export function evolveCredential(
   state: CredentialState | undefined,
@@ -20,6 +20,12 @@ export function evolveCredential(
     if (state !== undefined) return state;
     const { credential_id, ...fields } = event.data;
     return { ...fields, ...firstVersion(credential_id, at), overlap: null };
+  }
+  if (event.type === 'CredentialRestored') {
+    if (state !== undefined) return state;
+    const { credential_id, former, ...fields } = event.data;
+    // Nothing dials by a credential that was deleted, so no former pin is left to trust.
+    return { ...fields, ...restoredVersion(credential_id, former, at), overlap: null };
   }
   if (state === undefined) return undefined;
   switch (event.type) {

@@ -6,6 +6,7 @@
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import type { Cell, Index, Table } from '../aggregate/journal.js';
+import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import type { Claim } from '../listeners/claims.js';
 import { claimKey } from '../listeners/claims.js';
@@ -15,13 +16,14 @@ import type { EventContext } from '../resource/declaration.js';
 import { nameIndexKey } from '../resource/names.js';
 import { fleetEvent } from './events.js';
 import type { Fleet } from './fleet.js';
-import type { AnyResource, AnyState, ResourceType } from './resources.js';
+import type { AnyResource, AnySingleton, AnyState, ResourceType } from './resources.js';
 import {
   eventDeclaration,
   declaringResource,
   resourceOf,
   resourceOfType,
   resources,
+  resourceTypes,
   singletons,
   singletonTypes,
 } from './resources.js';
@@ -38,6 +40,7 @@ export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySe
   const last = lastEvent(command);
   for (const nodeId of touched) if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, last.revision);
   rememberKey(fleet.idempotency, command.events[0], resourceOf(command.events[0]).id);
+  rememberRevert(fleet.reverts, command);
   fleet.revision.set(last.revision);
   fleet.position.set(last.position);
   return touched;
@@ -61,6 +64,7 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent): Iterable<string> {
   const before = tableOf(fleet, declaring.type).get(id);
   const after = declaring.declaration.evolve(before, event, context);
   putResource(fleet, declaring.type, id, after);
+  if (event.type === 'NodeRestored' && before === undefined) restoreWithNode(fleet, event.data, context);
   if (declaring.type !== 'node' || before === undefined || after !== undefined) return touches;
   forgetNode(fleet, id);
   return [...touches, id];
@@ -73,13 +77,25 @@ function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
 function forgetNode(fleet: Fleet, nodeId: string): void {
   fleet.touched.delete(nodeId);
   for (const { type, id } of fleet.contributorsTo(nodeId)) {
-    if (resourceOfType(type)?.ownedByNode === true) putResource(fleet, type as ResourceType, id, undefined);
+    if (resourceOfType(type)?.ownedByNode !== undefined) putResource(fleet, type as ResourceType, id, undefined);
   }
+  setSingletons(fleet, ({ withoutNode }, value) => withoutNode(value, nodeId));
+}
+
+/** What the delete of the node took along. */
+function restoreWithNode(fleet: Fleet, node: object, context: EventContext): void {
+  for (const type of resourceTypes) {
+    const owned = (resources[type] as unknown as AnyResource).ownedByNode?.restoredWith(node, context) ?? [];
+    for (const state of owned) putResource(fleet, type, state.id, state);
+  }
+  setSingletons(fleet, ({ withNode }, value) => withNode(value, node));
+}
+
+function setSingletons(fleet: Fleet, next: (declaration: AnySingleton, value: unknown) => unknown): void {
   for (const type of singletonTypes) {
     const cell = fleet.singletons[type] as Cell<unknown>;
-    const withoutNode = singletons[type].withoutNode as (state: unknown, nodeId: string) => unknown;
-    const next = withoutNode(cell.value, nodeId);
-    if (next !== cell.value) cell.set(next);
+    const value = next(singletons[type] as unknown as AnySingleton, cell.value);
+    if (value !== cell.value) cell.set(value);
   }
 }
 

@@ -15,7 +15,7 @@ import type { AnyState, ResourceType } from './resources.js';
 import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes: older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 2;
+export const foldVersion = 3;
 
 interface Head {
   readonly revision: number;
@@ -26,7 +26,7 @@ interface Head {
   readonly [field: string]: unknown;
 }
 
-/** A row of a table. The first entry names the table: a resource's `singular`, `touched` or `key`. */
+/** A row of a table. The first entry names the table: a resource's `singular`, `touched`, `key` or `revert`. */
 type Row = readonly [table: string, id: string, value: unknown];
 
 /** The fold's values at one moment, by reference. They are immutable, so the fold can continue meanwhile. */
@@ -53,6 +53,7 @@ export function captureFleet(fleet: Fleet): FleetCapture {
       ...resourceTypes.flatMap((type) => rows(resources[type].singular, fleet.tables[type].entries())),
       ...rows('touched', fleet.touched.entries()),
       ...rows('key', fleet.idempotency.keys.entries()),
+      ...rows('revert', fleet.reverts.entries()),
     ],
   };
 }
@@ -113,6 +114,7 @@ function restoreRow(fleet: Fleet, [table, id, value]: Row): void {
   const type = typeOfTable.get(table);
   if (type !== undefined) putResource(fleet, type, id, value as AnyState);
   else if (table === 'touched') fleet.touched.set(id, value as number);
+  else if (table === 'revert') fleet.reverts.set(id, value as string);
   else if (table === 'key') putKey(fleet.idempotency, id, value as AcceptedKey);
   else throw new Error(`unknown line in a fold checkpoint: ${JSON.stringify([table, id, value])}`);
 }

@@ -39,6 +39,7 @@ export function emptyFleet(): Fleet {
     ) as unknown as FleetState['singletons'],
     touched: createTable(journal),
     idempotency: createIdempotencyTable(journal),
+    reverts: createTable(journal),
     names: createTable(journal),
     references: createIndex(journal),
     contributors: createIndex(journal),

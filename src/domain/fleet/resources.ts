@@ -41,7 +41,7 @@ export type SingletonState<T extends SingletonType> = ReturnType<(typeof singlet
 // Declarations without their own types, for code that treats all resources alike.
 export type AnyState = ResourceMeta & { readonly name: string };
 export type AnyResource = Resource<string, string, string, AnyState, AnyEvent, AnyCommand>;
-type AnySingleton = Singleton<string, string, unknown, AnyEvent, AnyCommand>;
+export type AnySingleton = Singleton<string, string, unknown, AnyEvent, AnyCommand>;
 
 // A resource under another key than its own type does not compile.
 type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };
@@ -55,7 +55,7 @@ export const resourceTypes = Object.keys(resources) as readonly ResourceType[];
 export const singletonTypes = Object.keys(singletons) as readonly SingletonType[];
 
 export const plainTypes = resourceTypes.filter(
-  (type): type is PlainType => type !== 'node' && resourceOfType(type)?.ownedByNode !== true,
+  (type): type is PlainType => type !== 'node' && resourceOfType(type)?.ownedByNode === undefined,
 );
 
 export function resourceOfType(type: string): AnyResource | undefined {
@@ -68,7 +68,10 @@ type EventTable = { readonly [type: string]: FleetEventDeclaration<AnyEvent> };
 const logChain = {
   id: logSubject.id,
   events: Object.fromEntries(
-    Object.entries(logChainEvents).map(([type, declaration]) => [type, { ...declaration, touches: () => [] }]),
+    Object.entries(logChainEvents).map(([type, declaration]) => [
+      type,
+      { ...declaration, undo: null, touches: () => [] },
+    ]),
   ) as unknown as EventTable,
 };
 

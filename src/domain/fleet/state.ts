@@ -1,6 +1,7 @@
 /** The tables, singletons and indexes of the fleet. Not the questions that resources may ask: those are in `view.ts`. */
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import type { Cell, Index, Journal, Table } from '../aggregate/journal.js';
+import type { RevertTable } from '../aggregate/reverts.js';
 import type { Claim, ClaimIndex } from '../listeners/claims.js';
 import type { ChainHead } from '../log-chain/links.js';
 import type { ResourceType, SingletonState, SingletonType, StateOf } from './resources.js';
@@ -19,6 +20,7 @@ export interface FleetState {
   /** Node id → the revision of the last event of the last command that touched the node. */
   readonly touched: Table<number>;
   readonly idempotency: IdempotencyTable;
+  readonly reverts: RevertTable;
 
   // Indexes. A checkpoint does not hold them; they are derived again.
   /** `nameIndexKey` → id. */

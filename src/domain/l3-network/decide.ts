@@ -65,6 +65,12 @@ export const decideNetwork: Decisions<NetworkCommand, NetworkEvent> = {
     const data = { l3_network_id: network.value.id, ...pick(network.value, networkFields) };
     return ok([{ type: 'L3NetworkDeleted', data }]);
   },
+  RestoreL3Network(fleet, { type: _, id, former, ...fields }) {
+    // It gets back its number and context ids: no other network ever had that number.
+    const network: NetworkState = { ...fields, id, version: 0, created_at: '', updated_at: '' };
+    const data = { l3_network_id: id, ...fields, former };
+    return unlessRefused(refusalOf(fleet, network), { type: 'L3NetworkRestored', data });
+  },
 };
 
 /**

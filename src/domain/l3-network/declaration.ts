@@ -7,6 +7,7 @@ import { entryByEntry, eventAudit, fieldChanges } from '../resource/audit-change
 import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
 import { lifecycleFold } from '../resource/lifecycle-fold.js';
+import { lifecycleUndo } from '../resource/undo.js';
 import { claimsOfNetwork } from './claims.js';
 import { decideNetwork } from './decide.js';
 import { intendedByNetwork } from './intent.js';
@@ -16,6 +17,7 @@ import { networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
 import { networkBound } from './size.js';
 
 const audit = lifecycleAudit(networkFields);
+const undo = lifecycleUndo('l3_network', 'L3Network', 'l3_network');
 const evolve = lifecycleFold<NetworkState, 'L3Network', 'l3_network'>('L3Network', 'l3_network');
 
 const indexed: Indexed<NetworkState> = {
@@ -72,6 +74,7 @@ export const l3Network: Resource<'l3_network', 'L3Network', 'l3_network', Networ
       L3NetworkCreated: {
         schemaVersion: 1,
         audit: audit.created,
+        undo: undo.created,
         touches: (fleet, event, context) => nodesWithOtherRules(fleet, undefined, evolve(undefined, event, context)),
       },
       L3NetworkUpdated: {
@@ -81,6 +84,7 @@ export const l3Network: Resource<'l3_network', 'L3Network', 'l3_network', Networ
             'update',
             fieldChanges(data.changes).flatMap(entryByEntry('members')).flatMap(entryByEntry('tunnels')),
           ),
+        undo: undo.updated,
         touches(fleet, event, context) {
           const before = fleet.get(networkKey, event.data.l3_network_id);
           return nodesWithOtherRules(fleet, before, evolve(before, event, context));
@@ -89,7 +93,14 @@ export const l3Network: Resource<'l3_network', 'L3Network', 'l3_network', Networ
       L3NetworkDeleted: {
         schemaVersion: 1,
         audit: audit.deleted,
+        undo: undo.deleted,
         touches: (fleet, { data }) => nodesWithOtherRules(fleet, fleet.get(networkKey, data.l3_network_id), undefined),
+      },
+      L3NetworkRestored: {
+        schemaVersion: 1,
+        audit: audit.restored,
+        undo: undo.restored,
+        touches: (fleet, event, context) => nodesWithOtherRules(fleet, undefined, evolve(undefined, event, context)),
       },
     },
   };

@@ -3,7 +3,7 @@
  * Implements `docs/contract/domain.md#l3-network`.
  */
 import type { ResourceKey } from '../resource/fleet-view.js';
-import type { LifecycleEvent } from '../resource/lifecycle.js';
+import type { LifecycleEvent, RestoreCommand } from '../resource/lifecycle.js';
 import type { IfMatch } from '../resource/if-match.js';
 import { fieldsOf } from '../resource/lifecycle.js';
 import type { PartialUpdate } from '../resource/lifecycle.js';
@@ -84,7 +84,8 @@ export type NetworkCommand =
       readonly id: string;
       readonly ifMatch: IfMatch;
     } & PartialUpdate<RequestedNetwork>)
-  | { readonly type: 'DeleteL3Network'; readonly id: string; readonly ifMatch: IfMatch };
+  | { readonly type: 'DeleteL3Network'; readonly id: string; readonly ifMatch: IfMatch }
+  | RestoreCommand<'L3Network', NetworkDefinition>;
 
 export const networkKey: ResourceKey<NetworkState> = { type: 'l3_network' };
 

@@ -10,7 +10,7 @@ import { unlessRefused } from '../resource/rules.js';
 import type { PolicyCommand, PolicyEvent, PolicyKey } from './policy.js';
 import { policiesOf, policyFields, policyId, policyKey, wholeOrder } from './policy.js';
 
-/** Policies per node. The delete of a node carries them, and taking it back writes each of them, in one command. */
+/** Policies per node. The delete of a node carries them, and so does the event that takes it back. */
 const policiesMax = 256;
 
 export const decidePolicy: Decisions<PolicyCommand, PolicyEvent> = {
@@ -35,6 +35,10 @@ export const decidePolicy: Decisions<PolicyCommand, PolicyEvent> = {
     const mismatch = versionMismatch(policy.version, command.ifMatch);
     if (mismatch !== undefined) return err(mismatch);
     return ok([{ type: 'ListenerPolicyDeleted', data: { policy_id: id, ...pick(policy, policyFields) } }]);
+  },
+  RestoreListenerPolicy(fleet, { type: _, id, ...fields }) {
+    const refusal = unknownNode(fleet, fields) ?? tooMany(fleet, fields);
+    return unlessRefused(refusal, { type: 'ListenerPolicyRestored', data: { policy_id: id, ...fields } });
   },
 };
 

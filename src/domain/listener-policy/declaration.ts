@@ -1,13 +1,19 @@
 /** The declaration of listener policies. They claim no listener, and a listener need not exist to have one. */
 import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
+import type { FleetView } from '../resource/fleet-view.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
 import { lifecycleFold } from '../resource/lifecycle-fold.js';
+import { pick } from '../resource/lifecycle.js';
+import { firstVersion } from '../resource/meta.js';
+import type { Undo } from '../resource/undo.js';
+import { earlierValues, lifecycleUndo } from '../resource/undo.js';
 import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
 import { decidePolicy } from './decide.js';
-import type { PolicyCommand, PolicyEvent, PolicyState } from './policy.js';
-import { policyFields, policyKey } from './policy.js';
+import type { PoliciesOfNode, PolicyCommand, PolicyEvent, PolicyKey, PolicyState } from './policy.js';
+import { policyFields, policyId, policyKey } from './policy.js';
 
 const audit = lifecycleAudit(policyFields);
+const undo = lifecycleUndo('listener_policy', 'ListenerPolicy', 'policy');
 const fold = lifecycleFold<Omit<PolicyState, 'name'>, 'ListenerPolicy', 'policy'>('ListenerPolicy', 'policy');
 
 const indexed: Indexed<PolicyState> = {
@@ -30,6 +36,25 @@ const compiled: Compiled<PolicyState> = {
   linksFrom: () => [],
 };
 
+/** A policy is addressed by its key, not by an id. */
+function undoCreated({ node_id, transport, listen_addr, listen_port }: PolicyKey): Undo {
+  const key = { node_id, transport, listen_addr, listen_port };
+  const command: PolicyCommand = { type: 'DeleteListenerPolicy', ifMatch: undefined, ...key };
+  return { kind: 'delete', command };
+}
+
+function undoUpdated(event: Extract<PolicyEvent, { readonly type: 'ListenerPolicyUpdated' }>): Undo {
+  const { policy_id, changes } = event.data;
+  return {
+    ...undo.updated(event),
+    command(fleet: FleetView) {
+      const policy = fleet.get(policyKey, policy_id);
+      const key = policy && pick(policy, ['node_id', 'transport', 'listen_addr', 'listen_port']);
+      return { ...key, ...earlierValues(changes), type: 'SaveListenerPolicy', ifMatch: undefined };
+    },
+  };
+}
+
 export const listenerPolicy: Resource<
   'listener_policy',
   'ListenerPolicy',
@@ -42,7 +67,13 @@ export const listenerPolicy: Resource<
   noun: 'ListenerPolicy',
   singular: 'policy',
   plural: 'policies',
-  ownedByNode: true,
+  ownedByNode: {
+    restoredWith: ({ node_id, policies }: PoliciesOfNode, { at }) =>
+      policies.map((policy) => {
+        const id = policyId({ ...policy, node_id });
+        return { ...policy, node_id, name: id, ...firstVersion(id, at) };
+      }),
+  },
   fields: policyFields,
   decide: decidePolicy,
   evolve(state, event, context) {
@@ -53,15 +84,32 @@ export const listenerPolicy: Resource<
   compiled,
   objectionTo: null,
   events: {
-    ListenerPolicyCreated: { schemaVersion: 1, audit: audit.created, touches: (_fleet, { data }) => [data.node_id] },
+    ListenerPolicyCreated: {
+      schemaVersion: 1,
+      audit: audit.created,
+      undo: ({ data }) => undoCreated(data),
+      touches: (_fleet, { data }) => [data.node_id],
+    },
     ListenerPolicyUpdated: {
       schemaVersion: 1,
       audit: audit.updated,
+      undo: undoUpdated,
       touches(fleet, { data }) {
         const policy = fleet.get(policyKey, data.policy_id);
         return policy === undefined ? [] : [policy.node_id];
       },
     },
-    ListenerPolicyDeleted: { schemaVersion: 1, audit: audit.deleted, touches: (_fleet, { data }) => [data.node_id] },
+    ListenerPolicyDeleted: {
+      schemaVersion: 1,
+      audit: audit.deleted,
+      undo: undo.deleted,
+      touches: (_fleet, { data }) => [data.node_id],
+    },
+    ListenerPolicyRestored: {
+      schemaVersion: 1,
+      audit: audit.restored,
+      undo: ({ data }) => undoCreated(data),
+      touches: (_fleet, { data }) => [data.node_id],
+    },
   },
 };

@@ -5,7 +5,7 @@
  */
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/if-match.js';
-import type { LifecycleEvent } from '../resource/lifecycle.js';
+import type { LifecycleEvent, RestoreCommand } from '../resource/lifecycle.js';
 import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 
@@ -23,6 +23,12 @@ export interface PolicyOfNode {
   readonly listen_port: number;
   /** Every label, once. */
   readonly priority_order: readonly PriorityLabel[];
+}
+
+/** What the event that takes back a node's delete says of its policies. */
+export interface PoliciesOfNode {
+  readonly node_id: string;
+  readonly policies: readonly PolicyOfNode[];
 }
 
 export interface PolicyDefinition extends PolicyOfNode {
@@ -48,7 +54,8 @@ export type PolicyEvent = LifecycleEvent<'ListenerPolicy', 'policy_id', PolicyDe
 
 export type PolicyCommand =
   | ({ readonly type: 'SaveListenerPolicy'; readonly ifMatch: IfMatch } & PolicyDefinition)
-  | ({ readonly type: 'DeleteListenerPolicy'; readonly ifMatch: IfMatch } & PolicyKey);
+  | ({ readonly type: 'DeleteListenerPolicy'; readonly ifMatch: IfMatch } & PolicyKey)
+  | RestoreCommand<'ListenerPolicy', PolicyDefinition>;
 
 export const policyKey: ResourceKey<PolicyState> = { type: 'listener_policy' };
 

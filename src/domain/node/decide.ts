@@ -11,6 +11,7 @@ import { pick } from '../resource/lifecycle.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import { existing, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
+import { overrideRefusal } from '../settings/decide.js';
 import { settingsOf } from '../settings/settings.js';
 import { labelChanges } from './labels.js';
 import type { NodeCommand, NodeEvent, NodeState } from './node.js';
@@ -23,7 +24,7 @@ type Of<T extends NodeCommand['type']> = Extract<NodeCommand, { readonly type: T
 
 /** Decides on the node that a command addresses, at the version that the command expects. */
 const onNode =
-  <C extends Exclude<NodeCommand, Of<'CreateNode'>>>(
+  <C extends Exclude<NodeCommand, Of<'CreateNode' | 'RestoreNode'>>>(
     decide: (fleet: FleetView, node: NodeState, command: C) => Decision<NodeEvent>,
   ) =>
   (fleet: FleetView, command: C): Decision<NodeEvent> => {
@@ -48,6 +49,10 @@ export const decideNode: Decisions<NodeCommand, NodeEvent> = {
     const data = { node_id, ...pick(node, nodeFields), override, policies, generation_offset };
     return unlessRefused(stillUsed(fleet, nodeKey.type, node), { type: 'NodeDeleted', data });
   }),
+  RestoreNode(fleet, { type: _, id, ...node }) {
+    const refusal = nameTaken(fleet, nodeKey.type, node.name) ?? overrideRefusal(fleet, id, node.override);
+    return unlessRefused(refusal, { type: 'NodeRestored', data: { node_id: id, ...node } });
+  },
   IssueNodePsk: onNode((_fleet, node, { fingerprint, verifier }: Of<'IssueNodePsk'>) =>
     ok([{ type: 'NodePskIssued', data: { node_id: node.id, fingerprint, verifier } }]),
   ),

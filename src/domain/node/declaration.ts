@@ -1,14 +1,19 @@
 /** The declaration of nodes. */
+import type { Json } from '../../kernel/json.js';
 import { eventAudit, fieldChanges, masked } from '../resource/audit-change.js';
 import type { EventContext, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
+import type { Undo } from '../resource/undo.js';
+import { earlierValues, lifecycleUndo } from '../resource/undo.js';
 import { decideNode } from './decide.js';
 import { evolveNode } from './evolve.js';
+import { evolveLabels, isLabelField, labelChanges } from './labels.js';
 import type { NodeCommand, NodeEvent, NodeState } from './node.js';
 import { dialAddress, nodeFields, nodeKey } from './node.js';
 
 const audit = lifecycleAudit(nodeFields);
+const undo = lifecycleUndo('node', 'Node', 'node');
 const reportedByAgent = 'it is a fact reported by the agent';
 
 /** The nodes that dial this one, if the event changes the address that they dial. */
@@ -25,6 +30,32 @@ function diallersIfMoved(
   return fleet.diallersOf(before.id).map(({ diallerId }) => diallerId);
 }
 
+/** Each label is a field of its own. */
+function undoUpdate(event: Extract<NodeEvent, { readonly type: 'NodeUpdated' }>): Undo {
+  const { node_id: id, changes } = event.data;
+  const plain = Object.entries(changes).filter(([field]) => !isLabelField(field));
+  const back = Object.fromEntries(
+    Object.entries(changes).map(([field, { from, to }]) => [field, { from: to, to: from }]),
+  );
+  return {
+    ...undo.updated(event),
+    now(fleet: FleetView) {
+      const node = fleet.get(nodeKey, id);
+      if (node === undefined) return undefined;
+      const fields = new Map<string, Json>([
+        ...Object.entries(labelChanges({}, node.labels)).map(([field, { to }]) => [field, to] as const),
+        ...nodeFields.map((field) => [field, node[field]] as const),
+      ]);
+      return (field) => fields.get(field) ?? null;
+    },
+    command(fleet: FleetView) {
+      const labels = fleet.get(nodeKey, id)?.labels ?? {};
+      const relabelled = plain.length === Object.keys(changes).length ? {} : { labels: evolveLabels(labels, back) };
+      return { ...earlierValues(Object.fromEntries(plain)), ...relabelled, type: 'UpdateNode', id, ifMatch: undefined };
+    },
+  };
+}
+
 const itself = (_fleet: FleetView, event: NodeEvent): readonly string[] => [event.data.node_id];
 
 export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCommand> = {
@@ -39,14 +70,16 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
   compiled: null,
   objectionTo: null,
   events: {
-    NodeCreated: { schemaVersion: 1, audit: audit.created, touches: itself },
-    NodeUpdated: { schemaVersion: 1, audit: audit.updated, touches: diallersIfMoved },
+    NodeCreated: { schemaVersion: 1, audit: audit.created, undo: undo.created, touches: itself },
+    NodeUpdated: { schemaVersion: 1, audit: audit.updated, undo: undoUpdate, touches: diallersIfMoved },
     NodeDeleted: {
       schemaVersion: 2,
       upcasters: { 1: (event) => ({ ...event, data: { ...event.data, policies: [] } }) },
       audit: audit.deleted,
+      undo: undo.deleted,
       touches: () => [],
     },
+    NodeRestored: { schemaVersion: 1, audit: audit.restored, undo: undo.restored, touches: itself },
     NodePskIssued: {
       schemaVersion: 1,
       audit: ({ data }) =>
@@ -58,11 +91,13 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
           ],
           'a PSK can be replaced by a new one, not taken back',
         ),
+      undo: null,
       touches: () => [],
     },
     NodeConfigRefreshed: {
       schemaVersion: 1,
       audit: () => eventAudit('refresh', [], 'a refresh changes nothing that could be undone'),
+      undo: null,
       touches: itself,
     },
     NodeReportedAddressChanged: {
@@ -71,11 +106,13 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
         const changes = fieldChanges({ public_ipv4, public_ipv6 }).filter(({ before, after }) => before !== after);
         return eventAudit('update', changes, reportedByAgent);
       },
+      undo: null,
       touches: diallersIfMoved,
     },
     NodeGenerationRaised: {
       schemaVersion: 1,
       audit: ({ data }) => eventAudit('refresh', fieldChanges({ generation_offset: data.offset }), reportedByAgent),
+      undo: null,
       touches: itself,
     },
     NodeCommandQueued: {
@@ -86,6 +123,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
           [{ path: 'command', before: null, after: data.command }],
           'a command to an agent cannot be called back',
         ),
+      undo: null,
       touches: () => [],
     },
   },

@@ -2,14 +2,17 @@
 import { unreachable } from '../../kernel/errors.js';
 import { withChanges } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
-import { firstVersion, nextVersion } from '../resource/meta.js';
+import { firstVersion, nextVersion, restoredVersion } from '../resource/meta.js';
 import { evolveLabels, isLabelField, labelChanges } from './labels.js';
 import type { NodeEvent, NodeState } from './node.js';
 import { unexpired } from './node.js';
 
+/** Of a node that is created or comes back: it has a new agent to come, whose PSK is still to be issued. */
+const neverConnected = { psk: null, public_ipv4: null, public_ipv6: null, commands: [] } as const;
+
 /**
- * The node after one event; undefined once deleted. Ignores an event for a node that does not exist, and the creation of
- * one that does.
+ * The node after one event; undefined once deleted. Ignores an event for a node that does not exist, and the creation or
+ * restoring of one that does.
  * @param context its `commandId` becomes the id of a command to the agent
  */
 export function evolveNode(
@@ -24,13 +27,16 @@ export function evolveNode(
     return {
       ...fields,
       ...firstVersion(node_id, at),
+      ...neverConnected,
       labels: evolveLabels({}, labelChanges({}, fields.labels)),
-      psk: null,
-      public_ipv4: null,
-      public_ipv6: null,
       generation_offset: 0,
-      commands: [],
     };
+  }
+  if (event.type === 'NodeRestored') {
+    if (state !== undefined) return state;
+    // Policies and the override are with the resources that hold them.
+    const { node_id, former, override: _, policies: __, ...fields } = event.data;
+    return { ...fields, ...restoredVersion(node_id, former, at), ...neverConnected };
   }
   if (state === undefined) return undefined;
   switch (event.type) {

@@ -62,7 +62,7 @@ interface NodePsk extends IssuedPsk {
 }
 
 /** What a delete removes besides the definition, and an undo restores. */
-interface DeletedWithNode {
+export interface DeletedWithNode {
   readonly override: MultiplexOverride | null;
   readonly policies: readonly PolicyOfNode[];
   /** Without it, a restored node could get a generation that its agent has already seen. */
@@ -89,7 +89,7 @@ export type NodeEvent =
   | { readonly type: 'NodeGenerationRaised'; readonly data: OfNode & { readonly offset: FieldChange<number> } }
   | { readonly type: 'NodeCommandQueued'; readonly data: OfNode & QueuedCommand };
 
-type Lifecycle = LifecycleCommand<'Node', NodeDefinition>;
+type Lifecycle = LifecycleCommand<'Node', NodeDefinition, never, DeletedWithNode>;
 
 export type NodeCommand =
   | (Extract<Lifecycle, { readonly type: 'CreateNode' }> & { readonly psk: IssuedPsk | null })

@@ -14,6 +14,7 @@ import type { FleetView } from './fleet-view.js';
 import type { AnyCommand, AnyEvent } from './lifecycle.js';
 import type { ResourceMeta } from './meta.js';
 import type { Decision } from './refusal.js';
+import type { Undo } from './undo.js';
 
 /** What a fold knows of an event besides its type and data. */
 export interface EventContext {
@@ -46,6 +47,8 @@ export interface FleetEventDeclaration<E extends AnyEvent> extends EventDeclarat
    * them with the compiler's output. A node that the event deletes is not among them, because it has no configuration.
    */
   touches(fleet: FleetView, event: E, context: EventContext): Iterable<string>;
+  /** null for an event that leaves nothing to undo. Whether an entry may be reverted at all, its audit says. */
+  readonly undo: ((event: E) => Undo) | null;
 }
 
 type EventDeclarations<E extends AnyEvent> = {
@@ -116,7 +119,10 @@ export interface Resource<
    * Set for what belongs to the node that `indexed.nodes` names: the delete of the node takes it along and carries it. It
    * has no name but its id, and no read model, because only answers about the node show it.
    */
-  readonly ownedByNode?: true;
+  readonly ownedByNode?: {
+    /** The states of those that come back with the node. @param node the data of `NodeRestored` */
+    restoredWith(node: object, context: EventContext): readonly S[];
+  };
   /** The fields of its definition, whose size is bounded (`fleet/definition-bound.ts`). */
   readonly fields: readonly (keyof S)[];
   /** The fields that hold a sealed secret or null. Read models hold null instead. */
@@ -157,4 +163,6 @@ export interface Singleton<
   evolve(state: S, event: E, context: EventContext): S;
   /** The state without what it holds of a deleted node. Not an event of its own: a version stays as it is. */
   withoutNode(state: S, nodeId: string): S;
+  /** The state with what it held of a node that comes back. @param node the data of `NodeRestored` */
+  withNode(state: S, node: object): S;
 }

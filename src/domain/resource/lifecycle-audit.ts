@@ -15,6 +15,7 @@ export function lifecycleAudit(fields: readonly string[]): {
   created(event: CarriesDefinition): EventAudit;
   updated(event: { readonly data: { readonly changes: Changes } }): EventAudit;
   deleted(event: CarriesDefinition): EventAudit;
+  restored(event: CarriesDefinition): EventAudit;
 } {
   const ofDefinition = new Set(fields);
   const definition = (data: object): object =>
@@ -23,5 +24,7 @@ export function lifecycleAudit(fields: readonly string[]): {
     created: ({ data }) => eventAudit('create', addedFields(definition(data))),
     updated: ({ data }) => eventAudit('update', fieldChanges(data.changes)),
     deleted: ({ data }) => eventAudit('delete', removedFields(definition(data))),
+    // Shown as the revert that it belongs to.
+    restored: ({ data }) => eventAudit('create', addedFields(definition(data))),
   };
 }

@@ -17,8 +17,17 @@ export interface AnyCommand {
   readonly type: string;
 }
 
+/** What a resource that comes back after its delete goes on from. */
+export interface Former {
+  /** RFC 3339. */
+  readonly created_at: string;
+  /** The number of its events, with the delete. */
+  readonly version: number;
+}
+
 /**
- * `UpstreamCreated`, `UpstreamUpdated` and `UpstreamDeleted` for the noun `Upstream`.
+ * `UpstreamCreated`, `UpstreamUpdated`, `UpstreamDeleted` and `UpstreamRestored` for the noun `Upstream`. Only the revert of
+ * a delete restores.
  * @typeParam Id the field of the data that holds the resource's id
  * @typeParam Definition what operators describe; a delete carries it too, so that it can be undone
  * @typeParam AlsoDeleted what a delete removes besides the definition
@@ -26,21 +35,39 @@ export interface AnyCommand {
 export type LifecycleEvent<Noun extends string, Id extends string, Definition, AlsoDeleted = unknown> =
   | { readonly type: `${Noun}Created`; readonly data: { readonly [K in Id]: string } & Definition }
   | { readonly type: `${Noun}Updated`; readonly data: { readonly [K in Id]: string } & { readonly changes: Changes } }
-  | { readonly type: `${Noun}Deleted`; readonly data: { readonly [K in Id]: string } & Definition & AlsoDeleted };
+  | { readonly type: `${Noun}Deleted`; readonly data: { readonly [K in Id]: string } & Definition & AlsoDeleted }
+  | {
+      readonly type: `${Noun}Restored`;
+      readonly data: { readonly [K in Id]: string } & Definition & AlsoDeleted & { readonly former: Former };
+    };
 
 /** A partial update: absent fields stay. @typeParam Fixed fields that only a create sets */
 export type PartialUpdate<Definition, Fixed extends keyof Definition = never> = {
   readonly [K in Exclude<keyof Definition, Fixed>]?: Definition[K] | undefined;
 };
 
-/** `CreateUpstream`, `UpdateUpstream` and `DeleteUpstream` for the noun `Upstream`. */
-export type LifecycleCommand<Noun extends string, Definition, Fixed extends keyof Definition = never> =
+/** The command that takes back a delete, with everything that it took along. */
+export type RestoreCommand<Noun extends string, Definition, AlsoDeleted = unknown> = {
+  readonly type: `Restore${Noun}`;
+  readonly id: string;
+  readonly former: Former;
+} & Definition &
+  AlsoDeleted;
+
+/** `CreateUpstream`, `UpdateUpstream`, `DeleteUpstream` and `RestoreUpstream` for the noun `Upstream`. */
+export type LifecycleCommand<
+  Noun extends string,
+  Definition,
+  Fixed extends keyof Definition = never,
+  AlsoDeleted = unknown,
+> =
   | ({ readonly type: `Create${Noun}`; readonly id: string } & Definition)
   | ({ readonly type: `Update${Noun}`; readonly id: string; readonly ifMatch: IfMatch } & PartialUpdate<
       Definition,
       Fixed
     >)
-  | { readonly type: `Delete${Noun}`; readonly id: string; readonly ifMatch: IfMatch };
+  | { readonly type: `Delete${Noun}`; readonly id: string; readonly ifMatch: IfMatch }
+  | RestoreCommand<Noun, Definition, AlsoDeleted>;
 
 /**
  * Every field of a definition, in the order that events list them in. A list without one of them does not compile.

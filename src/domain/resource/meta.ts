@@ -13,6 +13,15 @@ export function firstVersion(id: string, at: string): ResourceMeta {
   return { id, version: 1, created_at: at, updated_at: at };
 }
 
+/** The meta of a resource that comes back after its delete. */
+export function restoredVersion(
+  id: string,
+  { created_at, version }: { readonly created_at: string; readonly version: number },
+  at: string,
+): ResourceMeta {
+  return { id, version: version + 1, created_at, updated_at: at };
+}
+
 /** The resource after one more event. */
 export function nextVersion<S extends ResourceMeta>(state: S, at: string): S {
   return { ...state, version: state.version + 1, updated_at: at };

@@ -32,6 +32,11 @@ export const decideRoute: Decisions<RouteCommand, RouteEvent> = {
     if (!route.ok) return err(route.error);
     return ok([{ type: 'RouteDeleted', data: { route_id: route.value.id, ...pick(route.value, routeFields) } }]);
   },
+  RestoreRoute(fleet, { type: _, id, former, ...fields }) {
+    const route = { ...fields, id, version: 0, created_at: '', updated_at: '' };
+    const event = { type: 'RouteRestored', data: { route_id: id, ...fields, former } } as const;
+    return unlessRefused(refusalOf(fleet, route), event);
+  },
 };
 
 /** Why a route cannot be saved as it is. Checked in the order of `docs/contract/rest.md#envelope`. */

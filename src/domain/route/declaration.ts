@@ -9,12 +9,14 @@ import type { Compiled, Indexed, Resource } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
 import { lifecycleFold } from '../resource/lifecycle-fold.js';
+import { lifecycleUndo } from '../resource/undo.js';
 import { decideRoute } from './decide.js';
 import type { RouteCommand, RouteEvent, RouteState } from './route.js';
 import { liveNodes, routeFields, routeKey } from './route.js';
 import { claimsOfRoute, intendedByRoute, routeBound, routeRulesOn } from './rules.js';
 
 const audit = lifecycleAudit(routeFields);
+const undo = lifecycleUndo('route', 'Route', 'route');
 
 const indexed: Indexed<RouteState> = {
   dependsOn: ['enabled', 'host', 'path_prefix', 'hops'],
@@ -59,16 +61,29 @@ export const route: Resource<'route', 'Route', 'route', RouteState, RouteEvent, 
   compiled,
   objectionTo: null,
   events: {
-    RouteCreated: { schemaVersion: 1, audit: audit.created, touches: (_fleet, { data }) => liveNodes(data) },
+    RouteCreated: {
+      schemaVersion: 1,
+      audit: audit.created,
+      undo: undo.created,
+      touches: (_fleet, { data }) => liveNodes(data),
+    },
     RouteUpdated: {
       schemaVersion: 1,
       audit: ({ data }) => eventAudit('update', fieldChanges(data.changes).flatMap(entryByEntry('hops'))),
+      undo: undo.updated,
       touches: (fleet, { data }) => touchedByUpdate(fleet, data.route_id, data.changes),
     },
     RouteDeleted: {
       schemaVersion: 1,
       audit: audit.deleted,
+      undo: undo.deleted,
       touches: (fleet, { data }) => liveNodes(fleet.get(routeKey, data.route_id)),
+    },
+    RouteRestored: {
+      schemaVersion: 1,
+      audit: audit.restored,
+      undo: undo.restored,
+      touches: (_fleet, { data }) => liveNodes(data),
     },
   },
 };

@@ -49,6 +49,7 @@ const changed: FleetEventDeclaration<CompilerEvent> = {
       fieldChanges({ compiler_version: data.version }),
       'the compiler version follows the release that runs',
     ),
+  undo: null,
   touches: (fleet) => [...fleet.ids('node')],
 };
 
@@ -63,5 +64,6 @@ export const compiler: Singleton<'service', 'compiler', number, CompilerEvent, C
   },
   evolve: (_state, { data }) => data.version.to,
   withoutNode: (state) => state,
+  withNode: (state) => state,
   events: { CompilerVersionRaised: changed, CompilerVersionLowered: changed },
 };

@@ -51,6 +51,18 @@ function overrideChanges(settings: SettingsState, command: UpdateConnectivity): 
 
 const asJson = (override: MultiplexOverride | undefined): Json => (override === undefined ? null : { ...override });
 
+/** Why a node cannot come back with the override that it had. No listener is on it yet, so no port collides. */
+export function overrideRefusal(
+  fleet: FleetView,
+  nodeId: string,
+  override: MultiplexOverride | null,
+): Refusal | undefined {
+  const settings = settingsOf(fleet);
+  return override === null
+    ? undefined
+    : valueRefusal({ ...settings, nodes: { ...settings.nodes, [nodeId]: override } });
+}
+
 function valueRefusal(next: SettingsState): Refusal | undefined {
   for (const { field, message } of settingsProblems(next)) {
     return { code: 'invalid_request', message: `${field}: ${message}` };

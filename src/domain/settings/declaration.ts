@@ -1,10 +1,46 @@
 /** The declaration of the connectivity settings. */
 import { eventAudit, fieldChanges } from '../resource/audit-change.js';
 import type { Singleton } from '../resource/declaration.js';
+import type { Changes } from '../resource/change.js';
+import type { Undo } from '../resource/undo.js';
+import { earlierValues } from '../resource/undo.js';
 import { updateConnectivity } from './decide.js';
-import { evolveSettings, nodesInReach, withoutNode } from './evolve.js';
-import type { SettingsEvent, SettingsState, UpdateConnectivity } from './settings.js';
+import { evolveSettings, nodesInReach, overriddenNode, withNode, withoutNode } from './evolve.js';
+import type {
+  GlobalSettings,
+  MultiplexOverride,
+  SettingsEvent,
+  SettingsState,
+  UpdateConnectivity,
+} from './settings.js';
 import { defaultSettings, effectiveMultiplex, settingsOf } from './settings.js';
+
+/** Each node's override is a field of its own. */
+function undoUpdate(changes: Changes): Undo {
+  return {
+    kind: 'change',
+    changes,
+    now(fleet) {
+      const settings = settingsOf(fleet);
+      return (field) => {
+        const nodeId = overriddenNode(field);
+        if (nodeId === undefined) return settings[field as keyof GlobalSettings];
+        const override = settings.nodes[nodeId];
+        return override === undefined ? null : { ...override };
+      };
+    },
+    command() {
+      const earlier = Object.entries(earlierValues(changes));
+      const nodes = earlier.flatMap(([field, value]) => {
+        const node_id = overriddenNode(field);
+        const override = value as MultiplexOverride | null;
+        return node_id === undefined ? [] : [{ node_id, ...(override ?? { multiplex: null }) }];
+      });
+      const globals = earlier.filter(([field]) => overriddenNode(field) === undefined);
+      return { ...Object.fromEntries(globals), nodes, type: 'UpdateConnectivity', ifMatch: undefined };
+    },
+  };
+}
 
 export const connectivity: Singleton<'connectivity', 'settings', SettingsState, SettingsEvent, UpdateConnectivity> = {
   type: 'connectivity',
@@ -14,10 +50,12 @@ export const connectivity: Singleton<'connectivity', 'settings', SettingsState, 
   decide: { UpdateConnectivity: updateConnectivity },
   evolve: evolveSettings,
   withoutNode,
+  withNode,
   events: {
     ConnectivityUpdated: {
       schemaVersion: 1,
       audit: ({ data }) => eventAudit('update', fieldChanges(data.changes)),
+      undo: ({ data }) => undoUpdate(data.changes),
       touches(fleet, event, context) {
         const before = settingsOf(fleet);
         const after = evolveSettings(before, event, context);

@@ -11,7 +11,7 @@ export function overrideField(nodeId: string): string {
 }
 
 /** The id of the node whose override a field is; undefined for a global field. */
-function overriddenNode(field: string): string | undefined {
+export function overriddenNode(field: string): string | undefined {
   return field.startsWith(overridePrefix) ? field.slice(overridePrefix.length) : undefined;
 }
 
@@ -40,10 +40,23 @@ export function evolveSettings(
   }
   return {
     ...withChanges(state, Object.fromEntries(globals)),
-    nodes: Object.fromEntries([...nodes].sort(([a], [b]) => (a < b ? -1 : 1))),
+    nodes: sorted(nodes),
     version: state.version + 1,
     updated_at: at,
   };
+}
+
+function sorted(nodes: ReadonlyMap<string, MultiplexOverride>): SettingsState['nodes'] {
+  return Object.fromEntries([...nodes].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The settings with the override of a node that comes back, if it had one; their version stays. */
+export function withNode(
+  state: SettingsState,
+  { node_id, override }: { readonly node_id: string; readonly override: MultiplexOverride | null },
+): SettingsState {
+  if (override === null) return state;
+  return { ...state, nodes: sorted(new Map([...Object.entries(state.nodes), [node_id, override]])) };
 }
 
 /** The settings without a deleted node's override; their version stays. */

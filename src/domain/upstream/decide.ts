@@ -27,4 +27,8 @@ export const decideUpstream: Decisions<UpstreamCommand, UpstreamEvent> = {
     const data = { upstream_id: upstream.value.id, ...pick(upstream.value, upstreamFields) };
     return unlessRefused(stillUsed(fleet, upstreamKey.type, upstream.value), { type: 'UpstreamDeleted', data });
   },
+  RestoreUpstream(fleet, { type: _, id, ...fields }) {
+    const event: UpstreamEvent = { type: 'UpstreamRestored', data: { upstream_id: id, ...fields } };
+    return unlessRefused(nameTaken(fleet, upstreamKey.type, fields.name), event);
+  },
 };

@@ -2,11 +2,13 @@
 import type { Resource } from '../resource/declaration.js';
 import { lifecycleAudit } from '../resource/lifecycle-audit.js';
 import { lifecycleFold } from '../resource/lifecycle-fold.js';
+import { lifecycleUndo } from '../resource/undo.js';
 import { decideUpstream } from './decide.js';
 import type { UpstreamCommand, UpstreamEvent, UpstreamState } from './upstream.js';
 import { upstreamFields } from './upstream.js';
 
 const audit = lifecycleAudit(upstreamFields);
+const undo = lifecycleUndo('l4_upstream', 'Upstream', 'upstream');
 
 export const l4Upstream: Resource<
   'l4_upstream',
@@ -27,12 +29,14 @@ export const l4Upstream: Resource<
   compiled: null,
   objectionTo: null,
   events: {
-    UpstreamCreated: { schemaVersion: 1, audit: audit.created, touches: () => [] },
+    UpstreamCreated: { schemaVersion: 1, audit: audit.created, undo: undo.created, touches: () => [] },
     UpstreamUpdated: {
       schemaVersion: 1,
       audit: audit.updated,
+      undo: undo.updated,
       touches: (fleet, { data }) => fleet.nodesUsing('l4_upstream', data.upstream_id),
     },
-    UpstreamDeleted: { schemaVersion: 1, audit: audit.deleted, touches: () => [] },
+    UpstreamDeleted: { schemaVersion: 1, audit: audit.deleted, undo: undo.deleted, touches: () => [] },
+    UpstreamRestored: { schemaVersion: 1, audit: audit.restored, undo: undo.restored, touches: () => [] },
   },
 };

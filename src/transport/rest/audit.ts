@@ -1,4 +1,4 @@
-/** The list of audit entries. Entries cannot be reverted yet. Implements `docs/contract/rest.md#audit`. */
+/** The list of audit entries. Their revert is in `revert.ts`. Implements `docs/contract/rest.md#audit`. */
 import { z } from 'zod';
 import { auditedTypes } from '../../domain/audit/types.js';
 import { auditVerbs } from '../../domain/resource/audit-change.js';
@@ -46,7 +46,7 @@ const listQuerystring = query({
 const named = { id: z.string().nullable(), name: z.string().nullable() };
 const json = z.unknown() as z.ZodType<Json>;
 
-const entrySchema: z.ZodType<AuditEntry> = z
+export const entrySchema: z.ZodType<AuditEntry> = z
   .object({
     id: z.string(),
     at: time,

@@ -24,6 +24,7 @@ import { portRuntimeRoutes } from './port-runtime.js';
 import { portRoutes } from './ports.js';
 import { probeRoutes } from './probes.js';
 import './request-state.js';
+import { revertRoutes } from './revert.js';
 import { routesOfResources } from './resources.js';
 import { createRouteTable } from './route-table.js';
 import { settingsRoutes } from './settings.js';
@@ -107,6 +108,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   linkRoutes(app, deps);
   settingsRoutes(app, deps);
   auditRoutes(app, deps);
+  revertRoutes(app, deps);
   probeRoutes(app, deps, options);
   openApiRoutes(app, described, options);
   await app.ready();

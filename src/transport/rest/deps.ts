@@ -30,7 +30,10 @@ export interface Readiness {
 
 export interface RestDeps {
   readonly commands: CommandHandlers;
-  readonly projections: Pick<Projections, 'nodes' | 'resources' | 'deployments' | 'audit' | 'reached' | 'onAgentFact'>;
+  readonly projections: Pick<
+    Projections,
+    'nodes' | 'resources' | 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'onAgentFact'
+  >;
   readonly delivery: Pick<
     Delivery,
     | 'state'

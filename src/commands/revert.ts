@@ -1,0 +1,132 @@
+/**
+ * The handlers of reverts of the fleet: they read what the audit knows of the entry's resource, then run the revert as one
+ * command, and once more if the resource changed in between. The rules are in `src/domain/revert`.
+ * Implements `docs/contract/domain.md#audit-and-revert`.
+ */
+import type { FleetCommand } from '../domain/fleet/events.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import { resourceOf } from '../domain/fleet/resources.js';
+import type { Revert } from '../domain/revert/decide.js';
+import { fieldsInTheWay, tryRevert, versionOfSubject } from '../domain/revert/decide.js';
+import type { EntryAbout, History } from '../domain/revert/history.js';
+import { changes, undoOf, verbOf } from '../domain/revert/history.js';
+import type { Former } from '../domain/resource/lifecycle.js';
+import { previewOf } from '../domain/revert/preview.js';
+import { overriddenNode } from '../domain/settings/evolve.js';
+import { ServiceError } from '../kernel/errors.js';
+import type { RecordedCommand } from '../kernel/event.js';
+import { lastEvent, streams } from '../kernel/event.js';
+import { limits } from '../kernel/limits.js';
+import type { RevertHandlers } from './handlers-port.js';
+import type { Gateway, ProjectionWait } from './port.js';
+import { tuning } from './tuning.js';
+
+/** What a revert asks of the audit's read model, which must hold the whole log. */
+export interface AuditTrail {
+  /** The command of an entry in its current shape; undefined when there is none, or the log no longer holds it. */
+  command(entryId: string): Promise<RecordedCommand | undefined>;
+  /** The entries about a resource behind a log position, newest first. */
+  about(type: string, id: string, behind: number): AsyncIterable<EntryAbout>;
+}
+
+export interface RevertHandlerOptions {
+  readonly gateway: Gateway<Fleet, FleetCommand | Revert>;
+  readonly projections: ProjectionWait;
+  readonly audit: AuditTrail;
+}
+
+/** Entries that change nothing which a revert would take back or overwrite. */
+const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
+
+export function createRevertHandlers(options: RevertHandlerOptions): RevertHandlers {
+  const { gateway, projections, audit } = options;
+
+  async function historyOf(entry: RecordedCommand): Promise<History> {
+    const seen = await gateway.read((fleet) => ({
+      version: versionOfSubject(fleet, entry),
+      fields: fieldsInTheWay(fleet, entry),
+      revision: fleet.revision.value,
+    }));
+    if (!(await projections.applied(streams.fleet, seen.revision, limits.rest.projectionWaitMs))) {
+      throw new ServiceError('unavailable', 'the audit of this instance is behind the log; nothing was written');
+    }
+    const { type, id } = resourceOf(entry.events[0]);
+    const { position } = lastEvent(entry);
+    const later: EntryAbout[] = [];
+    for await (const one of audit.about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
+    const restores = entry.events.some((event) => undoOf(event)?.kind === 'restore');
+    const history = { version: seen.version, later, changedBy: await changersOf(seen.fields, later, position) };
+    return restores ? { ...history, former: await formerOf(type, id) } : history;
+  }
+
+  /** The newest entry that changed each field. */
+  async function changersOf(
+    fields: readonly string[],
+    later: readonly EntryAbout[],
+    behind: number,
+  ): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, EntryAbout>();
+    for (const one of later) {
+      if (found.size === fields.length) break;
+      const command = await audit.command(one.id);
+      for (const field of fields) {
+        if (!found.has(field) && command !== undefined && changes(command, field)) found.set(field, one);
+      }
+    }
+    // The delete of a node takes its override along, and its revert brings it back.
+    for (const field of fields) {
+      const nodeId = overriddenNode(field);
+      if (nodeId === undefined) continue;
+      for await (const one of audit.about('node', nodeId, found.get(field)?.position ?? behind)) {
+        if (!['delete', 'revert'].includes(verbOf(one.action))) continue;
+        found.set(field, one);
+        break;
+      }
+    }
+    return new Map([...found].map(([field, { id }]) => [field, id]));
+  }
+
+  /** Counts the events of a resource and finds its beginning. */
+  async function formerOf(type: string, id: string): Promise<Former> {
+    let version = 0;
+    let created_at = '';
+    for await (const one of audit.about(type, id, -1)) {
+      version += one.events;
+      created_at = one.at;
+    }
+    return { version, created_at };
+  }
+
+  /** @throws ServiceError: the refusal of the last attempt */
+  async function attempted<R>(entry: RecordedCommand, run: (revert: Revert) => Promise<R>): Promise<R> {
+    for (let attempt = 1; ; attempt += 1) {
+      const revert: Revert = { type: 'Revert', entry, history: await historyOf(entry) };
+      try {
+        return await run(revert);
+      } catch (error) {
+        const refused = error instanceof ServiceError && error.code === 'conflict';
+        if (!refused || attempt === tuning.revertAttempts) throw error;
+        const version = await gateway.read((fleet) => versionOfSubject(fleet, entry));
+        if (version === revert.history.version) throw error;
+      }
+    }
+  }
+
+  return {
+    revert(context, entry) {
+      const { type, id } = resourceOf(entry.events[0]);
+      const reverting = { ...context, revertOf: entry.events[0].metadata.command.id };
+      return attempted(entry, (revert) =>
+        gateway.execute(revert, reverting, (fleet) => ({ name: fleet.nameOf(type, id) ?? null })),
+      );
+    },
+    preview: (entry) =>
+      attempted(entry, (revert) =>
+        gateway.read((fleet) => {
+          const decision = tryRevert(fleet, revert);
+          if (!decision.ok) throw new ServiceError(decision.error.code, decision.error.message);
+          return previewOf(fleet, decision.value);
+        }),
+      ),
+  };
+}

@@ -1,0 +1,28 @@
+/** Events as a command that is tried out on the fold and rolled back: nobody gave it, and it is never written. */
+import { timestamp } from '../../kernel/clock.js';
+import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { streams } from '../../kernel/event.js';
+import type { JsonObject } from '../../kernel/json.js';
+import type { AnyEvent } from '../resource/lifecycle.js';
+import type { Fleet } from './fleet.js';
+
+/** @param events at least one, in their current shape */
+export function hypothetical(fleet: Fleet, events: readonly AnyEvent[]): RecordedCommand {
+  const [first, ...rest] = events.map(({ type, data }, index): RecordedEvent => ({
+    id: '',
+    stream: streams.fleet,
+    type,
+    data: data as JsonObject,
+    revision: fleet.revision.value + 1 + index,
+    position: fleet.position.value + 1 + index,
+    metadata: {
+      command: { id: '', index, count: events.length },
+      actor: { type: 'system', id: 'hypothetical', name: 'hypothetical' },
+      request_id: '',
+      occurred_at: timestamp(0),
+      schema_version: 1,
+    },
+  }));
+  if (first === undefined) throw new RangeError('a command has at least one event');
+  return { stream: streams.fleet, events: [first, ...rest] };
+}

@@ -1,0 +1,141 @@
+/**
+ * Decides the revert of an entry of the fleet: the inverse of each of its events, newest first, through the ordinary
+ * decisions, unless that would overwrite later work. Accounts have their own (`accounts/revert.ts`).
+ * Implements `docs/contract/domain.md#audit-and-revert`.
+ */
+import { unreachable } from '../../kernel/errors.js';
+import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { jsonEqual } from '../../kernel/json.js';
+import { err, ok } from '../../kernel/result.js';
+import { standingRevert } from '../aggregate/reverts.js';
+import { describeCommand } from '../audit/describe.js';
+import { oversizedSnapshot } from '../compile/size.js';
+import { applyCommand } from '../fleet/apply.js';
+import { decideFleet } from '../fleet/decide.js';
+import type { FleetCommand, FleetEvent } from '../fleet/events.js';
+import type { Fleet } from '../fleet/fleet.js';
+import { hypothetical } from '../fleet/hypothetical.js';
+import { resourceOf } from '../fleet/resources.js';
+import type { AnyCommand } from '../resource/lifecycle.js';
+import type { ResourceMeta } from '../resource/meta.js';
+import type { Decision, Refusal } from '../resource/refusal.js';
+import { refuse } from '../resource/refusal.js';
+import type { Undo } from '../resource/undo.js';
+import type { History } from './history.js';
+import { laterWork, undoOf } from './history.js';
+import type { FieldConflict } from './sentences.js';
+import { entries, fieldConflicts, gone } from './sentences.js';
+
+export interface Revert {
+  readonly type: 'Revert';
+  /** The command that the entry shows, in its current shape. */
+  readonly entry: RecordedCommand;
+  readonly history: History;
+}
+
+/** The version of the resource that an entry is about; undefined when it does not exist. */
+export function versionOfSubject(fleet: Fleet, { events: [first] }: RecordedCommand): number | undefined {
+  const { type, id } = resourceOf(first);
+  if (type === 'connectivity') return fleet.singletons.connectivity.value.version;
+  return fleet.get<ResourceMeta>({ type }, id)?.version;
+}
+
+export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision<FleetEvent> {
+  const refusal = entryRefusal(fleet, entry);
+  if (refusal !== undefined) return err(refusal);
+  if (versionOfSubject(fleet, entry) !== history.version) {
+    return refuse('conflict', 'the resource was changed while its history was read; try again');
+  }
+  const mark = fleet.journal.mark();
+  const events: FleetEvent[] = [];
+  try {
+    for (const recorded of entry.events.toReversed()) {
+      const undo = undoOf(recorded);
+      if (undo === undefined) continue;
+      const decision = decideUndo(fleet, recorded, undo, history);
+      if (!decision.ok) return decision;
+      // The inverse of an earlier event is decided on what this one leaves.
+      if (decision.value.length > 0) applyCommand(fleet, hypothetical(fleet, decision.value));
+      events.push(...decision.value);
+    }
+  } finally {
+    fleet.journal.rollback(mark);
+  }
+  return ok(events);
+}
+
+/** The same, with the refusal that only the fold after the events tells. Leaves the fleet unchanged. */
+export function tryRevert(fleet: Fleet, revert: Revert): Decision<FleetEvent> {
+  const decision = decideRevert(fleet, revert);
+  if (!decision.ok || decision.value.length === 0) return decision;
+  const mark = fleet.journal.mark();
+  try {
+    const refusal = oversizedSnapshot(fleet, applyCommand(fleet, hypothetical(fleet, decision.value)));
+    return refusal === undefined ? decision : err(refusal);
+  } finally {
+    fleet.journal.rollback(mark);
+  }
+}
+
+/** Why the entry cannot be reverted, whatever became of its resource. */
+function entryRefusal(fleet: Fleet, entry: RecordedCommand): Refusal | undefined {
+  const conflict = (message: string): Refusal => ({ code: 'conflict', message });
+  const because = describeCommand(entry)?.notRevertibleBecause;
+  if (because !== null) return conflict(`the entry cannot be reverted: ${because ?? 'it is none of the audit'}`);
+  const by = standingRevert(fleet.reverts, entry.events[0].metadata.command.id);
+  return by === undefined ? undefined : conflict(`the entry was reverted by the entry ${by}; revert that one instead`);
+}
+
+function decideUndo(fleet: Fleet, recorded: RecordedEvent, undo: Undo, history: History): Decision<FleetEvent> {
+  const subject = resourceOf(recorded);
+  const decide = (command: AnyCommand): Decision<FleetEvent> => asConflict(decideFleet(fleet, command as FleetCommand));
+  switch (undo.kind) {
+    case 'change': {
+      const conflicts = conflictsOf(fleet, undo);
+      if (conflicts === undefined) return refuse('conflict', gone(subject, history));
+      if (conflicts.length > 0) return refuse('conflict', fieldConflicts(conflicts, history));
+      return decide(undo.command(fleet));
+    }
+    case 'delete': {
+      if (!fleet.has(subject.type, subject.id)) return refuse('conflict', gone(subject, history));
+      const work = laterWork(history, (id) => standingRevert(fleet.reverts, id) !== undefined);
+      if (work.length === 0) return decide(undo.command);
+      const name = fleet.nameOf(subject.type, subject.id) ?? subject.id;
+      return refuse(
+        'conflict',
+        `there is later work on the ${subject.type} "${name}": ${entries(work)}; revert it first`,
+      );
+    }
+    case 'restore': {
+      if (fleet.has(subject.type, subject.id)) {
+        const by = entries(history.later.slice(0, 1));
+        return refuse('conflict', `the ${subject.type} ${subject.id} exists again: ${by}`);
+      }
+      if (history.former === undefined) throw new Error('the revert of a delete needs what was before it');
+      return decide(undo.command(history.former));
+    }
+    default:
+      return unreachable(undo);
+  }
+}
+
+/** The fields that no longer have the value that the event set; undefined when the resource is gone. */
+function conflictsOf(fleet: Fleet, undo: Undo): readonly FieldConflict[] | undefined {
+  if (undo.kind !== 'change') return [];
+  const now = undo.now(fleet);
+  if (now === undefined) return undefined;
+  const changed = Object.entries(undo.changes).filter(([field, { to }]) => !jsonEqual(now(field), to));
+  return changed.map(([field, { from }]) => ({ field, now: now(field), wanted: from }));
+}
+
+/** The fields of an entry that something has changed since, whose entries a refusal names. */
+export function fieldsInTheWay(fleet: Fleet, entry: RecordedCommand): readonly string[] {
+  const conflicts = entry.events.map(undoOf).flatMap((undo) => (undo && conflictsOf(fleet, undo)) ?? []);
+  return [...new Set(conflicts.map(({ field }) => field))];
+}
+
+/** A body is not to blame: what the entry needs is no longer there, or no longer fits. */
+function asConflict(decision: Decision<FleetEvent>): Decision<FleetEvent> {
+  if (decision.ok || decision.error.code === 'payload_too_large') return decision;
+  return refuse('conflict', decision.error.message);
+}

@@ -1,0 +1,63 @@
+/**
+ * What the log tells about the resource of an entry, for the decision of its revert: the fold holds values, not who set
+ * them. Made from the entries about the resource; it holds until the resource changes again.
+ * Implements `docs/contract/domain.md#audit-and-revert`.
+ */
+import type { Actor, RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { fleetEvent } from '../fleet/events.js';
+import { eventDeclaration } from '../fleet/resources.js';
+import type { Former } from '../resource/lifecycle.js';
+import type { Undo } from '../resource/undo.js';
+
+/** An entry about the resource. */
+export interface EntryAbout {
+  readonly id: string;
+  /** `<resource type>.<verb>`. */
+  readonly action: string;
+  readonly actor: Actor['type'];
+  /** RFC 3339. */
+  readonly at: string;
+  /** The log position of its last event. */
+  readonly position: number;
+  /** The number of its events. */
+  readonly events: number;
+}
+
+export interface History {
+  /** The resource's version when the entries were read; undefined when it did not exist. */
+  readonly version: number | undefined;
+  /** Entries about the resource behind the reverted one, newest first. */
+  readonly later: readonly EntryAbout[];
+  /** By field: the id of the entry that gave it the value that it has now. Of fields that no longer have the entry's. */
+  readonly changedBy: ReadonlyMap<string, string>;
+  /** What a resource that comes back goes on from. Of the revert of a delete only. */
+  readonly former?: Former;
+}
+
+/** How an event is undone; undefined when it leaves nothing to undo. */
+export function undoOf(recorded: RecordedEvent): Undo | undefined {
+  const event = fleetEvent(recorded);
+  return eventDeclaration(event).undo?.(event);
+}
+
+/** Whether a command changed a field of its resource, or made or deleted the resource as a whole. */
+export function changes(command: RecordedCommand, field: string): boolean {
+  return command.events.some((event) => {
+    const undo = undoOf(event);
+    return undo !== undefined && (undo.kind !== 'change' || undo.changes[field] !== undefined);
+  });
+}
+
+export const verbOf = (action: string): string => action.slice(action.indexOf('.') + 1);
+
+const work: ReadonlySet<string> = new Set(['create', 'update', 'deploy']);
+
+/**
+ * The later work that the undo of a create would destroy, oldest first. What agents reported is nobody's work.
+ * @param reverted says whether an entry stands reverted
+ */
+export function laterWork({ later }: History, reverted: (entryId: string) => boolean): readonly EntryAbout[] {
+  return later
+    .filter(({ id, action, actor }) => actor === 'user' && work.has(verbOf(action)) && !reverted(id))
+    .toReversed();
+}

@@ -1,0 +1,125 @@
+/**
+ * The revert of an audit entry, and what it would change. The rules are in `src/domain/revert`.
+ * Implements `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
+ */
+import { z } from 'zod';
+import type { RevertHandlers } from '../../commands/handlers-port.js';
+import type { CommandOutcome } from '../../commands/port.js';
+import { describeCommand } from '../../domain/audit/describe.js';
+import { ServiceError } from '../../kernel/errors.js';
+import type { RecordedCommand } from '../../kernel/event.js';
+import { lastEvent, streams } from '../../kernel/event.js';
+import type { Json } from '../../kernel/json.js';
+import type { AuditEntry } from '../../projections/port.js';
+import { entrySchema } from './audit.js';
+import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
+import type { RestApp, RestDeps } from './deps.js';
+import { answers, ok } from './envelope.js';
+import { postHeaders } from './headers.js';
+import { idParams, orNotFound, pathId } from './ids.js';
+import { query } from './query.js';
+import { expected } from './validation.js';
+
+const what = 'audit entry';
+const json = z.unknown() as z.ZodType<Json>;
+
+const previewSchema = z
+  .object({
+    entry_id: z.string(),
+    changes: z.array(
+      z.object({
+        resource: z.object({ type: z.string(), id: z.string().nullable(), name: z.string().nullable() }),
+        path: z.string(),
+        before: json,
+        after: json,
+      }),
+    ),
+  })
+  .meta({ id: 'RevertPreview' });
+
+const dryRun = z.enum(['true', 'false'], { error: expected('true or false') }).optional();
+
+export function revertRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'POST',
+    url: '/api/audit/:id/revert',
+    config: { access: 'operator', takes: 'none' },
+    schema: {
+      summary: 'Revert an audit entry, or show with `dry_run` what that would change',
+      tags: ['audit'],
+      params: idParams,
+      querystring: query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) }),
+      headers: postHeaders,
+      response: answers(z.union([entrySchema, previewSchema])),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, what);
+      const isAdmin = callerOf(request).role === 'admin';
+      const command = await commandOf(deps, id, isAdmin);
+      const handlers = handlersOf(deps, command);
+      if (request.query.dry_run === 'true') {
+        const changes = await handlers.preview(command);
+        return ok({ entry_id: id, changes: changes.map((change) => ({ ...change })) });
+      }
+      const outcome = await handlers.revert(commandContext(request), command);
+      setCommandHeaders(reply, outcome);
+      return ok(await entryOf(deps, outcome));
+    },
+  });
+}
+
+/** @throws ServiceError `not_found`, also for an entry that the caller is not shown; `conflict` when its events are gone */
+async function commandOf(deps: RestDeps, id: string, isAdmin: boolean): Promise<RecordedCommand> {
+  const entry = await deps.projections.audit.get(id);
+  const shown = entry === undefined || (!isAdmin && isOfAccounts(entry)) ? undefined : entry;
+  const { not_revertible_because } = orNotFound(shown, what);
+  const command = await deps.projections.auditTrail.command(id);
+  if (command !== undefined) return command;
+  throw new ServiceError(
+    'conflict',
+    `the entry cannot be reverted: ${not_revertible_because ?? 'its events are gone'}`,
+  );
+}
+
+const isOfAccounts = ({ position }: AuditEntry): boolean =>
+  [streams.accounts, streams.signins].some((stream) => position.startsWith(`${stream}@`));
+
+/** @throws ServiceError `conflict` for an entry of a stream that has no reverts */
+function handlersOf({ commands }: RestDeps, command: RecordedCommand): RevertHandlers {
+  switch (command.stream) {
+    case streams.fleet:
+      return commands.reverts.fleet;
+    case streams.accounts:
+      return commands.reverts.accounts;
+    default: {
+      const because = describeCommand(command)?.notRevertibleBecause ?? 'it is a fact';
+      throw new ServiceError('conflict', `the entry cannot be reverted: ${because}`);
+    }
+  }
+}
+
+/** The new entry, made from its events, because the read models may lag; that of a repeat as it now is. */
+async function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: string | null }>): Promise<AuditEntry> {
+  if (outcome.kind === 'repeated') return orNotFound(await deps.projections.audit.get(outcome.commandId), what);
+  const [first, ...rest] = outcome.events;
+  if (first === undefined) throw new Error('a revert always changes something');
+  const command: RecordedCommand = { stream: first.stream, events: [first, ...rest] };
+  const described = describeCommand(command);
+  if (described === null) throw new Error('a revert always has an entry');
+  const { metadata } = first;
+  const { resource, action, changes, notRevertibleBecause } = described;
+  return {
+    id: outcome.commandId,
+    at: metadata.occurred_at,
+    actor: metadata.actor,
+    action,
+    resource: { ...resource, name: resource.name ?? outcome.result.name },
+    changes,
+    request_id: metadata.request_id,
+    position: `${first.stream}@${lastEvent(command).revision}`,
+    revertible: notRevertibleBecause === null,
+    not_revertible_because: notRevertibleBecause,
+    reverts: metadata.revert_of ?? null,
+    reverted_by: null,
+  };
+}
