@@ -20,7 +20,7 @@ import { testMasterKey } from '../support/log-chain.js';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'golden', 'logs');
 /** The log of the coming release: the last one by name. */
-const newest = 'release-0.2';
+const newest = 'release-0.3';
 
 function commandsOf(events: readonly RecordedEvent[]): readonly RecordedCommand[] {
   const commands: RecordedCommand[] = [];

@@ -4,6 +4,7 @@ import type { SigninEvent } from '../../src/domain/accounts/signin.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { policyId, priorityLabels } from '../../src/domain/listener-policy/policy.js';
 import type { LogChainKeySealed } from '../../src/domain/log-chain/declaration.js';
 import type { ServiceEvent } from '../../src/domain/service/identity.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
@@ -19,6 +20,11 @@ import { chainedLog, testMasterKey } from './log-chain.js';
 const admin = uuidFromName('user admin');
 const node = f.nodeId('in');
 const remove = <T extends string>(type: T, id: string) => ({ type, id, ifMatch: undefined }) as const;
+interface Restorable {
+  readonly type: string;
+  readonly id: string;
+}
+
 const realityOfNetworks = { credential_id: f.credentialId('reality'), server_name: 'a.example' };
 
 const fleetCommands: readonly (FleetCommand | ((fleet: Fleet) => FleetCommand))[] = [
@@ -94,7 +100,45 @@ const fleetCommands: readonly (FleetCommand | ((fleet: Fleet) => FleetCommand))[
   remove('DeleteUpstream', f.upstreamId('old')),
   { type: 'RaiseCompilerVersion', version: 2 },
   { type: 'LowerCompilerVersion', version: 1 },
+  ...undone(),
 ];
+
+/** What reverts write: the deletes of above are taken back, and a deploy. */
+function undone(): readonly FleetCommand[] {
+  const former = { created_at: '2026-01-01T00:00:00.000Z', version: 7 };
+  const definition = { payload: 'tcp', hops: [f.hop('spare', 80)], target: { endpoint: '192.0.2.9:80' } } as const;
+  const policy = { node_id: node, transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 8080 } as const;
+  const deployed = { ...definition, chain_version: 1, at: former.created_at, deployment_id: 'deploy' };
+  const override = { multiplex: true, multiplex_port: null };
+  const spare = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 80, priority_order: priorityLabels } as const;
+  const restore = <C extends { readonly type: string; readonly id: string }>(
+    { type, ...fields }: C,
+    noun: string,
+  ): FleetCommand => ({ ...fields, type: `Restore${noun}`, former }) as unknown as FleetCommand;
+  return [
+    restore({ ...f.createNode('spare'), override, policies: [spare], generation_offset: 3 }, 'Node'),
+    restore(f.createUpstream('old') as Restorable, 'Upstream'),
+    restore({ ...(f.createChain('gone', []) as Restorable), ...definition, deployed }, 'Chain'),
+    restore(f.createRoute('closed', [f.routeHop('in', 8082)], { enabled: false }) as Restorable, 'Route'),
+    restore(f.createTlsCert('spare cert') as Restorable, 'Credential'),
+    restore({ type: '', id: policyId(policy), ...policy, priority_order: priorityLabels }, 'ListenerPolicy'),
+    restore(
+      {
+        type: '',
+        id: l3.networkId('gone net'),
+        name: 'gone net',
+        enabled: false,
+        network_id: 40,
+        mtu: 1380,
+        ...realityOfNetworks,
+        members: [{ ...l3.member('in', '10.10.0.1/32'), interface_name: 'svc40' }],
+        tunnels: [],
+      },
+      'L3Network',
+    ),
+    { type: 'RollBackChain', id: f.chainId('gone'), definition: null },
+  ];
+}
 
 type OtherEvent = AccountEvent | ServiceEvent | LogChainKeySealed | AgentEvent | SigninEvent;
 

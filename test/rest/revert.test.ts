@@ -1,0 +1,522 @@
+/** `docs/contract/domain.md#audit-and-revert` and `docs/contract/rest.md#audit`: reverts over REST. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
+import { unknownId } from './endpoints.js';
+
+let rest: RestFixture;
+beforeAll(async () => {
+  rest = await startRest();
+});
+afterAll(() => rest.close());
+
+let made = 0;
+const fresh = (what: string): string => `${what}-${(made += 1)}`;
+const target = { endpoint: 'target.example:80' };
+
+type Fields = { readonly [field: string]: unknown };
+// oxlint-disable-next-line typescript/no-explicit-any -- answers are checked by the tests themselves
+type Answered = any;
+
+const get = (url: string): Promise<Answered> => rest.data('GET', url);
+const post = (url: string, body?: Fields): Promise<Answered> =>
+  rest.data('POST', url, body === undefined ? {} : { body });
+const put = (url: string, body: Fields): Promise<Answered> => rest.data('PUT', url, { body });
+const remove = (url: string): Promise<Answered> => rest.data('DELETE', url);
+
+const aNode = (fields: Fields = {}): Promise<Answered> =>
+  post('/api/nodes', { name: fresh('node'), address: 'n.example', issue_psk: false, ...fields });
+const anUpstream = (fields: Fields = {}): Promise<Answered> =>
+  post('/api/l4-upstreams', { name: fresh('upstream'), endpoint: 'u.example:443', ...fields });
+const hop = (nodeId: string, port = 443): Fields => ({
+  node_id: nodeId,
+  listen_port: port,
+  outer: 'tcp',
+  security: 'raw',
+});
+const aChain = (hops: readonly Fields[], fields: Fields = {}): Promise<Answered> =>
+  post('/api/l4-chains', { name: fresh('chain'), payload: 'tcp', hops, target, ...fields });
+
+/** The newest entry about a resource. */
+async function newest(resourceId: string): Promise<Answered> {
+  return (await get(`/api/audit?resource_id=${encodeURIComponent(resourceId)}&page_size=1`)).items[0];
+}
+const revert = (entryId: string, query = '', role: 'admin' | 'operator' | 'viewer' = 'operator') =>
+  rest.call('POST', `/api/audit/${entryId}/revert${query}`, { role });
+
+async function reverted(entryId: string): Promise<Answered> {
+  const answer = await revert(entryId);
+  expect([answer.statusCode, answer.json().error]).toEqual([200, null]);
+  return answer.json().data;
+}
+/** The sentence of a 409, which wrote nothing. */
+async function refused(entryId: string): Promise<string> {
+  const before = await rest.position();
+  const answer = await revert(entryId);
+  expect([answer.statusCode, answer.json()]).toMatchObject([409, { success: false, data: null }]);
+  expect(await rest.position()).toBe(before);
+  return answer.json().error;
+}
+
+describe('Update', () => {
+  test('each field gets its earlier value, and fields that others edited since stay', async () => {
+    const node = await aNode({ labels: { env: 'prod', rack: '1' } });
+    await put(`/api/nodes/${node.id}`, { description: 'edited', labels: { env: 'test', zone: 'a' } });
+    const edit = await newest(node.id);
+    await put(`/api/nodes/${node.id}`, {
+      name: `${node.name}-renamed`,
+      labels: { env: 'test', zone: 'a', added: '1' },
+    });
+    const entry = await reverted(edit.id);
+    expect(await get(`/api/nodes/${node.id}`)).toMatchObject({
+      name: `${node.name}-renamed`,
+      description: null,
+      labels: { env: 'prod', rack: '1', added: '1' },
+      version: 4,
+    });
+    expect(entry).toMatchObject({
+      action: 'node.revert',
+      resource: { type: 'node', id: node.id, name: `${node.name}-renamed` },
+      actor: { type: 'user', name: 'operator' },
+      reverts: edit.id,
+      reverted_by: null,
+      revertible: true,
+      not_revertible_because: null,
+    });
+    expect(entry).toEqual(await newest(node.id));
+    expect((await get(`/api/audit?resource_id=${node.id}`)).items[2]).toMatchObject({
+      id: edit.id,
+      reverted_by: entry.id,
+      revertible: false,
+    });
+  });
+
+  test('a field that was changed since is a 409 with its value now, the value wanted and the entry that changed it', async () => {
+    const upstream = await anUpstream();
+    await put(`/api/l4-upstreams/${upstream.id}`, { endpoint: 'b.example:1', health_check_interval_ms: 500 });
+    const edit = await newest(upstream.id);
+    await put(`/api/l4-upstreams/${upstream.id}`, { endpoint: 'c.example:1' });
+    await put(`/api/l4-upstreams/${upstream.id}`, { endpoint: 'd.example:1' });
+    const culprit = await newest(upstream.id);
+    await put(`/api/l4-upstreams/${upstream.id}`, { enabled: false });
+    const sentence = await refused(edit.id);
+    expect(sentence).toBe(
+      'conflict: endpoint: is now "d.example:1", the revert would set "u.example:443"; ' +
+        `changed since by the entry ${culprit.id}`,
+    );
+    // The same value, set again by others, is no obstacle.
+    await put(`/api/l4-upstreams/${upstream.id}`, { endpoint: 'b.example:1' });
+    await reverted(edit.id);
+    expect(await get(`/api/l4-upstreams/${upstream.id}`)).toMatchObject({
+      endpoint: 'u.example:443',
+      health_check_interval_ms: 10_000,
+      enabled: false,
+    });
+  });
+
+  test('a target that is gone is a 409 that names the entry which deleted it', async () => {
+    const upstream = await anUpstream();
+    await put(`/api/l4-upstreams/${upstream.id}`, { enabled: false });
+    const edit = await newest(upstream.id);
+    await remove(`/api/l4-upstreams/${upstream.id}`);
+    const deletion = await newest(upstream.id);
+    expect(await refused(edit.id)).toBe(
+      `conflict: the l4_upstream ${upstream.id} is gone: l4_upstream.delete by the entry ${deletion.id}`,
+    );
+  });
+
+  test('settings and the override of one node go back, while other nodes keep theirs', async () => {
+    const [a, b] = [await aNode(), await aNode()];
+    await put('/api/settings/connectivity', {
+      metrics_interval_secs: 77,
+      nodes: [{ node_id: a.id, multiplex: true, multiplex_port: 7001 }],
+    });
+    const edit = await newest('connectivity');
+    await put('/api/settings/connectivity', { nodes: [{ node_id: b.id, multiplex: true, multiplex_port: 7002 }] });
+    await reverted(edit.id);
+    expect(await get('/api/settings/connectivity')).toMatchObject({
+      metrics_interval_secs: 60,
+      nodes: [{ node_id: b.id, multiplex: true, multiplex_port: 7002 }],
+    });
+    const override = await newest('connectivity');
+    await reverted(override.id);
+    await remove(`/api/nodes/${a.id}`);
+    const deletion = await newest(a.id);
+    expect(await refused(edit.id)).toContain(`changed since by the entry ${deletion.id}`);
+  });
+
+  test('what the edit of a list freed and another resource took is a 409', async () => {
+    const node = await aNode();
+    const chain = await aChain([hop(node.id, 1001)]);
+    await put(`/api/l4-chains/${chain.id}`, { hops: [hop(node.id, 1002)] });
+    const edit = await newest(chain.id);
+    const other = await aChain([hop(node.id, 1001)]);
+    expect(await refused(edit.id)).toContain(other.name);
+  });
+});
+
+describe('Create', () => {
+  test('the undo of a create deletes', async () => {
+    const upstream = await anUpstream();
+    const entry = await reverted((await newest(upstream.id)).id);
+    expect((await rest.call('GET', `/api/l4-upstreams/${upstream.id}`)).statusCode).toBe(404);
+    expect(entry).toMatchObject({ action: 'l4_upstream.revert', resource: { name: upstream.name } });
+    expect(entry.changes).toContainEqual({ path: 'endpoint', before: 'u.example:443', after: null });
+  });
+
+  test('a node with a PSK, which is several events in one entry, goes as a whole', async () => {
+    const node = await aNode({ issue_psk: true });
+    await reverted((await newest(node.id)).id);
+    expect((await rest.call('GET', `/api/nodes/${node.id}`)).statusCode).toBe(404);
+  });
+
+  test('later updates and deploys that do not stand reverted are a 409 that lists them; others are no obstacle', async () => {
+    const node = await aNode();
+    const chain = await aChain([hop(node.id, 1100)]);
+    const creation = await newest(chain.id);
+    await put(`/api/l4-chains/${chain.id}`, { description: 'x' });
+    const edit = await newest(chain.id);
+    await post(`/api/l4-chains/${chain.id}/deploy`);
+    const deploy = await newest(chain.id);
+    expect(await refused(creation.id)).toBe(
+      `conflict: there is later work on the l4_chain "${chain.name}": l4_chain.update by the entry ${edit.id}, ` +
+        `l4_chain.deploy by the entry ${deploy.id}; revert it first`,
+    );
+    await reverted(deploy.id);
+    expect(await refused(creation.id)).not.toContain(deploy.id);
+    await reverted(edit.id);
+    await reverted(creation.id);
+
+    const other = await aNode();
+    const created = await newest(other.id);
+    await post(`/api/nodes/${other.id}/psk`);
+    await post(`/api/nodes/${other.id}/config`);
+    await post(`/api/nodes/${other.id}/commands`, { command: 'RELOAD_CONFIG' });
+    await reverted(created.id);
+  });
+
+  test('what refers to the resource is a 409 that names it', async () => {
+    const node = await aNode();
+    const creation = await newest(node.id);
+    const chain = await aChain([hop(node.id, 1200)]);
+    expect(await refused(creation.id)).toContain(chain.name);
+  });
+});
+
+describe('Delete', () => {
+  test('a node comes back with its policies and its override, but without a PSK', async () => {
+    const node = await aNode({ labels: { a: 'b' }, description: 'd', issue_psk: true });
+    const policy = { nodeId: node.id, transport: 'tcp', listenAddr: '0.0.0.0', listenPort: 99 };
+    await put('/api/nodes/ports/policies', { ...policy, priorityOrder: ['raw'] });
+    await put('/api/settings/connectivity', { nodes: [{ node_id: node.id, multiplex: true, multiplex_port: 7100 }] });
+    const before = await get(`/api/nodes/${node.id}`);
+    await remove(`/api/nodes/${node.id}`);
+    await reverted((await newest(node.id)).id);
+    const after = await get(`/api/nodes/${node.id}`);
+    expect(after).toMatchObject({
+      id: node.id,
+      name: node.name,
+      description: 'd',
+      address: 'n.example',
+      labels: { a: 'b' },
+      status: 'pending',
+      psk_fingerprint: null,
+      psk_issued_at: null,
+      multiplex: true,
+      multiplex_port: 7100,
+      created_at: before.created_at,
+      version: before.version + 2,
+    });
+    expect(after.generation).toBeGreaterThan(before.generation);
+    const { items } = await get(`/api/nodes/ports?node_id=${node.id}`);
+    expect(items).toMatchObject([
+      { listenPort: 99, policySaved: true, priorityOrder: ['raw', 'reality', 'tls', 'noise'] },
+    ]);
+    expect((await get(`/api/nodes/${node.id}/config`)).snapshot.gateway.listener_policies).toHaveLength(1);
+  });
+
+  test('a chain comes back with its deployed definition, live at once', async () => {
+    const node = await aNode();
+    const chain = await aChain([hop(node.id, 1300)]);
+    await post(`/api/l4-chains/${chain.id}/deploy`);
+    await put(`/api/l4-chains/${chain.id}`, { hops: [hop(node.id, 1301)] });
+    const [before, config] = [await get(`/api/l4-chains/${chain.id}`), await get(`/api/nodes/${node.id}/config`)];
+    expect(before.status).toBe('modified');
+    await remove(`/api/l4-chains/${chain.id}`);
+    expect((await get(`/api/nodes/${node.id}/config`)).snapshot.gateway.tcp_proxy_rules).toEqual([]);
+    const deletion = await newest(chain.id);
+    await reverted(deletion.id);
+    const after = await get(`/api/l4-chains/${chain.id}`);
+    expect({ ...after, version: 0, updated_at: '' }).toEqual({ ...before, version: 0, updated_at: '' });
+    expect(after.version).toBe(before.version + 2);
+    const restored = await get(`/api/nodes/${node.id}/config`);
+    expect(restored.snapshot.gateway).toEqual(config.snapshot.gateway);
+    expect(restored.generation).toBeGreaterThan(config.generation);
+
+    // The listener that only its deployed definition claims is taken meanwhile.
+    const revertEntry = await newest(chain.id);
+    await reverted(revertEntry.id);
+    const other = await aChain([hop(node.id, 1300)]);
+    expect(await refused(deletion.id)).toContain(other.name);
+  });
+
+  test('a credential comes back with its key', async () => {
+    const key = randomBytes(32);
+    const private_key = key.toString('base64url');
+    const credential = await post('/api/credentials', { name: fresh('keys'), key_type: 'x25519', private_key });
+    await remove(`/api/credentials/${credential.id}`);
+    await reverted((await newest(credential.id)).id);
+    const restored = await get(`/api/credentials/${credential.id}`);
+    expect(restored).toMatchObject({
+      public_key: credential.public_key,
+      created_at: credential.created_at,
+      version: 3,
+    });
+    const node = await aNode();
+    const noise = { ...hop(node.id, 1400), outer: 'udp', security: 'noise', credential_id: credential.id };
+    const chain = await aChain([noise], { payload: 'udp' });
+    await post(`/api/l4-chains/${chain.id}/deploy`);
+    const session = await rest.connect(node.id);
+    expect(Buffer.from((await session.receive()).payload).includes(key)).toBe(true);
+    await session.disconnect();
+  });
+
+  test('an upstream, a route, a policy and an L3 network come back as they were, the network with its number', async () => {
+    const [a, b] = [await aNode(), await aNode()];
+    const keys = await post('/api/credentials', { name: fresh('keys'), key_type: 'x25519' });
+    const reality = await post('/api/credentials', {
+      name: fresh('reality'),
+      key_type: 'reality',
+      x25519_credential_id: keys.id,
+      server_names: ['l3.example'],
+      short_ids: ['ab'],
+      target_host: 'l3.example',
+      target_port: 443,
+    });
+    const network = await post('/api/l3-networks', {
+      name: fresh('network'),
+      credential_id: reality.id,
+      server_name: 'l3.example',
+      members: [
+        { node_id: a.id, addresses: ['10.9.0.1/24'], routes: [] },
+        { node_id: b.id, addresses: ['10.9.0.2/24'], routes: [] },
+      ],
+      tunnels: [{ listener_node_id: a.id, listen_addr: '0.0.0.0', listen_port: 1500, connector_node_id: b.id }],
+    });
+    const upstream = await anUpstream();
+    const route = await post('/api/routes', {
+      name: fresh('route'),
+      host: 'web.example',
+      hops: [{ node_id: a.id, listen_port: 1501 }],
+      backend: 'back.example:80',
+    });
+    for (const [url, before] of [
+      [`/api/l3-networks/${network.id}`, network],
+      [`/api/l4-upstreams/${upstream.id}`, upstream],
+      [`/api/routes/${route.id}`, route],
+    ]) {
+      await remove(url);
+      await reverted((await newest(before.id)).id);
+      const after = await get(url);
+      expect({ ...after, updated_at: before.updated_at }).toEqual({ ...before, version: 3 });
+    }
+    const key = `nodeId=${a.id}&transport=udp&listenAddr=0.0.0.0&listenPort=1500`;
+    const body = { nodeId: a.id, transport: 'udp', listenAddr: '0.0.0.0', listenPort: 1500, priorityOrder: ['noise'] };
+    await put('/api/nodes/ports/policies', body);
+    await remove(`/api/nodes/ports/policies?${key}`);
+    await reverted((await newest(`${a.id}/udp/0.0.0.0/1500`)).id);
+    const { items } = await get(`/api/nodes/ports?node_id=${a.id}`);
+    expect(items.find((one: Answered) => one.transport === 'udp')).toMatchObject({ policySaved: true });
+  });
+
+  test('a name that was taken since is a 409', async () => {
+    const upstream = await anUpstream();
+    await remove(`/api/l4-upstreams/${upstream.id}`);
+    const deletion = await newest(upstream.id);
+    await anUpstream({ name: upstream.name.toUpperCase() });
+    expect(await refused(deletion.id)).toContain('name:');
+  });
+
+  test('what it referred to and is gone is a 409', async () => {
+    const [node, upstream] = [await aNode(), await anUpstream()];
+    const chain = await aChain([hop(node.id, 1600)], { target: { upstream_id: upstream.id } });
+    await remove(`/api/l4-chains/${chain.id}`);
+    const deletion = await newest(chain.id);
+    await remove(`/api/l4-upstreams/${upstream.id}`);
+    expect(await refused(deletion.id)).toContain('target.upstream_id');
+  });
+});
+
+describe('Deploy', () => {
+  test('the undo of a deploy goes back to the definition before; that of a first one makes a draft', async () => {
+    const node = await aNode();
+    const chain = await aChain([hop(node.id, 1700)]);
+    await post(`/api/l4-chains/${chain.id}/deploy`);
+    const first = await newest(chain.id);
+    await put(`/api/l4-chains/${chain.id}`, { hops: [hop(node.id, 1701)] });
+    await post(`/api/l4-chains/${chain.id}/deploy`);
+    const second = await newest(chain.id);
+    expect(await refused(first.id)).toContain(`changed since by the entry ${second.id}`);
+    await reverted(second.id);
+    const ports = async (): Promise<readonly number[]> =>
+      (await get(`/api/nodes/${node.id}/config`)).snapshot.gateway.tcp_proxy_rules.map(
+        (rule: Answered) => rule.listen_port,
+      );
+    expect([await ports(), (await get(`/api/l4-chains/${chain.id}`)).status]).toEqual([[1700], 'modified']);
+    // A roll-back is a deployment too: its nodes converge on a generation of it.
+    const { items } = await get(`/api/l4-chains/${chain.id}/deployments`);
+    expect(items).toHaveLength(3);
+    expect(items[0].nodes[0].generation).toBe((await get(`/api/nodes/${node.id}`)).generation);
+    await reverted(first.id);
+    expect([await ports(), await get(`/api/l4-chains/${chain.id}`)]).toMatchObject([
+      [],
+      { status: 'draft', deployed_version: null, deployed_at: null },
+    ]);
+  });
+
+  test('a listener that another chain took since is a 409', async () => {
+    const node = await aNode();
+    const chain = await aChain([hop(node.id, 1800)]);
+    await post(`/api/l4-chains/${chain.id}/deploy`);
+    await put(`/api/l4-chains/${chain.id}`, { hops: [hop(node.id, 1801)] });
+    await post(`/api/l4-chains/${chain.id}/deploy`);
+    const deploy = await newest(chain.id);
+    const other = await aChain([hop(node.id, 1800)]);
+    expect(await refused(deploy.id)).toContain(other.name);
+  });
+});
+
+describe('A revert is an entry', () => {
+  test('it can be reverted, which makes the first entry revertible again; one that stands is a 409 that names it', async () => {
+    const upstream = await anUpstream();
+    const creation = await newest(upstream.id);
+    const first = await reverted(creation.id);
+    expect(await refused(creation.id)).toContain(`it was reverted by the entry ${first.id}`.slice(3));
+    const second = await reverted(first.id);
+    expect(second.reverts).toBe(first.id);
+    expect(await get(`/api/l4-upstreams/${upstream.id}`)).toMatchObject({ name: upstream.name, version: 3 });
+    const of = async (id: string): Promise<Answered> =>
+      (await get(`/api/audit?resource_id=${upstream.id}`)).items.find((one: Answered) => one.id === id);
+    expect(await of(creation.id)).toMatchObject({ revertible: true, reverted_by: null });
+    expect(await of(first.id)).toMatchObject({ revertible: false, reverted_by: second.id });
+    const third = await reverted(creation.id);
+    expect(await of(creation.id)).toMatchObject({ reverted_by: third.id });
+    expect((await rest.call('GET', `/api/l4-upstreams/${upstream.id}`)).statusCode).toBe(404);
+  });
+
+  test('a repeat with the same Idempotency-Key answers with the same entry and writes nothing', async () => {
+    const upstream = await anUpstream();
+    const { id } = await newest(upstream.id);
+    const headers = { 'idempotency-key': fresh('key') };
+    const [one, two] = [
+      await rest.call('POST', `/api/audit/${id}/revert`, { headers }),
+      await rest.call('POST', `/api/audit/${id}/revert`, { headers }),
+    ];
+    expect([one.statusCode, two.statusCode]).toEqual([200, 200]);
+    expect(two.json()).toEqual(one.json());
+  });
+});
+
+describe('Not revertible, saying why', () => {
+  test.each([
+    ['PSK issue', (id: string) => post(`/api/nodes/${id}/psk`), 'a PSK can be replaced'],
+    ['refresh', (id: string) => post(`/api/nodes/${id}/config`), 'a refresh changes nothing'],
+    [
+      'commands',
+      (id: string) => post(`/api/nodes/${id}/commands`, { command: 'RUN_DIAGNOSTICS' }),
+      'cannot be called back',
+    ],
+  ])('%s', async (_what, act, reason) => {
+    const node = await aNode();
+    await act(node.id);
+    const entry = await newest(node.id);
+    expect(entry).toMatchObject({ revertible: false, not_revertible_because: expect.stringContaining(reason) });
+    expect(await refused(entry.id)).toBe(`conflict: the entry cannot be reverted: ${entry.not_revertible_because}`);
+  });
+
+  test('key rotation', async () => {
+    const credential = await post('/api/credentials', { name: fresh('keys'), key_type: 'x25519' });
+    await put(`/api/credentials/${credential.id}`, { private_key: null });
+    expect(await refused((await newest(credential.id)).id)).toContain('a key or certificate can be replaced');
+    // The other edits of a credential can.
+    await put(`/api/credentials/${credential.id}`, { name: `${credential.name}-b` });
+    await reverted((await newest(credential.id)).id);
+    expect((await get(`/api/credentials/${credential.id}`)).name).toBe(credential.name);
+  });
+
+  test('user creation, and the compiler version', async () => {
+    for (const type of ['user', 'service']) {
+      const { items } = await get(`/api/audit?resource_type=${type}`);
+      const answer = await revert(items.at(-1).id, '', 'admin');
+      expect([answer.statusCode, answer.json().error]).toEqual([
+        409,
+        `conflict: the entry cannot be reverted: ${items.at(-1).not_revertible_because}`,
+      ]);
+    }
+  });
+});
+
+describe('dry_run', () => {
+  test('answers what would change, and writes nothing', async () => {
+    const node = await aNode();
+    await put(`/api/nodes/${node.id}`, { name: `${node.name}-b`, labels: { a: '1' } });
+    const { id } = await newest(node.id);
+    const before = await rest.position();
+    const answer = await revert(id, '?dry_run=true');
+    const resource = { type: 'node', id: node.id, name: node.name };
+    expect(answer.json().data).toEqual({
+      entry_id: id,
+      changes: [
+        { resource, path: 'name', before: `${node.name}-b`, after: node.name },
+        { resource, path: 'labels.a', before: '1', after: null },
+      ],
+    });
+    expect(await rest.position()).toBe(before);
+    expect((await get(`/api/nodes/${node.id}`)).name).toBe(`${node.name}-b`);
+  });
+
+  test('answers the 409 that the revert would get', async () => {
+    const node = await aNode();
+    const { id } = await newest(node.id);
+    const chain = await aChain([hop(node.id, 1900)]);
+    const [tried, real] = [await revert(id, '?dry_run=true'), await revert(id)];
+    expect([tried.statusCode, tried.json()]).toEqual([409, real.json()]);
+    expect(tried.json().error).toContain(chain.name);
+    expect((await revert(id, '?dry_run=maybe')).json().error).toContain('dry_run: expected true or false');
+  });
+});
+
+describe('Who may revert', () => {
+  test('a viewer gets a 403; an unknown or malformed id is a 404', async () => {
+    const upstream = await anUpstream();
+    const { id } = await newest(upstream.id);
+    expect((await revert(id, '', 'viewer')).statusCode).toBe(403);
+    expect((await revert(unknownId)).statusCode).toBe(404);
+    expect((await revert('not-an-id')).statusCode).toBe(404);
+  });
+
+  test('the edit of a profile is reverted by an admin, and hidden from others; its values are never shown', async () => {
+    await rest.data('PUT', '/api/auth/me', { role: 'operator', body: { display_name: 'First', email: 'a@b.example' } });
+    await rest.data('PUT', '/api/auth/me', { role: 'operator', body: { display_name: 'Second' } });
+    const { items } = await get('/api/audit?action=user.update');
+    const [second, first] = items;
+    expect((await revert(second.id, '', 'operator')).statusCode).toBe(404);
+    const conflict = await revert(first.id, '', 'admin');
+    expect([conflict.statusCode, conflict.json().error]).toEqual([
+      409,
+      `conflict: display_name: changed since by the entry ${second.id}`,
+    ]);
+    const preview = await revert(second.id, '?dry_run=true', 'admin');
+    expect(preview.json().data.changes).toEqual([
+      { resource: expect.objectContaining({ type: 'user' }), path: 'display_name', before: '***', after: '***' },
+    ]);
+    const entry = (await revert(second.id, '', 'admin')).json().data;
+    expect(entry).toMatchObject({ action: 'user.revert', reverts: second.id, resource: { name: 'operator' } });
+    const me = (): Promise<Answered> => rest.data('GET', '/api/auth/me', { role: 'operator' });
+    expect(await me()).toMatchObject({ display_name: 'First', email: 'a@b.example' });
+    expect((await revert(first.id, '', 'admin')).statusCode).toBe(200);
+    expect(await me()).toMatchObject({ display_name: null, email: null });
+    expect((await revert(first.id, '', 'admin')).json().error).toContain('was reverted by the entry');
+  });
+});
