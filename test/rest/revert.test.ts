@@ -276,8 +276,8 @@ describe('Delete', () => {
     const node = await aNode();
     const noise = { ...hop(node.id, 1400), outer: 'udp', security: 'noise', credential_id: credential.id };
     const chain = await aChain([noise], { payload: 'udp' });
-    await post(`/api/l4-chains/${chain.id}/deploy`);
     const session = await rest.connect(node.id);
+    await post(`/api/l4-chains/${chain.id}/deploy`);
     expect(Buffer.from((await session.receive()).payload).includes(key)).toBe(true);
     await session.disconnect();
   });

@@ -112,7 +112,7 @@ function undone(): readonly FleetCommand[] {
   const override = { multiplex: true, multiplex_port: null };
   const spare = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 80, priority_order: priorityLabels } as const;
   const restore = <C extends { readonly type: string; readonly id: string }>(
-    { type, ...fields }: C,
+    { type: _, ...fields }: C,
     noun: string,
   ): FleetCommand => ({ ...fields, type: `Restore${noun}`, former }) as unknown as FleetCommand;
   return [

@@ -45,7 +45,11 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
     url: '/api/audit/:id/revert',
     config: { access: 'operator', takes: 'none' },
     schema: {
-      summary: 'Revert an audit entry, or show with `dry_run` what that would change',
+      operationId: 'revertAuditEntry',
+      summary: 'Revert an audit entry',
+      description:
+        'Writes the inverse of what the entry did, as a new entry, which it answers. A 409 names each field that was changed since, ' +
+        'with the entry that changed it, or what else is in the way. With `dry_run=true` it answers what it would change.',
       tags: ['audit'],
       params: idParams,
       querystring: query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) }),
