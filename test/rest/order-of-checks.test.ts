@@ -65,7 +65,7 @@ describe('an unknown path is a 404', () => {
   test.each([
     'GET /api/dashboard/stats',
     'GET /api/credential',
-    'POST /api/audit/x/revert',
+    'POST /api/audit/x/undo',
     'PUT /api/auth/passwords',
     'GET /api/nodes/x/diagnostics',
     'GET /nope',
