@@ -4,6 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
+import { tokensEnded } from '../src/cluster/ended-tokens.js';
+import { liveInstances } from '../src/cluster/instance-lease.js';
 import { createGateway } from '../src/commands/gateway.js';
 import { accountsAggregate } from '../src/commands/aggregate.js';
 import { shredPassword, userField } from '../src/accounts/fields.js';
@@ -16,6 +18,7 @@ import { isPassword } from '../src/domain/accounts/rules.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
+import { limits } from '../src/kernel/limits.js';
 import { createKeyring } from '../src/security/keyring.js';
 import { createPasswordHasher } from '../src/security/passwords.js';
 import { createLogChain } from '../src/log-chain/log-chain.js';
@@ -38,8 +41,8 @@ const usage = `Usage: npm run admin:reset-password -- NAME [--stdin]
 
 Sets a new password for the account NAME, prints it and ends the account's tokens.
 --stdin: reads the password (12 to 256 characters) from the first line of standard input and does not print it.
-Works on the stores and the master key that the environment names. Only one process can open embedded stores: stop the
-service first.`;
+Works on the stores and the master key that the environment names, with EventStoreDB and MongoDB while the service runs.
+Only one process can open embedded stores: stop the service first.`;
 
 await runCommand(usage, async (argv, signal) => {
   const { positional, flags } = parseArguments(argv, ['--stdin'], 1);
@@ -48,18 +51,23 @@ await runCommand(usage, async (argv, signal) => {
   const password = flags.has('--stdin') ? await firstLine() : randomBytes(18).toString('base64url');
   if (!isPassword(password)) throw new UsageError('A password has 12 to 256 characters');
   const installation = await openInstallation({ signal });
+  let everywhere: boolean;
   try {
-    await resetPassword(installation, name, password);
+    everywhere = await resetPassword(installation, name, password);
   } finally {
     await installation.close();
   }
   say(`The password of ${name} is changed; all of its tokens have ended.`);
+  if (!everywhere) say('An instance that runs has not said yet that it refuses them: it does once it reads the log.');
   if (!flags.has('--stdin')) say(password);
   return exitCodes.done;
 });
 
-/** @throws CommandError, WrongMasterKeyError, ServiceError */
-async function resetPassword(installation: Installation, name: string, password: string): Promise<void> {
+/**
+ * @returns whether every instance that runs refuses the account's tokens
+ * @throws CommandError, WrongMasterKeyError, ServiceError
+ */
+async function resetPassword(installation: Installation, name: string, password: string): Promise<boolean> {
   const { eventStore, readStore } = installation;
   const [clock, ids, logger] = [systemClock, randomIds, plainLogger];
   if ((await lastRevision(eventStore, streams.service)) === undefined) {
@@ -90,12 +98,16 @@ async function resetPassword(installation: Installation, name: string, password:
       const hashed = await hasher.hash(password);
       if (hashed.kind !== 'hashed') throw new CommandError('The password could not be hashed: try again.');
       const sealed = await keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
-      await gateway.execute(
+      const outcome = await gateway.execute(
         { type: 'ChangeUserPassword', id: user.id, ifMatch: undefined, password: sealed, replaces: null },
         systemContext('password reset'),
         () => undefined,
       );
       await shredPassword(keyring, user, user.password.key_id);
+      return await refusedEverywhere(
+        installation,
+        outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined,
+      );
     } finally {
       await gateway.close();
     }
@@ -104,6 +116,14 @@ async function resetPassword(installation: Installation, name: string, password:
     hasher.close();
     keyring.close();
   }
+}
+
+async function refusedEverywhere({ config, readStore }: Installation, revision: number | undefined): Promise<boolean> {
+  // This command has embedded stores to itself: any lease in them belongs to a process that has ended.
+  if (config.eventStoreUrl === undefined || config.mongoUrl === undefined || revision === undefined) return true;
+  const instances = { instanceId: undefined, clock: systemClock, logger: plainLogger };
+  const leases = { ...instances, liveInstances: () => liveInstances(readStore) };
+  return tokensEnded(leases, revision, limits.rest.projectionWaitMs);
 }
 
 async function firstLine(): Promise<string> {

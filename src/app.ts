@@ -245,6 +245,7 @@ async function wire(
       facts,
       ids,
       logger,
+      tokensEnded: (revision, timeoutMs) => cluster.tokensEnded(revision, timeoutMs),
       blindBodyHash: bodyHashBlinder(servicePrivate),
     }),
   };
@@ -308,6 +309,8 @@ async function wire(
     compilerVersion,
     position: followers.position,
     revision: delivery.revision,
+    accounts: () => accountsView.accounts.revision.value,
+    onTokensEnded: accountsView.onTokensEnded,
     onRevoked: delivery.onRevoked,
     sessionsEnded: agents.sessionsEnded,
   });

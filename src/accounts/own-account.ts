@@ -4,6 +4,8 @@ import { withNewSecret } from '../commands/new-secrets.js';
 import type { UserState } from '../domain/accounts/user.js';
 import { versionMismatch } from '../domain/resource/if-match.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
+import type { RecordedEvent } from '../kernel/event.js';
+import { limits } from '../kernel/limits.js';
 import { shredPassword } from './fields.js';
 import type { AccountParts } from './parts.js';
 import { subjectOf } from './sign-in.js';
@@ -11,7 +13,7 @@ import { subjectOf } from './sign-in.js';
 type OwnAccount = Pick<CommandHandlers['accounts'], 'me' | 'updateMe' | 'changePassword'>;
 
 export function ownAccountHandlers(parts: AccountParts): OwnAccount {
-  const { gateway, view, keyring, tokens, logger, fields, passwords } = parts;
+  const { gateway, view, keyring, tokens, tokensEnded, logger, fields, passwords } = parts;
 
   /** @throws ServiceError `not_found` */
   function present(user: UserState | undefined, id: string): UserState {
@@ -19,6 +21,13 @@ export function ownAccountHandlers(parts: AccountParts): OwnAccount {
     return user;
   }
   const stored = (id: string): UserState => present(view.accounts.users.get(id), id);
+
+  /** The other instances read the log themselves, usually within milliseconds: this waits so that none is behind. */
+  async function endEverywhere(events: readonly RecordedEvent[], userId: string): Promise<void> {
+    const revision = events.at(-1)?.revision;
+    if (revision === undefined || (await tokensEnded(revision, limits.rest.projectionWaitMs))) return;
+    logger.warn({ user_id: userId }, 'not every instance has said in time that it refuses the older tokens of a user');
+  }
 
   return {
     me: (userId) => fields.show(stored(userId)),
@@ -55,6 +64,7 @@ export function ownAccountHandlers(parts: AccountParts): OwnAccount {
       await shredPassword(keyring, outcome.result, replaces.key_id).catch((error: unknown) =>
         logger.warn({ error: errorText(error), user_id: userId }, 'a replaced password hash could not be shredded'),
       );
+      await endEverywhere(outcome.events, userId);
       return { ...outcome, result: tokens.issue(subjectOf(outcome.result)) };
     },
   };

@@ -5,8 +5,10 @@
  */
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { applyAccounts, emptyAccounts } from '../domain/accounts/accounts.js';
+import type { AccountEvent } from '../domain/accounts/user.js';
 import { readCommand } from '../domain/log/upcast.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
+import type { RecordedCommand } from '../kernel/event.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../log-chain/log-chain.js';
@@ -25,6 +27,8 @@ export interface AccountsView extends ProjectionWait {
    * Asked of requests from outside, so that many of them hold no more than a bounded number of places.
    */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
+  /** Calls back with each password change that is read, on whichever instance it was made; older tokens are refused now. */
+  onTokensEnded(listener: () => void): void;
   /** Resolves once the log has been read to its end. Rejects when that fails, or when closed before. */
   caughtUp(): Promise<void>;
   /** Why the accounts no longer follow the log (an unknown event, a broken chain) and may be out of date, or undefined. */
@@ -36,6 +40,7 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
   const accounts = emptyAccounts();
   const stop = new AbortController();
   const waiters = createWaiters();
+  const tokenListeners: (() => void)[] = [];
   const requests = createWaiters(waitingRequests);
   let failure: string | undefined;
   let dropped = false;
@@ -77,6 +82,7 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
         }
         waiters.look();
         requests.look();
+        if (item.commands.some(endsTokens)) for (const tell of tokenListeners) tell();
       }
     } catch (error) {
       failure = errorText(error);
@@ -90,6 +96,7 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
     accounts,
     caughtUp: () => caughtUp,
     until: requests.until,
+    onTokensEnded: (listener) => void tokenListeners.push(listener),
     failure: () => failure,
     applied: (_stream, revision, timeoutMs) => waiters.until(() => accounts.revision.value >= revision, timeoutMs),
     async close() {
@@ -101,3 +108,10 @@ export function followAccounts(eventStore: EventStore, logChain: LogChain, logge
     },
   };
 }
+
+/** Whether the command changes a password; the same one under a stronger hash is no change. */
+function endsTokens({ events }: RecordedCommand): boolean {
+  return events.some(({ type, data }) => type === passwordChanged && data['rehashed'] !== true);
+}
+
+const passwordChanged: AccountEvent['type'] = 'UserPasswordChanged';

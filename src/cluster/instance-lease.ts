@@ -1,6 +1,7 @@
 /**
  * The lease of an instance: that it is alive, how far it has projected, which compiler it runs, up to where it has closed
- * revoked sessions. The other instances read it before they purge tombstones or answer that sessions have ended.
+ * revoked sessions and refuses ended tokens. The other instances read it before they purge tombstones or answer that
+ * sessions or tokens have ended.
  * Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
@@ -23,6 +24,8 @@ export interface InstanceLeaseDeps {
   position(): number;
   /** Revision of `svc-fleet` up to which this instance has closed the sessions of revoked nodes. */
   cut(): number;
+  /** Revision of `svc-accounts` up to which this instance refuses the tokens that password changes have ended. */
+  accounts(): number;
   readonly compilerVersion: number;
 }
 
@@ -37,6 +40,8 @@ export interface LiveInstance {
   readonly instance_id: string;
   readonly position: number;
   readonly cut: number;
+  /** Null for an instance of a release that does not state it. */
+  readonly accounts: number | null;
   readonly compiler_version: number;
   /** RFC 3339. */
   readonly started_at: string;
@@ -51,7 +56,13 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
     name: instanceId,
     holder: instanceId,
     ttlMs: tuning.instanceLeaseMs,
-    data: { position: deps.position(), cut: deps.cut(), compiler_version: deps.compilerVersion, started_at: startedAt },
+    data: {
+      position: deps.position(),
+      cut: deps.cut(),
+      accounts: deps.accounts(),
+      compiler_version: deps.compilerVersion,
+      started_at: startedAt,
+    },
   });
   // Nobody else has this id, so the lease can always be taken, also after it was purged.
   const take = (): Promise<void> => leases.take(instanceKind, claim());
@@ -78,8 +89,9 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
 /** Every live instance. @throws ServiceError `unavailable` */
 export async function liveInstances(readStore: Pick<ReadStore, 'leases'>): Promise<readonly LiveInstance[]> {
   return (await readStore.leases.list(instanceKind)).flatMap(({ name, data }) => {
-    const { position, cut, compiler_version, started_at } = data as { readonly [field: string]: Json };
+    const { position, cut, accounts, compiler_version, started_at } = data as { readonly [field: string]: Json };
     if (typeof position !== 'number' || typeof compiler_version !== 'number' || typeof cut !== 'number') return [];
-    return [{ instance_id: name, position, cut, compiler_version, started_at: String(started_at) }];
+    const read = typeof accounts === 'number' ? accounts : null;
+    return [{ instance_id: name, position, cut, accounts: read, compiler_version, started_at: String(started_at) }];
   });
 }

@@ -1,10 +1,13 @@
 /**
- * This instance among the others: the lease that says it lives, and the wait until every instance has closed a revoked
- * node's sessions. Puts `instance-lease.ts` and `session-cuts.ts` together, as each of them needs the other.
+ * This instance among the others: the lease that says it lives, and the waits until every instance has closed a revoked
+ * node's sessions, or refuses ended tokens. Puts `instance-lease.ts`, `session-cuts.ts` and `ended-tokens.ts` together, as
+ * the waits need the lease and it states what they wait for.
  */
 import type { Clock } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { tokensEnded } from './ended-tokens.js';
 import { liveInstances, startInstanceLease } from './instance-lease.js';
 import { createSessionCuts } from './session-cuts.js';
 
@@ -18,6 +21,10 @@ export interface MembershipDeps {
   position(): number;
   /** Revision of `svc-fleet` that this instance has folded. */
   revision(): number;
+  /** Revision of `svc-accounts` that this instance has read. */
+  accounts(): number;
+  /** Calls back with each password change that this instance has read. */
+  onTokensEnded(listener: () => void): void;
   /** Calls back with each node whose PSK was replaced or that was deleted. */
   onRevoked(listener: (nodeId: string) => void): void;
   /** True once the sessions that the node has on this instance are closed, false after `timeoutMs`. */
@@ -27,6 +34,8 @@ export interface MembershipDeps {
 export interface Membership {
   /** True once every live instance has closed the sessions of a node that was revoked at a revision, else false in time. */
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
+  /** True once every live instance refuses the tokens that ended at a revision of `svc-accounts`, else false in time. */
+  tokensEnded(revision: number, timeoutMs: number): Promise<boolean>;
   /** Ends the lease. Never rejects. */
   close(): Promise<void>;
 }
@@ -34,16 +43,21 @@ export interface Membership {
 /** @throws ServiceError `unavailable` */
 export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
   const { readStore, instanceId, clock, logger, compilerVersion } = deps;
+  const others = { instanceId, clock, logger, liveInstances: () => liveInstances(readStore) };
   const cuts = createSessionCuts({
-    instanceId,
-    clock,
-    logger,
+    ...others,
     revision: deps.revision,
     sessionsEnded: deps.sessionsEnded,
-    liveInstances: () => liveInstances(readStore),
     publish: async () => (await lease).publish(),
   });
   deps.onRevoked(cuts.revoked);
+  deps.onTokensEnded(() => {
+    lease
+      .then(({ publish }) => publish())
+      .catch((error: unknown) => {
+        logger.warn({ error: errorText(error) }, 'the end of tokens could not be published');
+      });
+  });
   const lease = startInstanceLease({
     readStore,
     instanceId,
@@ -51,8 +65,13 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
     logger,
     position: deps.position,
     cut: cuts.cut,
+    accounts: deps.accounts,
     compilerVersion,
   });
   const { close } = await lease;
-  return { sessionsEnded: cuts.ended, close };
+  return {
+    sessionsEnded: cuts.ended,
+    tokensEnded: (revision, timeoutMs) => tokensEnded(others, revision, timeoutMs),
+    close,
+  };
 }

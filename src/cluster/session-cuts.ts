@@ -3,13 +3,12 @@
  * `svc-fleet` it has done so. Does not close them: the agent transport does.
  * Implements `docs/contract/agent-protocol.md#several-instances`.
  */
-import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LiveInstance } from './instance-lease.js';
-import { tuning } from './tuning.js';
+import { waitUntil } from './wait-until.js';
 
 export interface SessionCutsDeps {
   readonly instanceId: string;
@@ -72,18 +71,10 @@ export function createSessionCuts(deps: SessionCutsDeps): SessionCuts {
     cut,
     async ended(nodeId, timeoutMs, revision = deps.revision()) {
       const until = clock.monotonic() + timeoutMs;
-      /** False if the condition does not hold in time. */
-      const waitUntil = async (condition: () => boolean | Promise<boolean>): Promise<boolean> => {
-        while (!(await condition())) {
-          if (clock.monotonic() >= until) return false;
-          await sleep(tuning.cutsPollMs);
-        }
-        return true;
-      };
       // Before the revocation is folded, the sessions that it ends are not being closed.
-      if (!(await waitUntil(() => deps.revision() >= revision))) return false;
+      if (!(await waitUntil(clock, until, () => deps.revision() >= revision))) return false;
       if (!(await deps.sessionsEnded(nodeId, Math.max(0, until - clock.monotonic())))) return false;
-      return waitUntil(async () => {
+      return waitUntil(clock, until, async () => {
         try {
           return await othersHaveCut(revision);
         } catch (error) {

@@ -2,12 +2,17 @@
 import { hash } from '@node-rs/argon2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { userField } from '../../src/accounts/fields.js';
+import type { AccountsView } from '../../src/accounts/view.js';
+import { emptyAccounts } from '../../src/domain/accounts/accounts.js';
+import { accountEvent } from '../../src/domain/accounts/declaration.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
+import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { openDataKeyStore } from '../../src/security/data-key-documents.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
@@ -128,6 +133,156 @@ test('a password change ends every older token, on another instance once it has 
   } finally {
     await other.close();
   }
+});
+
+test('a token for a user or a password that this instance has not read of waits for the log, and not for ever', async () => {
+  const read = emptyAccounts();
+  let goOn = (): void => undefined;
+  const view: AccountsView = {
+    ...accounts.view,
+    accounts: read,
+    until: (holds, timeoutMs) => {
+      expect(timeoutMs).toBe(limits.rest.projectionWaitMs);
+      return new Promise((resolve) => (goOn = () => resolve(holds())));
+    },
+  };
+  const behind = await startAccounts(fixture, { view });
+  try {
+    const readAll = (): void => {
+      for (const [id, user] of accounts.view.accounts.users.entries()) read.users.set(id, user);
+    };
+    const whileBehind = async (token: string): Promise<unknown> => {
+      const waiting = behind.handlers.authenticate(token);
+      expect(waiting).toBeInstanceOf(Promise);
+      goOn();
+      return waiting;
+    };
+    const { token } = await login();
+    expect(await whileBehind(token), 'the time is over').toBeUndefined();
+    const waiting = behind.handlers.authenticate(token);
+    readAll();
+    goOn();
+    expect(await waiting, 'a new user').toMatchObject({ username: 'admin' });
+
+    const body = { current_password: password, new_password: 'another horse battery' };
+    const { result } = await accounts.handlers.changePassword(context, userId(), undefined, address, body);
+    const changed = behind.handlers.authenticate(result.token);
+    readAll();
+    goOn();
+    expect(await changed, 'a new password').toMatchObject({ username: 'admin' });
+    expect(behind.handlers.authenticate(token), 'the older one is refused without a wait').toBeUndefined();
+  } finally {
+    await behind.close();
+  }
+});
+
+test('so many requests may wait for the accounts, and no more; none waits at the end', async () => {
+  const { view } = accounts;
+  const waiting = Array.from({ length: 256 }, () => view.until(() => false, 60_000));
+  expect(await view.until(() => false, 60_000)).toBe(false);
+  expect(await view.until(() => true, 60_000)).toBe(true);
+  await view.close();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set([false]));
+});
+
+test('a changed password is answered once the other instances refuse older tokens, or say nothing in time', async () => {
+  const asked: number[] = [];
+  let say = (_all: boolean): void => undefined;
+  const logger = { ...silentLogger, warn: (_fields: object, message: string) => void logged.push(message) };
+  const tokensEnded = (revision: number): Promise<boolean> => {
+    asked.push(revision);
+    return new Promise((resolve) => (say = resolve));
+  };
+  const asking = await startAccounts(fixture, { tokensEnded, logger });
+  try {
+    for (const [from, to, all] of [
+      [password, 'another horse battery', true],
+      ['another horse battery', 'a third horse battery', false],
+    ] as const) {
+      const given = { current_password: from, new_password: to };
+      let answered = false;
+      const changing = asking.handlers
+        .changePassword(context, userId(), undefined, address, given)
+        .finally(() => (answered = true));
+      const revision = asked.length + 1;
+      await until(() => asked.length === revision, 'the others are asked');
+      expect([asked.at(-1), answered]).toEqual([revision, false]);
+      say(all);
+      const { result } = await changing;
+      expect(await asking.handlers.authenticate(result.token)).toMatchObject({ username: 'admin' });
+    }
+    expect(logged).toEqual([expect.stringContaining('not every instance has said in time')]);
+  } finally {
+    await asking.close();
+  }
+});
+
+test('a password change stores Argon2id under a new key, deletes the key of the former hash, and keeps the profile', async () => {
+  await accounts.handlers.updateMe(context, userId(), undefined, { email: 'ada@example.org' });
+  const before = accounts.view.accounts.users.get(userId());
+  const given = { current_password: password, new_password: 'another horse battery' };
+  await accounts.handlers.changePassword(context, userId(), undefined, address, given);
+  const after = accounts.view.accounts.users.get(userId());
+  if (before === undefined || after === undefined) throw new Error('there is no user');
+  const opened = await accounts.keyring.open(after.password, userField(userId(), 'password'));
+  const phc = opened.kind === 'opened' ? Buffer.from(opened.plaintext).toString('utf8') : opened.kind;
+  expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  expect(after.password.key_id).not.toBe(before.password.key_id);
+  const former = await accounts.keyring.open(before.password, userField(userId(), 'password'));
+  expect(former.kind).toBe('shredded');
+  expect(await accounts.handlers.me(userId())).toMatchObject({ email: 'ada@example.org' });
+});
+
+test('a refused or repeated create leaves no data key behind', async () => {
+  const keys = async (): Promise<number> => {
+    let count = 0;
+    for await (const _key of (await openDataKeyStore(fixture.stores.readStore)).list()) count += 1;
+    return count;
+  };
+  const user = { username: 'eve', password, role: 'viewer', display_name: 'Eve', email: 'eve@example.org' } as const;
+  const keyed = { ...context, idempotency: { key_hash: 'k', body_hash: 'b' } };
+  const first = await accounts.handlers.createUser(keyed, user);
+  const before = await keys();
+  expect(await accounts.handlers.createUser(keyed, user)).toMatchObject({ kind: 'repeated' });
+  expect((await refusalOf(accounts.handlers.createUser(context, user))).code).toBe('conflict');
+  const other = { ...keyed, idempotency: { key_hash: 'k', body_hash: 'c' } };
+  expect((await refusalOf(accounts.handlers.createUser(other, user))).code).toBe('conflict');
+  const stale = accounts.handlers.updateMe(context, userId(), [7], { display_name: 'Ada' });
+  expect((await refusalOf(stale)).code).toBe('precondition_failed');
+  expect(await keys()).toBe(before);
+  expect(first).toMatchObject({ kind: 'done', result: { username: 'eve', display_name: 'Eve' } });
+});
+
+test('a profile edit keeps both values readable in its event, so that it can be taken back', async () => {
+  const edit = (fields: object) => accounts.handlers.updateMe(context, userId(), undefined, fields);
+  await edit({ display_name: 'Ada', email: 'ada@example.org' });
+  await edit({ display_name: 'Bea', email: null });
+  await edit({ display_name: null });
+  // A password that is changed in between takes no personal value along.
+  const given = { current_password: password, new_password: 'another horse battery' };
+  await accounts.handlers.changePassword(context, userId(), undefined, address, given);
+  const opened = async (field: 'display_name' | 'email', sealed: SealedSecret | null) => {
+    if (sealed === null) return null;
+    const result = await accounts.keyring.open(sealed, userField(userId(), field));
+    return result.kind === 'opened' ? Buffer.from(result.plaintext).toString('utf8') : result.kind;
+  };
+  const edits: unknown[] = [];
+  for (const recorded of await fixture.log(streams.accounts)) {
+    const event = accountEvent(recorded);
+    if (event.type !== 'UserProfileUpdated') continue;
+    const { display_name: name, email } = event.data.changes;
+    edits.push({
+      ...(name === undefined
+        ? {}
+        : { name: [await opened('display_name', name.from), await opened('display_name', name.to)] }),
+      ...(email === undefined ? {} : { email: [await opened('email', email.from), await opened('email', email.to)] }),
+    });
+  }
+  expect(edits).toEqual([
+    { name: [null, 'Ada'], email: [null, 'ada@example.org'] },
+    { name: ['Ada', 'Bea'], email: ['ada@example.org', null] },
+    { name: ['Bea', null] },
+  ]);
 });
 
 test('a sign-in replaces a hash of weaker parameters, and earlier tokens stay valid', async () => {

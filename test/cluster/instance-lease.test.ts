@@ -25,9 +25,10 @@ const start = (position: InstanceLeaseDeps['position']): Promise<InstanceLease> 
     logger: silentLogger,
     position,
     cut: () => 3,
+    accounts: () => 5,
     compilerVersion: 3,
   });
-const seen = { instance_id: 'i1', cut: 3, compiler_version: 3, started_at: '2025-01-01T00:00:00.000Z' };
+const seen = { instance_id: 'i1', cut: 3, accounts: 5, compiler_version: 3, started_at: '2025-01-01T00:00:00.000Z' };
 
 test('a live instance shows its values of the last renewal, until it closes', async () => {
   let position = 41;

@@ -15,6 +15,37 @@ beforeEach(async () => {
 });
 afterEach(() => stores.close());
 
+test('a password change that is read is stated in the lease at once, and another instance waits for that', async () => {
+  const told: (() => void)[] = [];
+  const read = [4, 4];
+  const member = (index: number, instanceId: string) =>
+    joinCluster({
+      readStore: stores.readStore,
+      instanceId,
+      clock: systemClock,
+      logger: silentLogger,
+      compilerVersion: 1,
+      position: () => 0,
+      revision: () => 0,
+      accounts: () => read[index] ?? 0,
+      onTokensEnded: (listener) => void told.push(listener),
+      onRevoked: () => undefined,
+      sessionsEnded: async () => true,
+    });
+  const members = await Promise.all([member(0, 'a'), member(1, 'b')]);
+  expect(await members[0]!.tokensEnded(4, 0)).toBe(true);
+  read[0] = 5;
+  expect(await members[0]!.tokensEnded(5, 50)).toBe(false);
+  const waiting = members[0]!.tokensEnded(5, 20_000);
+  read[1] = 5;
+  // Long before the next renewal.
+  told[1]!();
+  const began = performance.now();
+  expect(await waiting).toBe(true);
+  expect(performance.now() - began).toBeLessThan(2_500);
+  await Promise.all(members.map(({ close }) => close()));
+});
+
 test('a revocation that is folded while the instance joins is carried out, and then stated in its lease', async () => {
   let revoke = (_nodeId: string): void => undefined;
   let closeSession = (): void => undefined;
@@ -27,6 +58,8 @@ test('a revocation that is folded while the instance joins is carried out, and t
     compilerVersion: 1,
     position: () => 0,
     revision: () => 7,
+    accounts: () => 0,
+    onTokensEnded: () => undefined,
     onRevoked: (listener) => void (revoke = listener),
     sessionsEnded: async (_nodeId, timeoutMs) => Promise.race([session, sleep(timeoutMs).then(() => false)]),
   });

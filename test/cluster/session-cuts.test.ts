@@ -16,6 +16,7 @@ function fleet(ids: readonly string[]) {
         instance_id: instanceId,
         position: 0,
         cut: cuts.cut(),
+        accounts: 0,
         compiler_version: 1,
         started_at: '2026-01-01T00:00:00.000Z',
       });

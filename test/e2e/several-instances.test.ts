@@ -13,6 +13,7 @@ import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually } from '../../scripts/stack/process.js';
 import type { RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
+import { createRestClient, signIn } from '../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
 import { startEventStoreDb } from '../servers/eventstoredb/server.js';
@@ -21,6 +22,7 @@ import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
 import type { FerretDb } from '../servers/ferretdb-process.js';
 import { startBalancer } from '../support/balancer.js';
 import type { Balancer } from '../support/balancer.js';
+import { runScript } from '../support/programs.js';
 
 interface NodeView {
   readonly id: string;
@@ -33,6 +35,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
   let folder: string;
   let log: EventStoreDbServer;
   let mongo: FerretDb;
+  let env: Readonly<Record<string, string>>;
   let lb: Balancer;
   const services: ServiceProcess[] = [];
   const clients: RestClient[] = [];
@@ -57,7 +60,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'svc-two-'));
     [log, mongo] = await Promise.all([startEventStoreDb(), startFerretDb()]);
-    const env = {
+    env = {
       SVC_EVENTSTORE_URL: log.url,
       SVC_MONGODB_URL: `${mongo.url.replace(/\/$/, '')}/svc`,
       SVC_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
@@ -117,6 +120,53 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     await agent!.stop();
     startAgent(reset.control_psk);
     await applied(clients[1]!);
+  }, 120_000);
+
+  test('a user of one is a user of the other; a changed password ends older tokens on both before it is answered', async () => {
+    const [a, b] = services.map(({ url }) => url) as [string, string];
+    const password = 'correct horse battery';
+    const user = { username: 'ada', password, role: 'operator', display_name: 'Ada' };
+    const { id } = await clients[0]!.call<{ id: string }>('POST', '/api/auth/users', user);
+    const me = async (url: string, token: string): Promise<number> =>
+      (await createRestClient(url, token).send('GET', '/api/auth/me')).status;
+    for (let round = 0; round < 5; round += 1) {
+      const [current_password, new_password] = [
+        `${password}${'!'.repeat(round)}`,
+        `${password}${'!'.repeat(round + 1)}`,
+      ];
+      const body = { username: 'ada', password: current_password };
+      const { token } = await createRestClient(a).call<{ token: string }>('POST', '/api/auth/login', body);
+      expect(await me(b, token)).toBe(200);
+      const change = { current_password, new_password };
+      const ada = createRestClient(a, token);
+      const { token: fresh } = await ada.call<{ token: string }>('PUT', '/api/auth/password', change);
+      expect([await me(b, token), await me(a, token), await me(b, fresh)]).toEqual([401, 401, 200]);
+    }
+    expect(await clients[1]!.call('GET', `/api/auth/users/${id}`)).toMatchObject({ display_name: 'Ada', version: 6 });
+  }, 120_000);
+
+  test('a password is reset while both run: tokens end on both, and the audit says so', async () => {
+    const { id } = await clients[1]!.call<{ id: string }>('POST', '/api/auth/users', {
+      username: 'eve',
+      password: 'correct horse battery',
+      role: 'viewer',
+    });
+    const eve = await signIn(services[0]!.url, 'eve', 'correct horse battery');
+    const typed = 'a password that was typed';
+    const { code, out, err } = await runScript('admin-reset-password', ['Eve', '--stdin'], env, `${typed}\n`);
+    expect([code, out, err]).toEqual([0, 'The password of Eve is changed; all of its tokens have ended.\n', '']);
+    expect((await eve.send('GET', '/api/auth/me')).status).toBe(401);
+    for (const { url } of services) await signIn(url, 'eve', typed);
+    const { items } = await clients[0]!.call<{ items: unknown[] }>('GET', `/api/audit?resource_id=${id}`);
+    expect(items).toContainEqual(
+      expect.objectContaining({
+        action: 'user.update',
+        actor: { type: 'system', id: 'service', name: 'service' },
+        changes: [{ path: 'password', before: '***', after: '***' }],
+        request_id: 'password reset',
+      }),
+    );
+    expect(JSON.stringify(items)).not.toContain(typed);
   }, 120_000);
 
   test('after kill -9 of one its agents continue on the other with the same generations; a dead agent shows offline', async () => {

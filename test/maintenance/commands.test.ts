@@ -377,8 +377,27 @@ describe('an installation', () => {
     expect(quiet).toMatchObject({ code: 0, out: expect.not.stringContaining(typed) });
     await serving(copy, async (again) => {
       expect((await createRestClient(again.url, token).send('GET', '/api/auth/me')).status).toBe(401);
-      await signIn(again.url, 'admin', typed);
+      const admin = await signIn(again.url, 'admin', typed);
+      const { items } = await admin.call<{ items: readonly unknown[] }>('GET', '/api/audit?action=user.update');
+      const entry = {
+        actor: { type: 'system', id: 'service', name: 'service' },
+        resource: expect.objectContaining({ name: 'admin' }),
+        changes: [{ path: 'password', before: '***', after: '***' }],
+        revertible: false,
+      };
+      expect(items).toEqual([expect.objectContaining(entry), expect.objectContaining(entry)]);
     });
+    for (const [text, code] of [
+      ['𝔭'.repeat(11), 2],
+      ['𝔭'.repeat(257), 2],
+      ['', 2],
+    ] as const) {
+      const refused = await run('admin-reset-password', ['admin', '--stdin'], inFolder(copy), `${text}\n`);
+      expect([refused.code, refused.err]).toEqual([
+        code,
+        expect.stringContaining('A password has 12 to 256 characters'),
+      ]);
+    }
     expect(await run('admin-reset-password', ['nobody'], inFolder(copy))).toMatchObject({
       code: 1,
       err: 'There is no account "nobody".\n',

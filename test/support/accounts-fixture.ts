@@ -59,6 +59,7 @@ export async function startAccounts(
     facts,
     ids: randomIds,
     logger: silentLogger,
+    tokensEnded: async () => true,
     blindBodyHash: bodyHashBlinder(seed),
     ...overrides,
   };
