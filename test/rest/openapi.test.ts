@@ -48,7 +48,7 @@ function operationOf(endpoint: ListedEndpoint): Operation {
 }
 
 /** What a JSON pointer of the document names. */
-function named(reference: string): unknown {
+function named(reference: string): JsonData {
   return reference
     .split('/')
     .slice(1)
@@ -84,7 +84,8 @@ describe('the OpenAPI document', () => {
       const operation = operationOf(one);
       const body = (operation.requestBody as JsonData)?.content['application/json']?.schema;
       const whole = body?.$ref === undefined ? body : named(body.$ref);
-      for (const alternative of whole?.oneOf ?? whole?.anyOf ?? [whole]) {
+      const alternatives: JsonData[] = whole?.oneOf ?? whole?.anyOf ?? [whole];
+      for (const alternative of alternatives.map((any) => (any?.$ref === undefined ? any : named(any.$ref)))) {
         const closed = one.body === null ? undefined : false;
         expect([nameOf(one), alternative?.additionalProperties]).toEqual([nameOf(one), closed]);
       }
@@ -151,6 +152,36 @@ describe('the OpenAPI document', () => {
     );
     expect(components.filter((component) => !references.has(component))).toEqual([]);
     expect(Object.keys(securitySchemes ?? {})).toEqual(['bearer', 'metricsToken']);
+  });
+});
+
+describe('the schemas of the OpenAPI document', () => {
+  const schemas = (): readonly (readonly [string, JsonData])[] => Object.entries(document.components['schemas'] ?? {});
+
+  test('have a description each, and so has every field', () => {
+    const silent: string[] = [];
+    const look = (schema: JsonData, path: string): void => {
+      for (const [name, field] of Object.entries<JsonData>(schema?.properties ?? {})) {
+        if ((field.description ?? named(field.$ref ?? '')?.description ?? '').length < 3)
+          silent.push(`${path}.${name}`);
+        look(field, `${path}.${name}`);
+      }
+      if (schema?.items !== undefined) look(schema.items, `${path}[]`);
+      for (const alternative of [...(schema?.anyOf ?? []), ...(schema?.oneOf ?? [])]) look(alternative, path);
+    };
+    for (const [name, schema] of schemas()) {
+      if ((schema.description ?? '').length < 5) silent.push(name);
+      look(schema, name);
+    }
+    for (const { name, operation } of operations) {
+      const body = (operation.requestBody as JsonData)?.content['application/json'].schema;
+      // Bodies are components, so that generated clients have a name for them.
+      if (body !== undefined) expect([name, body.$ref]).toEqual([name, expect.any(String)]);
+      for (const answer of Object.values(operation.responses) as JsonData[]) {
+        look(answer.content?.['application/json']?.schema, name);
+      }
+    }
+    expect(silent).toEqual([]);
   });
 });
 

@@ -11,8 +11,9 @@ import { answers, ok, pageOf } from './envelope.js';
 import { canonical } from './fields.js';
 import { readHeaders } from './headers.js';
 import { pageOfQuery, paging, query, queryText } from './query.js';
+import { described, sample } from './samples.js';
+import { idOf, timeOf } from './shared-schemas.js';
 import { expected } from './validation.js';
-import { time } from './shared-schemas.js';
 
 const rfc3339 = z.iso.datetime({ offset: true });
 
@@ -43,25 +44,54 @@ const listQuerystring = query({
   to: instant.optional().meta({ description: 'Only entries of this time or earlier' }),
 });
 
-const named = { id: z.string().nullable(), name: z.string().nullable() };
+const named = (what: string, id: string, name: string) => ({
+  id: described(z.string().nullable(), `Id of ${what}; null when there is none`, id),
+  name: described(z.string().nullable(), 'Its name at that time', name),
+});
 const json = z.unknown() as z.ZodType<Json>;
+
+/** The resource that an entry is about. */
+export const auditedResource = z
+  .object({
+    type: described(z.string(), 'Type of the resource', 'l4_chain'),
+    ...named('the resource', sample.chain, 'front'),
+  })
+  .meta({ id: 'AuditedResource', description: 'What was changed' });
+
+/** A field of a change. */
+export const auditChange = {
+  path: described(z.string(), 'JSON path of the field', 'hops[0].listen_port'),
+  before: described(json, 'Its value before; null at a create', 443),
+  after: described(json, 'Its value after; null at a delete', 8443),
+};
 
 export const entrySchema: z.ZodType<AuditEntry> = z
   .object({
-    id: z.string(),
-    at: time,
-    actor: z.object({ type: z.enum(['user', 'agent', 'system']), ...named }),
-    action: z.string(),
-    resource: z.object({ type: z.string(), ...named }),
-    changes: z.array(z.object({ path: z.string(), before: json, after: json })),
-    request_id: z.string(),
-    position: z.string().meta({ description: '`stream@revision`' }),
-    revertible: z.boolean(),
-    not_revertible_because: z.string().nullable(),
-    reverts: z.string().nullable(),
-    reverted_by: z.string().nullable(),
+    id: idOf("Id of the entry, the command's", sample.entry),
+    at: timeOf('When'),
+    actor: described(
+      z
+        .object({
+          type: described(z.enum(['user', 'agent', 'system']), 'What it is', 'user'),
+          ...named('the actor', sample.user, 'admin'),
+        })
+        .meta({ id: 'AuditActor', description: 'Who did it' }),
+      'Who did it',
+    ),
+    action: described(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
+    resource: described(auditedResource, 'What was changed'),
+    changes: described(
+      z.array(z.object(auditChange).meta({ id: 'AuditChange', description: 'A field that changed' })),
+      'The fields that changed; secrets are masked',
+    ),
+    request_id: described(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
+    position: described(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
+    revertible: described(z.boolean(), 'Whether it can be undone', true),
+    not_revertible_because: described(z.string().nullable(), 'Why it cannot; null if it can', null),
+    reverts: described(z.string().nullable(), 'The entry that this one undoes', null),
+    reverted_by: described(z.string().nullable(), 'The entry that undoes this one', null),
   })
-  .meta({ id: 'AuditEntry' });
+  .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
 
 export function auditRoutes(app: RestApp, deps: RestDeps): void {
   app.route({

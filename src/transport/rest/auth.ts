@@ -13,14 +13,30 @@ import { answers, ok } from './envelope.js';
 import { body, text } from './fields.js';
 import { conditionalHeaders, etag, readHeaders } from './headers.js';
 import { noQuery } from './query.js';
+import { described } from './samples.js';
 import { tuning } from './tuning.js';
 import { knownPassword, newPassword, profileFields, tokenFields, tokenView, userSchema } from './user-schema.js';
 
-const credentials = body({ username: text(0, limits.rest.stringChars), password: knownPassword });
+const credentials = body({
+  username: described(text(0, limits.rest.stringChars), 'Upper and lower case are the same', 'ada'),
+  password: knownPassword,
+}).meta({ id: 'SignIn', description: 'Who signs in' });
 
-const profile = body(profileFields);
+const profile = body(profileFields).meta({
+  id: 'OwnAccountChanges',
+  description: "Changes of the caller's account. What is left out stays",
+});
 
-const passwords = body({ current_password: knownPassword, new_password: newPassword });
+const passwords = body({ current_password: knownPassword, new_password: newPassword }).meta({
+  id: 'PasswordChange',
+  description: 'The own password, and what it becomes',
+});
+
+const signedIn = z
+  .object({ ...tokenFields, user: described(userSchema, 'Who has signed in') })
+  .meta({ id: 'SignedIn', description: 'The token and its user' });
+
+const newToken = z.object(tokenFields).meta({ id: 'NewToken', description: 'The token that replaces all others' });
 
 export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
   const { accounts } = deps.commands;
@@ -52,7 +68,7 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       security: [],
       querystring: noQuery,
       body: credentials,
-      response: answers(z.object({ ...tokenFields, user: userSchema })),
+      response: answers(signedIn),
     },
     handler: async (request) => {
       const { username, password } = request.body;
@@ -121,7 +137,7 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       querystring: noQuery,
       headers: conditionalHeaders,
       body: passwords,
-      response: answers(z.object(tokenFields)),
+      response: answers(newToken),
     },
     handler: async (request, reply) => {
       const outcome = await accounts.changePassword(

@@ -30,24 +30,50 @@ import {
 } from './fields.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
-import { time, upstreamTlsSchema } from './shared-schemas.js';
+import { described, sample } from './samples.js';
+import { idOf, nodeId, time, upstreamTlsSchema } from './shared-schemas.js';
 import { expected } from './validation.js';
 
 const { maxStreams } = limits.fleet;
 
+const exampleHop: Hop = {
+  node_id: sample.entryNode,
+  listen_addr: anyAddress,
+  listen_port: 443,
+  outer: 'tcp',
+  security: 'reality',
+  server_names: ['app.example'],
+  credential_id: sample.reality,
+};
+
+/** What the document says of the fields of a hop, in requests and in answers. */
+const aboutHop = {
+  node_id: 'Node of the hop',
+  listen_addr: 'Address that it listens on',
+  listen_port: 'Port that it listens on',
+  outer: 'Transport that the hop before, or the client, comes with',
+  security: 'How that transport is secured',
+  server_names: 'Names that the hop answers to, wildcards allowed; those of its credential when there are none',
+  credential_id: 'Credential of `tls` and `reality`, and of UDP with `enc`',
+  max_streams: 'Streams of a connection, for outer `quic`',
+  dial_addr: "Host name or IP address that the hop before dials, instead of the node's",
+};
+
 const requestedHop = object({
-  node_id: uuid,
-  listen_addr: ip.optional().meta({ default: anyAddress }),
-  listen_port: port,
-  outer: oneOf(outers),
-  security: oneOf(securities),
-  server_names: distinct(namePattern).optional(),
-  credential_id: uuid.optional(),
-  max_streams: integer(1, maxStreams.max)
-    .optional()
-    .meta({ description: `of outer quic; default ${maxStreams.default}` }),
-  dial_addr: host.optional(),
-}).meta({ id: 'Hop' });
+  node_id: described(uuid, aboutHop.node_id),
+  listen_addr: described(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
+  listen_port: described(port, aboutHop.listen_port, 443),
+  outer: described(oneOf(outers), aboutHop.outer),
+  security: described(oneOf(securities), aboutHop.security),
+  server_names: described(distinct(namePattern).optional(), aboutHop.server_names, ['app.example']),
+  credential_id: described(uuid.optional(), aboutHop.credential_id, sample.reality),
+  max_streams: described(
+    integer(1, maxStreams.max).optional(),
+    `${aboutHop.max_streams}; default \`${maxStreams.default}\``,
+    maxStreams.default,
+  ),
+  dial_addr: described(host.optional(), aboutHop.dial_addr, 'edge-1.example'),
+}).meta({ id: 'Hop', description: 'A hop of a chain', examples: [exampleHop] });
 
 /** A hop as it is stored and answered: defaults filled in, unset fields left out. */
 function hopOf({ listen_addr, server_names, ...requested }: z.output<typeof requestedHop>): Hop {
@@ -64,11 +90,24 @@ function hopOf({ listen_addr, server_names, ...requested }: z.output<typeof requ
   };
 }
 
+const aboutTarget = {
+  upstream_id: 'Upstream that the chain ends at',
+  endpoint: '`host:port` that the chain ends at, with an IPv6 address in brackets',
+  tls: 'TLS to the endpoint; without, it is plain',
+};
+
 const requestedTarget = z
-  .union([object({ upstream_id: uuid }), object({ endpoint, tls: upstreamTls.optional() })], {
-    error: expected('either {"upstream_id"} or {"endpoint", "tls"?}'),
-  })
-  .meta({ id: 'Target' });
+  .union(
+    [
+      object({ upstream_id: described(uuid, aboutTarget.upstream_id, sample.upstream) }),
+      object({
+        endpoint: described(endpoint, aboutTarget.endpoint, 'app.example:8443'),
+        tls: described(upstreamTls.optional(), aboutTarget.tls),
+      }),
+    ],
+    { error: expected('either {"upstream_id"} or {"endpoint", "tls"?}') },
+  )
+  .meta({ id: 'Target', description: 'Where a chain ends: an upstream, or an endpoint' });
 
 function targetOf(requested: z.output<typeof requestedTarget>): Target {
   if ('upstream_id' in requested) return requested;
@@ -78,29 +117,57 @@ function targetOf(requested: z.output<typeof requestedTarget>): Target {
 
 const hopSchema = z
   .object({
-    node_id: z.string(),
-    listen_addr: z.string(),
-    listen_port: z.int(),
-    outer: z.enum(outers),
-    security: z.enum(securities),
-    server_names: z.array(z.string()).optional(),
-    credential_id: z.string().optional(),
-    max_streams: z.int().optional(),
-    dial_addr: z.string().optional(),
+    node_id: described(nodeId, aboutHop.node_id),
+    listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
+    listen_port: described(z.int(), aboutHop.listen_port, 443),
+    outer: described(z.enum(outers), aboutHop.outer),
+    security: described(z.enum(securities), aboutHop.security),
+    server_names: described(z.array(z.string()).optional(), aboutHop.server_names, ['app.example']),
+    credential_id: described(idOf('', sample.reality).optional(), aboutHop.credential_id, sample.reality),
+    max_streams: described(z.int().optional(), aboutHop.max_streams, maxStreams.default),
+    dial_addr: described(z.string().optional(), aboutHop.dial_addr, 'edge-1.example'),
   })
-  .meta({ id: 'ShownHop' });
+  .meta({ id: 'ShownHop', description: 'A hop of a chain; what is not set is left out', examples: [exampleHop] });
 
 const targetSchema = z
-  .union([z.object({ upstream_id: z.string() }), z.object({ endpoint: z.string(), tls: upstreamTlsSchema.optional() })])
-  .meta({ id: 'ShownTarget' });
+  .union([
+    z.object({ upstream_id: idOf(aboutTarget.upstream_id, sample.upstream) }),
+    z.object({
+      endpoint: described(z.string(), aboutTarget.endpoint, 'app.example:8443'),
+      tls: described(upstreamTlsSchema.optional(), aboutTarget.tls),
+    }),
+  ])
+  .meta({ id: 'ShownTarget', description: 'Where a chain ends: an upstream, or an endpoint' });
 
 export const chainShape: Shape<ChainFields> = {
-  name: { request: name, response: z.string() },
-  description: { request: description, response: z.string().nullable(), initial: null },
-  enabled: { request: boolean(), response: z.boolean(), initial: true },
-  payload: { request: oneOf(payloads), response: z.enum(payloads) },
-  hops: { request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops), response: z.array(hopSchema) },
-  target: { request: requestedTarget.transform(targetOf), response: targetSchema },
+  name: { about: 'Name, unique among chains', example: 'front', request: name, response: z.string() },
+  description: {
+    about: 'Free text',
+    example: 'customers of the app',
+    request: description,
+    response: z.string().nullable(),
+    initial: null,
+  },
+  enabled: {
+    about: 'Whether its deployed definition runs; takes effect at once',
+    example: true,
+    request: boolean(),
+    response: z.boolean(),
+    initial: true,
+  },
+  payload: { about: 'What it carries', example: 'tcp', request: oneOf(payloads), response: z.enum(payloads) },
+  hops: {
+    about: 'Nodes that it goes through, in their order',
+    example: [exampleHop],
+    request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops),
+    response: z.array(hopSchema),
+  },
+  target: {
+    about: 'Where it ends',
+    example: { upstream_id: sample.upstream },
+    request: requestedTarget.transform(targetOf),
+    response: targetSchema,
+  },
 };
 
 /** Checks the fields of a body against one another. */
@@ -110,10 +177,14 @@ export function checkDefinition(checked: PartialDefinition, ctx: z.core.$Refinem
   }
 }
 
-export const chainSchema = resourceSchema('Chain', chainShape, {
-  status: z.enum(chainStatuses),
-  deployed_version: z.int().nullable(),
-  deployed_at: time.nullable(),
+export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, {
+  status: described(
+    z.enum(chainStatuses),
+    '`draft` was never deployed, `modified` differs from what is deployed',
+    'deployed',
+  ),
+  deployed_version: described(z.int().nullable(), 'Version that is deployed; null before the first deploy', 2),
+  deployed_at: described(time.nullable(), 'When it was deployed last', sample.later),
 });
 
 /** A chain as answers show it; the schema leaves out the deployed definition. */

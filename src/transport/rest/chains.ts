@@ -11,18 +11,27 @@ import { etag, readHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
 import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
+import { described, sample } from './samples.js';
+import { nodeId } from './shared-schemas.js';
 
-const planSchema: z.ZodType<ChainPlan> = z.object({
-  nodes: z.array(
-    z.object({
-      node_id: z.string(),
-      added: z.array(z.string()),
-      changed: z.array(z.string()),
-      removed: z.array(z.string()),
-    }),
-  ),
-  collisions: z.array(z.string()),
-});
+const planSchema: z.ZodType<ChainPlan> = z
+  .object({
+    nodes: described(
+      z.array(
+        z
+          .object({
+            node_id: nodeId,
+            added: described(z.array(z.string()), 'Ids of new rules', [`${sample.chain}/0`]),
+            changed: described(z.array(z.string()), 'Ids of rules that differ', []),
+            removed: described(z.array(z.string()), 'Ids of rules that go', []),
+          })
+          .meta({ id: 'PlannedNode', description: 'What a deploy would change on a node' }),
+      ),
+      'Nodes on which something changes',
+    ),
+    collisions: described(z.array(z.string()), 'Sentences for which a deploy would be refused', []),
+  })
+  .meta({ id: 'L4ChainPlan', description: 'What a deploy would change' });
 
 export function chainRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.projections.resources.l4_chain;

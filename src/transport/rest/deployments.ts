@@ -18,7 +18,8 @@ import { deployHeaders, readHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from './query.js';
-import { applyErrors, time } from './shared-schemas.js';
+import { described, sample } from './samples.js';
+import { applyErrors, idOf, nodeId, timeOf } from './shared-schemas.js';
 import { tuning } from './tuning.js';
 
 interface DeploymentView extends Omit<Deployment, 'nodes'> {
@@ -27,20 +28,36 @@ interface DeploymentView extends Omit<Deployment, 'nodes'> {
 
 const deploymentSchema: z.ZodType<DeploymentView> = z
   .object({
-    id: z.string(),
-    chain_id: z.string(),
-    chain_version: z.int(),
-    at: time,
-    nodes: z.array(
-      z.object({
-        node_id: z.string(),
-        generation: z.int(),
-        state: z.enum(deploymentNodeStates),
-        errors: applyErrors,
-      }),
+    id: idOf('Id of the deployment', sample.deployment),
+    chain_id: idOf('Id of the chain', sample.chain),
+    chain_version: described(z.int(), 'Version of the chain that was deployed', 2),
+    at: timeOf('When', sample.later),
+    nodes: described(
+      z.array(
+        z
+          .object({
+            node_id: nodeId,
+            generation: described(z.int(), 'The generation with the deployment', 42),
+            state: described(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
+            errors: applyErrors,
+          })
+          .meta({ id: 'DeploymentNode', description: 'How far a node is with a deployment' }),
+      ),
+      'The nodes of the old and of the new definition',
     ),
   })
-  .meta({ id: 'Deployment' });
+  .meta({ id: 'Deployment', description: 'A deployment, with the states of its nodes as they are now' });
+
+const deployedSchema = z
+  .object({
+    chain: described(chainSchema as unknown as z.ZodType<ChainView>, 'The chain'),
+    deployment: described(deploymentSchema, 'What was deployed'),
+  })
+  .meta({ id: 'DeployedL4Chain', description: 'The chain and its deployment' });
+
+const deploymentsSchema = z
+  .object({ items: described(z.array(deploymentSchema), 'Newest first') })
+  .meta({ description: 'The deployments' });
 
 const deployQuery = query({
   wait: oneOf(['applied'])
@@ -71,9 +88,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: deployQuery,
       headers: deployHeaders,
-      response: answers(
-        z.object({ chain: chainSchema as unknown as z.ZodType<ChainView>, deployment: deploymentSchema }),
-      ),
+      response: answers(deployedSchema),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
@@ -110,7 +125,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: noQuery,
       headers: readHeaders,
-      response: answers(z.object({ items: z.array(deploymentSchema) })),
+      response: answers(deploymentsSchema),
     },
     handler: async (request) => {
       const id = pathId(request.params, 'L4 chain');

@@ -33,6 +33,8 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly takes: BodyRule;
   /** The answer carries the `ETag` of the resource. */
   readonly sendsEtag?: boolean;
+  /** Not every success has written something, and sent its `x-position`. */
+  readonly mayOnlyLook?: boolean;
   /** Failures that do not follow from access, parameters and body. */
   readonly refuses?: readonly ErrorCode[];
 }

@@ -4,6 +4,8 @@
  */
 import { z } from 'zod';
 import type { ErrorCode } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
+import { described } from './samples.js';
 
 interface Success<T> {
   success: true;
@@ -26,14 +28,25 @@ export function failure(code: ErrorCode, sentence: string): Failure {
 }
 
 function envelope<T extends z.ZodType>(data: T) {
-  return z.object({ success: z.literal(true), data, error: z.null() });
+  const description = data.description ?? 'Done';
+  return z
+    .object({
+      success: described(z.literal(true), 'True for every success'),
+      data,
+      error: described(z.null(), 'Null for every success'),
+    })
+    .meta({ description });
 }
 
 export const failureSchema = z
   .object({
-    success: z.literal(false),
-    data: z.null(),
-    error: z.string().meta({ description: '`<code>: <sentence>`; the sentence names the field by its JSON path' }),
+    success: described(z.literal(false), 'False for every failure'),
+    data: described(z.null(), 'Null for every failure'),
+    error: described(
+      z.string(),
+      '`<code>: <sentence>`; the sentence names the field by its JSON path',
+      'invalid_request: name: required, expected a string of 1 to 128 characters',
+    ),
   })
   .meta({ id: 'Failure', description: 'Refused, or failed' });
 
@@ -47,7 +60,7 @@ export function created<T extends z.ZodType>(data: T) {
   return { 201: envelope(data) };
 }
 
-export const nothing = z.object({});
+export const nothing = z.object({}).meta({ description: 'It is gone', examples: [{}] });
 
 interface Page<T> {
   readonly items: readonly T[];
@@ -58,5 +71,12 @@ interface Page<T> {
 
 /** The schema of a paged list. */
 export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
-  return z.object({ items: z.array(item), total: z.int(), page: z.int(), page_size: z.int() });
+  return z
+    .object({
+      items: described(z.array(item), 'The items of this page'),
+      total: described(z.int(), 'How many there are on all pages', 1),
+      page: described(z.int(), 'Number of this page', 1),
+      page_size: described(z.int(), 'How many items a page has at most', limits.rest.pageSizeDefault),
+    })
+    .meta({ description: 'One page' });
 }

@@ -13,6 +13,7 @@ import {
 } from '../../kernel/addresses.js';
 import { isUuid } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
+import { described, sample } from './samples.js';
 import { expected } from './validation.js';
 
 const loneSurrogate = /\p{Surrogate}/u;
@@ -69,8 +70,11 @@ export function canonical(what: string, read: (value: string) => string | undefi
     .meta({ maxLength: limits.rest.stringChars, description: what });
 }
 
-export const uuid = canonical('a UUID in lower case', (value) => (isUuid(value) ? value : undefined));
-export const ip = canonical('an IPv4 or IPv6 address', canonicalIp);
+export const uuid = canonical('a UUID in lower case', (value) => (isUuid(value) ? value : undefined)).meta({
+  format: 'uuid',
+  examples: [sample.entryNode],
+});
+export const ip = canonical('an IPv4 or IPv6 address', canonicalIp).meta({ examples: ['0.0.0.0'] });
 export const host = canonical('a host name or an IP address', canonicalHost);
 export const endpoint = canonical('host:port, with an IPv6 address in brackets', canonicalEndpoint);
 export const dnsName = canonical('a DNS name', canonicalDnsName);
@@ -141,6 +145,11 @@ export const labels = z
   .meta({ maxProperties: limits.rest.labels });
 
 /** The TLS from a gateway to an upstream, with at least one pin. */
-export const upstreamTls = object({ server_name: dnsName, spki_pins_sha256: list(base64(32), 1) }).meta({
-  id: 'UpstreamTls',
-});
+export const upstreamTls = object({
+  server_name: described(dnsName, 'Name that the gateway asks for and the certificate must have', 'app.example'),
+  spki_pins_sha256: described(
+    list(base64(32), 1),
+    "Base64 of the SHA-256 of the certificate's public key; one of them must match",
+    [sample.pin],
+  ),
+}).meta({ id: 'UpstreamTls', description: 'The TLS from a gateway to an upstream, with at least one pin' });

@@ -13,6 +13,8 @@ import { boolean, canonical, distinct, dnsName, integer, ip, list, name, object,
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
+import { described, sample } from './samples.js';
+import { idOf, nodeId } from './shared-schemas.js';
 
 const { members, networkIdMax, contextIdMax, mtu, interfaceNameChars } = limits.fleet.l3;
 
@@ -22,13 +24,32 @@ const network = canonical(
   canonicalNetwork,
 );
 
+/** What the document says of members and tunnels, in requests and in answers. */
+const about = {
+  node_id: 'Node of the member',
+  interface_name: 'Name of the TUN interface',
+  addresses: 'Addresses of the interface, as CIDR',
+  routes: 'Networks that are reached through this member, as CIDR',
+  features: 'Flags for the agent',
+  listener_node_id: 'Member that listens',
+  listen_addr: 'Address that it listens on',
+  listen_port: 'Port that it listens on',
+  connector_node_id: 'Member that dials',
+  context_id: 'Number of the tunnel between both',
+};
+const interfaceName = 'svc1';
+
 const requestedMember = object({
-  node_id: uuid,
-  interface_name: text(1, interfaceNameChars).optional().meta({ description: 'svc<network_id> when absent' }),
-  addresses: distinct(address, 1, 'address'),
-  routes: distinct(network, 0, 'network'),
-  features: distinct(text(1, limits.rest.stringChars), 0, 'feature').optional(),
-}).meta({ id: 'Member' });
+  node_id: described(uuid, about.node_id),
+  interface_name: described(
+    text(1, interfaceNameChars).optional(),
+    `${about.interface_name}; \`svc<network_id>\` when absent`,
+    interfaceName,
+  ),
+  addresses: described(distinct(address, 1, 'address'), about.addresses, ['10.20.0.1/24']),
+  routes: described(distinct(network, 0, 'network'), about.routes, ['10.30.0.0/16']),
+  features: described(distinct(text(1, limits.rest.stringChars), 0, 'feature').optional(), about.features, ['gso']),
+}).meta({ id: 'Member', description: 'A node in a network' });
 
 /** A member as it is stored and answered, but for a name of its interface: unset fields left out. */
 function memberOf(requested: z.output<typeof requestedMember>): RequestedMember {
@@ -43,14 +64,16 @@ function memberOf(requested: z.output<typeof requestedMember>): RequestedMember 
 }
 
 const requestedTunnel = object({
-  listener_node_id: uuid,
-  listen_addr: ip,
-  listen_port: port,
-  connector_node_id: uuid,
-  context_id: integer(1, contextIdMax)
-    .optional()
-    .meta({ description: 'assigned when absent; kept for the same listener and connector' }),
-}).meta({ id: 'Tunnel' });
+  listener_node_id: described(uuid, about.listener_node_id),
+  listen_addr: described(ip, about.listen_addr),
+  listen_port: described(port, about.listen_port, 4443),
+  connector_node_id: described(uuid, about.connector_node_id, sample.exitNode),
+  context_id: described(
+    integer(1, contextIdMax).optional(),
+    `${about.context_id}; assigned when absent, and kept for the same listener and connector`,
+    1,
+  ),
+}).meta({ id: 'Tunnel', description: 'A tunnel between two members' });
 
 function tunnelOf({ context_id, ...ends }: z.output<typeof requestedTunnel>): RequestedTunnel {
   return context_id === undefined ? ends : { ...ends, context_id };
@@ -58,32 +81,68 @@ function tunnelOf({ context_id, ...ends }: z.output<typeof requestedTunnel>): Re
 
 const memberSchema = z
   .object({
-    node_id: z.string(),
-    interface_name: z.string(),
-    addresses: z.array(z.string()),
-    routes: z.array(z.string()),
-    features: z.array(z.string()).optional(),
+    node_id: described(nodeId, about.node_id),
+    interface_name: described(z.string(), about.interface_name, interfaceName),
+    addresses: described(z.array(z.string()), about.addresses, ['10.20.0.1/24']),
+    routes: described(z.array(z.string()), about.routes, ['10.30.0.0/16']),
+    features: described(z.array(z.string()).optional(), about.features, ['gso']),
   })
-  .meta({ id: 'ShownMember' });
+  .meta({ id: 'ShownMember', description: 'A node in a network' });
 
 const tunnelSchema = z
   .object({
-    listener_node_id: z.string(),
-    listen_addr: z.string(),
-    listen_port: z.int(),
-    connector_node_id: z.string(),
-    context_id: z.int(),
+    listener_node_id: idOf(about.listener_node_id, sample.entryNode),
+    listen_addr: described(z.string(), about.listen_addr, '0.0.0.0'),
+    listen_port: described(z.int(), about.listen_port, 4443),
+    connector_node_id: idOf(about.connector_node_id, sample.exitNode),
+    context_id: described(z.int(), about.context_id, 1),
   })
-  .meta({ id: 'ShownTunnel' });
+  .meta({ id: 'ShownTunnel', description: 'A tunnel between two members' });
+
+const exampleMembers = [
+  { node_id: sample.entryNode, interface_name: interfaceName, addresses: ['10.20.0.1/24'], routes: ['10.30.0.0/16'] },
+  { node_id: sample.exitNode, interface_name: interfaceName, addresses: ['10.20.0.2/24'], routes: [] },
+];
 
 const shape: Shape<RequestedNetwork> = {
-  name: { request: name, response: z.string() },
-  enabled: { request: boolean(), response: z.boolean(), initial: true },
-  mtu: { request: integer(mtu.min, mtu.max), response: z.int(), initial: mtu.default },
-  credential_id: { request: uuid, response: z.string() },
-  server_name: { request: dnsName, response: z.string() },
-  members: { request: list(requestedMember.transform(memberOf), 1, members), response: z.array(memberSchema) },
+  name: { about: 'Name, unique among networks', example: 'backbone', request: name, response: z.string() },
+  enabled: { about: 'Whether it is live', example: true, request: boolean(), response: z.boolean(), initial: true },
+  mtu: {
+    about: 'MTU of the interfaces',
+    example: mtu.default,
+    request: integer(mtu.min, mtu.max),
+    response: z.int(),
+    initial: mtu.default,
+  },
+  credential_id: {
+    about: 'REALITY credential of the tunnels',
+    example: sample.reality,
+    request: uuid,
+    response: idOf('', sample.reality),
+  },
+  server_name: {
+    about: "One of the credential's names",
+    example: 'app.example',
+    request: dnsName,
+    response: z.string(),
+  },
+  members: {
+    about: 'Its nodes',
+    example: exampleMembers,
+    request: list(requestedMember.transform(memberOf), 1, members),
+    response: z.array(memberSchema),
+  },
   tunnels: {
+    about: 'Which member listens for which other',
+    example: [
+      {
+        listener_node_id: sample.entryNode,
+        listen_addr: '0.0.0.0',
+        listen_port: 4443,
+        connector_node_id: sample.exitNode,
+        context_id: 1,
+      },
+    ],
     request: list(requestedTunnel.transform(tunnelOf), 0, limits.rest.tunnels),
     response: z.array(tunnelSchema),
     initial: [],
@@ -113,7 +172,9 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     details: { create: 'The service assigns `network_id`, and a `context_id` to each tunnel that gives none.' },
     shape,
     check: checkDefinition,
-    schema: resourceSchema('L3Network', shape, { network_id: z.int().min(1).max(networkIdMax) }),
+    schema: resourceSchema('L3Network', 'A network of tunnels that carry IP packets', shape, {
+      network_id: described(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
+    }),
     ...deps.projections.resources.l3_network,
     ...deps.commands.resources.l3_network,
     // Answered as it is stored.

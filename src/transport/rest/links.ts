@@ -11,27 +11,29 @@ import { answers } from './envelope.js';
 import { readHeaders } from './headers.js';
 import { listInPieces, sendPieces } from './pieces.js';
 import { noQuery } from './query.js';
-import { time } from './shared-schemas.js';
+import { described, sample } from './samples.js';
+import { idOf, time } from './shared-schemas.js';
 
 const measured = {
-  rtt_ms: z.number().nullable(),
-  jitter_ms: z.number().nullable(),
-  loss_ratio: z.number().nullable(),
-  bytes_in: z.number().nullable(),
-  bytes_out: z.number().nullable(),
-  measured_at: time.nullable(),
+  rtt_ms: described(z.number().nullable(), 'Round trip in milliseconds', 12.5),
+  jitter_ms: described(z.number().nullable(), 'Jitter in milliseconds', 0.8),
+  loss_ratio: described(z.number().nullable(), 'Lost share, 0 to 1', 0),
+  bytes_in: described(z.number().nullable(), 'Bytes from `to_node_id`', 1_048_576),
+  bytes_out: described(z.number().nullable(), 'Bytes to `to_node_id`', 524_288),
+  measured_at: described(time.nullable(), 'When an agent reported this; null if none did', sample.later),
 };
 type Measured = z.output<z.ZodObject<typeof measured>>;
 
 const linkSchema = z
   .object({
-    from_node_id: z.string(),
-    to_node_id: z.string(),
-    kind: z.enum(originTypes),
-    resource_id: z.string(),
+    from_node_id: idOf('Node that dials', sample.entryNode),
+    to_node_id: idOf('Node that is dialled', sample.exitNode),
+    kind: described(z.enum(originTypes), 'Type of the resource that needs the link', 'l4_chain'),
+    resource_id: idOf('Its id', sample.chain),
     ...measured,
   })
-  .meta({ id: 'NodeLink' });
+  .meta({ id: 'NodeLink', description: 'A link that the configuration intends, and what agents have measured of it' });
+const linksSchema = z.object({ items: described(z.array(linkSchema), 'All links') }).meta({ description: 'The links' });
 type LinkView = z.output<typeof linkSchema>;
 
 const unmeasured: Measured = {
@@ -56,7 +58,7 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
       tags: ['nodes'],
       querystring: noQuery,
       headers: readHeaders,
-      response: answers(z.object({ items: z.array(linkSchema) })),
+      response: answers(linksSchema),
     },
     handler: async (_request, reply) => sendPieces(reply, linkPieces(deps)),
   });

@@ -11,22 +11,23 @@ import { answers, nothing, ok } from './envelope.js';
 import { body, ip, list, oneOf, port, uuid } from './fields.js';
 import { conditionalHeaders, etag } from './headers.js';
 import { query, queryInteger } from './query.js';
-import { listenerOrder } from './shared-schemas.js';
+import { described } from './samples.js';
+import { listenerOrder, version } from './shared-schemas.js';
 
 const saveBody = body({
-  nodeId: uuid,
-  transport: oneOf(policyTransports),
-  listenAddr: ip,
-  listenPort: port,
-  priorityOrder: list(oneOf(priorityLabels)),
-});
+  nodeId: described(uuid, 'Node of the listener'),
+  transport: described(oneOf(policyTransports), 'QUIC listens on udp', 'tcp'),
+  listenAddr: described(ip, 'IP address, in any notation', '0.0.0.0'),
+  listenPort: described(port, 'Port', 443),
+  priorityOrder: described(list(oneOf(priorityLabels)), 'In which order kinds of routes match', ['tls', 'reality']),
+}).meta({ id: 'NewListenerPolicy', description: 'The order in which a listener matches' });
 
 const policySchema = z
   .object({
     ...listenerOrder,
-    version: z.int(),
+    version,
   })
-  .meta({ id: 'ListenerPolicy' });
+  .meta({ id: 'ListenerPolicy', description: 'The order in which a listener matches, as it is saved' });
 
 const keyOf = (named: {
   readonly nodeId: string;

@@ -9,10 +9,21 @@ import { body, oneOf } from './fields.js';
 import { postHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
 import { noQuery } from './query.js';
+import { described, sample } from './samples.js';
+import { idOf, timeOf } from './shared-schemas.js';
 
 const queued = z
-  .object({ id: z.string(), command: z.enum(agentCommandNames), state: z.literal('queued'), expires_at: z.string() })
-  .meta({ id: 'AgentCommand' });
+  .object({
+    id: idOf('Id of the command', sample.command),
+    command: described(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
+    state: described(z.literal('queued'), 'It waits for the next heartbeat'),
+    expires_at: timeOf('When it is given up', sample.later),
+  })
+  .meta({ id: 'AgentCommand', description: 'A command that waits for its agent' });
+
+const newCommand = body({
+  command: described(oneOf(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
+}).meta({ id: 'NewAgentCommand', description: 'A command to an agent' });
 
 export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
@@ -27,7 +38,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: noQuery,
       headers: postHeaders,
-      body: body({ command: oneOf(agentCommandNames) }),
+      body: newCommand,
       response: answers(queued),
     },
     handler: async (request, reply) => {

@@ -14,16 +14,33 @@ import { postHeaders, readHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
 import { pushFacts } from './node-view.js';
 import { noQuery, query, queryInteger } from './query.js';
+import { described, sample } from './samples.js';
+import { nodeId } from './shared-schemas.js';
 import { tuning } from './tuning.js';
 
 const tags = ['nodes'] as const;
 
-const snapshotSchema = z.object({
-  node_id: z.string(),
-  generation: z.int(),
-  checksum: z.string(),
-  snapshot: z.record(z.string(), z.unknown()),
-});
+const generationOf = described(z.int(), 'Number of the snapshot, growing for each node', 42);
+
+const snapshotSchema = z
+  .object({
+    node_id: nodeId,
+    generation: generationOf,
+    checksum: described(z.string(), 'SHA-256 in lower-case hex', sample.fingerprint),
+    snapshot: described(z.record(z.string(), z.unknown()), 'proto3 JSON with the names of the proto, secrets `***`', {
+      generation: '42',
+      node_config: { multiplex: false, multiplex_port: 0 },
+    }),
+  })
+  .meta({ id: 'NodeSnapshot', description: 'What the agent is to run' });
+
+const refreshedSchema = z
+  .object({
+    node_id: nodeId,
+    generation: generationOf,
+    pushed: described(z.boolean(), 'Whether it was sent to a connected agent', true),
+  })
+  .meta({ id: 'RefreshedNode', description: 'The new generation' });
 
 export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
@@ -39,7 +56,7 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: noQuery,
       headers: postHeaders,
-      response: answers(z.object({ node_id: z.string(), generation: z.int(), pushed: z.boolean() })),
+      response: answers(refreshedSchema),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'node');

@@ -6,8 +6,18 @@ import { z } from 'zod';
 import type { PresenceFacts } from '../../telemetry/port.js';
 import type { RestDeps } from './deps.js';
 import { nodeStatuses, statusOf } from './node-status.js';
+import { described } from './samples.js';
+import { nodeId } from './shared-schemas.js';
 
-export const nodeOption = z.object({ id: z.string(), name: z.string(), status: z.enum(nodeStatuses) });
+export const nodeStatus = described(
+  z.enum(nodeStatuses),
+  '`pending` has never connected, `online` has a session now',
+  'online',
+);
+
+export const nodeOption = z
+  .object({ id: nodeId, name: described(z.string(), 'Its name', 'edge-1'), status: nodeStatus })
+  .meta({ id: 'NodeOption', description: 'A node to choose from' });
 type NodeOption = z.output<typeof nodeOption>;
 
 /** The options of nodes in their order. @param online the nodes with a live session */

@@ -17,48 +17,85 @@ import { applyState, applyStates, newestPush } from './apply-state.js';
 import type { PushFacts } from './apply-state.js';
 import type { RestDeps } from './deps.js';
 import { description, host, labels, name } from './fields.js';
-import { nodeStatuses, statusOf } from './node-status.js';
+import { nodeStatus } from './node-options.js';
+import { statusOf } from './node-status.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
+import { described, sample } from './samples.js';
 import { applyErrors, time } from './shared-schemas.js';
 
 export const nodeShape: Shape<NodeDefinition> = {
-  name: { request: name, response: z.string() },
-  description: { request: description, response: z.string().nullable(), initial: null },
-  address: { request: host.nullable(), response: z.string().nullable(), initial: null },
-  labels: { request: labels, response: z.record(z.string(), z.string()), initial: {} },
+  name: { about: 'Name, unique among nodes', example: 'edge-1', request: name, response: z.string() },
+  description: {
+    about: 'Free text',
+    example: 'rack 4, left',
+    request: description,
+    response: z.string().nullable(),
+    initial: null,
+  },
+  address: {
+    about: 'Host name or IP address that other nodes dial; null for the addresses that the agent reports',
+    example: 'edge-1.example',
+    request: host.nullable(),
+    response: z.string().nullable(),
+    initial: null,
+  },
+  labels: {
+    about: 'Free labels, to filter by',
+    example: { region: 'eu' },
+    request: labels,
+    response: z.record(z.string(), z.string()),
+    initial: {},
+  },
 };
+
+export const pskFingerprint = 'SHA256:LHBtW1vyR50BQz0eP9XcPV-V_9C0egqGEXSoPQsAuVY';
 
 /** What an answer adds to the definition of a node. */
 const derived = {
-  status: z.enum(nodeStatuses),
-  psk_fingerprint: z.string().nullable(),
-  psk_issued_at: time.nullable(),
-  multiplex: z.boolean(),
-  multiplex_port: z.int().nullable(),
-  reported_multiplex: z.boolean().nullable(),
-  reported_multiplex_port: z.int().nullable(),
-  duplicate_agent: z.boolean(),
-  version_conflict_at: time.nullable(),
-  agent_version: z.string().nullable(),
-  public_ipv4: z.string().nullable(),
-  public_ipv6: z.string().nullable(),
-  detected_addresses: z.array(z.string()),
-  cpu_usage: z.number().nullable(),
-  memory_usage: z.number().nullable(),
-  uptime_seconds: z.number().nullable(),
-  last_seen_at: time.nullable(),
-  generation: z.int().nullable(),
-  applied_generation: z.int().nullable(),
-  apply: z.object({
-    state: z.enum(applyStates),
-    generation: z.int().nullable(),
-    at: time.nullable(),
-    errors: applyErrors,
-  }),
+  status: nodeStatus,
+  psk_fingerprint: described(z.string().nullable(), 'Of the current PSK; null without one', pskFingerprint),
+  psk_issued_at: described(time.nullable(), 'When the current PSK was issued', sample.time),
+  multiplex: described(
+    z.boolean(),
+    'Whether links between nodes are multiplexed here, by the connectivity settings',
+    true,
+  ),
+  multiplex_port: described(z.int().nullable(), 'On which port', 7443),
+  reported_multiplex: described(z.boolean().nullable(), 'What the agent said of it when it connected', true),
+  reported_multiplex_port: described(z.int().nullable(), 'What the agent said of the port', 7443),
+  duplicate_agent: described(z.boolean(), 'Two agents take turns with the PSK of this node', false),
+  version_conflict_at: described(
+    time.nullable(),
+    'When the agent named a configuration that this service has not made; null if it did not',
+    null,
+  ),
+  agent_version: described(z.string().nullable(), 'As the agent says', '0.1.0'),
+  public_ipv4: described(z.string().nullable(), 'As the agent says', '192.0.2.10'),
+  public_ipv6: described(z.string().nullable(), 'As the agent says', '2001:db8::10'),
+  detected_addresses: described(z.array(z.string()), 'All addresses that the agent found', ['192.0.2.10']),
+  cpu_usage: described(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.25),
+  memory_usage: described(z.number().nullable(), 'At the last heartbeat, 0 to 1', 0.5),
+  uptime_seconds: described(z.number().nullable(), 'At the last heartbeat', 86_400),
+  last_seen_at: described(time.nullable(), 'When the last heartbeat came', sample.later),
+  generation: described(z.int().nullable(), 'The newest compiled for the node, rejected or not', 42),
+  applied_generation: described(z.int().nullable(), 'The newest that the agent has applied', 42),
+  apply: z
+    .object({
+      state: described(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
+      generation: described(z.int().nullable(), 'The generation that the state is about', 42),
+      at: described(time.nullable(), 'Since when', sample.later),
+      errors: applyErrors,
+    })
+    .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
 };
 
-export const nodeSchema = resourceSchema('Node', nodeShape, derived);
+export const nodeSchema = resourceSchema(
+  'Node',
+  'A gateway node, with what its agent last reported',
+  nodeShape,
+  derived,
+);
 export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<typeof derived>>;
 
 /** Views of several nodes, with one read of their vitals for all of them. */

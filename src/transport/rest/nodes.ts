@@ -16,10 +16,12 @@ import { postHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
 import { nodeStatuses } from './node-status.js';
 import type { NodeStatus } from './node-status.js';
-import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView } from './node-view.js';
+import { newNodeView, nodeSchema, nodeShape, nodeViews, oneNodeView, pskFingerprint } from './node-view.js';
 import type { NodeView } from './node-view.js';
 import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
+import { described } from './samples.js';
+import { nodeId } from './shared-schemas.js';
 
 const filters = {
   status: oneOf(nodeStatuses).optional().meta({ description: 'Only nodes with this status' }),
@@ -29,15 +31,25 @@ const filters = {
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
-const createdSchema = nodeSchema.extend({ control_psk: z.string().nullable() }).meta({ id: 'CreatedNode' });
+const controlPsk = described(
+  z.string().nullable(),
+  "The secret of the node's agent, shown this once; null in the answer of a repeat, or if none was issued",
+  'svcpsk1_…',
+);
+
+const createdSchema = nodeSchema
+  .extend({ control_psk: controlPsk })
+  .meta({ id: 'CreatedNode', description: 'The new node, with its PSK' });
 type CreatedNodeView = NodeView & { readonly control_psk: string | null };
 
-const pskSchema = z.object({
-  node_id: z.string(),
-  control_psk: z.string().nullable(),
-  psk_fingerprint: z.string().nullable(),
-  sessions_ended: z.boolean(),
-});
+const pskSchema = z
+  .object({
+    node_id: nodeId,
+    control_psk: controlPsk,
+    psk_fingerprint: described(z.string().nullable(), 'Of the new PSK', pskFingerprint),
+    sessions_ended: described(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
+  })
+  .meta({ id: 'NodePsk', description: 'The new PSK' });
 
 export function nodeRoutes(app: RestApp, deps: RestDeps): void {
   const { nodes } = deps.commands;
@@ -67,7 +79,9 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     },
     shape: nodeShape,
     schema: nodeSchema,
-    createExtra: { issue_psk: boolean().optional() },
+    createExtra: {
+      issue_psk: described(boolean().optional(), 'Whether to issue a PSK at once; default `true`', true),
+    },
     createdSchema,
     filters,
     async list(paged, checked) {

@@ -11,7 +11,7 @@ import { failureSchema } from './envelope.js';
 import { answerHeaders, everyRequestHeaders } from './headers.js';
 import type { AnswerHeader } from './headers.js';
 import { exampleOf } from './openapi-examples.js';
-import { failures, failuresOf } from './openapi-failures.js';
+import { failures, failuresOf, reads } from './openapi-failures.js';
 import type { JsonSchema, JsonSchemas } from './openapi-schemas.js';
 import { jsonSchemas } from './openapi-schemas.js';
 
@@ -133,14 +133,17 @@ function responsesOf(route: DescribedRoute, schemas: JsonSchemas): Operation['re
   const { method, schema, config } = route;
   const [media] = schema.produces ?? [json];
   const answers = Object.entries(schema.response).map(([status, answer]) => {
-    const shown = schemas.answer(answer);
+    const { description = schema.summary, ...shown } = schemas.answer(answer);
     const content = { [media]: { schema: shown, example: exampleOf(shown, schemas.components) } };
     const headers: AnswerHeader[] = ['x-request-id'];
-    if (method !== 'GET' && method !== 'HEAD' && config.access !== 'login')
-      headers.push('x-position', 'x-projection-lag');
     if (config.sendsEtag === true) headers.push('ETag');
     if (status === '201') headers.push('Location');
-    const response = { description: answer.description ?? schema.summary, headers: referred(headers) };
+    const written: AnswerHeader[] =
+      reads(method) || config.access === 'login' ? [] : ['x-position', 'x-projection-lag'];
+    const response = {
+      description,
+      headers: { ...referred(headers), ...referred(written, config.mayOnlyLook === true ? sometimes : undefined) },
+    };
     return [status, method === 'HEAD' ? response : { ...response, content }] as const;
   });
   const refusals = failuresOf(route)
@@ -163,7 +166,10 @@ function failureComponents(
         code,
         {
           description,
-          headers: referred(['x-request-id', ...(failureHeaders[code] ?? [])]),
+          headers: {
+            ...referred(['x-request-id', ...(failureHeaders[code] ?? [])]),
+            ...referred(headersOfWritten[code] ?? [], sometimes),
+          },
           content: { [json]: { schema: schemas.answer(failureSchema), example: value } },
         },
       ];
@@ -175,19 +181,32 @@ const failureHeaders: { readonly [code in ErrorCode]?: readonly AnswerHeader[] }
   unauthenticated: ['WWW-Authenticate'],
   method_not_allowed: ['Allow'],
   rate_limited: ['Retry-After'],
-  internal: ['x-position', 'x-projection-lag'],
-  unavailable: ['Retry-After', 'x-position', 'x-projection-lag'],
+  unavailable: ['Retry-After'],
 };
 
-function referred(names: readonly AnswerHeader[]): { readonly [name: string]: object } {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+/** When the change was written and only the answer failed. */
+const headersOfWritten: { readonly [code in ErrorCode]?: readonly AnswerHeader[] } = {
+  internal: ['x-position', 'x-projection-lag'],
+  unavailable: ['x-position', 'x-projection-lag'],
+};
+
+/** Headers that are there whenever an answer lists them, but for those that may have written nothing. */
+const alwaysSent: ReadonlySet<AnswerHeader> = new Set(['x-position', 'ETag', 'Location', 'Allow', 'WWW-Authenticate']);
+const sometimes = (name: AnswerHeader): string => (alwaysSent.has(name) ? `${name}-if-known` : name);
+
+/** @param componentOf the component that describes a header */
+function referred(
+  names: readonly AnswerHeader[],
+  componentOf: (name: AnswerHeader) => string = (name) => name,
+): { readonly [name: string]: object } {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${componentOf(name)}` }]));
 }
 
 function headerComponents(schemas: JsonSchemas): { readonly [name: string]: object } {
-  return Object.fromEntries(
-    Object.entries(answerHeaders).map(([name, header]) => {
-      const { description, ...schema } = schemas.answer(header);
-      return [name, { description, schema }];
-    }),
-  );
+  const described = (Object.keys(answerHeaders) as AnswerHeader[]).map((name) => {
+    const { description, ...schema } = schemas.answer(answerHeaders[name]);
+    return [name, { description, required: alwaysSent.has(name), schema }] as const;
+  });
+  const { 'x-position': position } = Object.fromEntries(described);
+  return Object.fromEntries([...described, [sometimes('x-position'), { ...position, required: false }]]);
 }

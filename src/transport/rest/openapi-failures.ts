@@ -66,10 +66,11 @@ export const failures: { readonly [code in ErrorCode]: DescribedFailure } = {
   },
 };
 
+export const reads = (method: string): boolean => method === 'GET' || method === 'HEAD';
+
 /** The failures of a route, by status. */
 export function failuresOf({ method, url, schema, config }: DescribedRoute): readonly ErrorCode[] {
   const headers = schema.headers instanceof z.ZodObject ? Object.keys(schema.headers.shape) : [];
-  const reads = method === 'GET' || method === 'HEAD';
   const api = url.startsWith('/api/');
   const named = new Set<ErrorCode>(config.refuses);
   const can: { readonly [code in ErrorCode]: boolean } = {
@@ -82,8 +83,8 @@ export function failuresOf({ method, url, schema, config }: DescribedRoute): rea
     method_not_allowed: true,
     conflict: headers.includes('idempotency-key'),
     precondition_failed: headers.includes('if-match'),
-    payload_too_large: !reads,
-    unsupported_media_type: !reads,
+    payload_too_large: !reads(method),
+    unsupported_media_type: !reads(method),
     rate_limited: false,
     internal: true,
     unavailable: true,

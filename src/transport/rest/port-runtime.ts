@@ -10,48 +10,57 @@ import type { RestApp, RestDeps } from './deps.js';
 import { answers } from './envelope.js';
 import { ip, oneOf, uuid } from './fields.js';
 import { readHeaders } from './headers.js';
-import { nodeOptions } from './node-options.js';
-import { nodeStatuses } from './node-status.js';
+import { nodeOptions, nodeStatus } from './node-options.js';
 import { listInPieces, sendPieces } from './pieces.js';
 import { query, queryInteger } from './query.js';
-import { time } from './shared-schemas.js';
+import { described, sample } from './samples.js';
+import { nodeId, time } from './shared-schemas.js';
 
-const counter = z.number().optional().meta({ description: 'Absent when the agent did not report it' });
+const counter = (what: string, example: number) =>
+  described(z.number().optional(), `${what}; absent when the agent did not report it`, example);
 
 const runtimeListener = z
   .object({
-    transport: z.string(),
-    listenAddr: z.string(),
-    listenPort: z.int(),
-    state: z.string(),
-    routes: z.array(
-      z.object({
-        service: z.string(),
-        payload: z.string(),
-        outer: z.string(),
-        security: z.string(),
-        matchKind: z.string(),
-        matchValue: z.string(),
-        nextHop: z.string(),
-      }),
+    transport: described(z.string(), 'QUIC listens on udp', 'tcp'),
+    listenAddr: described(z.string(), 'IP address', '0.0.0.0'),
+    listenPort: described(z.int(), 'Port', 443),
+    state: described(z.string(), "The agent's word", 'running'),
+    routes: described(
+      z.array(
+        z
+          .object({
+            service: described(z.string(), 'What the agent calls it', `${sample.chain}/0`),
+            payload: described(z.string(), 'What it carries', 'tcp'),
+            outer: described(z.string(), 'In which transport', 'tcp'),
+            security: described(z.string(), 'Secured how', 'tls'),
+            matchKind: described(z.string(), 'What it is chosen by', 'sni'),
+            matchValue: described(z.string(), 'The value that must match', 'app.example'),
+            nextHop: described(z.string(), 'Next endpoint, or name of an interface', 'edge-2.example:443'),
+          })
+          .meta({ id: 'RuntimeRoute', description: 'A route as an agent reports it' }),
+      ),
+      'The routes that it really runs',
     ),
-    bytesIn: counter,
-    bytesOut: counter,
-    activeSessions: counter,
-    totalSessions: counter,
-    errorSessions: counter,
+    bytesIn: counter('Bytes received', 1_048_576),
+    bytesOut: counter('Bytes sent', 524_288),
+    activeSessions: counter('Sessions now', 3),
+    totalSessions: counter('Sessions since its start', 120),
+    errorSessions: counter('Sessions that failed', 1),
   })
-  .meta({ id: 'RuntimeListener' });
+  .meta({ id: 'RuntimeListener', description: 'A listener as its agent last reported it' });
 
 const runtimeNode = z
   .object({
-    nodeId: z.string(),
-    name: z.string(),
-    status: z.enum(nodeStatuses),
-    reportedAt: time.nullable().meta({ description: 'Null for a node without a report' }),
-    listeners: z.array(runtimeListener),
+    nodeId,
+    name: described(z.string(), 'Its name', 'edge-1'),
+    status: nodeStatus,
+    reportedAt: described(time.nullable(), 'When the heartbeat came; null for a node without a report', sample.later),
+    listeners: described(z.array(runtimeListener), 'Those that match the query'),
   })
-  .meta({ id: 'RuntimeNode' });
+  .meta({ id: 'RuntimeNode', description: 'A node with the listeners of its last heartbeat' });
+const runtimeTable = z
+  .object({ nodes: described(z.array(runtimeNode), 'By name') })
+  .meta({ description: 'The listeners that agents reported' });
 type RuntimeNode = z.output<typeof runtimeNode>;
 
 const filters = query({
@@ -75,7 +84,7 @@ export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
       tags: ['ports'],
       querystring: filters,
       headers: readHeaders,
-      response: answers(z.object({ nodes: z.array(runtimeNode) })),
+      response: answers(runtimeTable),
     },
     handler: async (request, reply) => sendPieces(reply, runtimePieces(deps, request.query)),
   });

@@ -16,33 +16,47 @@ import { readHeaders } from './headers.js';
 import { nodeOption, nodeOptions } from './node-options.js';
 import { listInPieces, sendPieces } from './pieces.js';
 import { query } from './query.js';
-import { listenerOrder } from './shared-schemas.js';
+import { described, sample } from './samples.js';
+import { idOf, listenerOrder } from './shared-schemas.js';
 
 const portItem = z
   .object({
     ...listenerOrder,
-    policySaved: z.boolean(),
-    routes: z.array(
-      z.object({
-        source: z.enum(routeSources),
-        sourceLabel: z.string(),
-        matchKind: z.enum(matchKinds),
-        matchValue: z.string(),
-        nextHop: z.string().meta({ description: 'Empty while no address is known' }),
-        resourceId: z.string(),
-        deployed: z.boolean(),
-      }),
+    policySaved: described(z.boolean(), 'Whether the order comes from a saved policy', false),
+    routes: described(
+      z.array(
+        z
+          .object({
+            source: described(z.enum(routeSources), 'What the route comes from', 'l4_chain'),
+            sourceLabel: described(z.string(), 'For people', 'front'),
+            matchKind: described(z.enum(matchKinds), 'What it is chosen by', 'sni'),
+            matchValue: described(z.string(), 'The value that must match', 'app.example'),
+            nextHop: described(
+              z.string(),
+              'Next endpoint, or name of an interface; empty while no address is known',
+              'edge-2.example:443',
+            ),
+            resourceId: idOf('Id of the chain, route or network', sample.chain),
+            deployed: described(z.boolean(), 'Whether it stands so in a deployed definition', true),
+          })
+          .meta({ id: 'PortRoute', description: 'A route of a listener' }),
+      ),
+      'In the order of source, match kind and match value',
     ),
-    runtimeState: z.string().nullable().meta({ description: 'As the agent last reported it' }),
+    runtimeState: described(z.string().nullable(), 'As the agent last reported it; null if it did not', 'running'),
   })
-  .meta({ id: 'Port' });
+  .meta({ id: 'Port', description: 'A listener that is intended' });
 type PortItem = z.output<typeof portItem>;
 
-const portTable = z.object({
-  nodes: z.array(nodeOption),
-  items: z.array(portItem),
-  defaultPriorityOrder: z.array(z.enum(priorityLabels)),
-});
+const portTable = z
+  .object({
+    nodes: described(z.array(nodeOption), 'All nodes, by name'),
+    items: described(z.array(portItem), 'The listeners'),
+    defaultPriorityOrder: described(z.array(z.enum(priorityLabels)), 'The order of a listener without a policy', [
+      ...priorityLabels,
+    ]),
+  })
+  .meta({ description: 'The port table' });
 
 export function portRoutes(app: RestApp, deps: RestDeps): void {
   app.route({

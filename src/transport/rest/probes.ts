@@ -7,8 +7,17 @@ import { ServiceError } from '../../kernel/errors.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { failureSchema } from './envelope.js';
 import { bearerToken } from './gate.js';
+import { described } from './samples.js';
 
-const readiness = z.object({ ready: z.boolean(), reasons: z.array(z.string()) });
+const readiness = z
+  .object({
+    ready: described(z.boolean(), 'Whether this instance should get traffic', true),
+    reasons: described(z.array(z.string()), 'Sentences on why not; empty when it is ready', []),
+  })
+  .meta({ id: 'Readiness', description: 'Whether the instance is ready' });
+const health = z
+  .object({ status: described(z.literal('ok'), 'Always') })
+  .meta({ id: 'Health', description: 'The process answers' });
 const tags = ['operation'] as const;
 const open = { access: 'open', takes: 'none' } as const;
 
@@ -24,7 +33,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions):
       description: 'Says nothing about stores: an instance that waits for them must not be restarted.',
       tags,
       security: [],
-      response: { 200: z.object({ status: z.literal('ok') }) },
+      response: { 200: health },
     },
     handler: async () => ({ status: 'ok' as const }),
   });
@@ -40,7 +49,10 @@ export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions):
       description: 'Whether this instance should get traffic.',
       tags,
       security: [],
-      response: { 200: readiness, 503: z.union([readiness, failureSchema]) },
+      response: {
+        200: readiness,
+        503: z.union([readiness, failureSchema]).meta({ description: 'Not ready, or starting or stopping' }),
+      },
     },
     handler: async (_request, reply) => {
       const { ready, reasons } = deps.readiness();

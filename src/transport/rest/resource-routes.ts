@@ -136,7 +136,11 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
       tags,
       querystring: noQuery,
       headers: postHeaders,
-      body: routes.bodies?.create ?? createBody(shape, routes.createExtra).superRefine(check),
+      body:
+        routes.bodies?.create ??
+        createBody(shape, routes.createExtra)
+          .superRefine(check)
+          .meta({ id: `New${names.one}`, description: summaries.create }),
       response: created(routes.createdSchema ?? routes.schema),
     },
     handler: async (request, reply) => {
@@ -184,7 +188,11 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
       params: idParams,
       querystring: noQuery,
       headers: conditionalHeaders,
-      body: routes.bodies?.update ?? updateBody(shape).superRefine(check),
+      body:
+        routes.bodies?.update ??
+        updateBody(shape)
+          .superRefine(check)
+          .meta({ id: `${names.one}Changes`, description: `${summaries.update}. What is left out stays` }),
       response: answers(routes.schema),
     },
     handler: async (request, reply) => {

@@ -5,9 +5,13 @@
  */
 import { z } from 'zod';
 import { body } from './fields.js';
-import { timestamps } from './shared-schemas.js';
+import { resourceId, timestamps } from './shared-schemas.js';
 
 export interface Field<T> {
+  /** What the field means, for the OpenAPI document. */
+  readonly about: string;
+  /** What it may be, as an answer shows it. */
+  readonly example: T;
   readonly request: z.ZodType<T>;
   readonly response: z.ZodType;
   /** The value when a create leaves the field out; without one, a create requires the field. */
@@ -31,7 +35,10 @@ const entriesOf = (shape: object): readonly (readonly [string, Field<unknown>])[
 export function createBody<D>(shape: Shape<D>, extra: Schemas = {}) {
   const fields = entriesOf(shape)
     .filter(([, { only }]) => only !== 'update')
-    .map(([name, field]) => [name, 'initial' in field ? field.request.optional() : field.request]);
+    .map(([name, field]) => [
+      name,
+      'initial' in field ? said(field.request.optional(), field) : said(field.request, field),
+    ]);
   return body({ ...(Object.fromEntries(fields) as Schemas), ...extra });
 }
 
@@ -39,18 +46,35 @@ export function createBody<D>(shape: Shape<D>, extra: Schemas = {}) {
 export function updateBody<D>(shape: Shape<D>) {
   const fields = entriesOf(shape)
     .filter(([, { only }]) => only !== 'create')
-    .map(([name, field]) => [name, field.request.optional()]);
+    .map(([name, field]) => [name, said(field.request.optional(), { ...field, initial: undefined })]);
   return body(Object.fromEntries(fields) as Schemas);
+}
+
+/** The schema with the words and the example of its field. */
+function said(schema: z.ZodType, { about, example, initial }: Field<unknown>): z.ZodType {
+  const presumed = initial === undefined || initial === null ? '' : `; default \`${JSON.stringify(initial)}\``;
+  return schema.meta({ description: `${about}${presumed}`, examples: [example] });
 }
 
 /**
  * The schema of a resource in an answer.
  * @param id its name in the OpenAPI document
+ * @param description what such a resource is
  * @param extra fields beside the definition
  */
-export function resourceSchema<D, Extra extends z.core.$ZodLooseShape>(id: string, shape: Shape<D>, extra: Extra) {
-  const fields = entriesOf(shape).map(([name, field]) => [name, field.response]);
-  return z.object({ id: z.string(), ...(Object.fromEntries(fields) as Schemas), ...extra, ...timestamps }).meta({ id });
+export function resourceSchema<D, Extra extends z.core.$ZodLooseShape>(
+  id: string,
+  description: string,
+  shape: Shape<D>,
+  extra: Extra,
+) {
+  const fields = entriesOf(shape).map(([name, field]) => [
+    name,
+    said(field.response, { ...field, initial: undefined }),
+  ]);
+  return z
+    .object({ id: resourceId, ...(Object.fromEntries(fields) as Schemas), ...extra, ...timestamps })
+    .meta({ id, description });
 }
 
 /**

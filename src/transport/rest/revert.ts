@@ -9,33 +9,33 @@ import { describeCommand } from '../../domain/audit/describe.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { lastEvent, streams } from '../../kernel/event.js';
-import type { Json } from '../../kernel/json.js';
 import type { AuditEntry } from '../../projections/port.js';
-import { entrySchema } from './audit.js';
+import { auditChange, auditedResource, entrySchema } from './audit.js';
 import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
 import { postHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
 import { query } from './query.js';
+import { described, sample } from './samples.js';
+import { idOf } from './shared-schemas.js';
 import { expected } from './validation.js';
 
 const what = 'audit entry';
-const json = z.unknown() as z.ZodType<Json>;
 
 const previewSchema = z
   .object({
-    entry_id: z.string(),
-    changes: z.array(
-      z.object({
-        resource: z.object({ type: z.string(), id: z.string().nullable(), name: z.string().nullable() }),
-        path: z.string(),
-        before: json,
-        after: json,
-      }),
+    entry_id: idOf('Id of the entry that would be undone', sample.entry),
+    changes: described(
+      z.array(
+        z
+          .object({ resource: described(auditedResource, 'What would be changed'), ...auditChange })
+          .meta({ id: 'RevertChange', description: 'A field that a revert would change' }),
+      ),
+      'What the revert would change',
     ),
   })
-  .meta({ id: 'RevertPreview' });
+  .meta({ id: 'RevertPreview', description: 'What a revert would change, with `dry_run=true`' });
 
 const dryRun = z.enum(['true', 'false'], { error: expected('true or false') }).optional();
 
@@ -43,7 +43,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'POST',
     url: '/api/audit/:id/revert',
-    config: { access: 'operator', takes: 'none' },
+    config: { access: 'operator', takes: 'none', mayOnlyLook: true },
     schema: {
       operationId: 'revertAuditEntry',
       summary: 'Revert an audit entry',
@@ -54,7 +54,9 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       params: idParams,
       querystring: query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) }),
       headers: postHeaders,
-      response: answers(z.union([entrySchema, previewSchema])),
+      response: answers(
+        z.union([entrySchema, previewSchema]).meta({ description: 'The new entry, or what it would change' }),
+      ),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, what);
@@ -108,10 +110,10 @@ async function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: 
   const [first, ...rest] = outcome.events;
   if (first === undefined) throw new Error('a revert always changes something');
   const command: RecordedCommand = { stream: first.stream, events: [first, ...rest] };
-  const described = describeCommand(command);
-  if (described === null) throw new Error('a revert always has an entry');
+  const entry = describeCommand(command);
+  if (entry === null) throw new Error('a revert always has an entry');
   const { metadata } = first;
-  const { resource, action, changes, notRevertibleBecause } = described;
+  const { resource, action, changes, notRevertibleBecause } = entry;
   return {
     id: outcome.commandId,
     at: metadata.occurred_at,

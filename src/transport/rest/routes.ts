@@ -11,11 +11,14 @@ import { answers, ok } from './envelope.js';
 import { anyAddress, boolean, canonical, endpoint, host, ip, list, name, object, port, uuid } from './fields.js';
 import { readHeaders } from './headers.js';
 import { idParams, orNotFound, pathId } from './ids.js';
-import { nodeStatuses, statusOf } from './node-status.js';
+import { nodeStatus } from './node-options.js';
+import { statusOf } from './node-status.js';
 import { noQuery } from './query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
+import { described, sample } from './samples.js';
+import { nodeId } from './shared-schemas.js';
 
 /** What a path of RFC 3986 consists of, with every escape sequence whole. */
 const path = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
@@ -23,15 +26,25 @@ const pathPrefix = canonical('a path that starts with /, in the characters of a 
   path.test(value) ? value : undefined,
 );
 
+const aboutHop = {
+  node_id: 'Node of the hop',
+  listen_addr: 'Address that it listens on',
+  listen_port: 'Port that it listens on',
+};
+
 const requestedHop = object({
-  node_id: uuid,
-  listen_addr: ip.optional().meta({ default: anyAddress }),
-  listen_port: port,
-}).meta({ id: 'RouteHop' });
+  node_id: described(uuid, aboutHop.node_id),
+  listen_addr: described(ip.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
+  listen_port: described(port, aboutHop.listen_port, 80),
+}).meta({ id: 'RouteHop', description: 'A hop of a legacy route' });
 
 const hopSchema = z
-  .object({ node_id: z.string(), listen_addr: z.string(), listen_port: z.int() })
-  .meta({ id: 'ShownRouteHop' });
+  .object({
+    node_id: described(nodeId, aboutHop.node_id),
+    listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
+    listen_port: described(z.int(), aboutHop.listen_port, 80),
+  })
+  .meta({ id: 'ShownRouteHop', description: 'A hop of a legacy route' });
 
 /** A hop as it is stored and answered. */
 function hopOf({ node_id, listen_addr, listen_port }: z.output<typeof requestedHop>): RouteHop {
@@ -39,27 +52,59 @@ function hopOf({ node_id, listen_addr, listen_port }: z.output<typeof requestedH
 }
 
 const shape: Shape<RouteDefinition> = {
-  name: { request: name, response: z.string() },
-  host: { request: host, response: z.string() },
-  path_prefix: { request: pathPrefix, response: z.string(), initial: '/' },
-  enabled: { request: boolean(), response: z.boolean(), initial: true },
-  hops: { request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops), response: z.array(hopSchema) },
-  backend: { request: endpoint, response: z.string() },
+  name: { about: 'Name, unique among routes', example: 'shop', request: name, response: z.string() },
+  host: {
+    about: 'Host of the requests that it takes: a name or an IP address',
+    example: 'shop.example',
+    request: host,
+    response: z.string(),
+  },
+  path_prefix: {
+    about: 'Begin of the paths that it takes',
+    example: '/api',
+    request: pathPrefix,
+    response: z.string(),
+    initial: '/',
+  },
+  enabled: { about: 'Whether it is live', example: true, request: boolean(), response: z.boolean(), initial: true },
+  hops: {
+    about: 'Nodes that requests go through, in their order',
+    example: [{ node_id: sample.entryNode, listen_addr: anyAddress, listen_port: 80 }],
+    request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops),
+    response: z.array(hopSchema),
+  },
+  backend: {
+    about: 'Where the last hop sends requests: `host:port`, with an IPv6 address in brackets',
+    example: 'shop.internal.example:8080',
+    request: endpoint,
+    response: z.string(),
+  },
 };
 
-const hopViews = z.object({
-  items: z.array(
-    z.object({
-      index: z.int(),
-      node_id: z.string(),
-      node_name: z.string(),
-      listen_addr: z.string(),
-      listen_port: z.int(),
-      next_hop: z.string().meta({ description: '`host:port`; empty while no address is known' }),
-      node_status: z.enum(nodeStatuses),
-    }),
-  ),
-});
+const hopViews = z
+  .object({
+    items: described(
+      z.array(
+        z
+          .object({
+            index: described(z.int(), 'Place in the route, from 0', 0),
+            node_id: described(nodeId, aboutHop.node_id),
+            node_name: described(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
+            listen_addr: described(z.string(), aboutHop.listen_addr, anyAddress),
+            listen_port: described(z.int(), aboutHop.listen_port, 80),
+            next_hop: described(
+              z.string(),
+              '`host:port` that it sends requests to; empty while no address is known',
+              'shop.internal.example:8080',
+            ),
+            node_status: nodeStatus,
+          })
+          .meta({ id: 'RouteHopView', description: 'A hop with its node, and where it leads' }),
+      ),
+      'In the order of the route',
+    ),
+  })
+  .meta({ description: 'The hops' });
 
 export function routeRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.projections.resources.route;
@@ -82,7 +127,7 @@ export function routeRoutes(app: RestApp, deps: RestDeps): void {
         ctx.issues.push({ code: 'custom', path: [...at], message, input: undefined });
       }
     },
-    schema: resourceSchema('Route', shape, {}),
+    schema: resourceSchema('Route', 'A legacy HTTP route', shape, {}),
     ...queries,
     ...deps.commands.resources.route,
     // Answered as it is stored.

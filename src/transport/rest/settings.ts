@@ -9,48 +9,78 @@ import { answers, ok } from './envelope.js';
 import { body, boolean, integer, list, object, port, uuid } from './fields.js';
 import { conditionalHeaders, etag, readHeaders } from './headers.js';
 import { noQuery } from './query.js';
+import { described } from './samples.js';
+import { nodeId, version } from './shared-schemas.js';
+
+/** What the document says of fields that requests and answers share. */
+const about = {
+  multiplex: 'Whether links between nodes are multiplexed',
+  multiplex_port: 'On which port; null without',
+  heartbeat_interval_secs: 'Seconds between heartbeats',
+  metrics_interval_secs: 'Seconds between reports of metrics',
+  offline_after_secs: 'Seconds without a heartbeat after which a node is offline; null derives them from the heartbeat',
+  node_id: 'Node that differs from the others',
+  override: 'Whether its links are multiplexed',
+  override_port: 'On which port; null for the port of all nodes',
+};
 
 const override = object({
-  node_id: uuid,
-  multiplex: boolean().nullable(),
-  multiplex_port: port.nullable().optional(),
-});
+  node_id: described(uuid, about.node_id),
+  multiplex: described(boolean().nullable(), `${about.override}; null removes the override`, true),
+  multiplex_port: described(port.nullable().optional(), about.override_port, 7444),
+}).meta({ id: 'NewMultiplexOverride', description: 'What one node does differently' });
 
 const seconds = (field: keyof typeof settingsRanges) => integer(settingsRanges[field].min, settingsRanges[field].max);
 
 const updateBody = body({
-  multiplex: boolean().optional(),
-  multiplex_port: port.nullable().optional(),
-  heartbeat_interval_secs: seconds('heartbeat_interval_secs').optional(),
-  metrics_interval_secs: seconds('metrics_interval_secs').optional(),
-  offline_after_secs: seconds('offline_after_secs').nullable().optional(),
-  nodes: list(override, 0, limits.rest.settingsNodes).optional(),
-}).superRefine((update, ctx) => {
-  const refuse = (path: PropertyKey[], message: string): void => {
-    ctx.issues.push({ code: 'custom', path, message, input: undefined });
-  };
-  for (const { field, message } of settingsProblems(update)) refuse([field], message);
-  const ids = new Set<string>();
-  for (const [index, { node_id, multiplex, multiplex_port }] of (update.nodes ?? []).entries()) {
-    if (ids.has(node_id)) refuse(['nodes', index, 'node_id'], 'expected each node once');
-    ids.add(node_id);
-    if (multiplex === null && typeof multiplex_port === 'number') {
-      refuse(['nodes', index, 'multiplex_port'], 'expected none when multiplex is null, which removes the override');
+  multiplex: described(boolean().optional(), about.multiplex, true),
+  multiplex_port: described(port.nullable().optional(), about.multiplex_port, 7443),
+  heartbeat_interval_secs: described(seconds('heartbeat_interval_secs').optional(), about.heartbeat_interval_secs, 10),
+  metrics_interval_secs: described(seconds('metrics_interval_secs').optional(), about.metrics_interval_secs, 60),
+  offline_after_secs: described(seconds('offline_after_secs').nullable().optional(), about.offline_after_secs, 30),
+  nodes: described(
+    list(override, 0, limits.rest.settingsNodes).optional(),
+    'Overrides of these nodes; those of others stay',
+  ),
+})
+  .superRefine((update, ctx) => {
+    const refuse = (path: PropertyKey[], message: string): void => {
+      ctx.issues.push({ code: 'custom', path, message, input: undefined });
+    };
+    for (const { field, message } of settingsProblems(update)) refuse([field], message);
+    const ids = new Set<string>();
+    for (const [index, { node_id, multiplex, multiplex_port }] of (update.nodes ?? []).entries()) {
+      if (ids.has(node_id)) refuse(['nodes', index, 'node_id'], 'expected each node once');
+      ids.add(node_id);
+      if (multiplex === null && typeof multiplex_port === 'number') {
+        refuse(['nodes', index, 'multiplex_port'], 'expected none when multiplex is null, which removes the override');
+      }
     }
-  }
-});
+  })
+  .meta({ id: 'ConnectivitySettingsChanges', description: 'Changes of the settings. What is left out stays' });
 
 const settings = z
   .object({
-    multiplex: z.boolean(),
-    multiplex_port: z.int().nullable(),
-    heartbeat_interval_secs: z.int(),
-    metrics_interval_secs: z.int(),
-    offline_after_secs: z.int().nullable(),
-    nodes: z.array(z.object({ node_id: z.string(), multiplex: z.boolean(), multiplex_port: z.int().nullable() })),
-    version: z.int(),
+    multiplex: described(z.boolean(), about.multiplex, true),
+    multiplex_port: described(z.int().nullable(), about.multiplex_port, 7443),
+    heartbeat_interval_secs: described(z.int(), about.heartbeat_interval_secs, 10),
+    metrics_interval_secs: described(z.int(), about.metrics_interval_secs, 60),
+    offline_after_secs: described(z.int().nullable(), about.offline_after_secs, 30),
+    nodes: described(
+      z.array(
+        z
+          .object({
+            node_id: described(nodeId, about.node_id),
+            multiplex: described(z.boolean(), about.override, true),
+            multiplex_port: described(z.int().nullable(), about.override_port, 7444),
+          })
+          .meta({ id: 'MultiplexOverride', description: 'What one node does differently' }),
+      ),
+      'Overrides, one for each node that has any',
+    ),
+    version,
   })
-  .meta({ id: 'ConnectivitySettings' });
+  .meta({ id: 'ConnectivitySettings', description: 'How agents and nodes connect' });
 
 const tags = ['settings'] as const;
 

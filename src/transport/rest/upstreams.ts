@@ -7,21 +7,54 @@ import { boolean, distinct, dnsName, endpoint, integer, name, upstreamTls } from
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
+import { sample } from './samples.js';
 import { upstreamTlsSchema } from './shared-schemas.js';
 
 const interval = limits.rest.healthCheckIntervalMs;
 
 const shape: Shape<UpstreamDefinition> = {
-  name: { request: name, response: z.string(), only: 'create' },
-  endpoint: { request: endpoint, response: z.string() },
-  server_names: { request: distinct(dnsName), response: z.array(z.string()), initial: [] },
+  name: {
+    about: 'Name, unique among upstreams; cannot be changed',
+    example: 'app',
+    request: name,
+    response: z.string(),
+    only: 'create',
+  },
+  endpoint: {
+    about: 'Where chains end: `host:port`, with an IPv6 address in brackets',
+    example: 'app.example:8443',
+    request: endpoint,
+    response: z.string(),
+  },
+  server_names: {
+    about: 'Names that the gateway sends or matches upstream (SNI)',
+    example: ['app.example'],
+    request: distinct(dnsName),
+    response: z.array(z.string()),
+    initial: [],
+  },
   health_check_interval_ms: {
+    about: 'Milliseconds between health checks',
+    example: interval.default,
     request: integer(interval.min, interval.max),
     response: z.int(),
     initial: interval.default,
   },
-  enabled: { request: boolean(), response: z.boolean(), initial: true, only: 'update' },
-  tls: { request: upstreamTls.nullable(), response: upstreamTlsSchema.nullable(), initial: null },
+  enabled: {
+    about: 'Whether gateways open new connections to it',
+    example: true,
+    request: boolean(),
+    response: z.boolean(),
+    initial: true,
+    only: 'update',
+  },
+  tls: {
+    about: 'TLS from the gateway to the upstream; null without',
+    example: { server_name: 'app.example', spki_pins_sha256: [sample.pin] },
+    request: upstreamTls.nullable(),
+    response: upstreamTlsSchema.nullable(),
+    initial: null,
+  },
 };
 
 export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
@@ -42,7 +75,7 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
       update: '`name` is refused.',
     },
     shape,
-    schema: resourceSchema('Upstream', shape, {}),
+    schema: resourceSchema('L4Upstream', 'Where L4 chains end', shape, {}),
     ...deps.projections.resources.l4_upstream,
     ...deps.commands.resources.l4_upstream,
     // Answered as it is stored.

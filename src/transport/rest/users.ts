@@ -35,7 +35,10 @@ const listQuerystring = query({
   q: listing.q.meta({ description: 'Case-insensitive substring of the user name', examples: ['ada'] }),
 });
 
-const newUser = body({ username: newUsername, password: newPassword, role: newRole, ...profileFields });
+const newUser = body({ username: newUsername, password: newPassword, role: newRole, ...profileFields }).meta({
+  id: 'NewUser',
+  description: 'Create a user',
+});
 
 export function userRoutes(app: RestApp, deps: RestDeps): void {
   const { accounts } = deps.commands;

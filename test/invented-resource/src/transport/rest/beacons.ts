@@ -6,12 +6,19 @@ import { distinct, integer, name, text, uuid } from './fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
+import { sample } from './samples.js';
 
 const shape: Shape<BeaconDefinition> = {
-  name: { request: name, response: z.string() },
-  node_id: { request: uuid, response: z.string() },
-  interval_secs: { request: integer(1, 3600), response: z.int(), initial: 30 },
-  colours: { request: distinct(text(1, 32)), response: z.array(z.string()), initial: [] },
+  name: { about: 'Name', example: 'north', request: name, response: z.string() },
+  node_id: { about: 'Node that it stands on', example: sample.entryNode, request: uuid, response: z.string() },
+  interval_secs: { about: 'Seconds', example: 5, request: integer(1, 3600), response: z.int(), initial: 30 },
+  colours: {
+    about: 'Of its light',
+    example: ['red'],
+    request: distinct(text(1, 32)),
+    response: z.array(z.string()),
+    initial: [],
+  },
 };
 
 export function beaconRoutes(app: RestApp, deps: RestDeps): void {
@@ -28,7 +35,7 @@ export function beaconRoutes(app: RestApp, deps: RestDeps): void {
       remove: 'Delete a beacon',
     },
     shape,
-    schema: resourceSchema('Beacon', shape, {}),
+    schema: resourceSchema('Beacon', 'A beacon on a node', shape, {}),
     ...deps.projections.resources.beacon,
     ...deps.commands.resources.beacon,
     // Answered as it is stored.
