@@ -57,7 +57,7 @@ async function held(service: BenchService, kind: Kind, count: number): Promise<F
     const { anonymous } = await residentBytes(pid);
     await child.ask('start', { kind, host, port: Number(port), count, balancer } satisfies StartStrangers);
     await eventually('every connection is accepted', async () =>
-      (await metricsOf(service.process.url))('svc_agent_connections_accepted') >= count ? true : undefined,
+      (await metricsOf(service.process.url))('svc_agent_connections_accepted_total') >= count ? true : undefined,
     );
     const atOnce = (await residentBytes(pid)).anonymous;
     await delay(settledMs);

@@ -112,11 +112,10 @@ async function warnAboutInstances({ config, readStore }: Installation, version: 
   const running = await liveInstances(readStore);
   const newer = running.filter(({ compiler_version }) => compiler_version > version);
   if (newer.length > 0) {
-    const instances = newer.map(({ instance_id, compiler_version, started_at }) => ({
-      instance_id,
-      compiler_version,
-      started_at,
-    }));
+    const instances = newer.map(
+      ({ instance_id, compiler_version, started_at }) =>
+        `${instance_id} (compiler version ${compiler_version}, started at ${started_at})`,
+    );
     plainLogger.warn(
       { instances },
       'instances with a higher compiler version are running; they no longer serve agents. Replace them by the older release: restarted as they are, they raise the version again',

@@ -32,6 +32,7 @@ import type { FleetCommand } from './domain/fleet/events.js';
 import type { Fleet } from './domain/fleet/fleet.js';
 import type { EnsureLogChain } from './domain/log-chain/declaration.js';
 import { createHistory } from './history/history.js';
+import { createBudgetedLogger } from './kernel/budgeted-logger.js';
 import { systemClock } from './kernel/clock.js';
 import { shutdownMs } from './kernel/closers.js';
 import type { Closers } from './kernel/closers.js';
@@ -42,18 +43,19 @@ import type { HostPort } from './kernel/host-port.js';
 import { randomIds } from './kernel/ids.js';
 import type { Logger } from './kernel/logger.js';
 import { createSampledLog } from './kernel/sampled-log.js';
-import type { MetricSource } from './operations/metrics.js';
+import { measureAppends } from './operations/append-metrics.js';
 import { createMetrics } from './operations/metrics.js';
+import { watchProjectionLag } from './operations/projection-lag.js';
 import { watchStores } from './operations/store-health.js';
 import { startProjections } from './projections/projections.js';
 import { bodyHashBlinder } from './security/body-hashes.js';
 import { createLoginLimiter } from './security/login-limiter.js';
 import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
+import { createCommandMetrics } from './start/command-metrics.js';
 import { raiseCompilerVersion } from './start/compiler-version.js';
 import { watchCredentials } from './start/credentials.js';
 import { ensureFirstAdmin } from './start/first-admin.js';
-import { factMetrics } from './start/fact-metrics.js';
 import { createFollowers } from './start/followers.js';
 import { startGateway } from './start/gateways.js';
 import { openInstallation } from './start/installation.js';
@@ -62,6 +64,8 @@ import { ensureLogChain } from './start/log-chain.js';
 import { retriedStart } from './start/retried-start.js';
 import { forgetDeletedNodes, shredReplacedVerifiers } from './start/revocations.js';
 import { followSigningKey } from './start/signing-key.js';
+import { serviceMetrics } from './start/service-metrics.js';
+import type { Measured } from './start/service-metrics.js';
 import { keepStandingFacts } from './start/standing-facts.js';
 import { StartError } from './start/start-error.js';
 import { whenWritable } from './start/when-writable.js';
@@ -70,6 +74,7 @@ import { createAgentTransport } from './transport/agent/agent-transport.js';
 import { startListener } from './transport/listener/listener.js';
 import { buildRest } from './transport/rest/build.js';
 import type { Readiness } from './transport/rest/deps.js';
+import { createRequestCounts } from './transport/rest/request-records.js';
 import { createRestSockets } from './transport/rest/sockets.js';
 import { createWaitingPlaces } from './transport/rest/waiting-places.js';
 import { answerWhileStarting } from './transport/rest/while-starting.js';
@@ -90,14 +95,14 @@ export interface RunningApp {
 /**
  * Starts the service; until it is up, its REST port answers that it is starting.
  * @param mustEnd called with a sentence when this process must end at once: its stores are no longer the ones it opened
- * @param processMetrics what `/metrics` shows of the process around the service
+ * @param ofProcess what `/metrics` shows of the process around the service
  * @throws StartError, ConfigError
  */
 export async function startApp(
   config: Config,
   logger: Logger,
   mustEnd: (sentence: string) => void,
-  processMetrics: readonly MetricSource[] = [],
+  ofProcess: Measured = { metrics: () => [] },
 ): Promise<RunningApp> {
   const tls = readTls(config.http.tls);
   const { listen } = config.http;
@@ -118,7 +123,7 @@ export async function startApp(
   };
   try {
     const externalStores = config.eventStoreUrl !== undefined || config.mongoUrl !== undefined;
-    return await retriedStart((closers) => wire(config, tls, logger, mustEnd, processMetrics, closers, start), {
+    return await retriedStart((closers) => wire(config, tls, logger, mustEnd, ofProcess, closers, start), {
       externalStores,
       logger,
     });
@@ -146,7 +151,7 @@ async function wire(
   tls: ReturnType<typeof readTls>,
   logger: Logger,
   mustEnd: (sentence: string) => void,
-  processMetrics: readonly MetricSource[],
+  ofProcess: Measured,
   closers: Closers,
   start: Start,
 ): Promise<RunningApp> {
@@ -154,12 +159,17 @@ async function wire(
   // Everything that a stranger can cause is logged here, so that no flood of it fills a disk.
   const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
   closers.add('refusals', () => refusals.close());
-  const refusedCommands = createSampledLog({ clock, write: (fields, message) => logger.info(fields, message) });
-  closers.add('refused commands', () => refusedCommands.close());
+  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests' });
+  closers.add('request log', () => requestLog.close());
+  const sessionLog = createBudgetedLogger({ logger, clock, what: 'changes of sessions' });
+  closers.add('session log', () => sessionLog.close());
 
   // Stores, keyring, identity.
   const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: start.onWaiting };
-  const { eventStore, readStore, keyring, logChain, identity, clocks } = await openInstallation(config, opening);
+  const installation = await openInstallation(config, opening);
+  const { readStore, keyring, logChain, identity, clocks } = installation;
+  const appends = measureAppends(installation.eventStore, clock);
+  const { eventStore } = appends;
 
   // The followers of the log.
   const facts = createFactRecorder({ eventStore, clock, ids, logger });
@@ -183,6 +193,7 @@ async function wire(
     keyring,
     clock,
     logger,
+    sessionLog,
     logChain,
     async raiseGeneration(nodeId, reported) {
       const command = { type: 'RaiseNodeGeneration', id: nodeId, reported } as const;
@@ -201,9 +212,11 @@ async function wire(
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
   const sharedTime = clocks.now;
   const gatewayOptions = { eventStore, projections: followers, clock, ids, logger, logChain, readOnly, sharedTime };
-  fleet.provide(await startGateway(fleetAggregate(fleetOf(delivery.captureCommitted())), gatewayOptions));
+  const commandMetrics = createCommandMetrics(clock);
+  const fleetGateway = await startGateway(fleetAggregate(fleetOf(delivery.captureCommitted())), gatewayOptions);
+  fleet.provide(commandMetrics.counted(fleetGateway));
   closers.add('fleet gateway', () => fleet.close());
-  const accounts = await startGateway(accountsAggregate(), gatewayOptions);
+  const accounts = commandMetrics.counted(await startGateway(accountsAggregate(), gatewayOptions));
   closers.add('accounts gateway', () => accounts.close());
   const hasher = createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
@@ -267,6 +280,7 @@ async function wire(
       keyring,
       clock,
       logger,
+      sessionLog,
       refusals,
       instanceId,
       servicePrivate,
@@ -324,36 +338,27 @@ async function wire(
   const { corsOrigins, trustedProxies, metricsToken } = config.http;
   const sockets = createRestSockets({ trustedProxies, refusals });
   const waitingDeploys = createWaitingPlaces();
-  const metrics = createMetrics([
-    { name: 'svc_ready', help: '1 when this instance should get traffic.', read: () => (readiness().ready ? 1 : 0) },
-    {
-      name: 'svc_event_store_starved_total',
-      help: 'Subscriptions to the log that were replaced because they delivered nothing while the log went on.',
-      read: () => eventStore.starved(),
-    },
-    {
-      name: 'svc_store_clock_difference_seconds',
-      help: "By how much this instance's clock is ahead of a store's; negative when it is behind.",
-      label: 'store',
-      read: clocks.differences,
-    },
-    { name: 'svc_store_problems', help: 'Stores that do not answer.', read: () => health.problems().length },
-    ...followers.metrics(),
-    ...agents.metricSources(),
-    ...factMetrics(facts),
-    ...standingFacts.metrics(),
-    ...credentials.metrics(),
-    { name: 'svc_rest_connections', help: 'Open connections of REST.', read: () => sockets.open },
-    { name: 'svc_rest_waiting_deploys', help: 'Deploys that wait for their nodes.', read: () => waitingDeploys.taken },
-    {
-      name: 'svc_rest_refused_commands_total',
-      help: 'What callers with a token were refused, by reason.',
-      label: 'reason',
-      read: refusedCommands.counts,
-    },
-    { name: 'svc_refusals_total', help: 'What was refused, by reason.', label: 'reason', read: refusals.counts },
-    ...processMetrics,
-  ]);
+  const lag = watchProjectionLag({
+    newest: () => Math.max(appends.newestPosition(), delivery.position()),
+    held: followers.position,
+    clock,
+  });
+  closers.add('projection lag', () => lag.close());
+  const requests = createRequestCounts();
+  const metrics = createMetrics(
+    serviceMetrics({
+      ready: () => readiness().ready,
+      storeProblems: () => health.problems().length,
+      clockDifferences: clocks.differences,
+      starved: () => eventStore.starved(),
+      timeToApplied: delivery.timeToApplied,
+      facts,
+      refusals,
+      logs: { requests: requestLog, sessions: sessionLog },
+      rest: { sockets, waitingDeploys, requests },
+      parts: [health, appends, commandMetrics, lag, followers, agents, standingFacts, credentials, ofProcess],
+    }),
+  );
   closers.add('metrics', () => metrics.close());
   const rest = await buildRest(
     {
@@ -365,7 +370,8 @@ async function wire(
       ids,
       logger,
       refusals,
-      refusedCommands,
+      requestLog,
+      requests,
       sockets,
       waitingDeploys,
       sessionsEnded: cluster.sessionsEnded,

@@ -3,10 +3,10 @@
  * sentence on standard error and exit code 1, and so does a service whose stores are no longer the ones that it
  * opened.
  */
-import { pino } from 'pino';
 import { startApp } from './app.js';
 import { ConfigError, printableConfig, readConfig } from './config.js';
 import { errorText } from './kernel/errors.js';
+import { createServiceLog } from './operations/service-log.js';
 import { StartError } from './start/start-error.js';
 import { handleUncaught } from './start/uncaught.js';
 
@@ -21,14 +21,9 @@ async function main(): Promise<void> {
     return;
   }
   const config = readConfig(process.env);
-  const logger = pino({
-    level: config.logLevel,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (level) => ({ level }) },
-  });
+  const logger = createServiceLog(config.logLevel);
   const uncaught = handleUncaught(logger, () => process.exit(1));
-  const app = await startApp(config, logger, fail, uncaught.metrics);
+  const app = await startApp(config, logger, fail, uncaught);
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;

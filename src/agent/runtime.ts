@@ -97,7 +97,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
         logger.info({ generation: String(generation), listeners: plans.size, duration_ms }, 'configuration applied');
       } else {
         logger.warn(
-          { generation: String(generation), errors: errors.slice(0, 10), duration_ms },
+          { generation: String(generation), errors: errors.slice(0, 10).map(errorLine), duration_ms },
           'configuration rejected',
         );
       }
@@ -146,4 +146,9 @@ function runtimeListener(
     totalSessions: BigInt(totalSessions),
     errorSessions: BigInt(errorSessions),
   };
+}
+
+/** An apply error as one text, for the log. */
+function errorLine({ resourceType, resourceId, path, message }: ConfigApplyError): string {
+  return `${resourceType} ${resourceId} ${path}: ${message}`;
 }

@@ -124,7 +124,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
         logger.info({}, 'command RELOAD_CONFIG: requesting the whole configuration');
         return requestConfig(true);
       case Command.RUN_DIAGNOSTICS:
-        return logger.info({ diagnostics: gateway.diagnostics() }, 'command RUN_DIAGNOSTICS');
+        return logger.info({ diagnostics: JSON.stringify(gateway.diagnostics()) }, 'command RUN_DIAGNOSTICS');
       case Command.RESTART_PINGORA:
         // The relays run in this process: there is no separate engine to restart.
         return logger.warn({}, 'command RESTART_PINGORA ignored: this agent has no separate gateway engine');

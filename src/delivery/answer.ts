@@ -110,11 +110,9 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
     if (named === undefined) return;
     // The answer does not wait for the fact. The history may change after the answer, which `ofTarget` allows for.
-    deps.applyReports
-      .applied(record, session.sessionId, { stamp: claim.stamp, named, durationMs: 0 })
-      .catch((error: unknown) => {
-        deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
-      });
+    deps.applyReports.applied(record, session, { stamp: claim.stamp, named, durationMs: 0 }).catch((error: unknown) => {
+      deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
+    });
   };
 
   const ofTarget = async (

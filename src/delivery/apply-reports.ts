@@ -4,23 +4,31 @@
  * last-good one is counted and ignored. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { AgentEvent, ApplyError, RecordFact } from '../domain/agents/facts.js';
-import type { Logger } from '../kernel/logger.js';
+import type { Clock } from '../kernel/clock.js';
+import type { LogFields, Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
 import type { ApplyReport } from './port.js';
 import type { ApplyHistoryRecord } from './apply-history.js';
+import type { SessionState } from './session-registry.js';
+import type { TimeToApplied } from './time-to-applied.js';
 import type { Stamp } from './target.js';
 import { recordedErrors } from './recorded-errors.js';
 import { afterApply, afterReject, hasRejected, sameStamp, snapshotNamed } from './target.js';
 
 export interface ApplyReports {
   /** Resolves once it is settled what becomes of the report's fact. @throws ServiceError `unavailable` */
-  report(record: ApplyHistoryRecord, sessionId: string, report: ApplyReport): Promise<void>;
+  report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport): Promise<void>;
   /** The node runs the snapshot. The history changes at once; resolves as `report` does. */
-  applied(record: ApplyHistoryRecord, sessionId: string, applied: Applied): Promise<void>;
-  /** Reports ignored since the start. */
-  ignored(): number;
+  applied(record: ApplyHistoryRecord, session: ReportingSession, applied: Applied): Promise<void>;
+  /** Reports by outcome, since the start. A confirmation in a ConfigRequest is none. */
+  counts(): ReadonlyMap<ReportOutcome, number>;
 }
+
+/** The session that a report came on. */
+type ReportingSession = Pick<SessionState, 'sessionId' | 'offers'>;
+
+type ReportOutcome = ApplyReport['status'] | 'ignored';
 
 interface Applied {
   readonly stamp: Stamp;
@@ -31,17 +39,25 @@ interface Applied {
 export interface ApplyReportsDeps {
   readonly newest: NewestSnapshots;
   readonly lastGood: Pick<LastGoodSnapshots, 'save'>;
+  readonly timeToApplied: Pick<TimeToApplied, 'applied' | 'rejected'>;
+  readonly clock: Clock;
   readonly logger: Logger;
+  /** Where it is told that a node rejected its configuration, or applies again. */
+  readonly sessionLog: Logger;
   /** The newest generation of a node. */
   generation(nodeId: string): number | undefined;
   readonly recordFact: RecordFact;
 }
 
+/** Of the place of an error in a log line. */
+const placeChars = 256;
+
 export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
-  let ignoredReports = 0;
+  const counts = new Map<ReportOutcome, number>();
+  const count = (outcome: ReportOutcome): void => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
 
   const ignore = (nodeId: string): void => {
-    ignoredReports += 1;
+    count('ignored');
     deps.logger.debug({ node_id: nodeId }, 'an apply report fits neither the newest nor the last-good snapshot');
   };
 
@@ -60,15 +76,21 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   const applied = async (
     entry: ApplyHistoryRecord,
-    sessionId: string,
+    { sessionId, offers }: ReportingSession,
     { stamp, named, durationMs }: Applied,
   ): Promise<void> => {
+    deps.timeToApplied.applied(offers, stamp.generation, deps.clock.monotonic());
     const { history } = entry;
     const before = history.applied?.generation ?? 0;
     const lastGood = named === 'newest' ? await saveNewest(entry, stamp) : stamp;
     const isRepeat =
       sameStamp(history.applied, stamp) && history.rejected.every((entry) => entry.generation > stamp.generation);
+    const rejectedBefore = newestReject(entry);
     entry.history = afterApply(entry.history, stamp, lastGood);
+    if (rejectedBefore > 0 && newestReject(entry) === 0) {
+      const fields = { node_id: entry.nodeId, session_id: sessionId, generation: stamp.generation };
+      deps.sessionLog.info({ ...fields, rejected_generation: rejectedBefore }, 'a node applies configurations again');
+    }
     if (isRepeat && entry.recorded) return;
     await record(entry, sessionId, {
       type: 'AgentConfigApplied',
@@ -93,11 +115,16 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   const rejected = async (
     entry: ApplyHistoryRecord,
-    sessionId: string,
+    { sessionId, offers }: ReportingSession,
     stamp: Stamp,
     errors: readonly ApplyError[],
   ): Promise<void> => {
+    deps.timeToApplied.rejected(offers, stamp.generation);
     const isRepeat = hasRejected(entry.history, stamp);
+    if (!isRepeat) {
+      const fields = { node_id: entry.nodeId, session_id: sessionId, generation: stamp.generation };
+      deps.sessionLog.warn({ ...fields, ...placesOf(errors) }, 'a node rejected its configuration');
+    }
     entry.history = afterReject(entry.history, stamp);
     if (isRepeat && entry.recorded) return;
     await record(entry, sessionId, {
@@ -108,8 +135,8 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   return {
     applied,
-    ignored: () => ignoredReports,
-    async report(entry, sessionId, report) {
+    counts: () => counts,
+    async report(entry, session, report) {
       const generation = deps.generation(entry.nodeId);
       if (generation === undefined || report.generation > BigInt(generation)) return ignore(entry.nodeId);
       const stamp: Stamp = {
@@ -120,8 +147,23 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
       const newestStamp = newest?.kind === 'made' ? newest.stamp : undefined;
       const named = snapshotNamed(stamp, newestStamp, entry.history.lastGood);
       if (named === undefined) return ignore(entry.nodeId);
-      if (report.status === 'rejected') return rejected(entry, sessionId, stamp, report.errors);
-      return applied(entry, sessionId, { stamp, named, durationMs: report.durationMs });
+      count(report.status);
+      if (report.status === 'rejected') return rejected(entry, session, stamp, report.errors);
+      return applied(entry, session, { stamp, named, durationMs: report.durationMs });
     },
   };
+}
+
+/** Generation of the newest snapshot that the node rejected without applying a later one; 0 when there is none. */
+function newestReject({ history }: ApplyHistoryRecord): number {
+  return Math.max(0, ...history.rejected.map(({ generation }) => generation));
+}
+
+/** Which resources an agent objects to. Its sentences are not logged: what is in them is its own affair. */
+function placesOf(errors: readonly ApplyError[]): LogFields {
+  const [first] = errors;
+  if (first === undefined) return { errors: 0 };
+  const { resource_type, resource_id, path } = first;
+  const place = `${resource_type} ${resource_id} ${path}`.slice(0, placeChars);
+  return { errors: errors.length, first_error: place };
 }

@@ -15,6 +15,7 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
+import type { Histogram } from '../kernel/tallies.js';
 import type { LogChain } from '../log-chain/log-chain.js';
 import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
@@ -39,6 +40,7 @@ import { createSnapshotJson } from './snapshot-json.js';
 import { createApplyHistories } from './apply-history.js';
 import type { RecordedApplyReports } from './target.js';
 import { createApplyReports } from './apply-reports.js';
+import { createTimeToApplied } from './time-to-applied.js';
 import { tuning } from './tuning.js';
 
 export interface DeliveryDeps {
@@ -47,6 +49,8 @@ export interface DeliveryDeps {
   readonly keyring: Pick<Keyring, 'createKey' | 'open' | 'openSync' | 'sealBytes' | 'openBytes' | 'shred'>;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Where it is told what nodes reject and apply again; the logger when absent. */
+  readonly sessionLog?: Logger;
   readonly logChain: LogChain;
   /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
@@ -81,7 +85,8 @@ export interface DeliveryStats {
   /** Nodes with a session here that rejected their newest generation. */
   readonly rejectingNodes: number;
   readonly offered: number;
-  readonly ignoredReports: number;
+  /** Apply reports by what was made of them. */
+  readonly reports: ReadonlyMap<string, number>;
   readonly cacheBytes: number;
 }
 
@@ -90,7 +95,11 @@ export interface DeliveryService extends Delivery {
   captureCommitted(): FleetCapture;
   /** Revision of `svc-fleet` that the committed fold has reached; -1 for an empty log. */
   revision(): number;
+  /** Log position that it has reached, as far as it was read from the log; 0 for an empty one. */
+  position(): number;
   stats(): DeliveryStats;
+  /** Seconds from the offer of a snapshot until the agent applied it, or a newer one. */
+  readonly timeToApplied: Histogram;
 }
 
 /** Resolves once the fold checkpoint is loaded and catching up has begun. @throws ServiceError `unavailable` */
@@ -134,7 +143,11 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     openSecret: openerOf(keyring),
   });
   const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
+  const timeToApplied = createTimeToApplied();
   const applyReports = createApplyReports({
+    timeToApplied,
+    clock,
+    sessionLog: deps.sessionLog ?? logger,
     newest,
     lastGood,
     generation,
@@ -172,6 +185,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     histories,
     applyReports,
     newest,
+    timeToApplied,
     clock,
     answer,
     generation,
@@ -229,12 +243,14 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     waitFor: (revision, timeoutMs) => fold.until(() => fold.fleet().revision.value >= revision, timeoutMs),
     captureCommitted: fold.capture,
     revision: () => fold.fleet().revision.value,
+    position: () => fold.fleet().position.value,
+    timeToApplied: timeToApplied.seconds,
     stats: () => ({
       sessions: sessions.size,
       waitingNodes: fanOut.waiting,
       rejectingNodes: histories.rejecting(generation),
       offered: nodeSessions.offered(),
-      ignoredReports: applyReports.ignored(),
+      reports: applyReports.counts(),
       cacheBytes: cache.bytes,
     }),
     async close() {

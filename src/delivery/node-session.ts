@@ -13,12 +13,14 @@ import type { SessionState, SessionRegistry } from './session-registry.js';
 import type { ApplyHistories } from './apply-history.js';
 import { targetOf } from './target.js';
 import type { ApplyReports } from './apply-reports.js';
+import type { TimeToApplied } from './time-to-applied.js';
 
 export interface NodeSessionsDeps {
   readonly sessions: SessionRegistry;
   readonly histories: ApplyHistories;
   readonly applyReports: Pick<ApplyReports, 'report'>;
   readonly newest: NewestSnapshots;
+  readonly timeToApplied: Pick<TimeToApplied, 'offered'>;
   readonly clock: Clock;
   readonly answer: Answerer;
   generation(nodeId: string): number | undefined;
@@ -44,6 +46,9 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     try {
       const answer = await deps.answer(session, configVersion, checksum);
       if (answer.kind === 'snapshot' || answer.kind === 'unchanged') session.opened = true;
+      if (answer.kind === 'snapshot') {
+        deps.timeToApplied.offered(session.offers, answer.push.generation, deps.clock.monotonic());
+      }
       return answer;
     } finally {
       releaseIfClosed(session);
@@ -71,7 +76,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
           try {
             const record = await histories.load(nodeId);
             useUpSecondChance(session, record);
-            await deps.applyReports.report(record, sessionId, report);
+            await deps.applyReports.report(record, session, report);
           } finally {
             releaseIfClosed(session);
           }
@@ -102,6 +107,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         session.considered = push.generation;
         // Any other target follows from the agent's own report, and is sent when it asks.
         if (target !== 'newest') continue;
+        deps.timeToApplied.offered(session.offers, push.generation, deps.clock.monotonic());
         session.slot.offer(push);
         offered += 1;
       }

@@ -4,6 +4,7 @@
  * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { PushSlot, SnapshotPush } from './port.js';
+import type { Offers } from './time-to-applied.js';
 
 export interface SessionState {
   readonly nodeId: string;
@@ -18,6 +19,8 @@ export interface SessionState {
   /** The rejected newest generation that its last answer sent once more; undefined when that is used up. */
   secondChance: number | undefined;
   pushed: { readonly generation: number; readonly at: number } | undefined;
+  /** What it was offered and has not answered yet, for the measure of the time to applied. */
+  readonly offers: Offers;
   closed: boolean;
 }
 
@@ -47,6 +50,7 @@ export function createSessionRegistry(): SessionRegistry {
         considered: 0,
         secondChance: undefined,
         pushed: undefined,
+        offers: [],
         closed: false,
       };
       const sessions = byNode.get(nodeId);

@@ -1,9 +1,26 @@
-/** The logger that every folder uses; pino fits. Fields first, then a sentence; never a secret in either. */
+/**
+ * The logger that every folder uses; pino fits. Fields first, then a sentence; never a secret in either. A field is a word,
+ * a number or a short list of them: a body, a header, a request or a resource cannot be handed to it as it is.
+ */
+export type LogValue =
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  | readonly (string | number)[]
+  /** Numbers by name. */
+  | { readonly [name: string]: number };
+
+export interface LogFields {
+  readonly [name: string]: LogValue;
+}
+
 export interface Logger {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
+  debug(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  error(fields: LogFields, message: string): void;
 }
 
 export const silentLogger: Logger = {

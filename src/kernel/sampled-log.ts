@@ -6,6 +6,7 @@
  */
 import { addressKey } from './address-key.js';
 import type { Clock } from './clock.js';
+import type { LogFields, LogValue } from './logger.js';
 import { createTokenBucket } from './token-bucket.js';
 
 interface SampledEvent {
@@ -14,7 +15,7 @@ interface SampledEvent {
   /** Of the peer, if there is one; an IPv6 address counts as its /64. */
   readonly address?: string;
   /** More for the line; long texts are cut. Never a secret. */
-  readonly [field: string]: unknown;
+  readonly [field: string]: LogValue;
 }
 
 export interface SampledLog {
@@ -29,7 +30,7 @@ export interface SampledLog {
 }
 
 interface SampledLogOptions {
-  readonly write: (fields: object, message: string) => void;
+  readonly write: (fields: LogFields, message: string) => void;
   readonly clock: Clock;
 }
 
@@ -63,7 +64,7 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
   const bytes = createTokenBucket(bytesPerSecond, burstBytes, clock.monotonic());
 
   const admitted = (): boolean => bytes.wait(clock.monotonic()) === 0;
-  const writeCharged = (fields: object, message: string): void => {
+  const writeCharged = (fields: LogFields, message: string): void => {
     const length = Buffer.byteLength(JSON.stringify(fields)) + message.length + bytesAroundFields;
     bytes.take(clock.monotonic(), length);
     write(fields, message);
@@ -121,8 +122,8 @@ export function createSampledLog({ write, clock }: SampledLogOptions): SampledLo
   };
 }
 
-function cut(event: SampledEvent): object {
-  const short = (value: unknown): unknown =>
+function cut(event: SampledEvent): LogFields {
+  const short = (value: LogValue): LogValue =>
     typeof value === 'string' && value.length > textChars ? `${value.slice(0, textChars)}…` : value;
   return Object.fromEntries(Object.entries(event).map(([name, value]) => [name, short(value)]));
 }

@@ -1,15 +1,39 @@
-/** The text of `/metrics`, from functions that the wiring passes and that are read at each request. Counts nothing. */
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+/**
+ * The text of `/metrics`, from functions that the wiring passes and that are read at each request. Counts nothing itself;
+ * the numbers of the process (processor, memory, event loop) are those of prom-client.
+ * Implements `docs/contract/rest.md#beside-api`.
+ */
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Histogram, Tally } from '../kernel/tallies.js';
 
-export interface MetricSource {
-  /** In Prometheus form, `svc_…`. */
+interface Described {
+  /** In Prometheus form, `svc_…`, with its unit at the end; that of a counter ends in `_total`. */
   readonly name: string;
   readonly help: string;
-  /** One value, or one per label value. */
-  read(): number | ReadonlyMap<string, number>;
+}
+
+/** A number, or one for each value of the label. */
+export interface NumberSource extends Described {
+  readonly type: 'gauge' | 'counter';
   /** Name of the label when `read` returns a map. */
   readonly label?: string;
+  read(): number | ReadonlyMap<string, number>;
 }
+
+/** A counter with several labels. */
+interface TallySource extends Described {
+  readonly type: 'tally';
+  readonly labels: readonly string[];
+  readonly tally: Pick<Tally, 'all'>;
+}
+
+interface HistogramSource extends Described {
+  readonly type: 'histogram';
+  readonly labels: readonly string[];
+  readonly histogram: Pick<Histogram, 'bounds' | 'all'>;
+}
+
+export type MetricSource = NumberSource | TallySource | HistogramSource;
 
 export interface Metrics {
   /** The Prometheus text. */
@@ -20,19 +44,61 @@ export interface Metrics {
 export function createMetrics(sources: readonly MetricSource[]): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  for (const { name, help, read, label } of sources) {
-    new Gauge({
-      name,
-      help,
-      labelNames: label === undefined ? [] : [label],
-      registers: [registry],
-      collect() {
-        const value = read();
-        if (typeof value === 'number') return this.set(value);
-        this.reset();
-        for (const [key, count] of value) this.set({ [label ?? 'key']: key }, count);
-      },
-    });
+  return {
+    async text() {
+      const ofProcess = await registry.metrics();
+      return `${sources.map(shown).join('')}${ofProcess}`;
+    },
+    close: () => registry.clear(),
+  };
+}
+
+function shown(source: MetricSource): string {
+  const { name, help, type } = source;
+  const head = `# HELP ${name} ${help}\n# TYPE ${name} ${type === 'tally' ? 'counter' : type}\n`;
+  return head + [...samples(source)].join('');
+}
+
+function* samples(source: MetricSource): Generator<string, void> {
+  const { name } = source;
+  switch (source.type) {
+    case 'gauge':
+    case 'counter': {
+      const value = source.read();
+      if (typeof value === 'number') yield sample(name, [], [], value);
+      else for (const [word, count] of value) yield sample(name, [source.label ?? 'key'], [word], count);
+      return;
+    }
+    case 'tally':
+      for (const { words, value } of source.tally.all()) yield sample(name, source.labels, words, value);
+      return;
+    case 'histogram': {
+      const { labels, histogram } = source;
+      for (const { words, value } of histogram.all()) {
+        let upTo = 0;
+        for (const [place, count] of value.counts.entries()) {
+          upTo += count;
+          const bound = histogram.bounds[place];
+          const le = bound === undefined ? '+Inf' : String(bound);
+          yield sample(`${name}_bucket`, [...labels, 'le'], [...words, le], upTo);
+        }
+        yield sample(`${name}_sum`, labels, words, value.sum);
+        yield sample(`${name}_count`, labels, words, upTo);
+      }
+      return;
+    }
+    default:
+      source satisfies never;
   }
-  return { text: () => registry.metrics(), close: () => registry.clear() };
+}
+
+const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' };
+
+function sample(name: string, labels: readonly string[], words: readonly string[], value: number): string {
+  if (labels.length === 0) return `${name} ${value}\n`;
+  const pairs = labels.map((label, place) => {
+    const word = (words[place] ?? '').replace(/[\\"\n]/g, (character) => escapes[character] ?? character);
+    return `${label}="${word}"`;
+  });
+  return `${name}{${pairs.join(',')}} ${value}\n`;
 }

@@ -4,7 +4,9 @@ import { errorText, ServiceError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { createHistogram, secondsBounds } from '../kernel/tallies.js';
 import { StoreTroubleError } from '../storage/store-trouble.js';
+import type { MetricSource } from './metrics.js';
 
 const pingEveryMs = 1_000;
 /** A store that takes longer counts as out of reach. */
@@ -15,6 +17,7 @@ export interface StoreHealth {
   problems(): readonly string[];
   /** The same for operators: says what to do where waiting does not help. */
   reasons(): readonly string[];
+  metrics(): readonly MetricSource[];
   close(): Promise<void>;
 }
 
@@ -28,7 +31,10 @@ export async function watchStores(
   /** Since when a store cannot be used, in milliseconds of a monotonic clock, and the trouble with it, if known. */
   const away = new Map<string, { readonly since: number; readonly trouble: string | undefined }>();
 
+  const seconds = createHistogram(secondsBounds);
+
   async function check(name: string, store: Pinged): Promise<void> {
+    const began = performance.now();
     let problem: string | undefined;
     let trouble: string | undefined;
     try {
@@ -39,6 +45,7 @@ export async function watchStores(
       if (error instanceof StoreTroubleError) trouble = error.message;
     }
     const before = away.get(name);
+    seconds.observe([name, problem === undefined ? 'ok' : 'failed'], (performance.now() - began) / 1000);
     if (problem === undefined) {
       if (before === undefined) return;
       away.delete(name);
@@ -63,6 +70,22 @@ export async function watchStores(
   return {
     problems: () => [...away.keys()].map(outOfReach),
     reasons: () => [...away].map(([name, { trouble }]) => trouble ?? outOfReach(name)),
+    metrics: () => [
+      {
+        type: 'gauge',
+        name: 'svc_store_up',
+        help: '1 while the store answers.',
+        label: 'store',
+        read: () => new Map(Object.keys(stores).map((name) => [name, away.has(name) ? 0 : 1])),
+      },
+      {
+        type: 'histogram',
+        name: 'svc_store_ping_seconds',
+        help: 'Time that a store takes to answer a ping; one is sent every second.',
+        labels: ['store', 'outcome'],
+        histogram: seconds,
+      },
+    ],
     close: () => loop.close(),
   };
 }

@@ -14,7 +14,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { startLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
-import type { MetricSource } from '../operations/metrics.js';
+import type { NumberSource } from '../operations/metrics.js';
 
 interface CredentialWatchOptions {
   readonly delivery: Pick<Delivery, 'credentials'>;
@@ -29,7 +29,7 @@ interface CredentialWatchOptions {
 }
 
 interface CredentialWatch {
-  metrics(): readonly MetricSource[];
+  metrics(): readonly NumberSource[];
   close(): Promise<void>;
 }
 
@@ -50,6 +50,7 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
   return {
     metrics: () => [
       {
+        type: 'gauge',
         name: 'svc_credentials',
         help: 'Credentials: all of them, and those whose certificate ends within 30 days or has ended.',
         label: 'which',

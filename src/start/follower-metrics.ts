@@ -2,55 +2,65 @@
 import type { DeliveryService } from '../delivery/delivery.js';
 import type { Projections } from '../projections/port.js';
 import type { LogChain } from '../log-chain/log-chain.js';
-import type { MetricSource } from '../operations/metrics.js';
+import type { NumberSource } from '../operations/metrics.js';
 
 export function followerMetrics(
   delivery: Pick<DeliveryService, 'stats' | 'revision' | 'state'>,
   projections: Pick<Projections, 'status'>,
   logChain: Pick<LogChain, 'broken'>,
-): readonly MetricSource[] {
+): readonly NumberSource[] {
   return [
     {
+      type: 'gauge',
       name: 'svc_log_broken',
       help: '1 when this instance met a command that breaks the log chain, or a log that is otherwise damaged.',
       read: () => (logChain.broken() !== undefined || delivery.state().kind === 'broken_log' ? 1 : 0),
     },
     {
+      type: 'gauge',
       name: 'svc_projection_position',
       help: 'Log position that every read model holds.',
       read: () => projections.status().position,
     },
     {
+      type: 'gauge',
       name: 'svc_projection_parked',
       help: 'Entities taken out of a read model because an event could not be applied.',
       read: () => projections.status().parked.length,
     },
     {
+      type: 'gauge',
       name: 'svc_delivery_revision',
       help: 'Revision of svc-fleet that configurations are compiled from.',
       read: () => delivery.revision(),
     },
     {
+      type: 'gauge',
       name: 'svc_delivery_rejecting_nodes',
       help: 'Nodes with a session here that rejected their newest configuration and run an older one.',
       read: () => delivery.stats().rejectingNodes,
     },
     {
+      type: 'gauge',
       name: 'svc_delivery_waiting_nodes',
       help: 'Changed nodes with a session that were not offered their newest snapshot yet.',
       read: () => delivery.stats().waitingNodes,
     },
     {
+      type: 'counter',
       name: 'svc_delivery_offered_total',
       help: 'Snapshots offered to sessions.',
       read: () => delivery.stats().offered,
     },
     {
-      name: 'svc_delivery_ignored_reports_total',
-      help: 'Apply reports that fit neither the newest nor the last-good snapshot.',
-      read: () => delivery.stats().ignoredReports,
+      type: 'counter',
+      name: 'svc_delivery_reports_total',
+      help: 'Apply reports of agents; ignored: on neither the newest nor the last-good snapshot.',
+      label: 'outcome',
+      read: () => delivery.stats().reports,
     },
     {
+      type: 'gauge',
       name: 'svc_delivery_cache_bytes',
       help: 'Encoded snapshots held in memory.',
       read: () => delivery.stats().cacheBytes,

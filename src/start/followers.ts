@@ -10,7 +10,7 @@ import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../log-chain/log-chain.js';
-import type { MetricSource } from '../operations/metrics.js';
+import type { NumberSource } from '../operations/metrics.js';
 import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import { followerMetrics } from './follower-metrics.js';
@@ -36,7 +36,7 @@ export interface Followers extends ProjectionWait {
   position(): number;
   /** True once a GET shows all that lies up to the log position, false after `timeoutMs`. */
   reached(position: number, timeoutMs: number): Promise<boolean>;
-  metrics(): readonly MetricSource[];
+  metrics(): readonly NumberSource[];
 }
 
 export function createFollowers({ delivery, projections, accounts, logChain, clock }: FollowerParts): Followers {

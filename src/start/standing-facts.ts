@@ -10,7 +10,7 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
-import type { MetricSource } from '../operations/metrics.js';
+import type { NumberSource } from '../operations/metrics.js';
 import type { NodeRecord, Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
@@ -30,7 +30,7 @@ interface StandingFactsOptions {
 }
 
 interface StandingFactsKeeper {
-  metrics(): readonly MetricSource[];
+  metrics(): readonly NumberSource[];
   close(): Promise<void>;
 }
 
@@ -64,11 +64,13 @@ export function keepStandingFacts(options: StandingFactsOptions): StandingFactsK
   return {
     metrics: () => [
       {
+        type: 'counter',
         name: 'svc_standing_facts_total',
         help: 'Nodes whose facts were written again before they expire.',
         read: standing.written,
       },
       {
+        type: 'gauge',
         name: 'svc_standing_facts_oldest_seconds',
         help: 'Age of the oldest facts that nodes stand on; the log keeps facts for 90 days.',
         read: standing.oldestSeconds,

@@ -4,15 +4,15 @@
  * the state of this process cannot be trusted, while the event log can: the process ends.
  */
 import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
-import type { MetricSource } from '../operations/metrics.js';
+import type { LogFields, Logger } from '../kernel/logger.js';
+import type { NumberSource } from '../operations/metrics.js';
 
 interface FatalLogger extends Logger {
-  fatal(fields: object, message: string): void;
+  fatal(fields: LogFields, message: string): void;
 }
 
 export interface UncaughtErrors {
-  readonly metrics: readonly MetricSource[];
+  metrics(): readonly NumberSource[];
 }
 
 /** Installs the handlers of the process. @param end ends the process */
@@ -29,8 +29,9 @@ export function handleUncaught(logger: FatalLogger, end: () => void): UncaughtEr
     logger.error({ error: errorText(error), stack: error.stack }, 'an answer to a stream that has ended was not sent');
   });
   return {
-    metrics: [
+    metrics: () => [
       {
+        type: 'counter',
         name: 'svc_survived_exceptions_total',
         help: 'Answers to HTTP/2 streams that had ended, which the library reported as an uncaught exception.',
         read: () => survived,

@@ -261,3 +261,46 @@ test('closing the transport drains every session and releases its lease', async 
   expect(stream.closeHeard()?.reason).toBe(SessionCloseReason.DRAINING);
   expect(fixture.telemetry.ended).toHaveLength(1);
 });
+
+describe('the log of sessions', () => {
+  const changes = (message: string) => fixture.changes.filter((line) => line.message === message);
+
+  test('has a line when one is opened, and one with the cause when it ends', async () => {
+    const stream = await agent.connect({ agentVersion: `a/${'9'.repeat(1_000)}` });
+    await eventually(() => changes('agent session opened').length).toBe(1);
+    const named = { node_id: 'node-1', session_id: stream.opened.sessionId.toString('hex'), address: '127.0.0.1' };
+    expect(changes('agent session opened')).toEqual([
+      { message: 'agent session opened', ...named, agent_version: expect.stringMatching(/^a\/9{62}$/), rekey: false },
+    ]);
+    stream.say({ $case: 'close', value: { reason: SessionCloseReason.NORMAL, message: 'bye', retryAfterMs: 0 } });
+    await eventually(() => changes('agent session closed').length).toBe(1);
+    expect(changes('agent session closed')).toEqual([
+      {
+        message: 'agent session closed',
+        ...named,
+        cause: 'closed_by_agent',
+        agent_reason: 'normal',
+        duration_ms: expect.any(Number),
+      },
+    ]);
+  });
+
+  test('names the session that takes the place of another one, and one whose agent ends it without a word', async () => {
+    const first = await agent.connect();
+    const second = await agent.connect();
+    const [old, now] = [first, second].map(({ opened }) => opened.sessionId.toString('hex'));
+    await eventually(() => changes('agent session superseded').length).toBe(1);
+    expect(changes('agent session superseded')[0]).toMatchObject({
+      session_id: old,
+      by_session_id: now,
+      duplicate: false,
+    });
+    await eventually(() => changes('agent session closed')).toMatchObject([{ session_id: old, cause: 'superseded' }]);
+    second.halfClose();
+    await eventually(() => changes('agent session closed').at(-1)).toMatchObject({
+      session_id: now,
+      cause: 'closed_by_agent',
+      agent_reason: null,
+    });
+  });
+});

@@ -35,6 +35,7 @@ function peer(): Peer {
   const joiner = createJoiner(16 * 1024 * 1024);
   const heard: string[] = [];
   const sent: number[] = [];
+  const fates: string[] = [];
   let onItsWay: { readonly bytes: Uint8Array; readonly done: () => void } | undefined;
   const stream = {
     send(bytes: Uint8Array, done: () => void) {
@@ -50,6 +51,7 @@ function peer(): Peer {
     onSent: ({ generation }) => void sent.push(generation),
     onProgress: () => undefined,
     onFrame: () => undefined,
+    onSnapshot: (fate) => void fates.push(fate),
   });
   const takeOne = (): boolean => {
     const taken = onItsWay;

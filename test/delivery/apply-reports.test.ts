@@ -5,8 +5,10 @@ import { createApplyReports } from '../../src/delivery/apply-reports.js';
 import type { ApplyReportsDeps } from '../../src/delivery/apply-reports.js';
 import { stampOf } from '../../src/delivery/cache.js';
 import type { ApplyReport, SnapshotPush } from '../../src/delivery/port.js';
+import { createTimeToApplied } from '../../src/delivery/time-to-applied.js';
 import { emptyApplyHistory } from '../../src/delivery/target.js';
 import type { AgentEvent, FactOutcome } from '../../src/domain/agents/facts.js';
+import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 
 const pushOf = (generation: number, fill = generation): SnapshotPush => ({
@@ -14,6 +16,7 @@ const pushOf = (generation: number, fill = generation): SnapshotPush => ({
   checksum: Buffer.alloc(32, fill),
   payload: Buffer.alloc(1),
 });
+const session = { sessionId: 's1', offers: [] };
 const stamp = (generation: number, fill = generation) => stampOf(pushOf(generation, fill));
 const reportOf = (push: SnapshotPush, status: ApplyReport['status']): ApplyReport => ({
   generation: BigInt(push.generation),
@@ -42,6 +45,9 @@ const create = (deps: Partial<ApplyReportsDeps> = {}) => {
     },
     lastGood: { save: (_nodeId, push) => void saved.push(push) },
     logger: silentLogger,
+    sessionLog: silentLogger,
+    clock: systemClock,
+    timeToApplied: createTimeToApplied(),
     generation: () => newest.generation,
     recordFact: async (...fact) => {
       facts.push(fact);
@@ -52,8 +58,8 @@ const create = (deps: Partial<ApplyReportsDeps> = {}) => {
   });
   return {
     reports,
-    applied: (push: SnapshotPush) => reports.report(record, 's1', reportOf(push, 'applied')),
-    rejected: (push: SnapshotPush) => reports.report(record, 's1', reportOf(push, 'rejected')),
+    applied: (push: SnapshotPush) => reports.report(record, session, reportOf(push, 'applied')),
+    rejected: (push: SnapshotPush) => reports.report(record, session, reportOf(push, 'rejected')),
   };
 };
 const types = (): readonly string[] => facts.map(([, { type }]) => type);
@@ -101,12 +107,12 @@ describe('an apply of the newest snapshot', () => {
   it('leaves the last-good one when there is a newer snapshot by the time it is stored', async () => {
     record.history = { ...emptyApplyHistory, lastGood: stamp(8) };
     const { reports } = create();
-    await reports.applied(record, 's1', { stamp: stamp(9), named: 'newest', durationMs: 1 });
+    await reports.applied(record, session, { stamp: stamp(9), named: 'newest', durationMs: 1 });
     expect([saved, record.history.lastGood, record.history.applied]).toEqual([[], stamp(8), stamp(9)]);
     const withheld = create({
       newest: { get: async () => ({ kind: 'withheld' }), stamp: async () => ({ kind: 'withheld' }) },
     });
-    await withheld.reports.applied(record, 's1', { stamp: stamp(10), named: 'newest', durationMs: 1 });
+    await withheld.reports.applied(record, session, { stamp: stamp(10), named: 'newest', durationMs: 1 });
     expect([saved, record.history.lastGood]).toEqual([[], stamp(8)]);
   });
 });
@@ -187,19 +193,19 @@ describe('a report on another snapshot', () => {
     const { reports, applied, rejected } = create();
     await applied(push);
     await rejected(push);
-    expect([reports.ignored(), facts, saved]).toEqual([2, [], []]);
+    expect([reports.counts().get('ignored'), facts, saved]).toEqual([2, [], []]);
     expect(record.history).toEqual({ ...emptyApplyHistory, lastGood: stamp(8) });
   });
 
   it('is counted when the node is gone, or its newest snapshot is withheld', async () => {
     const gone = create({ generation: () => undefined });
     await gone.applied(newest);
-    expect(gone.reports.ignored()).toBe(1);
+    expect(gone.reports.counts().get('ignored')).toBe(1);
     const withheld = create({
       newest: { get: async () => ({ kind: 'withheld' }), stamp: async () => ({ kind: 'withheld' }) },
     });
     await withheld.applied(newest);
-    expect([withheld.reports.ignored(), facts]).toEqual([1, []]);
+    expect([withheld.reports.counts().get('ignored'), facts]).toEqual([1, []]);
   });
 
   it('of an earlier generation costs no look at the newest one', async () => {

@@ -468,7 +468,7 @@ describe('an apply report', () => {
       durationMs: 0,
     });
     expect(fixture.facts).toEqual([]);
-    expect(delivery.stats().ignoredReports).toBe(4);
+    expect(delivery.stats().reports.get('ignored')).toBe(4);
   });
 
   it('is not recorded again when it is repeated on the next session', async () => {

@@ -50,6 +50,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
     histories,
     applyReports: { report: () => Promise.resolve() },
     newest: { get: newest, stamp: () => Promise.reject(new Error('not asked')) },
+    timeToApplied: { offered: () => undefined },
     clock,
     answer,
     generation: () => generation,

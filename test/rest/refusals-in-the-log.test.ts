@@ -67,22 +67,6 @@ test('what a forged header says as an address is cut', async () => {
   for (const line of rest.logged) expect(line.length).toBeLessThan(1_200);
 });
 
-test('a refused command of a caller is told apart, names the caller, and a read that is refused leaves no line', async () => {
-  const headers = forwarded();
-  expect((await rest.call('POST', '/api/nodes', { body: { name: '' }, headers })).statusCode).toBe(400);
-  expect((await rest.call('GET', '/api/nodes?page=0', { headers })).statusCode).toBe(400);
-  expect(lines()).toEqual([
-    expect.objectContaining({
-      level: 'info',
-      message: 'command refused',
-      reason: 'rest_invalid_request',
-      address: client,
-      user_id: expect.any(String),
-      error: expect.stringContaining('name'),
-    }),
-  ]);
-});
-
 test('bytes that are not HTTP leave the address of the socket', async () => {
   await new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.5' }, () => socket.write('hello\r\n\r\n'));

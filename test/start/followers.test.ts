@@ -51,7 +51,7 @@ function fakeParts(): FollowerParts {
         waitingNodes: 2,
         rejectingNodes: 3,
         offered: 4,
-        ignoredReports: 5,
+        reports: new Map([['ignored', 5]]),
         cacheBytes: 6,
       }),
       waitFor: (revision, timeoutMs) => wait('delivery', revision, timeoutMs),
@@ -189,7 +189,7 @@ describe('an instance', () => {
       svc_delivery_rejecting_nodes: 3,
       svc_delivery_waiting_nodes: 2,
       svc_delivery_offered_total: 4,
-      svc_delivery_ignored_reports_total: 5,
+      svc_delivery_reports_total: new Map([['ignored', 5]]),
       svc_delivery_cache_bytes: 6,
     });
   });

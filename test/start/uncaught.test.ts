@@ -23,7 +23,7 @@ function install(end: () => void) {
   const uncaught: UncaughtErrors = handleUncaught({ ...silentLogger, error, fatal }, end);
   const call = (event: (typeof events)[number], thrown: unknown): void =>
     (process.listeners(event as never) as Handler[]).at(-1)!(thrown);
-  return { fatal, error, call, survived: () => uncaught.metrics[0]!.read() };
+  return { fatal, error, call, survived: () => uncaught.metrics()[0]!.read() };
 }
 
 test('an answer to an HTTP/2 stream that has ended is logged, counted and survived', () => {

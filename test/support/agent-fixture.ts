@@ -82,6 +82,8 @@ export interface AgentFixture {
   readonly nodeSessions: FakeNodeSession[];
   /** What was given to the sampled log. */
   readonly refusals: { readonly reason: string; readonly address?: string }[];
+  /** Log lines about sessions. */
+  readonly changes: { readonly message: string; readonly [field: string]: unknown }[];
   /** Whether the app says that the stores are out of reach. */
   storesAway: boolean;
   /** The answer to the next ConfigRequests. */
@@ -143,6 +145,7 @@ export async function startAgentFixture(
   const addresses: (readonly [string, string | null, string | null])[] = [];
   const commands = new Map<string, AgentCommandName[]>();
   const refusals: AgentFixture['refusals'] = [];
+  const changes: AgentFixture['changes'] = [];
   const telemetry = createFakeTelemetry();
 
   const delivery: Delivery = {
@@ -220,6 +223,7 @@ export async function startAgentFixture(
       },
       clock,
       logger: silentLogger,
+      sessionLog: { ...silentLogger, info: (fields, message) => void changes.push({ message, ...fields }) },
       refusals: { note: (event) => void refusals.push(event) },
       instanceId: real.instanceId ?? instanceId,
       servicePrivate: identity.privateKey,
@@ -261,6 +265,7 @@ export async function startAgentFixture(
     commands,
     nodeSessions,
     refusals,
+    changes,
     storesAway: false,
     answer: () => ({ kind: 'snapshot', push: snapshotPush(1) }),
     settings: defaultSettings,

@@ -33,6 +33,7 @@ import { createClosers } from '../../src/kernel/closers.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { Logger } from '../../src/kernel/logger.js';
+import { createBudgetedLogger } from '../../src/kernel/budgeted-logger.js';
 import { createSampledLog } from '../../src/kernel/sampled-log.js';
 import { startProjections } from '../../src/projections/projections.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
@@ -43,6 +44,7 @@ import type { HeartbeatFacts } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
+import { createRequestCounts } from '../../src/transport/rest/request-records.js';
 import { createRestSockets } from '../../src/transport/rest/sockets.js';
 import { createWaitingPlaces } from '../../src/transport/rest/waiting-places.js';
 import type { WaitingBounds } from '../../src/transport/rest/waiting-places.js';
@@ -180,8 +182,8 @@ export async function startRest(
 
   const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
   closers.add('refusals', () => refusals.close());
-  const refusedCommands = createSampledLog({ clock, write: (fields, message) => logger.info(fields, message) });
-  closers.add('refused commands', () => refusedCommands.close());
+  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests' });
+  closers.add('request log', () => requestLog.close());
   const deps: RestDeps = {
     commands: {
       nodes: createNodeHandlers({
@@ -217,7 +219,8 @@ export async function startRest(
     ids,
     logger,
     refusals,
-    refusedCommands,
+    requestLog,
+    requests: createRequestCounts(),
     sockets: createRestSockets({ trustedProxies: options.trustedProxies ?? [], refusals }),
     waitingDeploys: createWaitingPlaces(waitingDeploys),
     sessionsEnded: async () => true,

@@ -82,8 +82,8 @@ export async function startWalkedService(): Promise<WalkedService> {
     body: { nodeId: nodes[0], transport: 'tcp', listenAddr: '192.0.2.1', listenPort: 1_500, priorityOrder: [] },
   });
 
-  // The sampled logs write only some of what they are told; the walk looks at all of it.
-  const notes = [vi.spyOn(rest.deps.refusals, 'note'), vi.spyOn(rest.deps.refusedCommands, 'note')];
+  // The sampled log writes only some of what it is told; the walk looks at all of it.
+  const notes = [vi.spyOn(rest.deps.refusals, 'note')];
   const before = await rest.position();
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 

@@ -1,4 +1,5 @@
 /** The state of the projections, and the listeners to its changes. A new position alone is not a change. */
+import { errorText } from '../../kernel/errors.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { createListeners } from '../../kernel/listeners.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -18,7 +19,7 @@ export function createStatusBoard(
   let state: Omit<ProjectionStatus, 'position' | 'parked'> = { caughtUp: false, unknownEvent: null, lastError: null };
   let lastReported: unknown;
   const listeners = createListeners<ProjectionStatus>((error) =>
-    logger.error({ error }, 'a listener to the state of the projections failed'),
+    logger.error({ error: errorText(error) }, 'a listener to the state of the projections failed'),
   );
   const current = (): ProjectionStatus => ({ ...state, position: position(), parked: parked() });
   return {

@@ -66,6 +66,8 @@ interface AgentTransportDeps {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Where each change of a session has its line. */
+  readonly sessionLog: Logger;
   /** Where refused handshakes are counted and logged. */
   readonly refusals: Pick<SampledLog, 'note'>;
   readonly instanceId: string;
@@ -112,7 +114,7 @@ export interface AgentTransport {
   /** True once every session that the node has here now is gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   stats(): Gauges & Readonly<Counters> & { readonly connections: ConnectionStats };
-  metricSources(): readonly MetricSource[];
+  metrics(): readonly MetricSource[];
   /** Closes every session with DRAINING, waits up to `graceMs` for the agents to leave, then closes their sockets. */
   close(graceMs: number): Promise<void>;
 }
@@ -146,7 +148,7 @@ export async function createAgentTransport(
   });
   const readBudgets = createReadBudgets(clock, options.reading);
   const faultyCalls = createFaultyCalls(addresses, deps.refusals);
-  const sessions = createNodeSessions({ telemetry, facts, clock, logger, instanceId });
+  const sessions = createNodeSessions({ telemetry, facts, clock, logger, sessionLog: deps.sessionLog, instanceId });
   const reports = createAddressReports({ delivery, clock, logger }, deps.reportAddress);
 
   const openSession = createOpenSession({
@@ -204,13 +206,9 @@ export async function createAgentTransport(
       },
       async onHello(session, hello) {
         reports.hello(session.nodeId, hello);
-        logger.debug(
-          { node_id: session.nodeId, session_id: session.id, agent_version: hello.agentVersion },
-          'agent connected',
-        );
         await sessions.hello(session, hello);
       },
-      onEnded: (session, _reason, agentReason) => sessions.ended(session, agentReason),
+      onEnded: (session, reason, agentReason) => sessions.ended(session, reason, agentReason),
     },
   });
 
@@ -279,7 +277,7 @@ export async function createAgentTransport(
     noteSessionOpened: sessions.noteSessionOpened,
     sessionsEnded: (nodeId, timeoutMs) => sessions.sessionsEnded(nodeId, timeoutMs),
     stats: () => ({ ...gauges(), ...counters, connections: listener.stats() }),
-    metricSources: () => metricSources(counters, gauges, () => listener.stats()),
+    metrics: () => metricSources(counters, gauges, () => listener.stats()),
     async close(graceMs) {
       if (closing) return;
       closing = true;

@@ -9,7 +9,8 @@ export interface Counters {
   framesIn: number;
   framesOut: number;
   ignoredReports: number;
-  snapshotsSent: number;
+  /** Snapshots, pushed and asked for, by what became of them. */
+  readonly snapshots: Map<'offered' | 'sent' | 'superseded' | 'discarded', number>;
   /** How often a session's reads were paused because it had sent more than it may. */
   readPauses: number;
 }
@@ -21,12 +22,12 @@ export function createCounters(): Counters {
     framesIn: 0,
     framesOut: 0,
     ignoredReports: 0,
-    snapshotsSent: 0,
+    snapshots: new Map(),
     readPauses: 0,
   };
 }
 
-export function countIn(counts: Map<string, number>, key: string): void {
+export function countIn<Key extends string>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
@@ -60,58 +61,90 @@ export function metricSources(
     new Map(Object.entries(numbers));
   return [
     {
+      type: 'gauge',
       name: 'svc_agent_connections',
       help: 'Open agent connections: first bytes awaited, without a session, with one',
       label: 'kind',
       read: () => byName(connections().open),
     },
     {
-      name: 'svc_agent_connections_accepted',
+      type: 'counter',
+      name: 'svc_agent_connections_accepted_total',
       help: 'Agent connections accepted',
       read: () => connections().accepted,
     },
     {
-      name: 'svc_agent_connections_closed',
+      type: 'counter',
+      name: 'svc_agent_connections_closed_total',
       help: 'Agent connections that the listener closed, by reason',
       label: 'reason',
       read: () => byName(connections().closed),
     },
-    { name: 'svc_agent_sessions', help: 'Attached agent sessions', read: () => gauges().sessions },
+    { type: 'gauge', name: 'svc_agent_sessions', help: 'Attached agent sessions', read: () => gauges().sessions },
     {
+      type: 'gauge',
       name: 'svc_agent_pending_sessions',
       help: 'Agent sessions opened, not yet attached',
       read: () => gauges().pending,
     },
     {
+      type: 'gauge',
       name: 'svc_agent_waiting_handshakes',
       help: 'OpenSession calls waiting for admission',
       read: () => gauges().waiting,
     },
     {
+      type: 'gauge',
       name: 'svc_agent_unfinished_bytes',
       help: 'Bytes held of unfinished messages',
       read: () => gauges().unfinishedBytes,
     },
-    { name: 'svc_agent_slow_streams', help: 'Streams whose peer reads slowly', read: () => gauges().slowStreams },
     {
+      type: 'gauge',
+      name: 'svc_agent_slow_streams',
+      help: 'Streams whose peer reads slowly',
+      read: () => gauges().slowStreams,
+    },
+    {
+      type: 'gauge',
       name: 'svc_agent_throttled_sessions',
       help: 'Sessions whose reads are paused because they sent more than they may',
       read: () => gauges().throttledSessions,
     },
     {
+      type: 'counter',
       name: 'svc_agent_read_pauses_total',
       help: 'Times that the reads of a session were paused because it sent more than it may',
       read: () => counters.readPauses,
     },
-    { name: 'svc_agent_handshakes', help: 'OpenSession by outcome', label: 'outcome', read: () => counters.handshakes },
-    { name: 'svc_agent_session_ends', help: 'Ended streams by cause', label: 'cause', read: () => counters.ends },
-    { name: 'svc_agent_frames_in', help: 'Frames received', read: () => counters.framesIn },
-    { name: 'svc_agent_frames_out', help: 'Frames sent', read: () => counters.framesOut },
     {
-      name: 'svc_agent_ignored_reports',
+      type: 'counter',
+      name: 'svc_agent_handshakes_total',
+      help: 'OpenSession by outcome',
+      label: 'outcome',
+      read: () => counters.handshakes,
+    },
+    {
+      type: 'counter',
+      name: 'svc_agent_session_ends_total',
+      help: 'Ended streams by cause',
+      label: 'cause',
+      read: () => counters.ends,
+    },
+    { type: 'counter', name: 'svc_agent_frames_in_total', help: 'Frames received', read: () => counters.framesIn },
+    { type: 'counter', name: 'svc_agent_frames_out_total', help: 'Frames sent', read: () => counters.framesOut },
+    {
+      type: 'counter',
+      name: 'svc_agent_ignored_reports_total',
       help: 'Apply reports with an unknown status',
       read: () => counters.ignoredReports,
     },
-    { name: 'svc_agent_snapshots_sent', help: 'Snapshots sent completely', read: () => counters.snapshotsSent },
+    {
+      type: 'counter',
+      name: 'svc_agent_snapshots_total',
+      help: 'Snapshots, pushed and asked for: offered, then sent whole, superseded by a newer one, or discarded at the end of the stream',
+      label: 'outcome',
+      read: () => counters.snapshots,
+    },
   ];
 }

@@ -56,6 +56,8 @@ export interface LiveSession {
   readonly nodeId: string;
   /** Lower-case hex. */
   readonly id: string;
+  /** Of the agent. */
+  readonly address: string;
   /** When OpenSession was answered, monotonic milliseconds. */
   readonly openedAt: number;
   presence(): PresenceFacts;
@@ -121,9 +123,10 @@ export function startLiveSession(
     cipher: pending.noise.send,
     now: () => clock.monotonic(),
     onSent(push) {
-      counters.snapshotsSent += 1;
+      countIn(counters.snapshots, 'sent');
       config.sent(push);
     },
+    onSnapshot: (fate) => countIn(counters.snapshots, fate),
     onProgress: () => balance(),
     onFrame() {
       counters.framesOut += 1;
@@ -235,7 +238,6 @@ export function startLiveSession(
     heartbeats.close();
     deps.onEnded(session, reason, agentReason);
     if (reason.cause === 'lost') return;
-    logger.debug({ node_id: nodeId, session_id: id, cause: reason.cause }, 'agent session ended');
     closing.begin(reason, proven);
   };
 
@@ -257,6 +259,7 @@ export function startLiveSession(
   const session: LiveSession = {
     nodeId,
     id,
+    address: stream.connection.remoteAddress,
     openedAt: pending.openedAt,
     presence,
     get offlineAfterMs() {

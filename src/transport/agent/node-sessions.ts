@@ -14,8 +14,9 @@ import type { Clock } from '../../kernel/clock.js';
 import { timestamp } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import type { Logger } from '../../kernel/logger.js';
+import type { LogFields, Logger } from '../../kernel/logger.js';
 import type { Telemetry } from '../../telemetry/port.js';
+import type { CloseReason } from './close-reasons.js';
 import { noteSuperseded, recentSupersedings } from './duplicates.js';
 import type { Supersedings } from './duplicates.js';
 import type { LiveSession } from './live-session.js';
@@ -26,6 +27,8 @@ interface NodeSessionsDeps {
   readonly facts: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Where each change of a session has its line. */
+  readonly sessionLog: Logger;
   readonly instanceId: string;
 }
 
@@ -34,7 +37,7 @@ interface NodeSessions {
   add(session: LiveSession): void;
   /** Makes the session the node's live one. Rejects if its presence or the fact cannot be recorded now. */
   hello(session: LiveSession, hello: AgentHello): Promise<void>;
-  ended(session: LiveSession, agentReason: SessionCloseReason | undefined): void;
+  ended(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
   /**
    * An AgentSessionOpened fact was read from the log, of this or another instance.
    * @param at when the session was opened, RFC 3339
@@ -50,6 +53,15 @@ interface NodeSessions {
   /** Forgets nodes without sessions, unless a rekey or a recent SUPERSEDED still counts. */
   sweep(): void;
 }
+
+/** Of what an agent says in its hello. */
+const versionChars = 64;
+
+const reasonNames = new Map<number, string>(
+  Object.entries(SessionCloseReason).map(([name, number]) => [number, name.toLowerCase()]),
+);
+
+const named = ({ nodeId, id, address }: LiveSession): LogFields => ({ node_id: nodeId, session_id: id, address });
 
 interface Entry {
   readonly sessions: Set<LiveSession>;
@@ -77,11 +89,13 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     return entry;
   };
 
-  const supersede = (entry: Entry, session: LiveSession): void => {
+  /** @param by the session or the instance that has the node now, as far as it is known */
+  const supersede = (entry: Entry, session: LiveSession, by: LogFields): void => {
     // What the older session has told would be read as newer than what the newer one tells.
     deps.facts.drop(session.nodeId, ({ request_id }) => request_id === session.id);
     const { supersedings, duplicate } = noteSuperseded(entry.supersedings, clock.now());
     entry.supersedings = supersedings;
+    deps.sessionLog.info({ ...named(session), ...by, duplicate }, 'agent session superseded');
     session.supersede();
     if (!duplicate) return;
     const until = timestamp(clock.now() + limits.agent.duplicateShownMs);
@@ -140,11 +154,18 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       if (!rekey || entry.announced === undefined) {
         entry.announced = { sessionId: session.id, at: timestamp(clock.now()), seen: false };
       }
-      if (previous !== undefined) supersede(entry, previous);
+      deps.sessionLog.info(
+        { ...named(session), agent_version: hello.agentVersion.slice(0, versionChars), rekey },
+        'agent session opened',
+      );
+      if (previous !== undefined) supersede(entry, previous, { by_session_id: session.id });
       const opened = deps.telemetry.sessionOpened(session.nodeId, session.presence(), session.offlineAfterMs);
       await Promise.all([opened, rekey ? undefined : announce(session, hello)]);
     },
-    ended(session, agentReason) {
+    ended(session, { cause }, agentReason) {
+      const age = Math.round(clock.monotonic() - session.openedAt);
+      const agent_reason = agentReason === undefined ? null : (reasonNames.get(agentReason) ?? String(agentReason));
+      deps.sessionLog.info({ ...named(session), cause, agent_reason, duration_ms: age }, 'agent session closed');
       const entry = nodes.get(session.nodeId);
       if (entry === undefined) return;
       if (entry.live === session) {
@@ -167,11 +188,13 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       if (own !== undefined && (!own.seen || at <= own.at)) return;
       // What waits here of sessions before it would be read as newer than what it tells.
       deps.facts.drop(nodeId, ({ occurred_at }) => occurred_at < at);
-      if (entry?.live !== undefined) supersede(entry, entry.live);
+      if (entry?.live !== undefined) {
+        supersede(entry, entry.live, { by_session_id: sessionId, by_instance_id: instanceId });
+      }
     },
     lost(nodeId, sessionId) {
       const entry = nodes.get(nodeId);
-      if (entry?.live?.id === sessionId) supersede(entry, entry.live);
+      if (entry?.live?.id === sessionId) supersede(entry, entry.live, {});
     },
     revoke(nodeId) {
       for (const session of nodes.get(nodeId)?.sessions ?? []) session.revoke();

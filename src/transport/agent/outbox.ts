@@ -32,6 +32,8 @@ interface OutboxOptions {
   now(): number;
   /** The peer's window has taken a whole snapshot. */
   onSent(push: SnapshotPush): void;
+  /** What else becomes of a snapshot: it waits, a newer one takes its place, or the stream ends before it is sent. */
+  onSnapshot(fate: 'offered' | 'superseded' | 'discarded'): void;
   /** One fragment has been sent: the queue may be shorter. */
   onProgress(): void;
   /** A frame has been written, for counting. */
@@ -85,6 +87,15 @@ export function createOutbox(options: OutboxOptions): Outbox {
     }
   };
 
+  const dropSlot = (): void => {
+    if (slot !== undefined) options.onSnapshot('discarded');
+    slot = undefined;
+  };
+  const dropCurrent = (): void => {
+    if (current?.push !== undefined) options.onSnapshot('discarded');
+    current = undefined;
+  };
+
   const write = (): void => {
     if (over || writingSince !== undefined) return;
     const fragment = nextFragment();
@@ -116,6 +127,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
     },
     offer(push) {
       if (over || ending !== undefined) return;
+      options.onSnapshot('offered');
+      if (slot !== undefined) options.onSnapshot('superseded');
       slot = push;
       write();
     },
@@ -128,9 +141,9 @@ export function createOutbox(options: OutboxOptions): Outbox {
     finish(last, status) {
       if (over || ending !== undefined) return;
       queue.length = 0;
-      slot = undefined;
+      dropSlot();
       // Without a last message, a half-sent one need not be finished.
-      if (last === undefined) current = undefined;
+      if (last === undefined) dropCurrent();
       ending = { last, status };
       if (last === undefined) {
         over = true;
@@ -142,8 +155,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
     discard() {
       over = true;
       queue.length = 0;
-      slot = undefined;
-      current = undefined;
+      dropSlot();
+      dropCurrent();
       cipher.wipe();
     },
   };

@@ -23,6 +23,7 @@ import { linkRoutes } from './links.js';
 import { portRuntimeRoutes } from './port-runtime.js';
 import { portRoutes } from './ports.js';
 import { probeRoutes } from './probes.js';
+import { installRecords } from './request-records.js';
 import './request-state.js';
 import { revertRoutes } from './revert.js';
 import { routesOfResources } from './resources.js';
@@ -78,6 +79,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   boundClosing(app);
   installErrors(app, deps);
   installCorrelation(app);
+  installRecords(app, deps, table);
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,

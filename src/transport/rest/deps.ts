@@ -18,6 +18,7 @@ import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { Projections } from '../../projections/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import type { RouteConfig, RouteSchema } from './described.js';
+import type { RequestCounts } from './request-records.js';
 import type { RestSockets } from './sockets.js';
 import type { Patience } from './tuning.js';
 import type { WaitingPlaces } from './waiting-places.js';
@@ -54,8 +55,9 @@ export interface RestDeps {
   readonly logger: Logger;
   /** Where what strangers are refused is counted and logged. */
   readonly refusals: Pick<SampledLog, 'note'>;
-  /** The same for callers with a token: no stranger can use up its lines. */
-  readonly refusedCommands: Pick<SampledLog, 'note'>;
+  /** Where each request of a caller with a token has its line. */
+  readonly requestLog: Logger;
+  readonly requests: RequestCounts;
   readonly sockets: Pick<RestSockets, 'guard'>;
   readonly waitingDeploys: Pick<WaitingPlaces, 'take'>;
   /**

@@ -9,7 +9,7 @@ import { plainIp } from '../../kernel/addresses.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { failure } from './envelope.js';
 
-type Logs = Pick<RestDeps, 'logger' | 'refusals' | 'refusedCommands'>;
+type Logs = Pick<RestDeps, 'logger'>;
 
 export function installErrors(app: RestApp, logs: Logs): void {
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, logs));
@@ -22,7 +22,8 @@ export function installErrors(app: RestApp, logs: Logs): void {
 /** Answers with the envelope. An unexpected fault is described in the log only, under the request id. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, logs: Logs): FastifyReply {
   const answered = sayIfWritten(asServiceError(error), reply);
-  log(error, answered, request, logs);
+  request.failure = answered;
+  if (answered.code === 'internal') logFault(error, request, logs);
   if (answered.code === 'unauthenticated') void reply.header('www-authenticate', 'Bearer');
   const { retryAfterSeconds, allow } = answered.hints;
   if (retryAfterSeconds !== undefined) void reply.header('retry-after', String(Math.ceil(retryAfterSeconds)));
@@ -34,27 +35,11 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     .send(failure(answered.code, answered.message));
 }
 
-/** Strangers and callers can repeat all but an unexpected fault as often as they like, so that goes to the sampled logs. */
-function log(error: unknown, answered: ServiceError, request: FastifyRequest, logs: Logs): void {
+/** Everything else is said in the line of the request (`request-records.ts`). */
+function logFault(error: unknown, request: FastifyRequest, { logger }: Logs): void {
+  const stack = error instanceof Error ? error.stack : undefined;
   const facts = { request_id: request.id, method: request.method, route: request.routeOptions?.url ?? null };
-  if (answered.code === 'internal') {
-    const stack = error instanceof Error ? error.stack : undefined;
-    logs.logger.error({ ...facts, error: errorText(error), stack }, 'request failed');
-    return;
-  }
-  const cause = answered.cause === undefined ? {} : { cause: errorText(answered.cause) };
-  const event = {
-    reason: `rest_${answered.code}`,
-    address: plainIp(request.ip),
-    ...facts,
-    error: answered.message,
-    ...cause,
-  };
-  const userId = request.caller?.userId;
-  if (userId === undefined) logs.refusals.note(event, 'request refused');
-  else if (answered.code === 'unavailable')
-    logs.refusedCommands.note({ ...event, user_id: userId }, 'request unavailable');
-  else if (request.method !== 'GET') logs.refusedCommands.note({ ...event, user_id: userId }, 'command refused');
+  logger.error({ ...facts, error: errorText(error), stack }, 'request failed');
 }
 
 /** Says so when the command was committed: the caller must not take the error for a refusal. */

@@ -5,7 +5,7 @@
  * Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { yieldToEventLoop } from '../../kernel/background.js';
 import { tuning } from './tuning.js';
 
@@ -19,7 +19,7 @@ export async function sendPieces(reply: FastifyReply, pieces: AsyncGenerator<str
   const beginning = first.done === true ? '' : first.value;
   void reply.type('application/json; charset=utf-8');
   if (beginning.length < tuning.chunkChars) return reply.send(beginning);
-  return reply.send(Readable.from(after(beginning, chunks)));
+  return reply.send(Readable.from(counted(reply.request, after(beginning, chunks))));
 }
 
 async function* enveloped(pieces: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
@@ -43,6 +43,14 @@ async function* inChunks(pieces: AsyncGenerator<string, void>): AsyncGenerator<s
 async function* after(beginning: string, chunks: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
   yield beginning;
   yield* chunks;
+}
+
+/** Counts the bytes for the record of the request. */
+async function* counted(request: FastifyRequest, chunks: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  for await (const chunk of chunks) {
+    request.streamedBytes = (request.streamedBytes ?? 0) + Buffer.byteLength(chunk);
+    yield chunk;
+  }
 }
 
 /** A JSON list of what is made of each slice of the values. */

@@ -1,5 +1,6 @@
 /** What a route declares for the hooks, and what hooks set on a request for later ones. Types only. */
 import type { Caller } from '../../commands/handlers-port.js';
+import type { ServiceError } from '../../kernel/errors.js';
 
 /**
  * Who may call: everybody (`open` beside `/api`, `login` under it), `anyone` with a token, or a role and those above
@@ -20,6 +21,10 @@ declare module 'fastify' {
     caller: Caller | null;
     /** The body as it was sent. */
     bodyBytes: Buffer | null;
+    /** Length of an answer that is sent in pieces, as far as it was made. */
+    streamedBytes: number | null;
+    /** What it was answered with, when that is no success. */
+    failure: ServiceError | null;
     /** The path without the query, as it was sent. */
     pathname: string;
   }

@@ -1,0 +1,56 @@
+/**
+ * How long agents take from the offer of a snapshot until they say that they run it, or something newer. The clock begins
+ * with the first offer that is not applied yet, so a stream of edits that an agent cannot keep up with shows as one long
+ * wait, not as many short ones. A rejected snapshot is not waited for any more. Decides nothing.
+ */
+import { createHistogram } from '../kernel/tallies.js';
+import type { Histogram } from '../kernel/tallies.js';
+
+/** Snapshots that were offered to one session and are neither applied nor rejected, the oldest first. */
+export type Offers = { readonly generation: number; readonly at: number }[];
+
+export interface TimeToApplied {
+  /** @param at milliseconds of the monotonic clock, as in the other functions */
+  offered(offers: Offers, generation: number, at: number): void;
+  applied(offers: Offers, generation: number, at: number): void;
+  rejected(offers: Offers, generation: number): void;
+  /** In seconds. */
+  readonly seconds: Histogram;
+}
+
+/** When more are outstanding, the newest replaces the one before: the oldest decides. */
+const offersMax = 8;
+const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+export function createTimeToApplied(): TimeToApplied {
+  const seconds = createHistogram(bounds);
+  /** Takes out what the generation settles. @returns when the oldest of it was offered */
+  const settle = (offers: Offers, generation: number): number | undefined => {
+    let oldest: number | undefined;
+    for (let place = 0; place < offers.length;) {
+      const offer = offers[place];
+      if (offer === undefined || offer.generation > generation) {
+        place += 1;
+        continue;
+      }
+      oldest ??= offer.at;
+      offers.splice(place, 1);
+    }
+    return oldest;
+  };
+  return {
+    offered(offers, generation, at) {
+      if (offers.some((offer) => offer.generation === generation)) return;
+      if (offers.length >= offersMax) offers.pop();
+      offers.push({ generation, at });
+    },
+    applied(offers, generation, at) {
+      const since = settle(offers, generation);
+      if (since !== undefined) seconds.observe([], (at - since) / 1000);
+    },
+    rejected(offers, generation) {
+      settle(offers, generation);
+    },
+    seconds,
+  };
+}

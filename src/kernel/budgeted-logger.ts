@@ -1,0 +1,67 @@
+/**
+ * A logger for what authenticated callers and agents can cause as often as they like: a line for each, as long as there are
+ * no more of them than a log file can take. What the budget does not admit is counted and told in one line. Not for what
+ * strangers can cause, who must not have this many lines: that goes to the sampled log (`sampled-log.ts`).
+ */
+import type { Clock } from './clock.js';
+import type { Logger } from './logger.js';
+import { createTokenBucket } from './token-bucket.js';
+
+export interface BudgetedLogger extends Logger {
+  /** Lines left out since the start. */
+  leftOut(): number;
+  /** Tells what no line has told yet. */
+  close(): void;
+}
+
+interface BudgetedLoggerOptions {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Which lines these are, for the sentence that tells how many were left out. */
+  readonly what: string;
+  readonly linesPerSecond?: number;
+  /** Lines at once. */
+  readonly burst?: number;
+}
+
+const tellEveryMs = 10_000;
+/** At 300 bytes a line at most 6.5 GB a day, after a burst of 7.5 MB. */
+const usual = { linesPerSecond: 250, burst: 25_000 };
+
+/** Lines of level debug have no budget: who turns them on wants them all. */
+export function createBudgetedLogger(options: BudgetedLoggerOptions): BudgetedLogger {
+  const { logger, clock, what, linesPerSecond = usual.linesPerSecond, burst = usual.burst } = options;
+  const budget = createTokenBucket(linesPerSecond, burst, clock.monotonic());
+  let [leftOut, told] = [0, 0];
+
+  const tell = (): void => {
+    if (leftOut === told) return;
+    logger.warn({ left_out: leftOut - told }, `more ${what} than are logged one by one`);
+    told = leftOut;
+  };
+  const timer = setInterval(tell, tellEveryMs);
+  timer.unref();
+
+  const within =
+    (level: 'info' | 'warn' | 'error'): Logger['info'] =>
+    (fields, message) => {
+      const now = clock.monotonic();
+      if (budget.wait(now) > 0) {
+        leftOut += 1;
+        return;
+      }
+      budget.take(now);
+      logger[level](fields, message);
+    };
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: within('info'),
+    warn: within('warn'),
+    error: within('error'),
+    leftOut: () => leftOut,
+    close() {
+      clearInterval(timer);
+      tell();
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/**
+ * Measures the appends of an event store from outside: how long each took until the store had answered, and how many events
+ * were written. Also knows the newest position that this instance has written. Changes no answer.
+ */
+import type { Clock } from '../kernel/clock.js';
+import { expires, streams } from '../kernel/event.js';
+import { createHistogram, createTally, secondsBounds } from '../kernel/tallies.js';
+import type { EventStore } from '../storage/event-store.js';
+import type { MetricSource } from './metrics.js';
+
+interface MeasuredAppends {
+  /** The same store; its appends are measured. */
+  readonly eventStore: EventStore;
+  /** Position of the newest event that was appended here, as far as the store has told it; 0 before the first. */
+  newestPosition(): number;
+  metrics(): readonly MetricSource[];
+}
+
+export function measureAppends(eventStore: EventStore, clock: Clock): MeasuredAppends {
+  const seconds = createHistogram(secondsBounds);
+  const written = createTally();
+  let newest = 0;
+  return {
+    eventStore: {
+      ...eventStore,
+      async append(stream, expected, events) {
+        const began = clock.monotonic();
+        const outcome = await eventStore.append(stream, expected, events);
+        const of = groupOf(stream);
+        seconds.observe([of, outcome.kind], (clock.monotonic() - began) / 1000);
+        if (outcome.kind === 'appended') {
+          written.add([of], events.length);
+          newest = Math.max(newest, outcome.position ?? 0);
+        }
+        return outcome;
+      },
+    },
+    newestPosition: () => newest,
+    metrics: () => [
+      {
+        type: 'histogram',
+        name: 'svc_append_seconds',
+        help: 'Time until the event store has answered an append, by what was appended to and the outcome.',
+        labels: ['log', 'outcome'],
+        histogram: seconds,
+      },
+      {
+        type: 'tally',
+        name: 'svc_append_events_total',
+        help: 'Events that were appended to the log.',
+        labels: ['log'],
+        tally: written,
+      },
+    ],
+  };
+}
+
+/** The label of a stream: the facts of agents and sign-ins have many streams. */
+function groupOf(stream: string): string {
+  switch (stream) {
+    case streams.fleet:
+      return 'fleet';
+    case streams.accounts:
+      return 'accounts';
+    default:
+      return expires(stream) ? 'facts' : 'service';
+  }
+}

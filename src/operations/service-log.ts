@@ -1,0 +1,83 @@
+/**
+ * The log of the service: JSON lines on standard output. Its callers cannot hand it more than words and numbers
+ * (`src/kernel/logger.ts`); this is the second defence: fields named like a secret are masked, and so is what looks like one
+ * inside a text. What is logged is decided where it happens. `docs/operations.md#the-log` describes the lines.
+ */
+import { pino } from 'pino';
+import type { DestinationStream } from 'pino';
+import type { LogFields, Logger } from '../kernel/logger.js';
+
+export interface ServiceLog extends Logger {
+  fatal(fields: LogFields, message: string): void;
+}
+
+/** Never written by their names; nothing in this program logs them. */
+const secretFields = [
+  'password',
+  'current_password',
+  'new_password',
+  'token',
+  'authorization',
+  'cookie',
+  'psk',
+  'control_psk',
+  'secret',
+  'private_key',
+  'private_key_pem',
+  'master_key',
+  'body',
+  'headers',
+];
+/** A control PSK, a token of REST, a private key, an Authorization header, the user and password of a URL. */
+const secretTexts =
+  /svcpsk1_[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(-----END [A-Z ]*PRIVATE KEY-----)?|\bBearer +\S+|(?<=:\/\/)[^\s/@]+@/g;
+const mask = '***';
+/** Of one field; a stack is shorter. */
+const textChars = 8_192;
+
+/** @param destination instead of standard output */
+export function createServiceLog(level: string, destination?: DestinationStream): ServiceLog {
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }), log: plain },
+    redact: { paths: secretFields, censor: mask },
+  };
+  return destination === undefined ? pino(options) : pino(options, destination);
+}
+
+/** The fields as they may be written, also if a caller that is not type-checked handed over something else. */
+function plain(fields: object): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    const text = plainValue(value);
+    if (text !== undefined) shown[name] = text;
+  }
+  return shown;
+}
+
+function plainValue(value: unknown): unknown {
+  switch (typeof value) {
+    case 'string':
+      return masked(value);
+    case 'number':
+    case 'boolean':
+      return value;
+    case 'object':
+      if (value === null) return null;
+      if (Array.isArray(value)) {
+        return value.flatMap((item) => (typeof item === 'object' ? [] : [plainValue(item)]));
+      }
+      // Bytes have numbers, too.
+      if (Object.getPrototypeOf(value) !== Object.prototype) return undefined;
+      return Object.fromEntries(Object.entries(value).filter(([, number]) => typeof number === 'number'));
+    default:
+      return undefined;
+  }
+}
+
+function masked(text: string): string {
+  const short = text.length > textChars ? `${text.slice(0, textChars)}…` : text;
+  return short.replace(secretTexts, mask);
+}

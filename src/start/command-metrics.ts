@@ -1,0 +1,69 @@
+/**
+ * Commands in `/metrics`: what became of each, and how long a durable command waited until a GET shows it. Wraps a gateway
+ * and changes no answer.
+ */
+import type { Gateway } from '../commands/port.js';
+import type { Clock } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import { createHistogram, createTally, secondsBounds } from '../kernel/tallies.js';
+import type { MetricSource } from '../operations/metrics.js';
+
+interface CommandMetrics {
+  /** The same gateway; what it executes is counted. */
+  counted<State, Command extends { readonly type: string }>(gateway: Gateway<State, Command>): Gateway<State, Command>;
+  metrics(): readonly MetricSource[];
+}
+
+export function createCommandMetrics(clock: Clock): CommandMetrics {
+  const outcomes = createTally();
+  const seconds = createHistogram(secondsBounds);
+  const shown = createHistogram(secondsBounds);
+  return {
+    counted: (gateway) => ({
+      async execute(command, context, select) {
+        const began = clock.monotonic();
+        const settle = (outcome: string): void => {
+          outcomes.add([command.type, outcome]);
+          seconds.observe([], (clock.monotonic() - began) / 1000);
+        };
+        try {
+          const outcome = await gateway.execute(command, context, select);
+          if (outcome.kind === 'repeated') settle('repeated');
+          else if (outcome.events.length === 0) settle('unchanged');
+          else {
+            settle('written');
+            shown.observe([outcome.lagging ? 'lagging' : 'shown'], outcome.waitedMs / 1000);
+          }
+          return outcome;
+        } catch (error) {
+          settle(error instanceof ServiceError ? error.code : 'internal');
+          throw error;
+        }
+      },
+      close: () => gateway.close(),
+    }),
+    metrics: () => [
+      {
+        type: 'tally',
+        name: 'svc_commands_total',
+        help: 'Commands by type, and what became of them: written, unchanged, repeated, or the code of the refusal.',
+        labels: ['command', 'outcome'],
+        tally: outcomes,
+      },
+      {
+        type: 'histogram',
+        name: 'svc_command_seconds',
+        help: 'Time from a command to its answer: decision, append, and the wait until a GET shows it.',
+        labels: [],
+        histogram: seconds,
+      },
+      {
+        type: 'histogram',
+        name: 'svc_command_shown_seconds',
+        help: 'How long a durable command waited until a GET shows it; lagging: it was answered before.',
+        labels: ['outcome'],
+        histogram: shown,
+      },
+    ],
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * Everything that `/metrics` shows of this service, in one list. The numbers come from the parts that have them; what each
+ * means to an operator is said in `docs/operations.md`, and `docs/alerts.yml` watches some of them.
+ */
+import type { FactRecorder } from '../commands/port.js';
+import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
+import type { Histogram, Tally } from '../kernel/tallies.js';
+import type { SampledLog } from '../kernel/sampled-log.js';
+import type { MetricSource } from '../operations/metrics.js';
+import { factMetrics } from './fact-metrics.js';
+
+/** A part that has metrics of its own. */
+export interface Measured {
+  metrics(): readonly MetricSource[];
+}
+
+interface MeasuredService {
+  ready(): boolean;
+  /** How many stores do not answer. */
+  storeProblems(): number;
+  /** In seconds, by store. */
+  clockDifferences(): ReadonlyMap<string, number>;
+  /** Subscriptions to the log that were given up because they delivered nothing. */
+  starved(): number;
+  readonly timeToApplied: Histogram;
+  readonly facts: Pick<FactRecorder, 'stats'>;
+  readonly refusals: Pick<SampledLog, 'counts'>;
+  readonly logs: { readonly [what: string]: Pick<BudgetedLogger, 'leftOut'> };
+  readonly rest: {
+    readonly sockets: { readonly open: number };
+    readonly waitingDeploys: { readonly taken: number };
+    readonly requests: { readonly seconds: Histogram; readonly refused: Tally };
+  };
+  readonly parts: readonly Measured[];
+}
+
+export function serviceMetrics(service: MeasuredService): readonly MetricSource[] {
+  return [
+    {
+      type: 'gauge',
+      name: 'svc_ready',
+      help: '1 when this instance should get traffic.',
+      read: () => (service.ready() ? 1 : 0),
+    },
+    {
+      type: 'counter',
+      name: 'svc_event_store_starved_total',
+      help: 'Subscriptions to the log that were replaced because they delivered nothing while the log went on.',
+      read: service.starved,
+    },
+    {
+      type: 'gauge',
+      name: 'svc_store_clock_difference_seconds',
+      help: "By how much this instance's clock is ahead of a store's; negative when it is behind.",
+      label: 'store',
+      read: service.clockDifferences,
+    },
+    { type: 'gauge', name: 'svc_store_problems', help: 'Stores that do not answer.', read: service.storeProblems },
+    {
+      type: 'histogram',
+      name: 'svc_delivery_time_to_applied_seconds',
+      help: 'Time from the offer of a snapshot until the agent has applied it, or a newer one.',
+      labels: [],
+      histogram: service.timeToApplied,
+    },
+    ...factMetrics(service.facts),
+    ...restMetrics(service.rest),
+    {
+      type: 'counter',
+      name: 'svc_refusals_total',
+      help: 'What strangers were refused, by reason.',
+      label: 'reason',
+      read: service.refusals.counts,
+    },
+    {
+      type: 'counter',
+      name: 'svc_log_left_out_total',
+      help: 'Lines about requests and sessions that were not written because there were more than a log can take.',
+      label: 'lines',
+      read: () => new Map(Object.entries(service.logs).map(([what, log]) => [what, log.leftOut()])),
+    },
+    ...service.parts.flatMap((part) => part.metrics()),
+  ];
+}
+
+function restMetrics({ sockets, waitingDeploys, requests }: MeasuredService['rest']): readonly MetricSource[] {
+  return [
+    {
+      type: 'histogram',
+      name: 'svc_rest_request_seconds',
+      help: 'Time from the headers of a request to the end of its answer, by route, method and class of the status.',
+      labels: ['route', 'method', 'status'],
+      histogram: requests.seconds,
+    },
+    {
+      type: 'tally',
+      name: 'svc_rest_refused_total',
+      help: 'Requests of callers with a token that were refused, by the code of the error.',
+      labels: ['code'],
+      tally: requests.refused,
+    },
+    { type: 'gauge', name: 'svc_rest_connections', help: 'Open connections of REST.', read: () => sockets.open },
+    {
+      type: 'gauge',
+      name: 'svc_rest_waiting_deploys',
+      help: 'Deploys that wait for their nodes.',
+      read: () => waitingDeploys.taken,
+    },
+  ];
+}
