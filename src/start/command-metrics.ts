@@ -20,6 +20,7 @@ export function createCommandMetrics(clock: Clock): CommandMetrics {
   const shown = createHistogram(secondsBounds);
   return {
     counted: (gateway) => ({
+      ...gateway,
       async execute(command, context, select) {
         const began = clock.monotonic();
         const settle = (outcome: string): void => {
@@ -40,7 +41,6 @@ export function createCommandMetrics(clock: Clock): CommandMetrics {
           throw error;
         }
       },
-      close: () => gateway.close(),
     }),
     metrics: () => [
       {
