@@ -31,9 +31,6 @@ export interface Case {
   readonly expected: Expected;
 }
 
-/** In every value that must not come back: of wrong types, of unknown fields, of passwords. */
-export const marker = 'hunter2-walks';
-
 const statusOfCode: Readonly<Record<string, number>> = {
   invalid_request: 400,
   unauthenticated: 401,

@@ -4,10 +4,9 @@
  */
 import type { Document, Operation, Parameter, Schema } from '../support/openapi-document.js';
 import type { Case, Draft, Expected, Role } from './case.js';
-import { marker } from './case.js';
 import { bodyMutations, fits } from './mutations.js';
-import type { RealIds } from './values.js';
-import { alternativesOf, isObject, validValue } from './values.js';
+import type { RealIds } from '../support/openapi-values.js';
+import { alternativesOf, isObject, marker, validValue } from '../support/openapi-values.js';
 
 /** What the walk knows of the service that it walks. */
 export interface Site {

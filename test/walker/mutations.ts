@@ -1,9 +1,8 @@
 /** Everything that can be wrong with a body, from its schema. Pure. */
 import type { Document, Schema } from '../support/openapi-document.js';
 import { resolved } from '../support/openapi-document.js';
-import { marker } from './case.js';
-import type { RealIds } from './values.js';
-import { alternativesOf, isObject, typesOf, validValue } from './values.js';
+import type { RealIds } from '../support/openapi-values.js';
+import { alternativesOf, isObject, marker, typesOf, validValue } from '../support/openapi-values.js';
 
 export interface Mutation {
   readonly what: string;

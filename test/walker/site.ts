@@ -4,12 +4,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { vi } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
-import type { Document } from '../support/openapi-document.js';
-import { operationsOf } from '../support/openapi-document.js';
+import { collectionsOf, createMaker } from '../support/one-of-each.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { Draft } from './case.js';
 import type { Site } from './cases.js';
-import { validValue } from './values.js';
 
 export interface Answer {
   readonly status: number;
@@ -35,51 +33,19 @@ export async function startWalkedService(): Promise<WalkedService> {
   const rest = await startRest();
   await rest.app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = rest.app.server.address() as AddressInfo;
-  const document = (await rest.call('GET', '/openapi.json')).json() as Document;
-  const operations = operationsOf(document);
-  const make = async (path: string, body: object): Promise<string> => (await rest.data('POST', path, { body })).id;
-
-  const nodes = [await make('/api/nodes', { name: 'walker 1' }), await make('/api/nodes', { name: 'walker 2' })];
-  const key = await make('/api/credentials', { name: 'walker key', key_type: 'x25519' });
-  const identity = await make('/api/credentials', {
-    name: 'walker identity',
-    key_type: 'reality',
-    x25519_credential_id: key,
-    server_names: ['a.example'],
-    short_ids: ['ab'],
-    target_host: 'a.example',
-    target_port: 443,
-  });
-  const upstream = await make('/api/l4-upstreams', { name: 'walker', endpoint: 'a.example:443' });
-  const ids = {
-    node_id: nodes[0] ?? '',
-    nodeId: nodes[0] ?? '',
-    listener_node_id: nodes[0] ?? '',
-    connector_node_id: nodes[1] ?? '',
-    credential_id: identity,
-    x25519_credential_id: key,
-    upstream_id: upstream,
-  };
+  const { document, operations, ids, create } = await createMaker(rest);
 
   // One with the name that is tried again, and another one, for each resource that the document can create.
   const idsOf = new Map<string, string>();
-  let number = 0;
-  const seed = async (path: string, named: object): Promise<string> => {
-    number += 1;
-    const { body } = operations.find((one) => one.method === 'POST' && one.path === path) ?? {};
-    const text = JSON.stringify({ ...(validValue(document, body ?? {}, '', ids) as object), ...named });
-    return make(path, JSON.parse(text.replaceAll(/("listen_port":)\d+/g, `$1${2_000 + number}`)) as object);
-  };
-  for (const { method, path } of operations) {
-    if (method !== 'POST' || path.includes('{') || path === '/api/auth/login') continue;
+  for (const path of collectionsOf(operations)) {
     const user = path === '/api/auth/users';
-    await seed(path, user ? { username: takenUsername } : { name: takenName });
-    idsOf.set(path, await seed(path, user ? { username: 'walker.two' } : { name: 'another' }));
+    await create(path, user ? { username: takenUsername } : { name: takenName });
+    idsOf.set(path, (await create(path)).id);
   }
   const audit = await rest.data('GET', '/api/audit');
   idsOf.set('/api/audit', audit.items[0].id);
   await rest.data('PUT', '/api/nodes/ports/policies', {
-    body: { nodeId: nodes[0], transport: 'tcp', listenAddr: '192.0.2.1', listenPort: 1_500, priorityOrder: [] },
+    body: { nodeId: ids.node_id, transport: 'tcp', listenAddr: '192.0.2.1', listenPort: 1_500, priorityOrder: [] },
   });
 
   // The sampled log writes only some of what it is told; the walk looks at all of it.
@@ -99,7 +65,7 @@ export async function startWalkedService(): Promise<WalkedService> {
         if (id === undefined) throw new Error(`the walk has no id of ${collection}: add one to test/walker/site.ts`);
         return id;
       },
-      otherIdOf: (collection) => (collection === '/api/l4-upstreams' ? (nodes[0] ?? '') : upstream),
+      otherIdOf: (collection) => (collection === '/api/l4-upstreams' ? ids.node_id : ids.upstream_id),
     },
     send(draft, requestId) {
       const { method, path, query, headers, role, body } = draft;

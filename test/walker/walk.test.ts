@@ -8,7 +8,7 @@ import { problemsOf } from './case.js';
 import { casesOf } from './cases.js';
 import type { WalkedService } from './site.js';
 import { startWalkedService } from './site.js';
-import { secrets } from './values.js';
+import { secrets } from '../support/openapi-values.js';
 
 let service: WalkedService;
 beforeAll(async () => {

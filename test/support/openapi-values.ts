@@ -3,12 +3,14 @@
  * its example, or, where both say too little, from the small table below.
  */
 import { randomBytes } from 'node:crypto';
-import type { Document, Schema } from '../support/openapi-document.js';
-import { resolved } from '../support/openapi-document.js';
-import { marker } from './case.js';
+import type { Document, Schema } from './openapi-document.js';
+import { resolved } from './openapi-document.js';
 
 /** Ids of real resources by the name of the field that holds them. */
 export type RealIds = Readonly<Record<string, string>>;
+
+/** In every value that must not come back: of wrong types, of unknown fields, of passwords. */
+export const marker = 'hunter2-walks';
 
 const privateKey = randomBytes(32).toString('base64url');
 

@@ -1,0 +1,71 @@
+/**
+ * Resources of every kind that the OpenAPI document can create, for tests of what holds for all of them: a new resource is
+ * among them without a line.
+ */
+import type { Document, Operation } from './openapi-document.js';
+import { operationsOf } from './openapi-document.js';
+import { validValue } from './openapi-values.js';
+import type { JsonData, RestFixture } from './rest-fixture.js';
+
+export interface Maker {
+  readonly document: Document;
+  readonly operations: readonly Operation[];
+  /** Ids of real resources by the name of the field that holds them. */
+  readonly ids: { readonly node_id: string; readonly upstream_id: string } & Readonly<Record<string, string>>;
+  /** A body that creates another resource there. */
+  newBody(collection: string): JsonData;
+  /** Creates one, with a name and listeners of its own unless `fields` say otherwise. */
+  create(collection: string, fields?: object): Promise<JsonData>;
+}
+
+/** The paths where resources are created: `/api/nodes`. */
+export function collectionsOf(operations: readonly Operation[]): readonly string[] {
+  return operations
+    .filter(({ method, path }) => method === 'POST' && !path.includes('{') && path !== '/api/auth/login')
+    .map(({ path }) => path);
+}
+
+export async function createMaker(rest: Pick<RestFixture, 'call' | 'data'>): Promise<Maker> {
+  const document = (await rest.call('GET', '/openapi.json')).json() as Document;
+  const operations = operationsOf(document);
+  const make = async (path: string, body: object): Promise<string> => (await rest.data('POST', path, { body })).id;
+  const node = await make('/api/nodes', { name: 'maker 1' });
+  const other = await make('/api/nodes', { name: 'maker 2' });
+  const key = await make('/api/credentials', { name: 'maker key', key_type: 'x25519' });
+  const identity = await make('/api/credentials', {
+    name: 'maker identity',
+    key_type: 'reality',
+    x25519_credential_id: key,
+    server_names: ['a.example'],
+    short_ids: ['ab'],
+    target_host: 'a.example',
+    target_port: 443,
+  });
+  const ids = {
+    node_id: node,
+    nodeId: node,
+    listener_node_id: node,
+    connector_node_id: other,
+    credential_id: identity,
+    x25519_credential_id: key,
+    upstream_id: await make('/api/l4-upstreams', { name: 'maker', endpoint: 'a.example:443' }),
+  };
+  let number = 0;
+  function newBody(collection: string): JsonData {
+    number += 1;
+    const { body } = operations.find(({ method, path }) => method === 'POST' && path === collection) ?? {};
+    const valid = { ...(validValue(document, body ?? {}, '', ids) as { readonly [field: string]: unknown }) };
+    const named = Object.fromEntries(
+      ['name', 'username'].filter((key) => key in valid).map((key) => [key, `made.${number}`]),
+    );
+    const text = JSON.stringify({ ...valid, ...named });
+    return JSON.parse(text.replaceAll(/("listen_port":)\d+/g, `$1${2_000 + number}`));
+  }
+  return {
+    document,
+    operations,
+    ids,
+    newBody,
+    create: (collection, fields = {}) => rest.data('POST', collection, { body: { ...newBody(collection), ...fields } }),
+  };
+}
