@@ -1,8 +1,11 @@
 /** `docs/contract/rest.md#envelope`: paging, sorting and filters; a value out of range is a 400, never clamped. */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Role } from '../../src/domain/accounts/user.js';
+import { createManualClock } from '../support/manual-clock.js';
+import type { Maker } from '../support/one-of-each.js';
+import { collectionsOf, createMaker } from '../support/one-of-each.js';
 import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 import { endpoints } from './endpoints.js';
 
 let rest: RestFixture;
@@ -15,51 +18,60 @@ beforeAll(async () => {
   }
 });
 afterEach(() => vi.restoreAllMocks());
-afterAll(() => rest.close());
+afterAll(async () => {
+  await rest.close();
+  await still.close();
+});
 
-const lists = ['/api/auth/users', '/api/nodes', '/api/l4-upstreams', '/api/l4-chains', '/api/audit'];
+/** Every list of the document that is paged. */
+let lists: readonly string[];
+/** Its time stands still, so that sorting by time leaves the order to the ids. */
+let still: RestFixture;
+let maker: Maker;
+const clock = createManualClock();
+beforeAll(async () => {
+  still = await startRest({}, clock);
+  maker = await createMaker(still);
+  lists = maker.operations
+    .filter(({ method, parameters }) => method === 'GET' && parameters.some(({ name }) => name === 'page'))
+    .map(({ path }) => path);
+});
 
-describe.each(lists)('%s', (url) => {
-  test('accepts page and page_size within their bounds only', async () => {
-    const page = await rest.data('GET', url);
-    expect(page).toMatchObject({ page: 1, page_size: 50, total: expect.any(Number), items: expect.any(Array) });
-    expect(await rest.data('GET', `${url}?page=9007199254740991&page_size=500`)).toMatchObject({ page_size: 500 });
-    for (const query of [
-      'page=0',
-      'page=-1',
-      'page=1.0',
-      'page=',
-      'page=x',
-      'page=9007199254740993',
-      'page=1&page=1',
-    ]) {
-      const answer = await rest.call('GET', `${url}?${query}`);
-      expect([query, answer.statusCode, answer.json().error]).toEqual([
-        query,
-        400,
-        expect.stringContaining('page: expected an integer'),
-      ]);
+async function expectRefused(url: string, query: string, sentence: string): Promise<void> {
+  const answer = await still.call('GET', `${url}?${query}`);
+  expect([url, query, answer.statusCode, answer.json().error]).toEqual([
+    url,
+    query,
+    400,
+    expect.stringContaining(`invalid_request: ${sentence}`),
+  ]);
+}
+
+test('every resource that can be created has a list, and so has the audit', () => {
+  expect(lists.toSorted()).toEqual([...collectionsOf(maker.operations), '/api/audit'].toSorted());
+});
+
+test('every list accepts page and page_size within their bounds only, and a page past the end is an empty list', async () => {
+  for (const url of lists) {
+    const page = await still.data('GET', url);
+    expect(page).toEqual({ page: 1, page_size: 50, total: expect.any(Number), items: expect.any(Array) });
+    const past = await still.data('GET', `${url}?page=9007199254740991&page_size=500`);
+    expect(past).toEqual({ items: [], total: page.total, page: 9_007_199_254_740_991, page_size: 500 });
+    for (const query of ['0', '-1', '1.0', '', 'x', '9007199254740993', '1&page=1']) {
+      await expectRefused(url, `page=${query}`, 'page: expected an integer');
     }
-    for (const query of ['page_size=0', 'page_size=501', 'page_size=1e2', 'page_size=%2010', 'page_size']) {
-      const answer = await rest.call('GET', `${url}?${query}`);
-      expect([query, answer.statusCode, answer.json().error]).toEqual([
-        query,
-        400,
-        expect.stringContaining('page_size: expected'),
-      ]);
+    for (const query of ['=0', '=501', '=1e2', '=%2010', '']) {
+      await expectRefused(url, `page_size${query}`, 'page_size: expected an integer');
     }
-  });
+  }
+});
 
-  test('refuses an unknown query parameter by its name', async () => {
+test('every list refuses an unknown query parameter by its name', async () => {
+  for (const url of lists) {
     for (const name of ['limit', 'Page', 'page_size[]', '__proto__', 'constructor']) {
-      const answer = await rest.call('GET', `${url}?${encodeURIComponent(name)}=1`);
-      expect([name, answer.statusCode, answer.json().error]).toEqual([
-        name,
-        400,
-        `invalid_request: ${name}: not a query parameter of this request`,
-      ]);
+      await expectRefused(url, `${encodeURIComponent(name)}=1`, `${name}: not a query parameter of this request`);
     }
-  });
+  }
 });
 
 test('every endpoint without query parameters refuses one', async () => {
@@ -75,14 +87,94 @@ test('every endpoint without query parameters refuses one', async () => {
   }
 });
 
-test.each(lists.slice(0, 4))('%s sorts by name and times only', async (url) => {
-  for (const sort of ['name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at']) {
-    expect((await rest.call('GET', `${url}?sort=${sort}`)).statusCode).toBe(200);
+test('every list but the audit sorts by name and times only', async () => {
+  for (const url of lists.filter((one) => one !== '/api/audit')) {
+    for (const sort of ['name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at']) {
+      expect([url, sort, (await rest.call('GET', `${url}?sort=${sort}`)).statusCode]).toEqual([url, sort, 200]);
+    }
+    for (const sort of ['id', '+name', '--name', 'Name', '', 'name,id']) {
+      await expectRefused(url, `sort=${encodeURIComponent(sort)}`, 'sort: expected');
+    }
   }
-  for (const sort of ['id', '+name', '--name', 'Name', '', 'name,id']) {
-    const answer = await rest.call('GET', `${url}?sort=${encodeURIComponent(sort)}`);
-    expect([sort, answer.statusCode]).toEqual([sort, 400]);
+});
+
+describe('each list of resources', () => {
+  const pages = async (url: string, query: string): Promise<readonly JsonData[]> => {
+    const items: JsonData[] = [];
+    for (let page = 1; ; page += 1) {
+      const got = await still.data('GET', `${url}?${query}&page=${page}&page_size=2`);
+      items.push(...got.items);
+      if (got.items.length < 2) {
+        expect([url, got.total]).toEqual([url, items.length]);
+        return items;
+      }
+    }
+  };
+
+  test('is sorted by lower-cased code points, by times, then by id, page by page; q finds any part of a name', async () => {
+    for (const url of collectionsOf(maker.operations)) {
+      const field = 'username' in maker.newBody(url) ? 'username' : 'name';
+      // In UTF-16, the letter that takes two units would come before the wide one.
+      const named = ['q-a', 'Q-B', 'q-b2', 'q-Z', 'q-z2', 'Q-\u00c9', 'q-\uff5a', 'q-\u{10437}'];
+      const names = field === 'name' ? named : ['q-a', 'q-b', 'q-b2', 'q-z'];
+      for (const name of names.toReversed()) await maker.create(url, { [field]: name });
+      const of = async (query: string) => (await pages(url, query)).map((item) => item[field]);
+      expect([url, await of('q=Q-')]).toEqual([url, names]);
+      expect([url, await of('q=q-&sort=-name')]).toEqual([url, names.toReversed()]);
+      expect([url, await of('q=-B')]).toEqual([url, names.filter((name) => /-b/i.test(name))]);
+      expect(await of('q=Q-a')).toEqual(['q-a']);
+      expect(await of('q=nothing-of-this')).toEqual([]);
+      if (field === 'name') expect(await of(`q=${encodeURIComponent('e\u0301')}`)).toEqual(['Q-\u00c9']);
+      const all = await still.data('GET', `${url}?page_size=500`);
+      const idsOf = all.items.map(({ id }: JsonData) => id);
+      for (const sort of ['created_at', 'updated_at']) {
+        const sorted = await pages(url, `sort=${sort}`);
+        expect([url, sorted.map(({ id }) => id)]).toEqual([url, idsOf.toSorted()]);
+        const reversed = await pages(url, `sort=-${sort}`);
+        expect([url, reversed.map(({ id }) => id).toSorted()]).toEqual([url, idsOf.toSorted()]);
+      }
+    }
+  });
+
+  test('is sorted by the time of creation and of the last change', async () => {
+    for (const url of collectionsOf(maker.operations)) {
+      clock.advance(1_000);
+      const first = await maker.create(url);
+      clock.advance(1_000);
+      const second = await maker.create(url);
+      const newest = async (sort: string) =>
+        (await still.data('GET', `${url}?sort=${sort}&page_size=2`)).items.map(({ id }: JsonData) => id);
+      expect([url, await newest('-created_at')]).toEqual([url, [second.id, first.id]]);
+      const one = await still.call('GET', `${url}?page_size=1&sort=created_at`);
+      expect(one.json().data.items[0].created_at < first.created_at).toBe(true);
+      if (!maker.operations.some(({ method, path }) => method === 'PUT' && path === `${url}/{id}`)) continue;
+      clock.advance(1_000);
+      const change = 'endpoint' in first ? { endpoint: 'changed.example:1' } : { name: `changed ${url}` };
+      await still.data('PUT', `${url}/${first.id}`, { body: change });
+      expect([url, await newest('-updated_at')]).toEqual([url, [first.id, second.id]]);
+      expect([url, await newest('-created_at')]).toEqual([url, [second.id, first.id]]);
+    }
+  });
+});
+
+test('hops, ports, links and deployments are whole lists', async () => {
+  const { id: chain } = await maker.create('/api/l4-chains');
+  const { id: route } = await maker.create('/api/routes');
+  for (const url of [`/api/l4-chains/${chain}/deployments`, `/api/routes/${route}/hops`, '/api/nodes/links']) {
+    expect([url, Object.keys(await still.data('GET', url))]).toEqual([url, ['items']]);
+    await expectRefused(url, 'page=1', 'page: not a query parameter');
   }
+  expect(Object.keys(await still.data('GET', '/api/nodes/ports'))).toEqual(['nodes', 'items', 'defaultPriorityOrder']);
+});
+
+test('credentials are filtered by type, and each filter has a value or is refused', async () => {
+  const types = async (query: string) =>
+    new Set((await still.data('GET', `/api/credentials?${query}`)).items.map(({ key_type }: JsonData) => key_type));
+  expect(await types('')).toEqual(new Set(['x25519', 'reality']));
+  expect(await types('key_type=x25519')).toEqual(new Set(['x25519']));
+  expect(await types('key_type=tls_cert')).toEqual(new Set());
+  await expectRefused('/api/credentials', 'key_type=rsa', 'key_type: expected');
+  await expectRefused('/api/credentials', 'key_type=', 'key_type: expected');
 });
 
 test('the audit takes neither sort nor q', async () => {

@@ -31,9 +31,14 @@ export interface Parameter {
   readonly schema?: Schema;
 }
 
+interface Content {
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
+}
+
 interface Described {
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
+  readonly requestBody?: Content;
+  readonly responses?: Readonly<Record<string, Content>>;
 }
 
 export interface Document {
@@ -49,6 +54,8 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   /** Of a body in JSON; undefined where the operation takes none. */
   readonly body: Schema | undefined;
+  /** Of the data of a success. */
+  readonly data: Schema | undefined;
 }
 
 /** Every operation, in the order of the document. */
@@ -59,13 +66,20 @@ export function operationsOf(document: Document): readonly Operation[] {
       path,
       parameters: described.parameters ?? [],
       body: described.requestBody?.content?.['application/json']?.schema,
+      data: successOf(described)?.content?.['application/json']?.schema?.properties?.['data'],
     })),
   );
 }
 
-/** The schema that a reference names, or the schema itself. */
+function successOf({ responses = {} }: Described): Content | undefined {
+  return responses['200'] ?? responses['201'];
+}
+
+/** The schema that a reference names, or the schema itself. One allowed value is a list of one. */
 export function resolved(document: Document, schema: Schema): Schema {
-  if (schema.$ref === undefined) return schema;
+  if (schema.$ref === undefined) {
+    return schema.const === undefined || schema.enum !== undefined ? schema : { ...schema, enum: [schema.const] };
+  }
   const name = schema.$ref.split('/').at(-1) ?? '';
   return resolved(document, document.components?.schemas?.[name] ?? {});
 }

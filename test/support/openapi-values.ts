@@ -55,10 +55,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 export function typesOf(schema: Schema): readonly string[] {
   if (schema.type !== undefined) return [schema.type].flat();
-  if (schema.enum !== undefined || schema.const !== undefined) {
-    return [...new Set((schema.enum ?? [schema.const]).map((value) => (value === null ? 'null' : typeof value)))];
-  }
-  return [];
+  return [...new Set((schema.enum ?? []).map((value) => (value === null ? 'null' : typeof value)))];
 }
 
 /** The alternatives of a schema: itself when it has none. */
@@ -91,15 +88,23 @@ export function validValue(document: Document, given: Schema, name: string, ids:
     case 'number':
       return Math.min(Math.max(schema.minimum ?? 1, 1_500), schema.maximum ?? 1_500);
     case 'string':
-      return schema.enum?.find((value) => value === strings[name]) ?? schema.enum?.[0] ?? strings[name] ?? 'walker';
+      return (
+        schema.enum?.find((value) => value === strings[name]) ??
+        schema.enum?.[0] ??
+        strings[name] ??
+        schema.examples?.[0] ??
+        'walker'
+      );
     default:
-      return schema.const ?? null;
+      return schema.enum?.[0] ?? null;
   }
 }
 
 function validObject(document: Document, schema: Schema, ids: RealIds): Readonly<Record<string, unknown>> {
   const { properties = {}, required = [] } = schema;
-  const told = Object.values(properties).flatMap((property) => completing[String(property.enum?.[0])] ?? []);
+  const told = Object.values(properties).flatMap(
+    (property) => completing[String(resolved(document, property).enum?.[0])] ?? [],
+  );
   return Object.fromEntries(
     [...required, ...told].map((field) => [field, validValue(document, properties[field] ?? {}, field, ids)]),
   );
