@@ -10,7 +10,8 @@ import type { IdempotencyMark } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import { expected } from './validation.js';
 
-const entityTag = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
+/** An entry of a list (RFC 9110): an entity tag, which may hold a comma, or nothing. */
+const listEntry = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[ \t]*(?:,|$)/y;
 
 /**
  * @returns `*`, or the versions of the entity tags; undefined for a malformed header. A weak or foreign tag is well
@@ -19,13 +20,17 @@ const entityTag = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
 function readIfMatch(header: string): Exclude<IfMatch, undefined> | undefined {
   if (header.trim() === '*') return '*';
   const versions: number[] = [];
-  for (const part of header.split(',')) {
-    const tag = entityTag.exec(part.trim());
-    if (tag === null) return undefined;
-    const version = tag[2] ?? '';
-    if (tag[1] === undefined && /^(?:0|[1-9][0-9]{0,15})$/.test(version)) versions.push(Number(version));
+  let tags = 0;
+  listEntry.lastIndex = 0;
+  while (listEntry.lastIndex < header.length) {
+    const entry = listEntry.exec(header);
+    if (entry === null) return undefined;
+    const [, weak, version] = entry;
+    if (version === undefined) continue;
+    tags += 1;
+    if (weak === undefined && /^(?:0|[1-9][0-9]{0,15})$/.test(version)) versions.push(Number(version));
   }
-  return versions;
+  return tags === 0 ? undefined : versions;
 }
 
 export function etag(version: number): string {

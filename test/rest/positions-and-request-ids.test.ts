@@ -1,0 +1,132 @@
+/** `docs/contract/rest.md#consistency`: positions, how far read models are behind, request ids. */
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Maker } from '../support/one-of-each.js';
+import { createMaker } from '../support/one-of-each.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+
+let rest: RestFixture;
+let maker: Maker;
+beforeAll(async () => {
+  rest = await startRest();
+  maker = await createMaker(rest);
+});
+afterAll(() => rest.close());
+afterEach(() => vi.restoreAllMocks());
+
+describe('x-position', () => {
+  test('every command answers its position, and whether the read models lag', async () => {
+    const [nodeId, chainId, upstreamId] = await Promise.all(
+      ['/api/nodes', '/api/l4-chains', '/api/l4-upstreams'].map(
+        async (path) => (await maker.create(path)).id as string,
+      ),
+    );
+    const calls = [
+      ['PUT', '/api/auth/me', { display_name: 'x' }],
+      ['PUT', `/api/nodes/${nodeId}`, { description: 'x' }],
+      ['POST', `/api/nodes/${nodeId}/psk`, undefined],
+      ['POST', `/api/nodes/${nodeId}/config`, undefined],
+      ['PUT', `/api/l4-upstreams/${upstreamId}`, { enabled: false }],
+      ['PUT', `/api/l4-chains/${chainId}`, { description: 'x' }],
+      ['POST', `/api/l4-chains/${chainId}/deploy`, undefined],
+      ['PUT', '/api/settings/connectivity', { metrics_interval_secs: 30 }],
+      ['DELETE', `/api/l4-chains/${chainId}`, undefined],
+      ['DELETE', `/api/l4-upstreams/${upstreamId}`, undefined],
+      ['DELETE', `/api/nodes/${nodeId}`, undefined],
+    ] as const;
+    let before = await rest.position();
+    for (const [index, [method, url, body]] of calls.entries()) {
+      const lags = index % 2 === 1;
+      if (lags) vi.spyOn(rest.followers, 'applied').mockResolvedValueOnce(false);
+      const answer = await rest.call(method, url, body === undefined ? {} : { body });
+      expect([url, answer.statusCode]).toEqual([url, 200]);
+      expect(Number(answer.headers['x-position'])).toBeGreaterThan(before);
+      expect(answer.headers['x-projection-lag']).toBe(lags ? 'true' : undefined);
+      before = await rest.position();
+      expect(answer.headers['x-position']).toBe(String(before));
+    }
+  });
+});
+
+describe('x-min-position', () => {
+  test('makes every GET wait; what does not come is a 503, and what is no position a 400', async () => {
+    const gets = maker.operations.filter(({ method, path }) => method === 'GET' && path.startsWith('/api/'));
+    const now = await rest.position();
+    const { id: chain } = await maker.create('/api/l4-chains');
+    const urls = await Promise.all(
+      gets.map(async ({ path }) => {
+        if (!path.includes('{id}')) return path;
+        const collection = path.slice(0, path.indexOf('/{'));
+        const id = collection === '/api/l4-chains' ? chain : (await maker.create(collection)).id;
+        return path.replace('{id}', id);
+      }),
+    );
+    expect(urls.length).toBeGreaterThan(20);
+    const reached = await rest.position();
+    await Promise.all(
+      urls.map(async (url) => {
+        const get = (position: string) => rest.call('GET', url, { headers: { 'x-min-position': position } });
+        for (const position of [now, reached]) {
+          expect([url, (await get(String(position))).statusCode]).toEqual([url, 200]);
+        }
+        const late = await get(String(reached + 1_000_000));
+        expect([url, late.statusCode, late.json().error]).toEqual([
+          url,
+          503,
+          expect.stringMatching(/^unavailable: x-min-position: /),
+        ]);
+        expect([url, (await get('soon')).statusCode]).toEqual([url, 400]);
+      }),
+    );
+  });
+});
+
+describe('x-request-id', () => {
+  const given = 'abc-123:4/5@x+y=z.1_2';
+
+  test('of the caller is in the answer, in every event of the command and in its audit entry', async () => {
+    const headers = { 'x-request-id': given };
+    const answer = await rest.call('POST', '/api/nodes', { body: { name: 'with an id' }, headers });
+    expect(answer.headers['x-request-id']).toBe(given);
+    const events = (await rest.log()).filter(({ metadata }) => metadata.request_id === given);
+    expect(events.map(({ type }) => type)).toEqual(['NodeCreated', 'NodePskIssued']);
+    expect(events[0]?.metadata.actor).toMatchObject({ type: 'user', name: 'admin' });
+    const { items } = await rest.data('GET', `/api/audit?resource_id=${answer.json().data.id}`);
+    expect(items.map(({ request_id }: JsonData) => request_id)).toEqual([given]);
+  });
+
+  test('is in the log line of what is refused, and of what fails', async () => {
+    rest.logged.length = 0;
+    const headers = { 'x-request-id': given };
+    await rest.call('POST', '/api/nodes', { body: { name: '' }, headers });
+    await rest.call('GET', '/api/nodes', { role: 'nobody', headers });
+    vi.spyOn(rest.deps.projections.nodes, 'list').mockRejectedValue(new Error('broken'));
+    const failed = await rest.call('GET', '/api/nodes', { headers });
+    expect([failed.statusCode, failed.headers['x-request-id']]).toEqual([500, given]);
+    for (const what of ['command refused', 'request refused', 'request failed']) {
+      expect(
+        rest.logged.filter((line) => line.includes(what) && line.includes(`"request_id":"${given}"`)),
+      ).toHaveLength(1);
+    }
+  });
+
+  test('that is not sane is replaced by a new one, everywhere', async () => {
+    for (const bad of ['a b', 'x'.repeat(129), '<script>', '', '{}', 'a;b', 'caf\u00e9']) {
+      const headers = { 'x-request-id': bad };
+      const refused = await rest.call('GET', '/api/nope', { role: 'nobody', headers });
+      expect([bad, refused.headers['x-request-id']]).toEqual([bad, expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+      const made = await rest.call('POST', '/api/nodes', { body: { name: `id ${bad.slice(0, 20)}` }, headers });
+      expect((await rest.log()).at(-1)?.metadata.request_id).toBe(made.headers['x-request-id']);
+    }
+    expect(
+      (await rest.call('GET', '/api/nodes', { headers: { 'x-request-id': 'x'.repeat(128) } })).headers,
+    ).toMatchObject({ 'x-request-id': 'x'.repeat(128) });
+  });
+
+  test('is on every answer, beside /api too', async () => {
+    for (const url of ['/healthz', '/openapi.json', '/nope', '/api', '/api/nodes/x']) {
+      const answer = await rest.call('GET', url, { headers: { 'x-request-id': given } });
+      expect([url, answer.headers['x-request-id']]).toEqual([url, given]);
+    }
+  });
+});
