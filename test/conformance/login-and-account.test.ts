@@ -1,7 +1,10 @@
-/** Login, tokens, the account of the caller and the login budget: `docs/contract/rest.md#authentication-and-roles`. */
+/** Login, tokens, accounts, users and the login budget: `docs/contract/rest.md#authentication-and-roles`. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasExactly, rfc3339, uuid } from './support/resources.js';
-import { refused } from './support/rest.js';
+import { createApi, refused } from './support/rest.js';
+import type { Api } from './support/rest.js';
 import { adminPassword, sharedService } from './support/running.js';
 
 const shared = sharedService();
@@ -116,6 +119,97 @@ describe('/api/auth/me', () => {
     const { api } = shared;
     expect((await api.send('GET', '/api/auth/me')).text).not.toMatch(/password|hash|argon/i);
     expect((await api.send('GET', '/api/audit?page_size=500')).text).not.toMatch(/argon|correct horse/i);
+  });
+});
+
+/** A client that is signed in. */
+async function signedIn(username: string, password: string): Promise<Api> {
+  const { token } = (await login({ username, password })).data as { token: string };
+  return createApi(shared.api.url, token);
+}
+
+describe('Authentication and roles', () => {
+  const password = 'Zwölf Boxkämpfer jagen';
+  const next = 'Viktor quer über den Deich';
+  const ada = { username: 'Ada', password, role: 'operator', display_name: 'Ada Überwald', email: 'ada@xn--e.example' };
+
+  it('lets an admin create users with a role, list them and show one', async () => {
+    const { api } = shared;
+    const created = await api.send<User>('POST', '/api/auth/users', { json: ada });
+    expect([created.status, created.headers.location]).toEqual([201, `/api/auth/users/${created.data.id}`]);
+    hasExactly(created.data, userFields);
+    expect(created.data).toMatchObject({ username: 'ada', role: 'operator', version: 1, email: ada.email });
+    const got = await api.send<User>('GET', `/api/auth/users/${created.data.id}`);
+    expect([got.data, got.headers.etag]).toEqual([created.data, '"1"']);
+    const list = await api.ok<{ items: User[]; total: number }>('GET', '/api/auth/users?sort=-username');
+    expect(list.items.map(({ username }) => username)).toEqual(['admin', 'ada']);
+    refused(await api.send('POST', '/api/auth/users', { json: { ...ada, username: 'ADA' } }), 409, 'username');
+    refused(await api.send('POST', '/api/auth/users', { json: { ...ada, username: 'a b' } }), 400, 'username');
+    refused(await api.send('POST', '/api/auth/users', { json: { ...ada, password: 'eleven char' } }), 400, 'password');
+  });
+
+  it('creates a user once per Idempotency-Key, and says another body is a conflict', async () => {
+    const headers = { 'idempotency-key': 'one-user' };
+    const json = { username: 'vera', password, role: 'viewer' };
+    const post = (body: object) => shared.api.send<User>('POST', '/api/auth/users', { json: body, headers });
+    const first = await post(json);
+    const again = await post(json);
+    expect([first.status, again.status, again.data]).toEqual([201, 201, first.data]);
+    refused(await post({ ...json, password: next }), 409, 'Idempotency-Key');
+  });
+
+  it('holds viewers and operators to their roles', async () => {
+    const [viewer, operator] = [await signedIn('vera', password), await signedIn('ada', password)];
+    const upstream = { name: 'by-role', endpoint: 'a.example:80' };
+    refused(await viewer.send('POST', '/api/l4-upstreams', { json: upstream }), 403);
+    expect((await viewer.send('GET', '/api/l4-upstreams')).status).toBe(200);
+    expect((await operator.send('POST', '/api/l4-upstreams', { json: upstream })).status).toBe(201);
+    for (const { send } of [viewer, operator]) {
+      refused(await send('GET', '/api/auth/users'), 403);
+      refused(await send('POST', '/api/auth/users', { json: ada }), 403);
+      refused(await send('GET', `/api/auth/users/${'0'.repeat(8)}`), 403);
+      expect((await send('PUT', '/api/auth/me', { json: { display_name: 'me' } })).status).toBe(200);
+      expect((await send('GET', '/api/audit?resource_type=user')).data).toMatchObject({ items: [], total: 0 });
+    }
+    [viewer, operator].forEach(({ close }) => close());
+  });
+
+  it('changes the own password, which ends every older token and answers with a fresh one', async () => {
+    const [one, two] = [await signedIn('ada', password), await signedIn('ada', password)];
+    const wrong = { current_password: next, new_password: next };
+    refused(await one.send('PUT', '/api/auth/password', { json: wrong }), 400, 'current_password');
+    const short = { current_password: password, new_password: 'eleven char' };
+    refused(await one.send('PUT', '/api/auth/password', { json: short }), 400, 'new_password');
+    const json = { current_password: password, new_password: next };
+    const changed = await one.send<{ token: string; token_type: string; expires_in: number }>(
+      'PUT',
+      '/api/auth/password',
+      { json },
+    );
+    hasExactly(changed.data, ['token', 'token_type', 'expires_in']);
+    expect(changed.data).toMatchObject({ token_type: 'Bearer', expires_in: 43_200 });
+    for (const old of [one, two]) refused(await old.send('GET', '/api/auth/me'), 401);
+    expect((await one.send('GET', '/api/auth/me', { token: changed.data.token })).status).toBe(200);
+    refused(await login({ username: 'ada', password }), 401);
+    expect((await login({ username: 'ada', password: next })).status).toBe(200);
+    [one, two].forEach(({ close }) => close());
+  });
+
+  it('keeps passwords and personal data out of data folder, log and audit', async () => {
+    const audit = await shared.api.send('GET', '/api/audit?page_size=500');
+    const files = readdirSync(shared.dataDir, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
+    const texts = [...files, Buffer.from(audit.text), Buffer.from(shared.service.program().output())];
+    for (const secret of [password, next, ada.display_name, ada.email, adminPassword, '$argon2id$']) {
+      for (const form of [secret, JSON.stringify(secret).slice(1, -1), Buffer.from(secret).toString('base64')]) {
+        expect([secret, texts.filter((text) => text.includes(form)).length]).toEqual([secret, 0]);
+      }
+    }
+    expect(
+      files.some((text) => text.includes('"vera"')),
+      'the files are those of this service',
+    ).toBe(true);
   });
 });
 

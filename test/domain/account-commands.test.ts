@@ -1,7 +1,10 @@
 /** Commands about users: what they write, and when they are refused. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
+import { accountEvents } from '../../src/domain/accounts/declaration.js';
+import { canonicalUsername, isPassword } from '../../src/domain/accounts/rules.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
@@ -55,6 +58,41 @@ function expectRefused(accounts: Accounts, command: AccountCommand, code: Refusa
   expect(decision.ok ? '' : decision.error.message).toContain(part);
 }
 
+describe('a user name', () => {
+  it('is lowered first, then 2 to 64 of a-z, 0-9, ".", "_" and "-"', () => {
+    const letters = 'abcxyzABCXYZ019._-'.split('');
+    const good = fc.array(fc.constantFrom(...letters), { minLength: 2, maxLength: 64 });
+    fc.assert(
+      fc.property(good, (chosen) => {
+        const name = chosen.join('');
+        expect(canonicalUsername(name)).toBe(name.toLowerCase());
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 70 }), (text) => {
+        const name = canonicalUsername(text);
+        if (name === undefined) expect(/^[A-Za-z0-9._-]{2,64}$/.test(text)).toBe(false);
+        else expect([canonicalUsername(name), /^[a-z0-9._-]{2,64}$/.test(name)]).toEqual([name, true]);
+      }),
+    );
+    for (const bad of ['', 'a', 'a'.repeat(65), 'a b', 'ab\n', 'é-user', 'a/b', 'İstanbul']) {
+      expect([bad, canonicalUsername(bad)]).toEqual([bad, undefined]);
+    }
+    // The Kelvin sign is a k when lowered.
+    expect(canonicalUsername('\u212Aa')).toBe('ka');
+  });
+});
+
+describe('a password', () => {
+  it('has 12 to 256 characters, however many units or bytes they take', () => {
+    for (const unit of ['a', 'é', '字', '𝔭', '\0']) {
+      const long = (count: number): boolean => isPassword(unit.repeat(count));
+      expect([11, 12, 256, 257].map(long)).toEqual([false, true, true, false]);
+    }
+    expect(isPassword('')).toBe(false);
+  });
+});
+
 describe('users', () => {
   it('have unique names and are found by them in any case', () => {
     expect(decideAccounts(emptyAccounts(), create)).toEqual({
@@ -76,6 +114,49 @@ describe('users', () => {
     const accounts = accountsAfter(create, { ...reset, id, password: other });
     expect(accounts.users.get(id)).toMatchObject({ password: other, token_version: 2, version: 2 });
     expectRefused(emptyAccounts(), { ...reset, id, password: other }, 'not_found', id);
+  });
+
+  it('get a new password only in place of the one that the caller has proved to know', () => {
+    const accounts = accountsAfter(create);
+    const change: AccountCommand = { type: 'ChangeUserPassword', id, ifMatch: [1], password: other, replaces: sealed };
+    const event = { type: 'UserPasswordChanged', data: { user_id: id, password: other } };
+    expect(decideAccounts(accounts, change)).toEqual({ ok: true, value: [event] });
+    expectRefused(accounts, { ...change, ifMatch: [2] }, 'precondition_failed', 'If-Match');
+    expectRefused(accounts, { ...change, replaces: other }, 'invalid_request', 'current_password: ');
+    // The precondition comes before what the body says.
+    expectRefused(accounts, { ...change, ifMatch: [2], replaces: other }, 'precondition_failed', 'If-Match');
+    const changed = accountsAfter(create, change);
+    expectRefused(changed, { ...change, ifMatch: undefined }, 'invalid_request', 'current_password: ');
+  });
+
+  it('keep their tokens when the same password is stored under a stronger hash, unless it was changed meanwhile', () => {
+    const rehash: AccountCommand = { type: 'RehashUserPassword', id, password: other, replaces: sealed };
+    expect(accountsAfter(create, rehash).users.get(id)).toMatchObject({
+      password: other,
+      token_version: 1,
+      version: 2,
+    });
+    expect(decideAccounts(accountsAfter(create, rehash), rehash)).toEqual({ ok: true, value: [] });
+    expect(decideAccounts(emptyAccounts(), rehash)).toEqual({ ok: true, value: [] });
+  });
+
+  it('are shown in the audit with the names of their fields, and no value that is sealed', () => {
+    const audit = (given: Partial<typeof fields>) => {
+      const data = { user_id: id, ...fields, ...given };
+      return accountEvents.UserCreated.audit({ type: 'UserCreated', data });
+    };
+    const named = (changes: readonly { readonly path: string; readonly after: unknown }[]) =>
+      changes.map(({ path, after }) => [path, after]);
+    const always = [
+      ['username', 'admin'],
+      ['role', 'admin'],
+      ['password', '***'],
+    ];
+    expect(named(audit({}).changes)).toEqual(always);
+    expect(named(audit({ email: sealed } as object).changes)).toEqual([...always, ['email', '***']]);
+    const both = { email: sealed, display_name: other } as object;
+    expect(named(audit(both).changes)).toEqual([...always, ['display_name', '***'], ['email', '***']]);
+    expect(audit({}).notRevertibleBecause).toBe('users are not deleted');
   });
 
   it('write the changed fields of a profile edit, unless If-Match does not match', () => {

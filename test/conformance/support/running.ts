@@ -13,6 +13,7 @@ export const adminPassword = 'correct horse battery';
 export interface Running {
   readonly service: ServiceProcess;
   readonly api: Api;
+  readonly dataDir: string;
   /** Stops the process and removes its data folder. */
   close(): Promise<void>;
 }
@@ -34,6 +35,7 @@ export async function startService(env: Readonly<Record<string, string>> = {}): 
   return {
     service,
     api,
+    dataDir,
     async close() {
       api.close();
       await service.stop();
@@ -43,7 +45,9 @@ export async function startService(env: Readonly<Record<string, string>> = {}): 
 }
 
 /** One service for all tests of a file. Its fields may be read only inside tests and hooks. */
-export function sharedService(env: Readonly<Record<string, string>> = {}): Pick<Running, 'service' | 'api'> {
+export function sharedService(
+  env: Readonly<Record<string, string>> = {},
+): Pick<Running, 'service' | 'api' | 'dataDir'> {
   let running: Running | undefined;
   beforeAll(async () => {
     running = await startService(env);
@@ -58,6 +62,9 @@ export function sharedService(env: Readonly<Record<string, string>> = {}): Pick<
   return {
     get service() {
       return started().service;
+    },
+    get dataDir() {
+      return started().dataDir;
     },
     get api() {
       return started().api;
