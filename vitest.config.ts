@@ -3,7 +3,9 @@ import { SkippedReporter } from './test/run/skipped.js';
 
 /** Tests that start programs, watch the process they run in, or replace a module. */
 const alone = [
-  ...['e2e', 'invented-resource', 'maintenance', 'start', 'storage'].map((folder) => `test/${folder}/**/*.test.ts`),
+  ...['e2e', 'invented-resource', 'maintenance', 'start', 'storage', 'typed-client'].map(
+    (folder) => `test/${folder}/**/*.test.ts`,
+  ),
   'test/domain/large-fleets.test.ts',
   'test/log-chain/upcasting.test.ts',
 ];

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Document, Operation } from '../../src/transport/rest/openapi-document.js';
+import { openApiAnswers, pointerTo } from '../support/openapi-answers.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
 import { endpoints, nameOf, openPaths } from './endpoints.js';
@@ -182,6 +183,55 @@ describe('the schemas of the OpenAPI document', () => {
       }
     }
     expect(silent).toEqual([]);
+  });
+
+  test('have examples that they accept, and so have fields, parameters, headers, bodies and answers', () => {
+    const { problem } = openApiAnswers(document);
+    const wrong: string[] = [];
+    let examples = 0;
+    const tryOut = (keys: readonly string[], example: unknown): void => {
+      examples += 1;
+      const said = problem(pointerTo(...keys), example);
+      if (said !== undefined) wrong.push(`${keys.join(' ')}: ${said}`);
+    };
+    const walk = (value: JsonData, keys: readonly string[]): void => {
+      if (typeof value !== 'object' || value === null) return;
+      if (Array.isArray(value.examples)) for (const example of value.examples) tryOut(keys, example);
+      if ('example' in value && 'schema' in value) tryOut([...keys, 'schema'], value.example);
+      for (const [key, inner] of Object.entries(value)) {
+        if (key !== 'examples' && key !== 'example' && key !== 'default') walk(inner, [...keys, key]);
+      }
+    };
+    walk(document, []);
+    expect(wrong).toEqual([]);
+    expect(examples).toBeGreaterThan(500);
+    expect(
+      schemas()
+        .filter(([, schema]) => !Array.isArray(schema.examples))
+        .map(([name]) => name),
+    ).toEqual([]);
+    for (const { name, operation } of operations) {
+      const bodies = [operation.requestBody, ...Object.values(operation.responses)] as JsonData[];
+      for (const media of bodies.flatMap((one) => Object.values<JsonData>(one?.content ?? {}))) {
+        expect([name, media.example]).toEqual([name, expect.anything()]);
+      }
+    }
+  });
+
+  test('do not let anything pass that they do not describe', () => {
+    const { check, problem } = openApiAnswers(document);
+    const node = named('#/components/schemas/Node') as JsonData;
+    const at = pointerTo('components', 'schemas', 'Node');
+    expect(problem(at, node.examples[0])).toBeUndefined();
+    expect(problem(at, { ...node.examples[0], colour: 'red' })).toContain('additional properties');
+    expect(problem(at, { ...node.examples[0], created_at: 'yesterday' })).toContain('date-time');
+    const answer = { statusCode: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"ok"}' };
+    expect(() => check('GET', '/healthz', answer)).not.toThrow();
+    expect(() => check('GET', '/healthz', { ...answer, statusCode: 418 })).toThrow('this status');
+    expect(() => check('GET', '/healthz', { ...answer, body: '{"status":"well"}' })).toThrow('this body');
+    const wrong = { ...answer, headers: { ...answer.headers, etag: '"1"' } };
+    expect(() => check('GET', '/healthz', wrong)).toThrow('the header etag');
+    expect(() => check('DELETE', '/healthz', { ...answer, statusCode: 405 })).toThrow('without the header allow');
   });
 });
 
