@@ -13,6 +13,7 @@ import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openDataKeyStore } from '../../src/security/data-key-documents.js';
+import type { Keyring } from '../../src/security/keyring.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
 import type { AccountsInstance } from '../support/accounts-fixture.js';
 import { startAccounts } from '../support/accounts-fixture.js';
@@ -231,6 +232,41 @@ test('a password change stores Argon2id under a new key, deletes the key of the 
   const former = await accounts.keyring.open(before.password, userField(userId(), 'password'));
   expect(former.kind).toBe('shredded');
   expect(await accounts.handlers.me(userId())).toMatchObject({ email: 'ada@example.org' });
+});
+
+test('a list opens the personal fields of the page that is shown, and no others', async () => {
+  const opened: string[] = [];
+  const keyring: Keyring = {
+    ...accounts.keyring,
+    open(sealed, place) {
+      opened.push(`${place.resourceId} ${place.field}`);
+      return accounts.keyring.open(sealed, place);
+    },
+  };
+  const reading = await startAccounts(fixture, { keyring });
+  try {
+    for (const username of ['eve', 'bob']) {
+      await accounts.handlers.createUser(context, {
+        username,
+        password,
+        role: 'viewer',
+        display_name: username.toUpperCase(),
+        email: `${username}@example.org`,
+      });
+    }
+    await until(() => reading.view.accounts.users.size === 3, 'the users are read');
+    const page = await reading.handlers.users({ page: 2, pageSize: 1, sort: 'name' });
+    expect(page).toMatchObject({
+      total: 3,
+      items: [{ username: 'bob', display_name: 'BOB', email: 'bob@example.org' }],
+    });
+    const id = page.items[0]?.id;
+    expect(opened.toSorted()).toEqual([`${id} display_name`, `${id} email`]);
+    await reading.handlers.users({ page: 4, pageSize: 1, sort: '-created_at' });
+    expect(opened.length).toBe(2);
+  } finally {
+    await reading.close();
+  }
 });
 
 test('a refused or repeated create leaves no data key behind', async () => {

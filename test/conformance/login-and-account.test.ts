@@ -133,6 +133,17 @@ describe('Authentication and roles', () => {
   const next = 'Viktor quer über den Deich';
   const ada = { username: 'Ada', password, role: 'operator', display_name: 'Ada Überwald', email: 'ada@xn--e.example' };
 
+  it('has one user after the first start: an admin, whom the service created', async () => {
+    const { api } = shared;
+    const { items } = await api.ok<{ items: User[] }>('GET', '/api/auth/users');
+    expect(items).toMatchObject([{ username: 'admin', role: 'admin' }]);
+    const path = `/api/audit?action=user.create&resource_id=${items[0]!.id}`;
+    const created = await api.ok<{ items: object[] }>('GET', path);
+    expect(created.items).toMatchObject([
+      { actor: { type: 'system' }, resource: { name: 'admin' }, revertible: false },
+    ]);
+  });
+
   it('lets an admin create users with a role, list them and show one', async () => {
     const { api } = shared;
     const created = await api.send<User>('POST', '/api/auth/users', { json: ada });
