@@ -1,0 +1,94 @@
+/**
+ * A checkpoint of the fleet by example: everything that events wrote comes back, and bytes that are none are refused. At
+ * random, and with the rest of the log behind it, this is in `checkpoint-and-tail.test.ts`.
+ */
+import { describe, expect, it } from 'vitest';
+import { captureFleet, encodeFleet, fleetOf, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { emptyChain } from '../../src/domain/log-chain/links.js';
+import * as f from '../support/fleet.js';
+import { dumpFleet } from '../support/fleet-dump.js';
+import * as l3 from '../support/l3-networks.js';
+
+const slicesOf = (fleet: Fleet): readonly Uint8Array[] => [...encodeFleet(captureFleet(fleet))];
+const bytesOf = (fleet: Fleet): Buffer => Buffer.concat(slicesOf(fleet));
+
+/** Something in every table, every singleton and every index. */
+function fullFleet(): Fleet {
+  const { fleet } = f.given(
+    ...['b', 'a'].map((name) => f.createNode(name)),
+    { type: 'RaiseCompilerVersion', version: 3 },
+    f.settings({
+      heartbeat_interval_secs: 20,
+      nodes: [{ node_id: f.nodeId('a'), multiplex: true, multiplex_port: 99 }],
+    }),
+    f.createUpstream('up'),
+    ...l3.identity(),
+    f.createChain('one', [f.hop('a', 80), f.hop('b', 80)], { target: { upstream_id: f.upstreamId('up') } }),
+    f.deployChain('one'),
+    f.createRoute('r', [f.routeHop('b', 8080)]),
+    f.savePolicy('a', 80, ['raw']),
+    l3.createNetwork('net', [l3.member('a', '10.0.0.1/24'), l3.member('b', '10.0.0.2/24')], [l3.tunnel('a', 'b')]),
+  );
+  for (const key of ['z', 'y']) {
+    const idempotency = { key_hash: key, body_hash: 'body' };
+    const at = Date.UTC(2025, 0, 1);
+    expect(f.perform(fleet, f.createNode(`with ${key}`), { idempotency, at }).kind).toBe('written');
+  }
+  fleet.logChain.set({ keyId: 'key', mac: 'mac' });
+  fleet.journal.commit();
+  return fleet;
+}
+
+describe('a checkpoint', () => {
+  it('gives the same fleet again, from bytes and as a copy', () => {
+    const fleet = fullFleet();
+    for (const copy of [restoreFleet(bytesOf(fleet)), fleetOf(captureFleet(fleet))]) {
+      expect(dumpFleet(copy)).toBe(dumpFleet(fleet));
+      expect(copy.logChain.value).toEqual({ keyId: 'key', mac: 'mac' });
+      expect(copy.idempotency.keys.get('y')).toMatchObject({ body_hash: 'body', resource_id: f.nodeId('with y') });
+      expect(copy.generationOf(f.nodeId('a'))).toBe(fleet.generationOf(f.nodeId('a')));
+      expect(copy.journal.mark()).toBe(0);
+      expect(bytesOf(copy).equals(bytesOf(fleet))).toBe(true);
+    }
+  });
+
+  it('of a fleet without a command has no log chain, and is read as one', () => {
+    const bytes = bytesOf(emptyFleet());
+    expect(bytes.toString()).not.toContain('log_chain');
+    expect(bytes.toString().split('\n')).toHaveLength(2);
+    expect(restoreFleet(bytes).logChain.value).toEqual(emptyChain);
+    expect(dumpFleet(restoreFleet(bytes))).toBe(dumpFleet(emptyFleet()));
+  });
+
+  it('has the rows of each table in the order of their ids', () => {
+    const rows = bytesOf(fullFleet())
+      .toString()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as [string, string]);
+    for (const table of ['node', 'touched', 'key']) {
+      const ids = rows.filter(([name]) => name === table).map(([, id]) => id);
+      expect(ids.length).toBeGreaterThan(1);
+      expect(ids).toEqual([...ids].sort());
+    }
+  });
+
+  it('may lack the line feed at its end', () => {
+    const fleet = fullFleet();
+    expect(dumpFleet(restoreFleet(bytesOf(fleet).subarray(0, -1)))).toBe(dumpFleet(fleet));
+  });
+
+  it('comes in slices of some hundred rows', () => {
+    const { fleet } = f.given(...Array.from({ length: 600 }, (_, index) => f.createNode(`n${index}`)));
+    const slices = slicesOf(fleet);
+    // The head; then 600 nodes, and when each was touched.
+    expect(slices.map((slice) => Buffer.from(slice).toString().split('\n').length - 1)).toEqual([1, 500, 500, 200]);
+    expect(dumpFleet(restoreFleet(Buffer.concat(slices)))).toBe(dumpFleet(fleet));
+  });
+
+  it.each(['["unknown","id",1]\n', 'not JSON\n'])('with the line %j is refused', (line) => {
+    expect(() => restoreFleet(Buffer.concat([bytesOf(fullFleet()), Buffer.from(line)]))).toThrow();
+  });
+});

@@ -1,0 +1,204 @@
+/**
+ * The rules that definitions keep by themselves, as bodies of requests are checked: whole definitions and the fields of one
+ * that an edit sends (`docs/contract/domain.md#l4-chain`, `#l3-network`, `#legacy-route`).
+ */
+import { describe, expect, it } from 'vitest';
+import { definitionProblems as chainProblems } from '../../src/domain/chain/definition.js';
+import type { PartialDefinition } from '../../src/domain/chain/definition.js';
+import { definitionProblems as networkProblems } from '../../src/domain/l3-network/definition.js';
+import type { PartialNetwork } from '../../src/domain/l3-network/definition.js';
+import { overlapBetween } from '../../src/domain/l3-network/overlaps.js';
+import { routeProblems } from '../../src/domain/route/definition.js';
+import { settingsProblems } from '../../src/domain/settings/definition.js';
+
+const pathsOf = (problems: Iterable<{ readonly path: readonly (string | number)[] }>) =>
+  [...problems].map(({ path }) => path.join('.'));
+
+describe('the definition of a chain', () => {
+  const tcp = (node: string, fields: object = {}) =>
+    ({ node_id: node, outer: 'tcp', security: 'raw', ...fields }) as const;
+  const tls = (node: string, ...server_names: readonly string[]) =>
+    ({ node_id: node, outer: 'tcp', security: 'tls', credential_id: 'c', server_names }) as const;
+  const pins = { server_name: 'x', spki_pins_sha256: [] };
+
+  it.each<[string, PartialDefinition, readonly string[]]>([
+    ['that sends nothing has no problem', {}, []],
+    ['without hops has no problem with its target', { target: { endpoint: 'x:1', tls: pins } }, []],
+    ['of payload tcp may end in TLS', { payload: 'tcp', target: { endpoint: 'x:1', tls: pins } }, []],
+    ['of payload udp may not', { payload: 'udp', target: { endpoint: 'x:1', tls: pins } }, ['target.tls']],
+    ['of payload udp may leave TLS out', { payload: 'udp', target: { endpoint: 'x:1', tls: undefined } }, []],
+    ['of payload udp may end in an endpoint', { payload: 'udp', target: { endpoint: 'x:1' } }, []],
+    ['of payload udp may end in an upstream', { payload: 'udp', target: { upstream_id: 'u' } }, []],
+    ['of payload udp may leave its target out', { payload: 'udp' }, []],
+    ['may have wildcards alone where traffic enters', { hops: [tls('a', '*.x.example')] }, []],
+    [
+      'needs an exact name where a hop is dialled',
+      { hops: [tcp('z'), tls('a', '*.x.example')] },
+      ['hops.1.server_names'],
+    ],
+    ['may have a wildcard beside it', { hops: [tcp('z'), tls('a', '*.x.example', 'x.example')] }, []],
+    ['may take the names of its certificate', { hops: [tcp('z'), tls('a')] }, []],
+    ['may read names before TLS ends', { hops: [tcp('z', { server_names: ['x'] }), tls('a', 'x')] }, []],
+    [
+      'cannot read names behind it',
+      { hops: [tls('a', 'x'), tcp('b', { server_names: ['x'] })] },
+      ['hops.1.server_names'],
+    ],
+    ['may have two hops with TLS', { hops: [tls('a', 'x'), tls('b', 'x')] }, []],
+    ['may have hops without names behind TLS', { hops: [tls('a', 'x'), tcp('b'), tcp('c', { server_names: [] })] }, []],
+    ['has each node once', { hops: [tcp('a'), tcp('b'), tcp('a'), tcp('b')] }, ['hops.2.node_id', 'hops.3.node_id']],
+  ])('%s', (_, definition, paths) => {
+    expect(pathsOf(chainProblems(definition))).toEqual(paths);
+  });
+
+  it('names the hop that dials, and the hop that ends TLS', () => {
+    const [dialled] = chainProblems({ hops: [tcp('y'), tcp('z'), tls('a', '*.x.example')] });
+    expect(dialled?.message).toContain('hops[1] dials this hop');
+    const [behind] = chainProblems({ hops: [tcp('z'), tls('a', 'x'), tcp('b'), tcp('c', { server_names: ['x'] })] });
+    expect([behind?.path, behind?.message]).toEqual([['hops', 3, 'server_names'], expect.stringContaining('hops[1]')]);
+  });
+});
+
+describe('the definition of an L3 network', () => {
+  const member = (node_id: string, ...addresses: readonly string[]) => ({ node_id, addresses });
+  const tunnel = (listener_node_id: string, connector_node_id: string, fields: object = {}) => ({
+    listener_node_id,
+    connector_node_id,
+    listen_addr: '0.0.0.0',
+    listen_port: 443,
+    ...fields,
+  });
+  const both = [member('a'), member('b')];
+
+  it.each<[string, PartialNetwork, readonly string[]]>([
+    ['that sends nothing has no problem', {}, []],
+    ['that sends tunnels alone may have any ends', { tunnels: [tunnel('x', 'y')] }, []],
+    [
+      'that sends both has tunnels between members',
+      { members: both, tunnels: [tunnel('a', 'y'), tunnel('x', 'b')] },
+      ['tunnels.0.connector_node_id', 'tunnels.1.listener_node_id'],
+    ],
+    ['that sends members alone has no problem with tunnels', { members: both }, []],
+    ['has each member once', { members: [...both, member('a')] }, ['members.2.node_id']],
+    ['may leave out names of interfaces', { members: [{ ...member('a'), interface_name: undefined }] }, []],
+    [
+      'has names of interfaces that Linux takes',
+      { members: [{ ...member('a'), interface_name: 'a/b' }] },
+      ['members.0.interface_name'],
+    ],
+    ['has addresses', { members: [member('a', '10.0.0.1/8', 'nonsense')] }, ['members.0.addresses.1']],
+    [
+      'has addresses of hosts',
+      { members: [member('a', '127.0.0.1/8', '::1/128', 'ff02::1/128', 'fd00::1/64')] },
+      ['members.0.addresses.0', 'members.0.addresses.1', 'members.0.addresses.2'],
+    ],
+    [
+      'may leave out context ids',
+      { tunnels: [tunnel('a', 'b'), tunnel('a', 'b'), tunnel('a', 'c', { context_id: undefined })] },
+      [],
+    ],
+    [
+      'has each context id once',
+      { tunnels: [tunnel('a', 'b', { context_id: 7 }), tunnel('a', 'b'), tunnel('b', 'a', { context_id: 7 })] },
+      ['tunnels.2.context_id'],
+    ],
+    ['has tunnels between two nodes', { tunnels: [tunnel('a', 'a')] }, ['tunnels.0.connector_node_id']],
+    [
+      'has listeners that do not overlap',
+      { tunnels: [tunnel('a', 'b'), tunnel('a', 'b', { listen_addr: '192.0.2.1' })] },
+      ['tunnels.1.listen_addr'],
+    ],
+  ])('%s', (_, definition, paths) => {
+    expect(pathsOf(networkProblems(definition))).toEqual(paths);
+  });
+
+  it.each<
+    [string, readonly (readonly [addresses: readonly string[], routes: readonly string[]])[], string | undefined]
+  >([
+    [
+      'nothing, when all are apart',
+      [
+        [['10.0.0.1/24'], []],
+        [['10.0.0.2/24'], ['10.1.0.0/16']],
+      ],
+      undefined,
+    ],
+    [
+      'two equal addresses',
+      [
+        [['10.0.0.1/24'], []],
+        [['10.0.0.1/16'], []],
+      ],
+      'members[1].addresses[0]',
+    ],
+    [
+      'a route over an address',
+      [
+        [['10.0.0.1/24'], []],
+        [[], ['10.0.0.0/16']],
+      ],
+      'members[1].routes[0]',
+    ],
+    [
+      'an address below the route of an earlier member',
+      [
+        [[], ['10.0.0.0/16']],
+        [['10.0.0.1/24'], []],
+      ],
+      'members[1].addresses[0]',
+    ],
+    [
+      'two default routes',
+      [
+        [[], ['0.0.0.0/0']],
+        [[], ['0.0.0.0/0']],
+      ],
+      'members[1].routes[0]',
+    ],
+    [
+      'nothing of a default route and an address',
+      [
+        [[], ['0.0.0.0/0']],
+        [['10.0.0.1/0'], []],
+      ],
+      undefined,
+    ],
+    [
+      'nothing of what is no address',
+      [
+        [['nonsense'], []],
+        [['nonsense'], ['nonsense']],
+      ],
+      undefined,
+    ],
+    ['nothing of one member', [[['10.0.0.1/24'], ['10.0.0.0/8']]], undefined],
+  ])('finds overlaps of members: %s', (_, entries, place) => {
+    const members = entries.map(([addresses, routes], index) => ({ node_id: `n${index}`, addresses, routes }));
+    const sentence = overlapBetween(members, (id) => `name of ${id}`);
+    if (place === undefined) expect(sentence).toBeUndefined();
+    else {
+      expect(sentence?.startsWith(`${place}: `), sentence).toBe(true);
+      expect(sentence).toContain('node "name of n0"');
+    }
+  });
+});
+
+describe('the definition of a route', () => {
+  it('has each node once, and may leave its hops out', () => {
+    expect([...routeProblems()]).toEqual([]);
+    expect([...routeProblems([{ node_id: 'a' }, { node_id: 'b' }])]).toEqual([]);
+    expect([...routeProblems([{ node_id: 'a' }, { node_id: 'a' }])]).toHaveLength(1);
+  });
+});
+
+describe('the connectivity settings', () => {
+  it.each([
+    [{ heartbeat_interval_secs: 10, offline_after_secs: 20 }, 0],
+    [{ heartbeat_interval_secs: 10, offline_after_secs: 19 }, 1],
+    [{ heartbeat_interval_secs: 10, offline_after_secs: null }, 0],
+    [{ offline_after_secs: 1 }, 0],
+    [{ heartbeat_interval_secs: 10 }, 0],
+  ])('need two heartbeats before a node is offline, if both are sent: %o', (fields, problems) => {
+    expect([...settingsProblems(fields)]).toHaveLength(problems);
+  });
+});
