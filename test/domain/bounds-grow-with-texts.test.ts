@@ -197,11 +197,27 @@ describe('the bound of an L3 network', () => {
     const member = (node: string) => ({ node_id: f.nodeId(node), addresses: [], routes: [], interface_name: 'svc1' });
     return {
       ...l3.createNetwork('net', []),
-      ...{ version: 1, created_at: '', updated_at: '', network_id: 1 },
-      members: [{ ...member('a'), ...hub }, member('b'), member('c')],
+      version: 1,
+      created_at: '',
+      updated_at: '',
+      network_id: 1,
+      members: [
+        {
+          ...member('a'),
+          ...hub,
+        },
+        member('b'),
+        member('c'),
+      ],
       tunnels: [
-        { ...l3.tunnel('a', 'b'), context_id: 1 },
-        { ...l3.tunnel('c', 'a'), context_id: 2 },
+        {
+          ...l3.tunnel('a', 'b'),
+          context_id: 1,
+        },
+        {
+          ...l3.tunnel('c', 'a'),
+          context_id: 2,
+        },
       ],
       ...fields,
     };

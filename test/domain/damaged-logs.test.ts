@@ -102,9 +102,17 @@ describe('an L3 network', () => {
   });
   const network = (fields: Partial<NetworkState> = {}): NetworkState => ({
     ...l3.createNetwork('net', []),
-    ...{ version: 1, created_at: '', updated_at: '', network_id: 1 },
+    version: 1,
+    created_at: '',
+    updated_at: '',
+    network_id: 1,
     members: ['a', 'b'].map(member),
-    tunnels: [{ ...l3.tunnel('a', 'b'), context_id: 1 }],
+    tunnels: [
+      {
+        ...l3.tunnel('a', 'b'),
+        context_id: 1,
+      },
+    ],
     ...fields,
   });
   const { fleet } = f.given(...nodes, ...l3.identity());
