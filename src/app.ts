@@ -327,6 +327,7 @@ async function wire(
     onTokensEnded: accountsView.onTokensEnded,
     onRevoked: delivery.onRevoked,
     sessionsEnded: agents.sessionsEnded,
+    heartbeatsPerMinute: telemetry.heartbeatsPerMinute,
   });
   closers.add('instance lease', () => cluster.close());
 
@@ -375,6 +376,7 @@ async function wire(
       sockets,
       waitingDeploys,
       sessionsEnded: cluster.sessionsEnded,
+      heartbeatsPerMinute: cluster.heartbeatsPerMinute,
       readiness,
       storesAway: () => (storeProblems().length === 0 ? undefined : storeProblems().join(', ')),
       metrics: () => metrics.text(),

@@ -27,6 +27,8 @@ export interface InstanceLeaseDeps {
   /** Revision of `svc-accounts` up to which this instance refuses the tokens that password changes have ended. */
   accounts(): number;
   readonly compilerVersion: number;
+  /** Heartbeats that this instance took in the last minute. */
+  heartbeatsPerMinute(): number;
 }
 
 export interface InstanceLease {
@@ -43,6 +45,8 @@ export interface LiveInstance {
   /** Null for an instance of a release that does not state it. */
   readonly accounts: number | null;
   readonly compiler_version: number;
+  /** As of its last renewal; 0 for an instance of a release that does not say. */
+  readonly heartbeats_per_minute: number;
   /** RFC 3339. */
   readonly started_at: string;
 }
@@ -61,6 +65,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
       cut: deps.cut(),
       accounts: deps.accounts(),
       compiler_version: deps.compilerVersion,
+      heartbeats_per_minute: deps.heartbeatsPerMinute(),
       started_at: startedAt,
     },
   });
@@ -89,9 +94,18 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
 /** Every live instance. @throws ServiceError `unavailable` */
 export async function liveInstances(readStore: Pick<ReadStore, 'leases'>): Promise<readonly LiveInstance[]> {
   return (await readStore.leases.list(instanceKind)).flatMap(({ name, data }) => {
-    const { position, cut, accounts, compiler_version, started_at } = data as { readonly [field: string]: Json };
+    const { position, cut, accounts, compiler_version, ...rest } = data as { readonly [field: string]: Json };
     if (typeof position !== 'number' || typeof compiler_version !== 'number' || typeof cut !== 'number') return [];
-    const read = typeof accounts === 'number' ? accounts : null;
-    return [{ instance_id: name, position, cut, accounts: read, compiler_version, started_at: String(started_at) }];
+    return [
+      {
+        instance_id: name,
+        position,
+        cut,
+        accounts: typeof accounts === 'number' ? accounts : null,
+        compiler_version,
+        heartbeats_per_minute: typeof rest['heartbeats_per_minute'] === 'number' ? rest['heartbeats_per_minute'] : 0,
+        started_at: String(rest['started_at']),
+      },
+    ];
   });
 }

@@ -29,6 +29,8 @@ export interface MembershipDeps {
   onRevoked(listener: (nodeId: string) => void): void;
   /** True once the sessions that the node has on this instance are closed, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
+  /** Heartbeats that this instance took in the last minute. */
+  heartbeatsPerMinute(): number;
 }
 
 export interface Membership {
@@ -36,6 +38,8 @@ export interface Membership {
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
   /** True once every live instance refuses the tokens that ended at a revision of `svc-accounts`, else false in time. */
   tokensEnded(revision: number, timeoutMs: number): Promise<boolean>;
+  /** Heartbeats that all live instances took in the last minute. @throws ServiceError `unavailable` */
+  heartbeatsPerMinute(): Promise<number>;
   /** Ends the lease. Never rejects. */
   close(): Promise<void>;
 }
@@ -67,11 +71,16 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
     cut: cuts.cut,
     accounts: deps.accounts,
     compilerVersion,
+    heartbeatsPerMinute: deps.heartbeatsPerMinute,
   });
   const { close } = await lease;
   return {
     sessionsEnded: cuts.ended,
     tokensEnded: (revision, timeoutMs) => tokensEnded(others, revision, timeoutMs),
+    async heartbeatsPerMinute() {
+      const live = (await liveInstances(readStore)).filter(({ instance_id }) => instance_id !== instanceId);
+      return live.reduce((sum, other) => sum + other.heartbeats_per_minute, deps.heartbeatsPerMinute());
+    },
     close,
   };
 }

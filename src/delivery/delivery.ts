@@ -10,6 +10,7 @@ import { planDeploy } from '../domain/compile/plan.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { intendedLinks } from '../domain/port-table/intended-links.js';
+import { liveListeners } from '../domain/port-table/live-listeners.js';
 import { portRows } from '../domain/port-table/port-rows.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
@@ -25,6 +26,7 @@ import { createNodeSessions } from './node-session.js';
 import { createSnapshotCache } from './cache.js';
 import { openCommittedFold } from './committed-fold.js';
 import { createEarlierSnapshots } from './earlier-snapshots.js';
+import { createFleetCounts } from './fleet-counts.js';
 import type { FoldBatch, Revoked } from './fold-batch.js';
 import { createFanOut } from './fan-out.js';
 import { createLastGoodCleanup } from './last-good-cleanup.js';
@@ -93,8 +95,6 @@ export interface DeliveryStats {
 export interface DeliveryService extends Delivery {
   /** The committed fold as it is now; the gateway starts from it. */
   captureCommitted(): FleetCapture;
-  /** Revision of `svc-fleet` that the committed fold has reached; -1 for an empty log. */
-  revision(): number;
   /** Log position that it has reached, as far as it was read from the log; 0 for an empty one. */
   position(): number;
   stats(): DeliveryStats;
@@ -230,6 +230,9 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     settings: () => fold.fleet().singletons.connectivity.value,
     credentials: () => fold.fleet().tables.credential.values(),
     referrers: (type, id) => referrersOf(fold.fleet(), type, id),
+    nodeIds: () => fold.fleet().tables.node.ids(),
+    liveListeners: (nodeId) => liveListeners(fold.fleet(), nodeId),
+    resourceCounts: createFleetCounts({ fleet: fold.fleet, clock }),
     nodeNames: createNodeNames(fold.fleet),
     portRows: (nodeId) => portRows(fold.fleet(), nodeId),
     links: (nodeId) => intendedLinks(fold.fleet(), nodeId),

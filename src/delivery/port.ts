@@ -10,6 +10,7 @@ import type { SettingsState } from '../domain/settings/settings.js';
 import type { SealedSecret } from '../domain/secret/sealed.js';
 import type { ApplyError } from '../domain/agents/facts.js';
 import type { CredentialState } from '../domain/credential/credential.js';
+import type { ResourceCounts } from '../domain/fleet/counts.js';
 import type { Referrer } from '../domain/fleet/referrers.js';
 import type { NodeName } from './node-names.js';
 
@@ -107,6 +108,14 @@ export interface Delivery {
   credentials(): Iterable<CredentialState>;
   /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
   referrers(type: string, id: string): readonly Referrer[];
+  /** Ids of all nodes; from the committed fold. */
+  nodeIds(): Iterable<string>;
+  /** The listeners that a node has with its newest snapshot, as `listenerKey` names them; none for an unknown node. */
+  liveListeners(nodeId: string): ReadonlySet<string>;
+  /** How many there are of each resource, not older than the fold at the call. Counted in pieces. */
+  resourceCounts(): Promise<ResourceCounts>;
+  /** Revision of `svc-fleet` that the committed fold has reached; -1 for an empty log. */
+  revision(): number;
   /** Ids and names of all nodes, by name, then id; from the committed fold, like `portRows` and `links`. */
   nodeNames(): readonly NodeName[];
   /** The listeners that are intended on a node, with policies; none for an unknown node. */

@@ -10,6 +10,8 @@ export const tuning = {
   /** Snapshots of earlier generations that are kept as they were answered; they hold no secret. */
   earlierEntries: 256,
   earlierBytes: 16 * MiB,
+  /** How long the counts of an unchanged fold are given again. */
+  countsReuseMs: 1_000,
   /** Nodes whose checksum, or whose apply reports on rejected snapshots, are remembered. */
   rememberedNodes: 65_536,
   /** Applied snapshots on their way to the read store. */

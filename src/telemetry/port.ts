@@ -99,6 +99,8 @@ export interface Telemetry {
   /** Of those nodes that have reported something, by id. Documents may be large: ask for few nodes at a time. */
   listeners(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedListeners>>;
   links(nodeIds: readonly string[]): Promise<ReadonlyMap<string, ReportedLinks>>;
+  /** Heartbeats that this instance took in the last minute. */
+  heartbeatsPerMinute(): number;
   /** Writes the batches. */
   flush(): Promise<void>;
   close(): Promise<void>;

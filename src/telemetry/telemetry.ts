@@ -8,6 +8,7 @@ import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { openNodeDocuments } from './node-documents.js';
 import type { Telemetry } from './port.js';
+import { createRate } from './rate.js';
 import { createPresence } from './presence.js';
 
 export interface TelemetryDeps {
@@ -25,6 +26,7 @@ export interface TelemetryService extends Telemetry {
 export async function createTelemetry({ readStore, clock, logger }: TelemetryDeps): Promise<TelemetryService> {
   const documents = await openNodeDocuments(readStore, logger);
   const presence = createPresence(readStore.leases, logger);
+  const rate = createRate(clock);
   const now = (): string => timestamp(clock.now());
   return {
     async sessionOpened(nodeId, facts, offlineAfterMs) {
@@ -36,7 +38,11 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
       presence.alive(nodeId, facts, offlineAfterMs);
       documents.seen(nodeId, now());
     },
-    heartbeat: (nodeId, facts) => documents.heartbeat(nodeId, facts, now()),
+    heartbeat(nodeId, facts) {
+      rate.note();
+      documents.heartbeat(nodeId, facts, now());
+    },
+    heartbeatsPerMinute: rate.perMinute,
     metrics: (nodeId, report) => documents.metrics(nodeId, report, now()),
     sessionEnded: presence.ended,
     onLost: presence.onLost,

@@ -11,6 +11,7 @@ const lease = (instance_id: string, accounts: number | null): LiveInstance => ({
   position: 0,
   cut: 0,
   compiler_version: 1,
+  heartbeats_per_minute: 0,
   started_at: '2026-01-01T00:00:00.000Z',
 });
 

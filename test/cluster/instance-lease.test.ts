@@ -27,8 +27,16 @@ const start = (position: InstanceLeaseDeps['position']): Promise<InstanceLease> 
     cut: () => 3,
     accounts: () => 5,
     compilerVersion: 3,
+    heartbeatsPerMinute: () => 12,
   });
-const seen = { instance_id: 'i1', cut: 3, accounts: 5, compiler_version: 3, started_at: '2025-01-01T00:00:00.000Z' };
+const seen = {
+  instance_id: 'i1',
+  cut: 3,
+  accounts: 5,
+  compiler_version: 3,
+  heartbeats_per_minute: 12,
+  started_at: '2025-01-01T00:00:00.000Z',
+};
 
 test('a live instance shows its values of the last renewal, until it closes', async () => {
   let position = 41;

@@ -28,6 +28,7 @@ test('a password change that is read is stated in the lease at once, and another
       position: () => 0,
       revision: () => 0,
       accounts: () => read[index] ?? 0,
+      heartbeatsPerMinute: () => 0,
       onTokensEnded: (listener) => void told.push(listener),
       onRevoked: () => undefined,
       sessionsEnded: async () => true,
@@ -56,6 +57,7 @@ test('a revocation that is folded while the instance joins is carried out, and t
     clock: systemClock,
     logger: silentLogger,
     compilerVersion: 1,
+    heartbeatsPerMinute: () => 0,
     position: () => 0,
     revision: () => 7,
     accounts: () => 0,
@@ -72,4 +74,29 @@ test('a revocation that is folded while the instance joins is carried out, and t
   await eventually(cut).toBe(7);
   await member.close();
   expect(await cut()).toBeUndefined();
+});
+
+test('the heartbeats of all live instances are added up, and those of an older release count as none', async () => {
+  const join = (instanceId: string, heartbeats: number) =>
+    joinCluster({
+      readStore: stores.readStore,
+      instanceId,
+      clock: systemClock,
+      logger: silentLogger,
+      compilerVersion: 1,
+      heartbeatsPerMinute: () => heartbeats,
+      position: () => 0,
+      revision: () => 0,
+      accounts: () => 0,
+      onTokensEnded: () => undefined,
+      onRevoked: () => undefined,
+      sessionsEnded: async () => true,
+    });
+  const [one, two] = [await join('a', 30), await join('b', 12)];
+  const data = { position: 0, cut: 0, compiler_version: 1, started_at: '2025-01-01T00:00:00.000Z' };
+  await stores.readStore.leases.take('instances', { name: 'old', holder: 'old', ttlMs: 60_000, data });
+  expect(await Promise.all([one.heartbeatsPerMinute(), two.heartbeatsPerMinute()])).toEqual([42, 42]);
+  await two.close();
+  expect(await one.heartbeatsPerMinute()).toBe(30);
+  await one.close();
 });

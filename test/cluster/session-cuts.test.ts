@@ -18,6 +18,7 @@ function fleet(ids: readonly string[]) {
         cut: cuts.cut(),
         accounts: 0,
         compiler_version: 1,
+        heartbeats_per_minute: 0,
         started_at: '2026-01-01T00:00:00.000Z',
       });
     };

@@ -109,6 +109,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'PUT', path: '/api/settings/connectivity', access: 'operator', body: { multiplex: false }, ifMatch: true },
   { method: 'GET', path: '/api/audit', access: 'anyone', body: null },
   { method: 'POST', path: '/api/audit/{id}/revert', access: 'operator', body: null },
+  { method: 'GET', path: '/api/dashboard/stats', access: 'anyone', body: null },
 ];
 
 /** Paths outside `/api`; they need no token. */

@@ -63,7 +63,7 @@ describe('401 comes before everything', () => {
 
 describe('an unknown path is a 404', () => {
   test.each([
-    'GET /api/dashboard/stats',
+    'GET /api/dashboard/statistics',
     'GET /api/credential',
     'POST /api/audit/x/undo',
     'PUT /api/auth/passwords',

@@ -197,6 +197,10 @@ export async function startAgentFixture(
       };
     },
     pushed: unused,
+    nodeIds: unused,
+    liveListeners: unused,
+    resourceCounts: unused,
+    revision: unused,
     plan: unused,
     snapshotJson: unused,
     waitFor: unused,
@@ -337,6 +341,7 @@ function createFakeTelemetry(): FakeTelemetry {
     vitals: unused,
     listeners: unused,
     links: unused,
+    heartbeatsPerMinute: unused,
     flush: async () => undefined,
     close: async () => undefined,
   };

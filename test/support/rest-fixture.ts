@@ -224,6 +224,7 @@ export async function startRest(
     sockets: createRestSockets({ trustedProxies: options.trustedProxies ?? [], refusals }),
     waitingDeploys: createWaitingPlaces(waitingDeploys),
     sessionsEnded: async () => true,
+    heartbeatsPerMinute: async () => telemetry.heartbeatsPerMinute(),
     readiness: () => ({ ready: followers.notReady().length === 0, reasons: followers.notReady() }),
     storesAway: () => undefined,
     metrics: async () => '# HELP up Is it up.\n# TYPE up gauge\nup 1\n',

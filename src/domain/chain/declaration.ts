@@ -19,6 +19,7 @@ import { claimsOfChain } from './claims.js';
 import { decideChain } from './decide.js';
 import { evolveChain } from './evolve.js';
 import { intendedByChain } from './intent.js';
+import { listenerTransport } from './transports.js';
 import { objectionOfChain } from './references.js';
 import { chainRulesOn } from './rules.js';
 import { rulesBound } from './size.js';
@@ -53,6 +54,14 @@ const compiled: Compiled<ChainState> = {
   rulesOn: chainRulesOn,
   bound: rulesBound,
   intendedOn: intendedByChain,
+  liveOn: (chain, nodeId) =>
+    (liveDefinition(chain)?.hops ?? [])
+      .filter((hop) => hop.node_id === nodeId)
+      .map((hop) => ({
+        transport: listenerTransport(hop),
+        listenAddr: hop.listen_addr,
+        listenPort: hop.listen_port,
+      })),
   nodesUsing(chain, type, id) {
     const hops = liveDefinition(chain)?.hops ?? [];
     const target = chain.deployed === null ? undefined : upstreamOf(chain.deployed);

@@ -1,6 +1,7 @@
 /** The declaration of L3 networks. */
 import { credentialKey } from '../credential/credential.js';
 import type { CredentialState } from '../credential/credential.js';
+import { listenersOf } from '../listeners/claims.js';
 import { nodeKey } from '../node/node.js';
 import { ownerOf } from '../references/references.js';
 import { entryByEntry, eventAudit, fieldChanges } from '../resource/audit-change.js';
@@ -34,6 +35,7 @@ const compiled: Compiled<NetworkState> = {
   rulesOn: networkRulesOn,
   bound: networkBound,
   intendedOn: intendedByNetwork,
+  liveOn: (network, nodeId) => listenersOf(claimsOfNetwork(network), nodeId),
   nodesUsing(network, type, id) {
     const uses = network.enabled && type === credentialKey.type && network.credential_id === id;
     return uses ? nodesOfTunnels(network) : [];

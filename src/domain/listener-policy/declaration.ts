@@ -31,6 +31,7 @@ const compiled: Compiled<PolicyState> = {
   bound: (_fleet, policy) => ruleBytes + textBound(policy.listen_addr) + listBound(policy.priority_order),
   // The port table adds policies to the listeners that other resources intend.
   intendedOn: () => [],
+  liveOn: () => [],
   nodesUsing: () => [],
   diallersOf: () => [],
   linksFrom: () => [],

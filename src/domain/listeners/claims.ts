@@ -6,6 +6,7 @@
 import type { Index, Journal } from '../aggregate/journal.js';
 import { createIndex } from '../aggregate/journal.js';
 import type { Owner } from '../references/references.js';
+import type { ListenerKey } from './intent.js';
 
 /**
  * What a claim is for. `sharing` in `collisions.ts` says which families may live on one listener key:
@@ -30,6 +31,13 @@ export interface Claim {
   readonly values: readonly string[];
   /** Of `l3` claims only: what all tunnels on one listener key have in common, and what no other route there may have. */
   readonly tunnel?: { readonly credentialId: string; readonly serverName: string };
+}
+
+/** The listeners on a node that claims are for. */
+export function listenersOf(claims: readonly Claim[], nodeId: string): readonly ListenerKey[] {
+  return claims
+    .filter((claim) => claim.nodeId === nodeId)
+    .map(({ transport, addr, port }) => ({ transport, listenAddr: addr, listenPort: port }));
 }
 
 type PortOfNode = Pick<Claim, 'nodeId' | 'transport' | 'port'>;

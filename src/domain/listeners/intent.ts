@@ -18,10 +18,14 @@ export interface IntendedRoute {
   readonly deployed: boolean;
 }
 
-export interface IntendedListener {
-  readonly nodeId: string;
+/** Names a listener among those of its node. */
+export interface ListenerKey {
   readonly transport: 'tcp' | 'udp';
   readonly listenAddr: string;
   readonly listenPort: number;
+}
+
+export interface IntendedListener extends ListenerKey {
+  readonly nodeId: string;
   readonly routes: readonly IntendedRoute[];
 }

@@ -5,10 +5,8 @@
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';
 import type { AnyState } from '../fleet/resources.js';
-import type { IntendedListener, IntendedRoute } from '../listeners/intent.js';
+import type { IntendedListener, IntendedRoute, ListenerKey } from '../listeners/intent.js';
 import { splitOwner } from '../references/references.js';
-
-type ListenerKey = Pick<IntendedListener, 'transport' | 'listenAddr' | 'listenPort'>;
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const routeOrder = ({ source, matchKind, matchValue, resourceId }: IntendedRoute): string =>
@@ -19,8 +17,12 @@ export function byListener(a: ListenerKey, b: ListenerKey): number {
   return compare(a.transport, b.transport) || a.listenPort - b.listenPort || compare(a.listenAddr, b.listenAddr);
 }
 
-/** Names a listener among those of its node. */
-export function listenerKey({ transport, listenAddr, listenPort }: ListenerKey): string {
+/** A listener's key as one string. What agents report may name any transport. */
+export function listenerKey({
+  transport,
+  listenAddr,
+  listenPort,
+}: Omit<ListenerKey, 'transport'> & { readonly transport: string }): string {
   return `${transport}/${listenPort}/${listenAddr}`;
 }
 

@@ -6,7 +6,7 @@
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { Claim } from '../listeners/claims.js';
-import type { IntendedListener } from '../listeners/intent.js';
+import type { IntendedListener, ListenerKey } from '../listeners/intent.js';
 import type { Owner } from '../references/references.js';
 import type { NodeRules } from '../snapshot/snapshot.js';
 import type { EventAudit } from './audit-change.js';
@@ -81,6 +81,8 @@ export interface Compiled<S> {
   bound(fleet: FleetView, state: S, nodeId: string): number;
   /** The listeners that the current definition intends on a node. */
   intendedOn(fleet: FleetView, state: S, nodeId: string): readonly IntendedListener[];
+  /** The listeners that a node has for it once it has applied its newest snapshot. */
+  liveOn(state: S, nodeId: string): readonly ListenerKey[];
   /** Ids of the nodes whose rules hold something of the resource `type/id`, which this one refers to. */
   nodesUsing(state: S, type: string, id: string): readonly string[];
   /** Ids of the nodes that dial a node at the node's own address. */

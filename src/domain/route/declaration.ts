@@ -1,4 +1,5 @@
 /** The declaration of legacy routes. */
+import { listenersOf } from '../listeners/claims.js';
 import { dialEndpoint, hopAfter } from '../node/hops.js';
 import { nodeKey } from '../node/node.js';
 import { ownerOf } from '../references/references.js';
@@ -29,6 +30,7 @@ const compiled: Compiled<RouteState> = {
   rulesOn: routeRulesOn,
   bound: routeBound,
   intendedOn: intendedByRoute,
+  liveOn: (route, nodeId) => listenersOf(claimsOfRoute(route), nodeId),
   nodesUsing: () => [],
   diallersOf(route, nodeId) {
     const index = route.enabled ? route.hops.findIndex((hop) => hop.node_id === nodeId) : -1;

@@ -29,7 +29,11 @@ export interface DeploymentNodeState {
 }
 
 /** The state of a node that is to run the generation; null when it has none. */
-export function applyState(generation: number | null, facts: NodeAgentFacts, push: PushFacts | undefined): ApplyState {
+export function applyState(
+  generation: number | null,
+  facts: Pick<NodeAgentFacts, 'applied' | 'rejected'>,
+  push: PushFacts | undefined,
+): ApplyState {
   const wanted = generation ?? Number.POSITIVE_INFINITY;
   const { applied, rejected } = facts;
   if (applied !== null && applied.generation >= wanted) {

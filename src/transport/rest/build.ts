@@ -14,6 +14,7 @@ import { decodableUrl, installCorrelation, requestId } from './correlation.js';
 import { installCors } from './cors.js';
 import type { DescribedRoute, RouteSchema } from './described.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
+import { dashboardRoutes } from './dashboard.js';
 import { docsStyleSource } from './docs-page.js';
 import { answerClientError, answerError, installErrors } from './errors.js';
 import { installGate } from './gate.js';
@@ -111,6 +112,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   settingsRoutes(app, deps);
   auditRoutes(app, deps);
   revertRoutes(app, deps);
+  dashboardRoutes(app, deps);
   probeRoutes(app, deps, options);
   openApiRoutes(app, described, options);
   await app.ready();

@@ -33,7 +33,7 @@ export interface RestDeps {
   readonly commands: CommandHandlers;
   readonly projections: Pick<
     Projections,
-    'nodes' | 'resources' | 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'onAgentFact'
+    'nodes' | 'resources' | 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'onAgentFact' | 'status'
   >;
   readonly delivery: Pick<
     Delivery,
@@ -48,6 +48,10 @@ export interface RestDeps {
     | 'pushed'
     | 'plan'
     | 'snapshotJson'
+    | 'nodeIds'
+    | 'liveListeners'
+    | 'resourceCounts'
+    | 'revision'
   >;
   readonly telemetry: Pick<Telemetry, 'presence' | 'online' | 'vitals' | 'listeners' | 'links'>;
   readonly clock: Clock;
@@ -64,6 +68,8 @@ export interface RestDeps {
    * True once every session of the node that began before the call is closed on every instance, false after the time.
    */
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
+  /** Heartbeats that all live instances took in the last minute. @throws ServiceError `unavailable` */
+  heartbeatsPerMinute(): Promise<number>;
   readiness(): Readiness;
   /** A sentence while a store is out of reach, when commands are refused; else undefined. */
   storesAway(): string | undefined;

@@ -28,6 +28,11 @@ export const tuning = {
   waitPollMs: 100,
   /** How often a snapshot is looked for while the fold and the read models do not agree about its node. */
   foldPollMs: 20,
+  /**
+   * What agents reported is read again for the dashboard after a second, in a large fleet after so many times as long as
+   * reading takes, but not later than `maxMs`.
+   */
+  dashboard: { reuseMs: 1_000, timesTheCost: 10, maxMs: 15_000, nodesPerTally: 250, auditEntries: 10 },
   /** Sign-ins from one address, successful or not; far above the budget of failures. */
   loginsPerMinute: 600,
   loginAddresses: 10_000,

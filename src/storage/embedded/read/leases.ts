@@ -1,6 +1,7 @@
 /**
  * Leases on the clock of this process, which alone owns the data folder. Implements `read-store.ts` (Leases).
  */
+import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { Clock } from '../../../kernel/clock.js';
 import type { Json } from '../../../kernel/json.js';
 import type { Lease, LeaseClaim, Leases } from '../../read-store.js';
@@ -92,6 +93,7 @@ export function createLeases(environment: ReadEnvironment, run: RunWrite, clock:
           const lease = live(kind, name, stored);
           if (lease !== undefined) leases.push(lease);
         }
+        await yieldToEventLoop();
       }
       return leases;
     },

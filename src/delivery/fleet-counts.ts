@@ -1,0 +1,46 @@
+/**
+ * The counts of the dashboard that follow from the fold, for callers who may ask often: made in pieces, once for all who
+ * wait, and again only when the fold has moved on or a second has passed, as certificates end with time.
+ * Implements `docs/contract/rest.md#dashboard`.
+ */
+import type { ChainState, ChainStatus } from '../domain/chain/chain.js';
+import { chainStatus } from '../domain/chain/status.js';
+import type { ResourceCounts } from '../domain/fleet/counts.js';
+import { countResources } from '../domain/fleet/counts.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import { yieldToEventLoop } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { createShared } from '../kernel/shared.js';
+import { tuning } from './tuning.js';
+
+export interface FleetCountsDeps {
+  fleet(): Fleet;
+  readonly clock: Clock;
+}
+
+/** @returns a function that gives counts which hold all that the fold holds at the call */
+export function createFleetCounts({ fleet, clock }: FleetCountsDeps): () => Promise<ResourceCounts> {
+  // Comparing two definitions takes most of the time, and few chains change between two looks.
+  const statuses = new WeakMap<ChainState, ChainStatus>();
+  const statusOf = (chain: ChainState): ChainStatus => {
+    const known = statuses.get(chain);
+    if (known !== undefined) return known;
+    const status = chainStatus(chain);
+    statuses.set(chain, status);
+    return status;
+  };
+  const count = async (): Promise<ResourceCounts> => {
+    const counting = countResources(fleet(), clock.now(), statusOf);
+    for (;;) {
+      const step = counting.next();
+      if (step.done === true) return step.value;
+      await yieldToEventLoop();
+    }
+  };
+  return createShared(count, {
+    stamp: () => fleet().revision.value,
+    isFresh: ({ stamp, begunAt }) =>
+      stamp === fleet().revision.value && clock.monotonic() - begunAt < tuning.countsReuseMs,
+    now: clock.monotonic,
+  });
+}

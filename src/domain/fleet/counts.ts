@@ -1,0 +1,80 @@
+/**
+ * How many there are of each resource that the dashboard counts, in pieces, because a large fleet takes a while.
+ * Implements `docs/contract/rest.md#dashboard`.
+ */
+import type { ChainState, ChainStatus } from '../chain/chain.js';
+import { chainStatus } from '../chain/status.js';
+import type { CredentialCounts } from '../credential/expiry.js';
+import { countCredentials } from '../credential/expiry.js';
+import type { Fleet } from './fleet.js';
+
+interface EnabledCounts {
+  readonly total: number;
+  readonly enabled: number;
+}
+
+export interface ResourceCounts {
+  /** `deployed` and `modified` by status. */
+  readonly l4_chains: EnabledCounts & { readonly deployed: number; readonly modified: number };
+  readonly l4_upstreams: EnabledCounts;
+  readonly routes: EnabledCounts;
+  readonly l3_networks: EnabledCounts;
+  readonly credentials: CredentialCounts;
+}
+
+/** Resources looked at before the caller gets a turn. */
+const piece = 1000;
+
+/**
+ * Counts; yields between two pieces. What changes meanwhile may be counted as it was or as it is.
+ * @param now milliseconds since the epoch
+ * @param statusOf the status of a chain; a caller may remember it, as states never change
+ */
+export function* countResources(
+  fleet: Fleet,
+  now: number,
+  statusOf: (chain: ChainState) => ChainStatus = chainStatus,
+): Generator<void, ResourceCounts> {
+  const { tables } = fleet;
+  const byStatus = { draft: 0, deployed: 0, modified: 0, disabled: 0 };
+  yield* eachPiece(tables.l4_chain.values(), (chains) => {
+    for (const chain of chains) byStatus[statusOf(chain)] += 1;
+  });
+  const { draft, deployed, modified, disabled } = byStatus;
+  const enabled = draft + deployed + modified;
+  const credentials = { total: 0, expiring_30d: 0, expired: 0 };
+  yield* eachPiece(tables.credential.values(), (some) => {
+    const counted = countCredentials(some, now);
+    credentials.total += counted.total;
+    credentials.expiring_30d += counted.expiring_30d;
+    credentials.expired += counted.expired;
+  });
+  return {
+    l4_chains: { total: enabled + disabled, enabled, deployed, modified },
+    l4_upstreams: yield* countEnabled(tables.l4_upstream.values()),
+    routes: yield* countEnabled(tables.route.values()),
+    l3_networks: yield* countEnabled(tables.l3_network.values()),
+    credentials,
+  };
+}
+
+function* countEnabled(states: Iterable<{ readonly enabled: boolean }>): Generator<void, EnabledCounts> {
+  let [total, enabled] = [0, 0];
+  yield* eachPiece(states, (some) => {
+    total += some.length;
+    enabled += some.filter((state) => state.enabled).length;
+  });
+  return { total, enabled };
+}
+
+function* eachPiece<S>(states: Iterable<S>, look: (some: readonly S[]) => void): Generator<void, void> {
+  let some: S[] = [];
+  for (const state of states) {
+    some.push(state);
+    if (some.length < piece) continue;
+    look(some);
+    some = [];
+    yield;
+  }
+  look(some);
+}

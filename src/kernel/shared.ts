@@ -1,0 +1,60 @@
+/**
+ * One value for many callers that takes a while to make: whoever asks gets one that was begun late enough, and at most one
+ * is being made at a time. Not an LRU (`lru.ts`): it holds one value.
+ */
+
+/** When a value was begun. */
+export interface Begun {
+  /** What `stamp` gave then. */
+  readonly stamp: number;
+  /** What `now` gave then, in milliseconds. */
+  readonly begunAt: number;
+  /** How long it took, in milliseconds; undefined while it is being made. */
+  readonly tookMs: number | undefined;
+}
+
+export interface SharedOptions {
+  /** The state that a value depends on, as a number. */
+  stamp(): number;
+  /** Whether a value that was begun then still answers a caller who asks now. */
+  isFresh(begun: Begun): boolean;
+  now(): number;
+}
+
+/** @returns a function that gives a fresh value; it rejects with what `make` throws, and the next call tries again */
+export function createShared<T>(make: () => Promise<T>, { stamp, isFresh, now }: SharedOptions): () => Promise<T> {
+  let made: { readonly begun: Begun; readonly value: T } | undefined;
+  let running: { readonly begun: Begun; readonly value: Promise<T> } | undefined;
+  /** Begins as soon as the running one has ended, for all who came too late for that. */
+  let next: Promise<T> | undefined;
+
+  const start = (): Promise<T> => {
+    const begun = { stamp: stamp(), begunAt: now(), tookMs: undefined };
+    const value = make()
+      .then((result) => {
+        made = { begun: { ...begun, tookMs: now() - begun.begunAt }, value: result };
+        return result;
+      })
+      .finally(() => {
+        running = undefined;
+      });
+    running = { begun, value };
+    return value;
+  };
+
+  return async () => {
+    if (made !== undefined && isFresh(made.begun)) return made.value;
+    if (running === undefined) return start();
+    if (isFresh(running.begun)) return running.value;
+    next ??= running.value
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .then(() => {
+        next = undefined;
+        return start();
+      });
+    return next;
+  };
+}

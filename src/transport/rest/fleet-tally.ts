@@ -1,0 +1,95 @@
+/**
+ * Counts nodes, their listeners and their traffic: what is wanted of each node, from the fold, beside what its agent told.
+ * Implements `docs/contract/rest.md#dashboard`.
+ */
+import { yieldToEventLoop } from '../../kernel/background.js';
+import { createShared } from '../../kernel/shared.js';
+import { applyState } from './apply-state.js';
+import type { RestDeps } from './deps.js';
+import type { FleetReports, NodeReport, Traffic } from './fleet-reports.js';
+import { addTraffic, noTraffic } from './fleet-reports.js';
+import { tuning } from './tuning.js';
+
+export interface FleetTally {
+  readonly nodes: {
+    readonly total: number;
+    readonly online: number;
+    readonly offline: number;
+    readonly pending: number;
+    readonly converged: number;
+    readonly rejected: number;
+  };
+  readonly listeners: {
+    readonly intended: number;
+    readonly running: number;
+    readonly missing: number;
+    readonly unexpected: number;
+  };
+  readonly traffic: Traffic;
+  /** The reports that it was made from. */
+  readonly reports: FleetReports;
+}
+
+/** @returns a function that gives a tally which holds all that the fold holds at the call; it throws as `reports` does */
+export function createFleetTally(deps: RestDeps, reports: () => Promise<FleetReports>): () => Promise<FleetTally> {
+  const { delivery, clock } = deps;
+  return createShared(async () => tally(deps, await reports()), {
+    stamp: delivery.revision,
+    isFresh: ({ stamp, begunAt }) =>
+      stamp === delivery.revision() && clock.monotonic() - begunAt < tuning.dashboard.reuseMs,
+    now: clock.monotonic,
+  });
+}
+
+type Counts<T> = { -readonly [K in keyof T]: number };
+
+async function tally({ delivery }: RestDeps, reports: FleetReports): Promise<FleetTally> {
+  const nodes: Counts<FleetTally['nodes']> = { total: 0, online: 0, offline: 0, pending: 0, converged: 0, rejected: 0 };
+  const listeners: Counts<FleetTally['listeners']> = { intended: 0, running: 0, missing: 0, unexpected: 0 };
+  let traffic = noTraffic;
+  const ids = [...delivery.nodeIds()];
+  for (const [index, id] of ids.entries()) {
+    const report = reports.nodes.get(id);
+    const isOnline = reports.online.has(id);
+    countNode(nodes, delivery.generation(id), isOnline, report?.agent);
+    countListeners(listeners, delivery.liveListeners(id), isOnline ? report : undefined);
+    // Sessions end with the agent, or are unknown; what has passed through has passed through.
+    const own = report?.traffic ?? noTraffic;
+    traffic = addTraffic(traffic, isOnline ? own : { ...own, active_sessions: 0 });
+    if (index % tuning.dashboard.nodesPerTally === 0) await yieldToEventLoop();
+  }
+  return { nodes, listeners, traffic, reports };
+}
+
+function countNode(
+  nodes: Counts<FleetTally['nodes']>,
+  generation: number | undefined,
+  isOnline: boolean,
+  agent: NodeReport['agent'],
+): void {
+  nodes.total += 1;
+  if (isOnline) nodes.online += 1;
+  else if (agent?.connected_once === true) nodes.offline += 1;
+  else nodes.pending += 1;
+  if (generation === undefined || agent === undefined) return;
+  if (agent.applied?.generation === generation) nodes.converged += 1;
+  // What was pushed does not matter for a reject.
+  if (applyState(generation, agent, undefined).state === 'rejected') nodes.rejected += 1;
+}
+
+/** @param report undefined for a node that is silent: what it told last says nothing about now */
+function countListeners(
+  listeners: Counts<FleetTally['listeners']>,
+  intended: ReadonlySet<string>,
+  report: NodeReport | undefined,
+): void {
+  listeners.intended += intended.size;
+  const { running = nothing, notRunning = nothing } = report ?? {};
+  let runs = 0;
+  for (const key of intended) if (running.has(key)) runs += 1;
+  listeners.running += runs;
+  listeners.missing += intended.size - runs;
+  for (const key of new Set([...running, ...notRunning])) if (!intended.has(key)) listeners.unexpected += 1;
+}
+
+const nothing: ReadonlySet<string> = new Set();

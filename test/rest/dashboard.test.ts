@@ -1,0 +1,306 @@
+/** Every figure of the dashboard against a fleet with known content (`docs/contract/rest.md#dashboard`). */
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { ServiceError } from '../../src/kernel/errors.js';
+import type { RuntimeListener } from '../../src/telemetry/port.js';
+import { eventually } from '../support/eventually.js';
+import { createTlsCert, rotatedTo } from '../support/fleet.js';
+import { commandOf, histories } from '../support/fleet-histories.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+
+const stats = (rest: RestFixture): Promise<JsonData> => rest.data('GET', '/api/dashboard/stats');
+
+const listener = (listen_port: number, more: Partial<RuntimeListener> = {}): RuntimeListener => ({
+  transport: 'tcp',
+  listen_addr: '0.0.0.0',
+  listen_port,
+  state: 'running',
+  routes: [],
+  ...more,
+});
+
+describe('of a fleet with known content', () => {
+  let rest: RestFixture;
+  const ids: Record<string, string> = {};
+  const post = async (url: string, body?: object): Promise<JsonData> => {
+    const made = await rest.data('POST', url, body && { body });
+    ids[made.name] = made.id;
+    return made;
+  };
+  const hop = (node: string, listen_port: number, more = {}) => ({
+    node_id: ids[node],
+    listen_port,
+    outer: 'tcp',
+    security: 'raw',
+    ...more,
+  });
+  const chain = (name: string, hops: object[], more: object = {}) =>
+    post('/api/l4-chains', { name, payload: 'tcp', hops, target: { endpoint: '192.0.2.9:9' }, ...more });
+  const deploy = (name: string) => rest.data('POST', `/api/l4-chains/${ids[name]}/deploy`);
+  /** An agent with a session, and the newest snapshot of its node. */
+  const connected = async (node: string) => {
+    const agent = await rest.connect(ids[node] ?? '');
+    const [push] = await Promise.all([agent.receive(), rest.data('POST', `/api/nodes/${ids[node]}/config`)]);
+    return { agent, push };
+  };
+  const put = (path: string, body: object) => rest.data('PUT', path, { body });
+
+  beforeAll(async () => {
+    rest = await startRest();
+    for (const name of ['pending', 'online', 'rejecting', 'gone']) {
+      await post('/api/nodes', { name, address: `${name}.example` });
+    }
+    await post('/api/l4-upstreams', { name: 'web', endpoint: 'web.example:443' });
+    await post('/api/l4-upstreams', { name: 'off', endpoint: 'off.example:443' });
+    await put(`/api/l4-upstreams/${ids['off']}`, { enabled: false });
+
+    await chain('draft', [hop('online', 79)]);
+    await chain('deployed', [hop('online', 80), hop('pending', 80)]);
+    await chain('failed', [hop('online', 81)]);
+    await chain('modified', [hop('online', 82)]);
+    await chain('disabled', [hop('online', 84)]);
+    // Two on one listener.
+    await chain('left', [hop('online', 85, { server_names: ['left.example'] })]);
+    await chain('right', [hop('online', 85, { server_names: ['right.example'] })]);
+    for (const name of ['deployed', 'failed', 'modified', 'disabled', 'left', 'right']) await deploy(name);
+    await put(`/api/l4-chains/${ids['modified']}`, { hops: [hop('online', 83)] });
+    await put(`/api/l4-chains/${ids['disabled']}`, { enabled: false });
+
+    const route = { host: 'a.example', backend: '192.0.2.8:80' };
+    await post('/api/routes', { name: 'route', hops: [{ node_id: ids['gone'], listen_port: 90 }], ...route });
+    await post('/api/routes', {
+      name: 'r off',
+      hops: [{ node_id: ids['gone'], listen_port: 91 }],
+      ...route,
+      enabled: false,
+    });
+
+    await post('/api/credentials', { name: 'x', key_type: 'x25519' });
+    await post('/api/credentials', {
+      name: 'identity',
+      key_type: 'reality',
+      x25519_credential_id: ids['x'],
+      server_names: ['r.example'],
+      short_ids: ['ab'],
+      target_host: 't.example',
+      target_port: 443,
+    });
+    const self_signed = (days: number) => ({ self_signed: { common_name: 'c.example', days } });
+    await post('/api/credentials', { name: 'soon', key_type: 'tls_cert', ...self_signed(20) });
+    await post('/api/credentials', { name: 'late', key_type: 'tls_cert', ...self_signed(300) });
+    await rest.gateway.run(createTlsCert('ended', rotatedTo('ended', { not_after: '2020-01-01T00:00:00.000Z' })));
+
+    const members = ['rejecting', 'online'].map((node, index) => ({
+      node_id: ids[node],
+      interface_name: `tun${index}`,
+      addresses: [`10.9.0.${index + 1}/24`],
+      routes: [],
+    }));
+    const tunnel = (listen_port: number) => ({
+      listener_node_id: ids['rejecting'],
+      listen_addr: '::',
+      listen_port,
+      connector_node_id: ids['online'],
+    });
+    const network = { credential_id: ids['identity'], server_name: 'r.example' };
+    await post('/api/l3-networks', { name: 'net', members, tunnels: [tunnel(443)], ...network });
+    await post('/api/l3-networks', {
+      name: 'n off',
+      members: members.map((member, index) => ({
+        ...member,
+        interface_name: `off${index}`,
+        addresses: [`10.8.0.${index + 1}/24`],
+      })),
+      tunnels: [tunnel(444)],
+      ...network,
+      enabled: false,
+    });
+
+    const online = await connected('online');
+    await online.agent.apply(online.push);
+    const rejecting = await connected('rejecting');
+    await rejecting.agent.reject(rejecting.push);
+    const gone = await connected('gone');
+    await gone.agent.apply(gone.push);
+    const traffic = { bytes_in: 10, bytes_out: 1, active_sessions: 2, total_sessions: 5, error_sessions: 1 };
+    await rest.report(ids['gone'] ?? '', { runtime_listeners: [listener(90, traffic), listener(99)] });
+    await gone.agent.disconnect();
+    await rest.report(ids['online'] ?? '', {
+      runtime_listeners: [
+        listener(80, traffic),
+        listener(81, { state: 'failed' }),
+        // Of the deployed definition, and of the one that is not.
+        listener(82, { bytes_in: 1000 }),
+        listener(83, { active_sessions: 7 }),
+        listener(84),
+        listener(85),
+        listener(80, { transport: 'udp' }),
+      ],
+    });
+    await rest.report(ids['rejecting'] ?? '', {
+      runtime_listeners: [listener(443, { transport: 'udp', listen_addr: '0:0:0:0:0:0:0:0' })],
+    });
+  }, 60_000);
+  afterEach(() => vi.restoreAllMocks());
+  afterAll(() => rest.close());
+
+  test('every figure is what it should be', async () => {
+    const { control, recent_audit, generated_at, ...counts } = await stats(rest);
+    expect(counts).toEqual({
+      nodes: { total: 4, online: 2, offline: 1, pending: 1, converged: 2, rejected: 1 },
+      l4_chains: { total: 7, enabled: 6, deployed: 4, modified: 1 },
+      l4_upstreams: { total: 2, enabled: 1 },
+      routes: { total: 2, enabled: 1 },
+      l3_networks: { total: 2, enabled: 1 },
+      credentials: { total: 5, expiring_30d: 1, expired: 1 },
+      // online: 80, 81, 82, 85; pending: 80; gone: 90; rejecting: udp 443.
+      listeners: { intended: 7, running: 4, missing: 3, unexpected: 3 },
+      traffic: { bytes_in: 1020, bytes_out: 2, active_sessions: 9, total_sessions: 10, error_sessions: 2 },
+    });
+    expect(control).toEqual({
+      sessions: 2,
+      // One at the beginning of each session, and the three reports.
+      heartbeats_per_minute: 6,
+      last_event_position: rest.deps.projections.status().position,
+    });
+    expect(control.last_event_position).toBe(await rest.position());
+    expect(Math.abs(Date.parse(generated_at) - Date.now())).toBeLessThan(20_000);
+    expect(recent_audit).toEqual((await rest.data('GET', '/api/audit?page_size=10')).items);
+  });
+
+  test('the newest entries are those that the role of the caller may see', async () => {
+    await rest.call('POST', '/api/auth/login', { role: 'nobody', body: { username: 'admin', password: 'wrong' } });
+    const entriesOf = async (role: 'admin' | 'viewer') => {
+      const { recent_audit } = await rest.data('GET', '/api/dashboard/stats', { role });
+      expect(recent_audit).toEqual((await rest.data('GET', '/api/audit?page_size=10', { role })).items);
+      return recent_audit.map(({ action }: { action: string }) => action);
+    };
+    await eventually(() => entriesOf('admin')).toContain('session.sign_in_refused');
+    expect(await entriesOf('viewer')).not.toContain('session.sign_in_refused');
+  });
+
+  test('a command shows at once, and what an agent tells soon', async () => {
+    const before = await stats(rest);
+    await post('/api/nodes', { name: 'late node' });
+    await chain('one more', [hop('late node', 80)]);
+    await deploy('one more');
+    const after = await stats(rest);
+    expect(after.nodes).toMatchObject({ total: before.nodes.total + 1, pending: before.nodes.pending + 1 });
+    expect(after.l4_chains.deployed).toBe(before.l4_chains.deployed + 1);
+    expect(after.listeners).toMatchObject({
+      intended: before.listeners.intended + 1,
+      missing: before.listeners.missing + 1,
+    });
+    const { agent, push } = await connected('late node');
+    await agent.apply(push);
+    await rest.report(ids['late node'] ?? '', { runtime_listeners: [listener(80)] });
+    await eventually(async () => (await stats(rest)).listeners.running).toBe(before.listeners.running + 1);
+    expect((await stats(rest)).nodes.converged).toBe(before.nodes.converged + 1);
+    await agent.disconnect();
+  });
+
+  test('many who ask at a time have the reports read once', async () => {
+    await eventually(async () => {
+      const read = vi.spyOn(rest.deps.telemetry, 'online');
+      await Promise.all(Array.from({ length: 20 }, () => stats(rest)));
+      return read.mock.calls.length;
+    }).toBe(1);
+  });
+
+  test('is a 503 while the read store is away, and recovers', async () => {
+    const away = new ServiceError('unavailable', 'away');
+    const online = vi.spyOn(rest.deps.telemetry, 'online').mockRejectedValue(away);
+    await eventually(async () => (await rest.call('GET', '/api/dashboard/stats')).statusCode).toBe(503);
+    online.mockRestore();
+    expect((await rest.call('GET', '/api/dashboard/stats')).statusCode).toBe(200);
+  });
+});
+
+describe('after random commands', () => {
+  let rest: RestFixture;
+  beforeAll(async () => {
+    rest = await startRest();
+  });
+  afterAll(() => rest.close());
+
+  /** All pages of a list. */
+  async function all(path: string): Promise<JsonData[]> {
+    const items: JsonData[] = [];
+    for (let page = 1; ; page += 1) {
+      const one = await rest.data('GET', `${path}?page_size=500&page=${page}`);
+      items.push(...one.items);
+      if (items.length >= one.total) return items;
+    }
+  }
+
+  const enabled = (items: JsonData[]) => ({ total: items.length, enabled: items.filter((one) => one.enabled).length });
+  const having = (items: JsonData[], field: string, value: unknown): number =>
+    items.filter((one) => one[field] === value).length;
+
+  /** Listener keys of what is deployed and enabled, from the states alone. */
+  function intended({ tables }: Fleet): Set<string> {
+    const chains = [...tables.l4_chain.values()].filter((one) => one.enabled && one.deployed !== null);
+    const routes = [...tables.route.values()].filter((one) => one.enabled);
+    const networks = [...tables.l3_network.values()].filter((one) => one.enabled);
+    return new Set([
+      ...chains
+        .flatMap(({ deployed }) => deployed?.hops ?? [])
+        .map(({ node_id, outer, listen_port, listen_addr }) => {
+          const transport = outer === 'udp' || outer === 'quic' ? 'udp' : 'tcp';
+          return `${node_id} ${transport}/${listen_port}/${listen_addr}`;
+        }),
+      ...routes
+        .flatMap(({ hops }) => hops)
+        .map(({ node_id, listen_port, listen_addr }) => `${node_id} tcp/${listen_port}/${listen_addr}`),
+      ...networks
+        .flatMap(({ tunnels }) => tunnels)
+        .map((one) => `${one.listener_node_id} udp/${one.listen_port}/${one.listen_addr}`),
+    ]);
+  }
+
+  test('its counts are those of the lists', async () => {
+    let step = 0;
+    // What the compiler is raised to is not what this service compiles for.
+    const moves = fc.sample(histories(150), 4).flatMap((some) => some.filter(({ kind }) => !kind.endsWith('Compiler')));
+    for (const move of moves) {
+      const command = commandOf(rest.gateway.fleet, move, (step += 1));
+      // Some are refused.
+      if (command !== undefined) await rest.gateway.run(command).catch(() => undefined);
+      if (step % 60 !== 0 && step !== moves.length) continue;
+      await rest.followers.applied('svc-fleet', rest.gateway.fleet.revision.value, 10_000);
+      const counts = await stats(rest);
+      const nodes = await all('/api/nodes');
+      expect(counts.nodes, `after ${step} moves of ${JSON.stringify(moves)}`).toEqual({
+        total: nodes.length,
+        online: 0,
+        offline: 0,
+        pending: nodes.length,
+        converged: 0,
+        rejected: 0,
+      });
+      const chains = await all('/api/l4-chains');
+      expect(counts.l4_chains).toEqual({
+        ...enabled(chains),
+        deployed: having(chains, 'status', 'deployed'),
+        modified: having(chains, 'status', 'modified'),
+      });
+      expect(counts.l4_upstreams).toEqual(enabled(await all('/api/l4-upstreams')));
+      expect(counts.routes).toEqual(enabled(await all('/api/routes')));
+      expect(counts.l3_networks).toEqual(enabled(await all('/api/l3-networks')));
+      const ends = (await all('/api/credentials')).map(
+        ({ certificate }) => certificate && Date.parse(certificate.not_after),
+      );
+      const month = Date.now() + 30 * 86_400_000;
+      expect(counts.credentials).toEqual({
+        total: ends.length,
+        expiring_30d: ends.filter((end) => end !== null && end > Date.now() && end <= month).length,
+        expired: ends.filter((end) => end !== null && end <= Date.now()).length,
+      });
+      const keys = intended(rest.gateway.fleet).size;
+      expect(counts.listeners).toEqual({ intended: keys, running: 0, missing: keys, unexpected: 0 });
+    }
+    expect((await stats(rest)).listeners.intended).toBeGreaterThan(0);
+  }, 60_000);
+});
