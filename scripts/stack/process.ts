@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 export interface RunningProgram {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** The last 256 KiB that it printed. */
+  /** The last 4 MiB that it printed. */
   output(): string;
   exited(): boolean;
   /** Sends the signal and waits for the exit; SIGKILL after `timeoutMs`. @returns the exit code, null after a signal */
@@ -26,7 +26,7 @@ export const compiledRoot = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../../dist/test-programs' : '../..', import.meta.url),
 );
 
-const maxOutput = 256 * 1024;
+const maxOutput = 4 * 1024 * 1024;
 
 export interface ProgramOptions {
   /** Root of another release's compiled programs; this release when absent. */

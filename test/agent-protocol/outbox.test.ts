@@ -20,6 +20,8 @@ const of = (name: string, fragments = 1): SnapshotPush => ({
 
 interface Peer {
   readonly outbox: Outbox;
+  /** What became of snapshots, beside those that were sent. */
+  readonly fates: readonly string[];
   /** Takes the fragment that is on its way. @returns false when there is none */
   takeOne(): boolean;
   takeAll(): void;
@@ -67,12 +69,12 @@ function peer(): Peer {
   const takeAll = (): void => {
     for (let rounds = 0; takeOne(); rounds += 1) expect(rounds).toBeLessThan(100);
   };
-  return { outbox, takeOne, takeAll, heard, sent };
+  return { outbox, takeOne, takeAll, heard, sent, fates };
 }
 
 describe('a close', () => {
   test('during a half-sent snapshot comes after its last fragment, and instead of all that waits', () => {
-    const { outbox, takeOne, takeAll, heard, sent } = peer();
+    const { outbox, takeOne, takeAll, heard, sent, fates } = peer();
     outbox.offer(of('s', 4));
     takeOne();
     outbox.send(Buffer.from('answer'));
@@ -81,6 +83,7 @@ describe('a close', () => {
     takeAll();
     expect(heard).toEqual(['s', 'c', 'draining']);
     expect(sent).toEqual([4]);
+    expect(fates).toEqual(['offered', 'offered', 'discarded']);
   });
 
   test('without a last message leaves the half-sent one unfinished', () => {
@@ -119,7 +122,7 @@ describe('the fragment on its way', () => {
 
 describe('what waits', () => {
   test('is sent in order, answers before the snapshot, and of two snapshots the newer one', () => {
-    const { outbox, takeAll, heard, sent } = peer();
+    const { outbox, takeAll, heard, sent, fates } = peer();
     for (const answer of ['1', '2', '3']) outbox.send(Buffer.from(answer));
     outbox.offer(of('o', 2));
     outbox.offer(of('n', 3));
@@ -127,14 +130,17 @@ describe('what waits', () => {
     takeAll();
     expect(heard).toEqual(['1', '2', '3', 'n']);
     expect(sent).toEqual([3]);
+    expect(fates).toEqual(['offered', 'offered', 'superseded']);
   });
 
   test('is dropped once the stream is over', () => {
-    const { outbox, takeOne, takeAll, heard } = peer();
+    const { outbox, takeOne, takeAll, heard, fates } = peer();
     outbox.offer(of('s', 3));
     takeOne();
     outbox.discard();
     takeAll();
     expect([heard, outbox.waiting]).toEqual([[], 0]);
+    outbox.discard();
+    expect(fates).toEqual(['offered', 'discarded']);
   });
 });

@@ -75,6 +75,12 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
     const answer = await fetch(`${service.url}/readyz`, { signal: AbortSignal.timeout(5_000) });
     return { status: answer.status, reasons: ((await answer.json()) as { reasons: string[] }).reasons };
   };
+  /** What `/metrics` says of each store. */
+  const storesUp = async (): Promise<Record<string, string>> => {
+    const answer = await fetch(`${service.url}/metrics`, { signal: AbortSignal.timeout(5_000) });
+    const samples = (await answer.text()).matchAll(/^svc_store_up\{store="(.*)"\} (\d)$/gm);
+    return Object.fromEntries([...samples].map(([, store = '', up = '']) => [store, up]));
+  };
   const view = (id: string): Promise<NodeView> => admin.call<NodeView>('GET', `/api/nodes/${id}`);
   const start = ({ id, control_psk }: CreatedNode): RunningProgram => {
     const { controlEndpoint } = service;
@@ -123,12 +129,16 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
   const noticed = (store: string): Promise<unknown> =>
     eventually(`the service notices that the ${store} is away`, async () => {
       const { status, reasons } = await ready();
-      return status === 503 && reasons.some((reason) => reason.includes(`the ${store}`)) ? true : undefined;
+      const shown = await storesUp();
+      return status === 503 && reasons.some((reason) => reason.includes(`the ${store}`)) && shown[store] === '0'
+        ? true
+        : undefined;
     });
 
   /** Ready without a restart: commands work, their changes reach the agents, and every answer kept its promise. */
   async function recovered(pid: number): Promise<void> {
     await eventually('the service is ready', async () => ((await ready()).status === 200 ? true : undefined), 60_000);
+    expect(await storesUp()).toEqual({ 'event store': '1', 'read store': '1' });
     expect(service.program().pid).toBe(pid);
     expect(service.program().exited()).toBe(false);
     expect((await command()).status).toBe(201);

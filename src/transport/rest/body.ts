@@ -47,6 +47,7 @@ function noBody(bytes: Buffer, request: FastifyRequest): undefined {
   throw new ServiceError(
     'invalid_request',
     `${propertyPath([field])}: not a field of this request, expected no body, or {}`,
+    { hints: { logged: 'body: expected no body, or {}' } },
   );
 }
 

@@ -26,7 +26,10 @@ export function readJson(bytes: Uint8Array): unknown {
     throw new ServiceError('invalid_request', 'body: expected well-formed JSON');
   }
   const problem = keyProblem(text);
-  if (problem !== undefined) throw new ServiceError('invalid_request', problem);
+  if (problem !== undefined) {
+    const logged = 'body: a key that is twice in it, or that no request has';
+    throw new ServiceError('invalid_request', problem, { hints: { logged } });
+  }
   return value;
 }
 

@@ -110,7 +110,7 @@ function write(
 }
 
 const described = (failure: ServiceError): LogFields => ({
-  error: failure.message.slice(0, textChars),
+  error: (failure.hints.logged ?? failure.message).slice(0, textChars),
   ...(failure.cause === undefined ? {} : { cause: errorText(failure.cause).slice(0, textChars) }),
 });
 

@@ -14,17 +14,24 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
   return (data: unknown) => {
     const result = schema.safeParse(data);
     if (result.success) return { value: result.data };
-    return { error: new ServiceError('invalid_request', refusalSentence(result.error.issues, httpPart)) };
+    const { sentence, logged } = refusalOf(result.error.issues, httpPart);
+    return { error: new ServiceError('invalid_request', sentence, { hints: logged === undefined ? {} : { logged } }) };
   };
 };
 
-/** The sentence of the first issue, where unknown fields come before wrong values. */
-function refusalSentence(issues: readonly Issue[], part: string | undefined): string {
-  const issue = issues.find((one) => one.code === 'unrecognized_keys') ?? issues[0];
-  return issue === undefined ? 'body: expected another value' : issueSentence(issue, [], part);
+interface RefusedValue {
+  readonly sentence: string;
+  /** For the log, where the sentence repeats a word that the client has made up. */
+  readonly logged?: string;
 }
 
-function issueSentence(issue: Issue, above: readonly PropertyKey[], part: string | undefined): string {
+/** The first issue, where unknown fields come before wrong values. */
+function refusalOf(issues: readonly Issue[], part: string | undefined): RefusedValue {
+  const issue = issues.find((one) => one.code === 'unrecognized_keys') ?? issues[0];
+  return issue === undefined ? { sentence: 'body: expected another value' } : issueSentence(issue, [], part);
+}
+
+function issueSentence(issue: Issue, above: readonly PropertyKey[], part: string | undefined): RefusedValue {
   const path = [...above, ...issue.path];
   switch (issue.code) {
     case 'unrecognized_keys':
@@ -32,14 +39,29 @@ function issueSentence(issue: Issue, above: readonly PropertyKey[], part: string
     case 'invalid_union':
       return unionSentence(issue, path, part);
     default:
-      return `${propertyPath(path)}: ${issue.message}`;
+      return aboutField(path, issue.message);
   }
 }
 
-function unknownKeys(path: readonly PropertyKey[], keys: readonly string[], part: string | undefined): string {
+/** Every key of a path is one of this release, but those of a map are the client's own. */
+function aboutField(path: readonly PropertyKey[], message: string): RefusedValue {
+  const sentence = `${propertyPath(path)}: ${message}`;
+  const map = path.findIndex((key) => maps.has(key));
+  if (map < 0 || map + 1 >= path.length) return { sentence };
+  return { sentence, logged: `${propertyPath([...path.slice(0, map + 1), '*'])}: ${message}` };
+}
+
+/** Fields whose keys a client chooses. */
+const maps: ReadonlySet<PropertyKey> = new Set(['labels']);
+
+function unknownKeys(path: readonly PropertyKey[], keys: readonly string[], part: string | undefined): RefusedValue {
   const names = keys.slice(0, 5).map((key) => propertyPath([...path, key]));
-  const what = part === 'querystring' ? 'a query parameter' : 'a field';
-  return `${names.join(', ')}: not ${what} of this request`;
+  const what = part === 'querystring' ? 'query parameter' : 'field';
+  const where = path.length === 0 ? '' : `${propertyPath(path)}: `;
+  return {
+    sentence: `${names.join(', ')}: not a ${what} of this request`,
+    logged: `${where}a ${what} that is not one of this request`,
+  };
 }
 
 /**
@@ -50,7 +72,7 @@ function unionSentence(
   issue: z.core.$ZodIssueInvalidUnion,
   path: readonly PropertyKey[],
   part: string | undefined,
-): string {
+): RefusedValue {
   const unknownOfEach = issue.errors.map(
     (issues) =>
       new Set(issues.flatMap((one) => (one.code === 'unrecognized_keys' && one.path.length === 0 ? one.keys : []))),
@@ -60,7 +82,7 @@ function unionSentence(
   const candidates = issue.errors.filter((issues) => issues.every((one) => one.path.length > 0 && !isMissing(one)));
   const first = candidates[0]?.[0];
   if (candidates.length === 1 && first !== undefined) return issueSentence(first, path, part);
-  return `${propertyPath(path)}: ${issue.message}`;
+  return aboutField(path, issue.message);
 }
 
 function isMissing(issue: Issue): boolean {
