@@ -257,7 +257,7 @@ test('audit entries about accounts are answered to admins only', async () => {
 
 test('an audit entry is answered as the read model holds it', async () => {
   const entry = {
-    id: 'e',
+    id: '00000000-0000-4000-8000-000000000001',
     at: '2030-01-01T00:00:00.000Z',
     actor: { type: 'user' as const, id: 'u', name: 'admin' },
     action: 'node.update',

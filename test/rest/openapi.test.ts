@@ -53,7 +53,7 @@ function named(reference: string): JsonData {
   return reference
     .split('/')
     .slice(1)
-    .reduce<JsonData>((at, key) => at?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], document);
+    .reduce<JsonData>((at, key) => at?.[decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~')], document);
 }
 
 const referencesIn = (value: unknown): readonly string[] =>
@@ -189,8 +189,13 @@ describe('the schemas of the OpenAPI document', () => {
     const { problem } = openApiAnswers(document);
     const wrong: string[] = [];
     let examples = 0;
+    // Many parameters and fields are the same.
+    const tried = new Set<string>();
     const tryOut = (keys: readonly string[], example: unknown): void => {
       examples += 1;
+      const text = JSON.stringify([named(pointerTo(...keys)), example]);
+      if (tried.has(text)) return;
+      tried.add(text);
       const said = problem(pointerTo(...keys), example);
       if (said !== undefined) wrong.push(`${keys.join(' ')}: ${said}`);
     };

@@ -46,7 +46,8 @@ export const pointerTo = (...keys: readonly string[]): string =>
   `#/${keys.map((key) => encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
 
 export function openApiAnswers(document: Document): OpenApiAnswers {
-  const ajv = new Ajv2020({ strict: false, allErrors: false });
+  // What is compiled is used a few times only: compiling must be cheap.
+  const ajv = new Ajv2020({ strict: false, validateSchema: false, code: { optimize: false } });
   addFormats.default(ajv);
   ajv.addSchema(document, 'openapi');
   const compiled = new Map<string, ValidateFunction>();

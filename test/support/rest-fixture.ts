@@ -54,6 +54,8 @@ import type { WorkerPoolOptions } from '../../src/workers/pool.js';
 import { openCommandFixture } from './command-fixture.js';
 import type { FleetGateway } from './command-fixture.js';
 import { openSession, until } from './delivery-fixture.js';
+import type { OpenApiAnswers } from './openapi-answers.js';
+import { openApiAnswers } from './openapi-answers.js';
 import { projectRoot } from './project-root.js';
 import { append, sessionOpened } from './read-side.js';
 import type { TemporaryStores } from './temporary-stores.js';
@@ -63,6 +65,8 @@ export interface Call {
   /** Sent as JSON; a string or bytes as they are. */
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
+  /** The test makes the route answer as it never does by itself. */
+  readonly undescribed?: true;
 }
 
 /** Parsed JSON: tests look into it freely. */
@@ -89,6 +93,7 @@ export interface RestFixture {
   readonly followers: Followers;
   /** Log lines, as one text each. */
   readonly logged: string[];
+  /** @throws Error when the OpenAPI document does not describe the answer */
   call(method: string, url: string, call?: Call): Promise<LightMyRequestResponse>;
   /** As `call`, for the data of a success. */
   data(method: string, url: string, call?: Call): Promise<JsonData>;
@@ -232,9 +237,9 @@ export async function startRest(
   const app = await buildRest(deps, { version: '0.0.0', corsOrigins: [], trustedProxies: [], ...options });
   closers.add('rest', () => app.close());
 
-  async function call(method: string, url: string, { role = 'admin', body, headers = {} }: Call = {}) {
+  async function call(method: string, url: string, { role = 'admin', body, headers = {}, undescribed }: Call = {}) {
     const raw = typeof body === 'string' || Buffer.isBuffer(body);
-    return app.inject({
+    const answer = await app.inject({
       method: method as 'GET',
       url,
       headers: {
@@ -244,6 +249,8 @@ export async function startRest(
       },
       ...(body === undefined ? {} : { payload: raw ? body : JSON.stringify(body) }),
     });
+    if (undescribed !== true) (await describedAnswers(app, options)).check(method, url, answer);
+    return answer;
   }
 
   return {
@@ -296,6 +303,17 @@ export async function startRest(
     position: () => eventStore.headPosition(),
     close: () => closers.closeAll(),
   };
+}
+
+/** What the documents of fixtures say, by the only option that they differ in: making one takes longer than most tests. */
+const described = new Map<boolean, Promise<OpenApiAnswers>>();
+
+function describedAnswers(app: RestApp, { metricsToken }: Partial<RestOptions>): Promise<OpenApiAnswers> {
+  const key = metricsToken !== undefined;
+  const made =
+    described.get(key) ?? Promise.resolve(app.inject('/openapi.json')).then((answer) => openApiAnswers(answer.json()));
+  described.set(key, made);
+  return made;
 }
 
 const quiet: HeartbeatFacts = {

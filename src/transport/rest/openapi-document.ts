@@ -184,8 +184,9 @@ const failureHeaders: { readonly [code in ErrorCode]?: readonly AnswerHeader[] }
   unavailable: ['Retry-After'],
 };
 
-/** When the change was written and only the answer failed. */
+/** When the change was written and only the answer failed, or what a repeat would answer with is gone. */
 const headersOfWritten: { readonly [code in ErrorCode]?: readonly AnswerHeader[] } = {
+  not_found: ['x-position', 'x-projection-lag'],
   internal: ['x-position', 'x-projection-lag'],
   unavailable: ['x-position', 'x-projection-lag'],
 };

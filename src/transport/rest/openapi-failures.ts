@@ -28,7 +28,10 @@ export const failures: { readonly [code in ErrorCode]: DescribedFailure } = {
     description: 'The role of the caller does not allow it',
     example: 'expected the role operator or admin',
   },
-  not_found: { description: 'No resource has this id', example: 'no node has this id' },
+  not_found: {
+    description: 'No resource has this id, or the resource that a repeated command would answer with is gone',
+    example: 'no node has this id',
+  },
   method_not_allowed: {
     description: 'The path exists, but not with the method that was sent; `Allow` lists those that it has',
     example: 'expected GET or POST',
