@@ -1,0 +1,758 @@
+/**
+ * The read models and their queries without a store: which documents an event concerns, what a document holds, which entries
+ * a query finds. With real stores, and compared with a scan of the log, this is in `audit.test.ts` and `lists.test.ts`.
+ */
+import { describe, expect, it } from 'vitest';
+import type { AgentEvent } from '../../src/domain/agents/facts.js';
+import { agentsStream, streams } from '../../src/kernel/event.js';
+import type { Actor, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import type { JsonObject } from '../../src/kernel/json.js';
+import { limits } from '../../src/kernel/limits.js';
+import { foldEntity, workOf } from '../../src/projections/engine/fold.js';
+import { auditQueries } from '../../src/projections/models/audit-queries.js';
+import { auditTrail } from '../../src/projections/models/audit-trail.js';
+import { actorOf, audit } from '../../src/projections/models/audit.js';
+import { deploymentQueries, deployments } from '../../src/projections/models/deployments.js';
+import { readCommands } from '../../src/projections/models/log-commands.js';
+import { names, namesAt } from '../../src/projections/models/names.js';
+import { nodeQueries } from '../../src/projections/models/node-queries.js';
+import { nodes } from '../../src/projections/models/nodes.js';
+import { allResourceQueries, idOfResource, resourceModel } from '../../src/projections/models/resources.js';
+import type { AuditQuery, NodeListQuery } from '../../src/projections/port.js';
+import type { ReadModel } from '../../src/projections/read-model.js';
+import { tuning } from '../../src/projections/tuning.js';
+import type { EventStore } from '../../src/storage/event-store.js';
+import { documentOrder, matchesAll } from '../../src/storage/field-values.js';
+import type { Collection, Fields, Query, StoredDocument } from '../../src/storage/read-store.js';
+import * as f from '../support/fleet.js';
+
+const system: Actor = { type: 'system', id: 'system', name: 'system' };
+
+interface Written {
+  readonly stream: string;
+  readonly events: readonly { readonly type: string; readonly data: object }[];
+  readonly id?: string;
+  readonly actor?: Actor;
+  readonly at?: number;
+  readonly revertOf?: string;
+}
+
+/** A log of these commands: revisions grow in each stream, positions in the whole log, by ten for each event. */
+function logOf(...written: readonly Written[]): readonly RecordedCommand[] {
+  const revisions = new Map<string, number>();
+  let position = 0;
+  return written.map(({ stream, events, id = `c${position}`, actor = system, at = position, revertOf }) => {
+    const recorded = events.map(({ type, data }, index): RecordedEvent => {
+      const revision = (revisions.get(stream) ?? -1) + 1;
+      revisions.set(stream, revision);
+      position += 10;
+      return {
+        id: `e${position}`,
+        stream,
+        type,
+        data: data as JsonObject,
+        revision,
+        position,
+        metadata: {
+          command: { id, index, count: events.length },
+          actor,
+          request_id: `request of ${id}`,
+          occurred_at: new Date(at * 1000).toISOString(),
+          schema_version: type === 'NodeDeleted' ? 2 : 1,
+          ...(revertOf === undefined ? {} : { revert_of: revertOf }),
+        },
+      };
+    });
+    return { stream, events: recorded as unknown as RecordedCommand['events'] };
+  });
+}
+
+const onFleet = (type: string, data: object, more: Partial<Written> = {}): Written => ({
+  stream: streams.fleet,
+  events: [{ type, data }],
+  ...more,
+});
+const nodeCreated = (node_id: string, more: Partial<Written> = {}, fields: object = {}): Written =>
+  onFleet('NodeCreated', { node_id, name: node_id, description: null, address: null, labels: {}, ...fields }, more);
+const renamed = (node_id: string, to: string, more: Partial<Written> = {}): Written =>
+  onFleet('NodeUpdated', { node_id, changes: { name: { from: '', to } } }, more);
+const labelled = (node_id: string): Written =>
+  onFleet('NodeUpdated', { node_id, changes: { 'labels.site': { from: null, to: 'x' } } });
+const nodeDeleted = (node_id: string): Written =>
+  onFleet('NodeDeleted', {
+    node_id,
+    name: node_id,
+    description: null,
+    address: null,
+    labels: {},
+    policies: [],
+    override: null,
+    generation_offset: 0,
+  });
+const userCreated = (user_id: string, username: string): Written => ({
+  stream: streams.accounts,
+  events: [
+    {
+      type: 'UserCreated',
+      data: { user_id, username, role: 'viewer', display_name: null, email: null, password: f.sealed },
+    },
+  ],
+});
+const signedIn = (user_id: string | null, username: string | null, at?: number): Written => ({
+  stream: streams.signins,
+  events: [
+    { type: user_id === null ? 'SignInRefused' : 'SignedIn', data: { user_id, username, address: '192.0.2.9' } },
+  ],
+  ...(at === undefined ? {} : { at }),
+});
+const session = (node_id: string, agent_version = '1.0.0'): Written => {
+  const event: AgentEvent = {
+    type: 'AgentSessionOpened',
+    data: {
+      node_id,
+      session_id: 's',
+      instance_id: 'i',
+      agent_version,
+      public_ipv4: '',
+      public_ipv6: '',
+      detected_addresses: [],
+      multiplex: false,
+      multiplex_port: 0,
+    },
+  };
+  return { stream: agentsStream(node_id), events: [event], actor: { type: 'agent', id: node_id, name: node_id } };
+};
+const identity = { installation_id: 'here', signing_public: 'x', signing_private: f.sealed };
+const first: Written = {
+  stream: streams.service,
+  events: [{ type: 'ServiceIdentityCreated', data: { ...identity, static_public: 'y', static_private: f.sealed } }],
+};
+const keyReplaced: Written = { stream: streams.service, events: [{ type: 'TokenSigningKeyReplaced', data: identity }] };
+
+type Documents<F extends Fields> = ReadonlyMap<string, F>;
+
+/** The documents of a read model after a log, each command by itself, as the engine folds them. */
+function documentsOf<F extends Fields>(model: ReadModel<F>, log: readonly RecordedCommand[]): Documents<F> {
+  const documents = new Map<string, StoredDocument>();
+  for (const command of log) {
+    for (const [id, steps] of workOf(model as unknown as ReadModel, [command])) {
+      const { write, poisoned } = foldEntity(model as unknown as ReadModel, id, documents.get(id), steps);
+      expect(poisoned).toBeUndefined();
+      if (write?.kind === 'delete') documents.delete(id);
+      if (write?.kind === 'put') documents.set(id, { id, position: write.position, fields: write.fields });
+    }
+  }
+  return new Map([...documents].map(([id, { fields }]) => [id, fields as F]));
+}
+
+/** A collection in memory that answers queries as stores do, and remembers them. */
+function collectionOf<F extends Fields>(documents: Documents<F>) {
+  const queries: Query[] = [];
+  const all = [...documents].map(([id, fields]): StoredDocument<F> => ({ id, position: 0, fields }));
+  const collection = {
+    get: async (id: string) => all.find((one) => one.id === id),
+    getMany: async (ids: readonly string[]) => all.filter(({ id }) => ids.includes(id)),
+    async find(query: Query) {
+      queries.push(query);
+      const { where = [], sort = [], skip = 0, limit } = query;
+      const found = all.filter(({ fields }) => matchesAll(fields, where)).sort(documentOrder(sort));
+      return { items: found.slice(skip, skip + limit), total: found.length };
+    },
+  } as unknown as Collection<F>;
+  return { collection, queries };
+}
+
+/** The events of a log, which remembers what was read of it. */
+function storeOf(log: readonly RecordedCommand[], without: (event: RecordedEvent) => boolean = () => false) {
+  const reads: string[] = [];
+  const store = {
+    async *read(stream: string, { from, maxCount }: { readonly from: number; readonly maxCount: number }) {
+      reads.push(`${stream} ${from}+${maxCount}`);
+      const events = log
+        .flatMap((command) => command.events)
+        .filter((event) => event.stream === stream && event.revision >= from && !without(event));
+      yield* events.slice(0, maxCount);
+    },
+  } as unknown as EventStore;
+  return { store, reads: () => [...reads].sort() };
+}
+
+const keysOf = (model: { keys(event: RecordedEvent): readonly string[] }, ...written: readonly Written[]) =>
+  logOf(...written).flatMap(({ events }) => events.map((event) => model.keys(event)));
+
+describe('the read model of nodes', () => {
+  it('concerns a node by its events and by the facts of its agent, and nothing else', () => {
+    const chain = f.createChain('one', []);
+    const chainCreated = onFleet('ChainCreated', { ...chain, chain_id: chain.id });
+    expect(
+      keysOf(nodes, nodeCreated('n'), session('n'), chainCreated, userCreated('u', 'ada'), signedIn('u', 'ada')),
+    ).toEqual([['n'], ['n'], [], [], []]);
+  });
+
+  it('holds what operators described and what the agent did, with what lists are sorted and filtered by', () => {
+    const log = logOf(
+      nodeCreated('N', {}, { labels: { site: 'x', 'a"b': 'c' } }),
+      session('N', '2.0.0'),
+      renamed('N', 'Öl'),
+      session('nobody'),
+    );
+    const [document, ...others] = documentsOf(nodes, log).values();
+    expect(others).toEqual([]);
+    expect(document).toMatchObject({
+      name_key: 'öl',
+      created_at: '1970-01-01T00:00:00.000Z',
+      updated_at: '1970-01-01T00:00:20.000Z',
+      node: { id: 'N', name: 'Öl', version: 2 },
+      agent: { agent_version: '2.0.0' },
+      connected_once: true,
+      labels: ['["a\\"b","c"]', '["site","x"]'],
+    });
+  });
+
+  it('forgets a deleted node and its facts, and begins a new one under its id without any', () => {
+    expect(documentsOf(nodes, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'))).size).toBe(0);
+    const again = documentsOf(nodes, logOf(nodeCreated('n'), session('n'), nodeDeleted('n'), nodeCreated('n')));
+    expect(again.get('n')).toMatchObject({ connected_once: false, agent: { agent_version: null, applied: null } });
+  });
+
+  it('keeps the same document when a fact tells nothing new', () => {
+    const [created, opened] = logOf(nodeCreated('n'), session('n'));
+    const before = documentsOf(nodes, [created!, opened!]).get('n');
+    const [event] = opened!.events;
+    const late = {
+      ...event,
+      data: { ...event.data, ordered: true },
+      metadata: { ...event.metadata, occurred_at: '1960-01-01T00:00:00.000Z' },
+    };
+    expect(nodes.evolve(before, late, opened!, 'n')).toBe(before);
+    expect(nodes.evolve(undefined, event, opened!, 'n')).toBeUndefined();
+  });
+
+  const site = documentsOf(
+    nodes,
+    logOf(
+      ...['d', 'b', 'a', 'c'].map((id) => nodeCreated(id, {}, { labels: { site: id < 'c' ? 'x' : 'y' } })),
+      session('a'),
+      session('d'),
+    ),
+  );
+  const list = async (query: Partial<NodeListQuery>, documents: Documents<never> | typeof site = site) => {
+    const { collection } = collectionOf(documents as typeof site);
+    const { items, total } = await nodeQueries(() => collection).list({
+      page: 1,
+      pageSize: 10,
+      sort: 'name',
+      ...query,
+    });
+    return [items.map(({ node }) => node.id).join(''), total];
+  };
+  const not = (...ids: readonly string[]) => new Set(ids);
+
+  it.each<[string, Partial<NodeListQuery>, string, number]>([
+    ['all', {}, 'abcd', 4],
+    ['a page', { page: 2, pageSize: 3 }, 'd', 4],
+    ['a label', { label: { key: 'site', value: 'x' } }, 'ab', 2],
+    ['no other value of it', { label: { key: 'site', value: 'z' } }, '', 0],
+    ['a part of the name', { q: 'C' }, 'c', 1],
+    ['some ids', { ids: { in: ['d', 'a', 'd', 'gone'] } }, 'ad', 2],
+    ['some ids, backwards', { ids: { in: ['a', 'd'] }, sort: '-name' }, 'da', 2],
+    ['some ids, by creation', { ids: { in: ['a', 'd', 'b'] }, sort: 'created_at' }, 'dba', 3],
+    ['a page of some ids', { ids: { in: ['a', 'b', 'c', 'd'] }, page: 2, pageSize: 2 }, 'cd', 4],
+    [
+      'some ids with a label and a name',
+      { ids: { in: ['a', 'b', 'c'] }, label: { key: 'site', value: 'x' }, q: 'b' },
+      'b',
+      1,
+    ],
+    ['all but some, that have connected', { ids: { notIn: not('a'), connectedOnce: true } }, 'd', 1],
+    ['all but some, that have not', { ids: { notIn: not('b'), connectedOnce: false } }, 'c', 1],
+    [
+      'all but none, with a label',
+      { ids: { notIn: not(), connectedOnce: false }, label: { key: 'site', value: 'y' } },
+      'c',
+      1,
+    ],
+    ['a page of all but some', { ids: { notIn: not(), connectedOnce: true }, page: 2, pageSize: 1 }, 'd', 2],
+  ])('is asked for %s', async (_, query, ids, total) => {
+    expect(await list(query)).toEqual([ids, total]);
+  });
+
+  it('is walked in steps for all but some', async () => {
+    const many = new Map(
+      Array.from({ length: tuning.scanDocuments * 2 }, (_, index) => [
+        `n${index}`,
+        {
+          ...[...site.values()][0]!,
+          name_key: String(index).padStart(6, '0'),
+          node: { id: `n${index}` } as never,
+          connected_once: true,
+        },
+      ]),
+    );
+    const { collection, queries } = collectionOf(many);
+    const query = { page: 2, pageSize: 3, sort: 'name', ids: { notIn: not('n1', 'n5'), connectedOnce: true } } as const;
+    const page = await nodeQueries(() => collection).list(query);
+    expect(page.items.map(({ node }) => node.id)).toEqual(['n4', 'n6', 'n7']);
+    expect(page.total).toBe(many.size - 2);
+    expect(queries.map(({ skip, limit }) => [skip, limit])).toEqual(
+      [0, 1, 2].map((step) => [step * tuning.scanDocuments, tuning.scanDocuments]),
+    );
+  });
+
+  it('is asked for one node and for many', async () => {
+    const queries = nodeQueries(() => collectionOf(site).collection);
+    expect((await queries.get('a'))?.node.id).toBe('a');
+    expect(await queries.get('gone')).toBeUndefined();
+    expect((await queries.getMany(['a', 'gone', 'c'])).map(({ node }) => node.id).sort()).toEqual(['a', 'c']);
+  });
+});
+
+describe('the read models of other resources', () => {
+  const { type: _, id: credential_id, ...credential } = f.createX25519('Keys');
+  const created = onFleet('CredentialCreated', { credential_id, ...credential });
+  const upstream = onFleet('UpstreamCreated', { upstream_id: 'up', ...(f.createUpstream('Up') as object) });
+
+  it('concern their own type alone', () => {
+    const [[keys], [up], [user]] = [created, upstream, userCreated('u', 'ada')].map(
+      (written) => logOf(written)[0]!.events,
+    ) as [RecordedCommand['events'], RecordedCommand['events'], RecordedCommand['events']];
+    expect([keys, up, user].map((event) => idOfResource(event, 'credential'))).toEqual([[credential_id], [], []]);
+    expect(resourceModel('l4_upstream').keys(up)).toEqual(['up']);
+    expect(resourceModel('l4_upstream').keys(keys)).toEqual([]);
+    const fields = { name_key: 'x', created_at: '', updated_at: '' };
+    expect(resourceModel('l4_upstream').evolve(fields, keys, logOf(created)[0]!, 'x')).toBe(fields);
+  });
+
+  it('hold the folded state without its secrets, and what their lists are filtered by', () => {
+    const document = documentsOf(resourceModel('credential'), logOf(created)).get(credential_id);
+    expect(document).toMatchObject({
+      name_key: 'keys',
+      key_type: 'x25519',
+      credential: { id: credential_id, name: 'Keys', private_key: null, public_key: f.publicKey('Keys'), version: 1 },
+    });
+    expect(documentsOf(resourceModel('l4_upstream'), logOf(upstream)).get('up')).toMatchObject({
+      upstream: { name: 'Up' },
+    });
+  });
+
+  it('forget what is deleted', () => {
+    const deleted = onFleet('UpstreamDeleted', { upstream_id: 'up' });
+    expect(documentsOf(resourceModel('l4_upstream'), logOf(upstream, deleted)).size).toBe(0);
+  });
+
+  it('are asked for one, and for those that a filter leaves', async () => {
+    const tls = { ...f.createTlsCert('leaf') };
+    const log = logOf(created, onFleet('CredentialCreated', { ...tls, credential_id: tls.id }));
+    const { collection } = collectionOf(documentsOf(resourceModel('credential'), log));
+    const asked: string[] = [];
+    const queries = allResourceQueries((type) => (asked.push(type), collection)).credential;
+    expect((await queries.get(credential_id))?.name).toBe('Keys');
+    expect(await queries.get('gone')).toBeUndefined();
+    const listed = async (where?: object) =>
+      (await queries.list({ page: 1, pageSize: 9, sort: 'name', ...(where && { where }) })).items.map(
+        ({ name }) => name,
+      );
+    expect(await listed()).toEqual(['Keys', 'leaf']);
+    expect(await listed({ key_type: 'tls_cert' })).toEqual(['leaf']);
+    expect(await listed({ key_type: undefined })).toEqual(['Keys', 'leaf']);
+    expect(new Set(asked)).toEqual(new Set(['credential']));
+  });
+});
+
+describe('the read model of deployments', () => {
+  const deployed = (chain_id: string, to: object | null = {}): Written =>
+    onFleet('ChainDeployed', {
+      chain_id,
+      chain_version: 3,
+      definition: { from: null, to },
+      nodes: [{ node_id: 'n', offset: 5 }],
+    });
+
+  it('has one for each deploy, with the generation that each node got, and none for the way back to none', async () => {
+    const log = logOf(
+      nodeCreated('n'),
+      deployed('one'),
+      deployed('one'),
+      deployed('two'),
+      deployed('one', null),
+      userCreated('u', 'ada'),
+    );
+    const documents = documentsOf(deployments, log);
+    expect([...documents.keys()]).toEqual(['c10', 'c20', 'c30']);
+    expect(documents.get('c20')).toEqual({
+      chain_id: 'one',
+      revision: 2,
+      deployment: {
+        id: 'c20',
+        chain_id: 'one',
+        chain_version: 3,
+        at: '1970-01-01T00:00:20.000Z',
+        nodes: [{ node_id: 'n', generation: 8 }],
+      },
+    });
+    const { collection, queries } = collectionOf(documents);
+    const asked = deploymentQueries(() => collection);
+    expect((await asked.get('c30'))?.chain_id).toBe('two');
+    expect(await asked.get('gone')).toBeUndefined();
+    expect((await asked.ofChain('one')).map(({ id }) => id)).toEqual(['c20', 'c10']);
+    expect(queries[0]?.limit).toBe(tuning.deploymentsListed);
+    const [other] = logOf(nodeCreated('n'));
+    expect(deployments.evolve(documents.get('c20'), other!.events[0], other!, 'c20')).toBe(documents.get('c20'));
+  });
+});
+
+describe('the read model of names', () => {
+  it('keeps each name with the position since which it holds, and a user the first one', () => {
+    const log = logOf(
+      nodeCreated('n'),
+      renamed('n', 'second'),
+      renamed('n', 'second'),
+      labelled('n'),
+      userCreated('u', 'ada'),
+      userCreated('u', 'other'),
+      session('n'),
+      nodeDeleted('n'),
+      renamed('n', 'fourth'),
+    );
+    expect(keysOf(names, labelled('n'), session('n'), signedIn('u', 'ada'))).toEqual([[], [], []]);
+    expect(Object.fromEntries(documentsOf(names, log))).toEqual({
+      'node/n': {
+        names: [
+          { position: 10, name: 'n' },
+          { position: 20, name: 'second' },
+          // The delete says the name that the node had.
+          { position: 80, name: 'n' },
+          { position: 90, name: 'fourth' },
+        ],
+      },
+      'user/u': { names: [{ position: 50, name: 'ada' }] },
+    });
+  });
+
+  it('keeps the newest of very many', () => {
+    const many = Array.from({ length: tuning.namesPerResource + 3 }, (_, index) => renamed('n', `name ${index}`));
+    const kept = documentsOf(names, logOf(...many)).get('node/n')?.names ?? [];
+    expect([kept.length, kept.at(-1)?.name]).toEqual([tuning.namesPerResource, `name ${tuning.namesPerResource + 2}`]);
+  });
+
+  it('answers for many resources at once, each at its own position', async () => {
+    const { collection } = collectionOf(
+      documentsOf(names, logOf(nodeCreated('n'), renamed('n', 'second'), nodeCreated('m'))),
+    );
+    const lookup = (id: string, position: number) => ({ type: 'node', id, position });
+    const lookups = [
+      lookup('n', 9),
+      lookup('n', 10),
+      lookup('n', 19),
+      lookup('n', 20),
+      lookup('m', 99),
+      lookup('x', 99),
+    ];
+    expect(lookups.map(await namesAt(collection, lookups))).toEqual([null, 'n', 'n', 'second', 'm', null]);
+    const none = await namesAt({} as never, []);
+    expect(none(lookup('n', 1))).toBeNull();
+  });
+});
+
+describe('the read model of the audit', () => {
+  const revert = (id: string, revertOf: string, at?: number) =>
+    renamed('n', 'back', { id, revertOf, ...(at === undefined ? {} : { at }) });
+
+  it('has an entry for each command of the fleet, of accounts, of sign-ins and of the service but the first start', () => {
+    const log = [nodeCreated('n'), userCreated('u', 'ada'), signedIn('u', 'ada'), first, keyReplaced, session('n')];
+    expect(keysOf(audit, ...log)).toEqual([['c0'], ['c10'], ['c20'], [], ['c40'], []]);
+    expect(keysOf(audit, revert('r', 'x'))).toEqual([['r', 'x']]);
+    const two = { ...nodeCreated('n'), events: [nodeCreated('n').events[0]!, nodeCreated('n').events[0]!] };
+    expect(keysOf(audit, two)).toEqual([['c0'], []]);
+  });
+
+  it('says where the command stands, who gave it and what queries filter by', () => {
+    const ada: Actor = { type: 'user', id: 'U1', name: 'Ada' };
+    const two = {
+      ...nodeCreated('n', { actor: ada, at: 7 }),
+      events: [nodeCreated('n').events[0]!, renamed('n', 'x').events[0]!],
+    };
+    const documents = documentsOf(
+      audit,
+      logOf(userCreated('u', 'ada'), two, signedIn(null, null), signedIn('U2', 'Grace')),
+    );
+    expect(documents.get('c10')).toEqual({
+      order: '1970-01-01T00:00:07.000Z/0000000000000030',
+      stream: streams.fleet,
+      revision: 0,
+      count: 2,
+      position: 30,
+      at: '1970-01-01T00:00:07.000Z',
+      action: 'node.create',
+      resource_type: 'node',
+      resource_id: 'n',
+      actor_type: 'user',
+      actor_id: 'U1',
+      actor_name: 'Ada',
+      actors: ['u1', 'ada'],
+      accounts: false,
+      reverts: null,
+      reverted_by: null,
+    });
+    expect(documents.get('c0')).toMatchObject({ accounts: true, resource_type: 'user', actors: ['system'] });
+    expect(documents.get('c30')).toMatchObject({
+      accounts: true,
+      actor_type: 'user',
+      actor_id: null,
+      actors: [],
+      resource_type: 'session',
+    });
+    expect(documents.get('c40')).toMatchObject({ actor_id: 'U2', actor_name: 'Grace', actors: ['u2', 'grace'] });
+    const [event] = logOf(nodeCreated('n', { actor: ada }))[0]!.events;
+    expect(actorOf(event)).toEqual(ada);
+  });
+
+  it('marks an entry as reverted by the newest revert of it, and knows what a revert reverts', () => {
+    const documents = documentsOf(
+      audit,
+      logOf(nodeCreated('n', { id: 'one' }), revert('r1', 'one'), revert('r2', 'one'), revert('r3', 'gone')),
+    );
+    expect([...documents].map(([id, { reverts, reverted_by }]) => [id, reverts, reverted_by])).toEqual([
+      ['one', null, 'r2'],
+      ['r1', 'one', null],
+      ['r2', 'one', null],
+      ['r3', 'gone', null],
+    ]);
+  });
+
+  it('lets go of sign-ins as old as their events may get', () => {
+    const kept = limits.events.signinsMaxAgeSeconds;
+    const documents = documentsOf(
+      audit,
+      logOf(signedIn('u', 'ada', 0), signedIn('u', 'ada', 1), nodeCreated('n', { at: 0 })),
+    );
+    const expired = (now: number) =>
+      [...documents].filter(([, fields]) => matchesAll(fields, audit.expired?.(now * 1000) ?? [])).map(([id]) => id);
+    expect(expired(kept)).toEqual([]);
+    expect(expired(kept + 1)).toEqual(['c0']);
+    expect(expired(kept + 2)).toEqual(['c0', 'c10']);
+  });
+
+  const agent: Actor = { type: 'agent', id: 'n', name: 'unknown' };
+  const log = logOf(
+    nodeCreated('n', { id: 'create', at: 1 }),
+    userCreated('u', 'ada'),
+    renamed('n', 'second', { id: 'rename', at: 2, actor: { type: 'user', id: 'U1', name: 'Ada' } }),
+    revert('undo', 'rename', 3),
+    revert('redo', 'undo', 4),
+    onFleet('NodeConfigRefreshed', { node_id: 'n' }, { id: 'refresh', at: 5 }),
+    onFleet(
+      'NodeReportedAddressChanged',
+      { node_id: 'n', public_ipv4: { from: null, to: '192.0.2.1' }, public_ipv6: { from: null, to: null } },
+      { id: 'report', at: 6, actor: agent },
+    ),
+    signedIn('U1', 'ada', 7),
+    keyReplaced,
+    nodeCreated('m', { id: 'other', at: 9 }),
+  );
+  function asked(entries = log, held = log, without?: (event: RecordedEvent) => boolean) {
+    const { collection } = collectionOf(documentsOf(audit, entries));
+    const { store } = storeOf(held, without);
+    return auditQueries(store, () => ({
+      audit: collection,
+      names: collectionOf(documentsOf(names, entries)).collection,
+    }));
+  }
+  const list = async (query: Partial<AuditQuery>) => {
+    const { items, total } = await asked().list({ page: 1, pageSize: 50, includeAccounts: true, ...query });
+    expect(total).toBeGreaterThanOrEqual(items.length);
+    return items.map(({ id }) => id).join(' ');
+  };
+  const at = (second: number) => new Date(second * 1000).toISOString();
+
+  it.each<[string, Partial<AuditQuery>, string]>([
+    ['all', {}, 'c80 c10 other c70 report refresh redo undo rename create'],
+    ['a page', { page: 2, pageSize: 4 }, 'report refresh redo undo'],
+    ['those that everybody may see', { includeAccounts: false }, 'c80 other report refresh redo undo rename create'],
+    ['one resource', { resourceId: 'm' }, 'other'],
+    ['one type', { resourceType: 'service' }, 'c80'],
+    ['an account type', { resourceType: 'user' }, 'c10'],
+    ['an account type that may not be seen', { resourceType: 'user', includeAccounts: false }, ''],
+    ['an account action that may not be seen', { action: 'session.sign_in', includeAccounts: false }, ''],
+    ['an account action', { action: 'session.sign_in' }, 'c70'],
+    ['an action that everybody may see', { action: 'node.create', includeAccounts: false }, 'other create'],
+    ['a type that everybody may see', { resourceType: 'node', includeAccounts: false, resourceId: 'm' }, 'other'],
+    ['an actor by id, in any case', { actor: 'u1' }, 'c70 rename'],
+    ['an actor by name, in any case', { actor: 'ADA' }, 'c70 rename'],
+    ['an actor, of what everybody may see', { actor: 'ada', includeAccounts: false }, 'rename'],
+    ['an actor and a resource', { actor: 'ada', resourceId: 'n', includeAccounts: false }, 'rename'],
+    ['a time on', { from: at(9), includeAccounts: false }, 'c80 other'],
+    ['a time on, in another zone', { from: '1970-01-01T01:00:09+01:00', includeAccounts: false }, 'c80 other'],
+    ['up to a time, which counts', { to: at(2), includeAccounts: false }, 'rename create'],
+    ['between two times', { from: at(3), to: at(4) }, 'redo undo'],
+  ])('is asked for %s', async (_, query, ids) => {
+    expect(await list(query)).toBe(ids);
+  });
+
+  it('is asked with a filter on both values of `accounts` only where an index needs one', async () => {
+    const { collection, queries } = collectionOf(documentsOf(audit, log));
+    const { store } = storeOf(log);
+    const query = auditQueries(store, () => ({
+      audit: collection,
+      names: collectionOf(new Map()).collection as never,
+    }));
+    const both = { field: 'accounts', op: 'in', value: [false, true] };
+    const cases: readonly (readonly [Partial<AuditQuery>, boolean])[] = [
+      [{}, true],
+      [{ actor: 'ada' }, true],
+      [{ actor: 'ada', resourceId: 'n' }, true],
+      [{ resourceId: 'n' }, false],
+      [{ action: 'node.create' }, false],
+      [{ resourceType: 'node' }, false],
+    ];
+    for (const [more, needed] of cases) {
+      await query.list({ page: 1, pageSize: 5, includeAccounts: true, ...more });
+      expect(
+        queries.at(-1)?.where?.some((one) => JSON.stringify(one) === JSON.stringify(both)),
+        JSON.stringify(more),
+      ).toBe(needed);
+    }
+  });
+
+  it('shows an entry with the content of its command and the name of then', async () => {
+    expect(await asked().get('rename')).toMatchObject({
+      id: 'rename',
+      at: at(2),
+      actor: { type: 'user', id: 'U1', name: 'Ada' },
+      action: 'node.update',
+      resource: { type: 'node', id: 'n', name: 'second' },
+      changes: [{ path: 'name', before: '', after: 'second' }],
+      request_id: 'request of rename',
+      position: `${streams.fleet}@1`,
+      reverts: null,
+    });
+    expect(await asked().get('report')).toMatchObject({
+      actor: { type: 'agent', id: 'n', name: 'back' },
+      resource: { name: 'back' },
+    });
+    expect(await asked().get('gone')).toBeUndefined();
+  });
+
+  it('says what reverts an entry as long as that revert stands', async () => {
+    // The rename was undone, and the undoing was undone.
+    expect(await asked().get('rename')).toMatchObject({
+      revertible: true,
+      not_revertible_because: null,
+      reverted_by: null,
+    });
+    expect(await asked().get('undo')).toMatchObject({ revertible: false, reverts: 'rename', reverted_by: 'redo' });
+    expect(await asked().get('redo')).toMatchObject({ revertible: true, reverts: 'undo', reverted_by: null });
+    expect(await asked(log.slice(0, 4)).get('rename')).toMatchObject({
+      revertible: false,
+      reverted_by: 'undo',
+      not_revertible_because: 'it was reverted by the entry undo',
+    });
+    const { items } = await asked().list({ page: 1, pageSize: 50, includeAccounts: true });
+    expect(items.filter(({ reverted_by }) => reverted_by !== null).map(({ id }) => id)).toEqual(['undo']);
+  });
+
+  it('shows an entry whose events the log no longer holds by what it knows itself', async () => {
+    const queries = asked(log, log, ({ metadata }) => metadata.command.id === 'rename');
+    expect(await queries.get('rename')).toEqual({
+      id: 'rename',
+      at: at(2),
+      actor: { type: 'user', id: 'U1', name: 'Ada' },
+      action: 'node.update',
+      resource: { type: 'node', id: 'n', name: 'second' },
+      changes: [],
+      request_id: '',
+      position: `${streams.fleet}@1`,
+      revertible: false,
+      not_revertible_because: 'its events are older than what is kept',
+      reverts: null,
+      reverted_by: null,
+    });
+  });
+
+  it('is a trail of the entries about one resource behind a position, newest first', async () => {
+    const { collection, queries } = collectionOf(documentsOf(audit, log));
+    const trail = auditTrail(storeOf(log).store, () => ({ audit: collection }));
+    const about = async (type: string, id: string, behind: number) => {
+      const entries = [];
+      for await (const entry of trail.about(type, id, behind)) entries.push(entry);
+      return entries;
+    };
+    expect((await about('node', 'n', 30)).map(({ id }) => id)).toEqual(['report', 'refresh', 'redo', 'undo']);
+    expect((await about('node', 'n', 60))[0]).toEqual({
+      id: 'report',
+      action: 'node.update',
+      actor: 'agent',
+      at: at(6),
+      position: 70,
+      events: 1,
+    });
+    expect(await about('l4_chain', 'n', 0)).toEqual([]);
+    expect(queries).toHaveLength(3);
+    expect((await trail.command('rename'))?.events[0].metadata.command.id).toBe('rename');
+    expect(await trail.command('gone')).toBeUndefined();
+    const many = logOf(
+      ...Array.from({ length: tuning.auditTrailPage }, (_, index) => renamed('n', `${index}`, { id: `r${index}` })),
+    );
+    const paged = collectionOf(documentsOf(audit, many));
+    let count = 0;
+    for await (const _entry of auditTrail(storeOf(many).store, () => ({ audit: paged.collection })).about(
+      'node',
+      'n',
+      0,
+    ))
+      count += 1;
+    expect([count, paged.queries.map(({ skip }) => skip)]).toEqual([many.length, [0, tuning.auditTrailPage]]);
+  });
+});
+
+describe('commands of the log', () => {
+  const two = { ...nodeCreated('n'), events: [nodeCreated('n').events[0]!, renamed('n', 'x').events[0]!] };
+  const log = logOf(
+    two,
+    labelled('n'),
+    userCreated('u', 'ada'),
+    ...Array.from({ length: 2 * tuning.auditReadGap }, () => labelled('n')),
+  );
+  const place = ({ stream, events }: RecordedCommand) => ({
+    stream,
+    revision: events[0].revision,
+    count: events.length,
+  });
+
+  it('are read by their places, in the order asked for, neighbours together', async () => {
+    const { store, reads } = storeOf(log);
+    const wanted = [log.at(-1)!, log[2]!, log[1]!, log[0]!, log[1]!];
+    expect(await readCommands(store, wanted.map(place))).toEqual(wanted);
+    expect(reads()).toEqual(
+      [
+        `${streams.accounts} 0+1`,
+        `${streams.fleet} 0+3`,
+        `${streams.fleet} ${log.at(-1)!.events[0].revision}+1`,
+      ].sort(),
+    );
+  });
+
+  it('that are near each other share a read, and those that are not do not', async () => {
+    const at = (revision: number) => ({ stream: streams.fleet, revision, count: 1 });
+    for (const [gap, count] of [
+      [tuning.auditReadGap, 1],
+      [tuning.auditReadGap + 1, 2],
+    ] as const) {
+      const { store, reads } = storeOf(log);
+      await readCommands(store, [at(3), at(4 + gap)]);
+      expect(reads()).toHaveLength(count);
+    }
+    const { store, reads } = storeOf(log);
+    await readCommands(store, [{ ...at(3), count: 9 }, at(4)]);
+    expect(reads()).toEqual([`${streams.fleet} 3+9`]);
+  });
+
+  it('are undefined when the log holds them no more, or not completely', async () => {
+    const { store } = storeOf(
+      log,
+      ({ revision, stream }) => stream === streams.fleet && (revision === 1 || revision === 2),
+    );
+    expect(await readCommands(store, [log[0]!, log[1]!, log[2]!].map(place))).toEqual([undefined, undefined, log[2]]);
+    expect(await readCommands(store, [])).toEqual([]);
+  });
+});
