@@ -177,6 +177,34 @@ test('a token for a user or a password that this instance has not read of waits 
   }
 });
 
+test('the view answers those who wait for it, and tells of each password change, whoever made it', async () => {
+  const { view } = accounts;
+  let told = 0;
+  view.onTokensEnded(() => (told += 1));
+  const other = await startAccounts(fixture);
+  try {
+    const waiting = view.until(() => view.accounts.users.size === 2, 20_000);
+    await other.handlers.createUser(context, { username: 'eve', password, role: 'viewer' });
+    expect(await waiting).toBe(true);
+    await other.handlers.updateMe(context, userId(), undefined, { display_name: 'Ada' });
+    const { password: stored } = view.accounts.users.get(userId()) ?? {};
+    if (stored === undefined) throw new Error('there is no user');
+    const rehash = {
+      type: 'RehashUserPassword',
+      id: userId(),
+      password: { ...stored, ct: 'eA' },
+      replaces: stored,
+    } as const;
+    await other.gateway.execute(rehash, context, () => undefined);
+    await until(() => view.accounts.users.get(userId())?.version === 3, 'the profile and the other hash are read');
+    expect(told).toBe(0);
+    await other.gateway.execute({ ...reset, id: userId(), password: stored }, context, () => undefined);
+    await until(() => told === 1, 'the change is told');
+  } finally {
+    await other.close();
+  }
+});
+
 test('so many requests may wait for the accounts, and no more; none waits at the end', async () => {
   const { view } = accounts;
   const waiting = Array.from({ length: 256 }, () => view.until(() => false, 60_000));
@@ -231,6 +259,16 @@ test('a password change stores Argon2id under a new key, deletes the key of the 
   expect(after.password.key_id).not.toBe(before.password.key_id);
   const former = await accounts.keyring.open(before.password, userField(userId(), 'password'));
   expect(former.kind).toBe('shredded');
+  expect(await accounts.handlers.me(userId())).toMatchObject({ email: 'ada@example.org' });
+});
+
+test('a password change keeps the key of the former hash while a personal field is sealed by it', async () => {
+  const key = accounts.view.accounts.users.get(userId())?.password.key_id;
+  const email = await accounts.keyring.seal(Buffer.from('ada@example.org'), userField(userId(), 'email'), key);
+  const shared: AccountCommand = { type: 'UpdateUserProfile', id: userId(), ifMatch: undefined, email };
+  await accounts.gateway.execute(shared, context, () => undefined);
+  const given = { current_password: password, new_password: 'another horse battery' };
+  await accounts.handlers.changePassword(context, userId(), undefined, address, given);
   expect(await accounts.handlers.me(userId())).toMatchObject({ email: 'ada@example.org' });
 });
 
