@@ -2,7 +2,9 @@
  * Reads the environment into a typed config, once. Every problem names its variable and what was expected; the value of a
  * secret never appears. Implements `docs/contract/configuration.md#configuration`.
  */
+import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isPassword } from './domain/accounts/rules.js';
@@ -256,17 +258,41 @@ function defaultOf(field: z.ZodType): string | undefined {
   return typeof defaultValue === 'string' ? defaultValue : undefined;
 }
 
-/** The TLS files of REST. @throws ConfigError naming the variable */
+/**
+ * The TLS files of REST, which fit each other: otherwise the port would open and every handshake fail.
+ * @throws ConfigError naming the variable and the file, never what is in it
+ */
 export function readTls(tls: Config['http']['tls']): { readonly cert: string; readonly key: string } | undefined {
   if (tls === undefined) return undefined;
-  const read = (name: string, file: string): string => {
-    try {
-      return readFileSync(file, 'utf8');
-    } catch (error) {
-      throw new ConfigError([
-        `${name}: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      ]);
-    }
-  };
-  return { cert: read('SVC_HTTP_TLS_CERT_FILE', tls.certFile), key: read('SVC_HTTP_TLS_KEY_FILE', tls.keyFile) };
+  const cert = readTlsFile('SVC_HTTP_TLS_CERT_FILE', tls.certFile);
+  const key = readTlsFile('SVC_HTTP_TLS_KEY_FILE', tls.keyFile);
+  const certificate = usable('SVC_HTTP_TLS_CERT_FILE', tls.certFile, 'certificates in PEM, the own one first', () => {
+    createSecureContext({ cert });
+    return new X509Certificate(cert);
+  });
+  const what = 'a private key in PEM, without a passphrase';
+  const privateKey = usable('SVC_HTTP_TLS_KEY_FILE', tls.keyFile, what, () => createPrivateKey(key));
+  if (!certificate.checkPrivateKey(privateKey)) {
+    const expected = `expected the private key of the first certificate in SVC_HTTP_TLS_CERT_FILE`;
+    throw new ConfigError([`SVC_HTTP_TLS_KEY_FILE: ${tls.keyFile}: ${expected}`]);
+  }
+  return { cert, key };
+}
+
+function readTlsFile(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError([
+      `${name}: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
+  }
+}
+
+function usable<T>(name: string, file: string, what: string, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new ConfigError([`${name}: ${file}: expected ${what}`]);
+  }
 }
