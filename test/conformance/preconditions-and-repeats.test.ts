@@ -1,6 +1,8 @@
 /** Versions, ETag and If-Match, positions and idempotency keys: `docs/contract/rest.md#consistency`. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { createMakerFor } from '../support/one-of-each.js';
+import type { Document } from '../support/openapi-document.js';
 import { createChain, createNode, createUpstream, fresh, port, rawHop, rfc3339 } from './support/resources.js';
 import type { Deployed, ListOf, NewNode, NodeData, Settings, Upstream } from './support/resources.js';
 import { refused } from './support/rest.js';
@@ -235,15 +237,31 @@ describe('an idempotency key', () => {
     expect(answers.filter(({ data }) => data.control_psk !== null)).toHaveLength(1);
   });
 
-  it('survives a kill of the service', async () => {
+  it('survives a kill of the service, on every POST', async () => {
     const { api, service } = shared;
     const key = randomUUID();
-    const json = { name: fresh('survivor') };
-    const first = await api.send<NewNode>('POST', '/api/nodes', withKey(key, { json }));
+    const document = JSON.parse((await api.send('GET', '/openapi.json')).text) as Document;
+    const maker = await createMakerFor(document, (method, path, given) => api.ok(method, path, given?.body));
+    const sent = await Promise.all(
+      maker.operations
+        .filter(({ method, path }) => method === 'POST' && path !== '/api/auth/login')
+        .map(async (post): Promise<{ readonly url: string; readonly body?: unknown }> => {
+          return post.path.includes('{') ? maker.onNew(post) : { url: post.path, body: maker.newBody(post.path) };
+        }),
+    );
+    const send = ({ url, body }: (typeof sent)[number]) =>
+      api.send<Record<string, unknown>>('POST', url, withKey(key, body === undefined ? {} : { json: body }));
+    const first = await Promise.all(sent.map(send));
+    expect(first.filter(({ status }) => status >= 300).map(({ error }) => error)).toEqual([]);
+    const before = await entries();
     await service.kill();
     await service.start();
-    const again = await api.send<NewNode>('POST', '/api/nodes', withKey(key, { json }));
-    expect(again.status).toBe(201);
-    expect(again.data).toMatchObject({ id: first.data.id, control_psk: null });
+    for (const [index, one] of sent.entries()) {
+      const [was, again] = [first[index]!, await send(one)];
+      expect([one.url, again.status, again.headers.location]).toEqual([one.url, was.status, was.headers.location]);
+      expect(again.data).toEqual('control_psk' in was.data ? { ...was.data, control_psk: null } : was.data);
+    }
+    expect(await entries()).toBe(before);
+    expect(first.length).toBeGreaterThan(10);
   }, 60_000);
 });

@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Operation } from '../support/openapi-document.js';
-import { validValue } from '../support/openapi-values.js';
 import type { Maker } from '../support/one-of-each.js';
 import { collectionsOf, createMaker } from '../support/one-of-each.js';
 import { password, startRest } from '../support/rest-fixture.js';
@@ -33,22 +32,6 @@ const posts = (): readonly Operation[] =>
 function repeated(first: JsonData): JsonData {
   const hidden = Object.entries(oneTime).filter(([field]) => field in first);
   return { ...first, ...Object.fromEntries(hidden) };
-}
-
-/** The path and body of a POST on a new resource. */
-async function onNew({
-  path,
-  body,
-}: Operation): Promise<{ readonly url: string; readonly body?: unknown; id: string }> {
-  const collection = path.slice(0, path.indexOf('/{'));
-  let id: string;
-  if (collection === '/api/audit') {
-    await maker.create('/api/nodes');
-    const { items } = await rest.data('GET', '/api/audit?page_size=1&action=node.create');
-    id = items[0].id;
-  } else ({ id } = await maker.create(collection));
-  const valid = body === undefined ? {} : { body: validValue(maker.document, body, '', maker.ids) };
-  return { url: path.replace('{id}', id), id, ...valid };
 }
 
 test('every POST but the login takes a key', () => {
@@ -121,7 +104,7 @@ test('a repeated POST on a resource answers as the first one did, less its secre
   const onResources = posts().filter(({ path }) => path.includes('{id}'));
   expect(onResources.length).toBeGreaterThan(3);
   for (const one of onResources) {
-    const { url, id, body } = await onNew(one);
+    const { url, id, body } = await maker.onNew(one);
     const first = await rest.call('POST', url, withKey('k', body));
     expect([url, first.statusCode, first.json().error]).toEqual([url, 200, null]);
     const before = await rest.position();

@@ -14,6 +14,8 @@ export interface Maker {
   readonly ids: { readonly node_id: string; readonly upstream_id: string } & Readonly<Record<string, string>>;
   /** A body that creates another resource there. */
   newBody(collection: string): JsonData;
+  /** The path and body of a POST on a resource that is new. */
+  onNew(post: Operation): Promise<{ readonly url: string; readonly id: string; readonly body?: unknown }>;
   /** Creates one, with a name and listeners of its own unless `fields` say otherwise. */
   create(collection: string, fields?: object): Promise<JsonData>;
 }
@@ -26,9 +28,13 @@ export function collectionsOf(operations: readonly Operation[]): readonly string
 }
 
 export async function createMaker(rest: Pick<RestFixture, 'call' | 'data'>): Promise<Maker> {
-  const document = (await rest.call('GET', '/openapi.json')).json() as Document;
+  return createMakerFor((await rest.call('GET', '/openapi.json')).json() as Document, rest.data);
+}
+
+/** @param data sends a request and answers the data of a success */
+export async function createMakerFor(document: Document, data: RestFixture['data']): Promise<Maker> {
   const operations = operationsOf(document);
-  const make = async (path: string, body: object): Promise<string> => (await rest.data('POST', path, { body })).id;
+  const make = async (path: string, body: object): Promise<string> => (await data('POST', path, { body })).id;
   const node = await make('/api/nodes', { name: 'maker 1' });
   const other = await make('/api/nodes', { name: 'maker 2' });
   const key = await make('/api/credentials', { name: 'maker key', key_type: 'x25519' });
@@ -61,11 +67,23 @@ export async function createMaker(rest: Pick<RestFixture, 'call' | 'data'>): Pro
     const text = JSON.stringify({ ...valid, ...named });
     return JSON.parse(text.replaceAll(/("listen_port":)\d+/g, `$1${2_000 + number}`));
   }
+  const create: Maker['create'] = (collection, fields = {}) =>
+    data('POST', collection, { body: { ...newBody(collection), ...fields } });
   return {
     document,
     operations,
     ids,
     newBody,
-    create: (collection, fields = {}) => rest.data('POST', collection, { body: { ...newBody(collection), ...fields } }),
+    create,
+    async onNew({ path, body }) {
+      const collection = path.slice(0, path.indexOf('/{'));
+      const valid = body === undefined ? {} : { body: validValue(document, body, '', ids) };
+      let { id } = await create(collection === '/api/audit' ? '/api/nodes' : collection);
+      if (collection === '/api/audit') {
+        const { items } = await data('GET', `/api/audit?action=node.create&resource_id=${id}`);
+        ({ id } = items[0]);
+      }
+      return { url: path.replace('{id}', id), id, ...valid };
+    },
   };
 }
