@@ -49,7 +49,9 @@ export async function startWalkedService(): Promise<WalkedService> {
   });
 
   // The sampled log writes only some of what it is told; the walk looks at all of it.
-  const notes = [vi.spyOn(rest.deps.refusals, 'note')];
+  const { refusals, requestLog } = rest.deps;
+  const levels = (['debug', 'info', 'warn', 'error'] as const).map((level) => vi.spyOn(requestLog, level));
+  const notes = [vi.spyOn(refusals, 'note'), ...levels];
   const before = await rest.position();
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
