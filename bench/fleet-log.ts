@@ -32,7 +32,8 @@ function shapeFor(events: number): FleetShape {
 }
 
 const nodeId = (index: number): string => uuidFromName(`bench-node-${index}`);
-const upstreamId = (index: number): string => uuidFromName(`bench-upstream-${index}`);
+/** Of the upstream that only chain `index` uses, where a fleet has as many of both. */
+export const upstreamId = (index: number): string => uuidFromName(`bench-upstream-${index}`);
 const chainId = (index: number): string => uuidFromName(`bench-chain-${index}`);
 const actor = { type: 'user', id: uuidFromName('bench-user'), name: 'operator' } as const;
 
@@ -127,9 +128,14 @@ const inFlight = 32;
 
 /**
  * Fills an empty store with `events` events of `svc-fleet`, in appends as large as the gateway's.
+ * @param shape of the fleet; by the number of events when absent
  * @throws Error when a command is refused or an append is not written
  */
-export async function writeFleetLog(store: EventStore, events: number): Promise<void> {
+export async function writeFleetLog(
+  store: EventStore,
+  events: number,
+  shape: FleetShape = shapeFor(events),
+): Promise<void> {
   const { state: fleet, decide, stream } = fleetAggregate(emptyFleet());
   const context = { actor, requestId: 'bench' };
   const ids = { next: sequentialIds() };
@@ -152,7 +158,7 @@ export async function writeFleetLog(store: EventStore, events: number): Promise<
     if (flights.length >= inFlight) await flights.shift();
   }
 
-  for (const command of commandsOf(shapeFor(events))) {
+  for (const command of commandsOf(shape)) {
     if (fleet.revision.value + 1 >= events) break;
     const decision = decide(fleet, command);
     if (!decision.ok) throw new Error(`${command.type} was refused: ${decision.error.message}`);

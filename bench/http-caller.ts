@@ -71,7 +71,7 @@ export async function openCaller(url: string, token: string | undefined, timeout
 export async function throughput(
   callers: readonly HttpCaller[],
   forMs: number,
-  request: () => { readonly method: string; readonly path: string; readonly body: string },
+  request: () => { readonly method: string; readonly path: string; readonly body: string | undefined },
   expected: number,
 ): Promise<{ readonly perSecond: number; readonly latenciesMs: readonly number[] }> {
   const latenciesMs: number[] = [];

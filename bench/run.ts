@@ -5,6 +5,7 @@
  */
 import { adapters } from './adapters.js';
 import { attacks } from './attacks.js';
+import { commandCost } from './command-cost.js';
 import { commands } from './commands.js';
 import { convergence } from './convergence.js';
 import { machine } from './figures.js';
@@ -15,11 +16,14 @@ import { memory } from './memory.js';
 import type { BenchOptions } from './options.js';
 import { readOptions } from './options.js';
 import { replay } from './replay.js';
+import { rest } from './rest.js';
 import { abandon } from './stack.js';
 import { strangers } from './strangers.js';
 
 const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Report> } = {
+  rest,
   commands,
+  'command-cost': commandCost,
   replay,
   convergence,
   handshakes,

@@ -25,6 +25,12 @@ export interface RouteTable {
   all(): readonly Endpoint[];
 }
 
+interface Path {
+  readonly template: string;
+  readonly segments: readonly string[];
+  readonly methods: Map<string, Endpoint>;
+}
+
 const methodOrder = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** The methods of a path in the order that `Allow` lists them. */
@@ -33,23 +39,27 @@ export function allowedMethods(path: KnownPath): readonly string[] {
 }
 
 export function createRouteTable(): RouteTable {
-  const paths = new Map<
-    string,
-    { readonly template: string; readonly segments: readonly string[]; readonly methods: Map<string, Endpoint> }
-  >();
+  const paths = new Map<string, Path>();
+  /** By their number of segments: every request looks for its path. */
+  const byLength = new Map<number, Path[]>();
   return {
     add(endpoint) {
       const { template } = endpoint;
-      const path = paths.get(template) ?? { template, segments: template.split('/'), methods: new Map() };
+      let path = paths.get(template);
+      if (path === undefined) {
+        path = { template, segments: template.split('/'), methods: new Map() };
+        paths.set(template, path);
+        const { length } = path.segments;
+        byLength.set(length, [...(byLength.get(length) ?? []), path]);
+      }
       path.methods.set(endpoint.method, endpoint);
-      paths.set(template, path);
     },
     find(pathname) {
       const exact = paths.get(pathname);
       if (exact !== undefined && !pathname.includes(':')) return exact;
       const segments = pathname.split('/');
-      let best: typeof exact | undefined;
-      for (const path of paths.values()) {
+      let best: Path | undefined;
+      for (const path of byLength.get(segments.length) ?? []) {
         if (!matches(path.segments, segments)) continue;
         if (best === undefined || moreStatic(path.segments, best.segments)) best = path;
       }
