@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { vi } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { collectionsOf, createMaker } from '../support/one-of-each.js';
+import { openApiAnswers } from '../support/openapi-answers.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { Draft } from './case.js';
 import type { Site } from './cases.js';
@@ -34,6 +35,7 @@ export async function startWalkedService(): Promise<WalkedService> {
   await rest.app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = rest.app.server.address() as AddressInfo;
   const { document, operations, ids, create } = await createMaker(rest);
+  const answers = openApiAnswers((await rest.call('GET', '/openapi.json')).json());
 
   // One with the name that is tried again, and another one, for each resource that the document can create.
   const idsOf = new Map<string, string>();
@@ -87,7 +89,13 @@ export async function startWalkedService(): Promise<WalkedService> {
           incoming.on('error', reject);
           incoming.on('end', () => {
             const text = Buffer.concat(chunks).toString('utf8');
-            resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text });
+            const { statusCode = 0 } = incoming;
+            try {
+              answers.check(method, path, { statusCode, headers: incoming.headers, body: text });
+              resolve({ status: statusCode, headers: incoming.headers, text });
+            } catch (error) {
+              reject(error);
+            }
           });
         });
         outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
