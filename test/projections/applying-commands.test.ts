@@ -8,6 +8,7 @@ import type { RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { ApplyTarget } from '../../src/projections/engine/apply.js';
 import { applyCommands, documentsPerTurn, settlePoisoned, writeAll } from '../../src/projections/engine/apply.js';
+import { createBacklog } from '../../src/projections/engine/backlog.js';
 import { announceReading, anyReader, othersRead, stopReading } from '../../src/projections/engine/layout-readers.js';
 import { ProjectionsStopped } from '../../src/projections/engine/stopped.js';
 import type { ParkedEntity } from '../../src/projections/port.js';
@@ -35,7 +36,7 @@ function command(position: number, type: string, ...ids: readonly string[]): Rec
   return { stream: 'svc-fleet', events: [event] };
 }
 
-/** Lists the types of events; `Bad` cannot be applied, `Nameless` not even named, `Same` changes nothing. */
+/** Lists the types of events; `Bad` cannot be applied, `Nameless` not even named, `Same` changes nothing, `Delete` deletes. */
 const model = (name: string): ReadModel => ({
   name,
   indexes: [],
@@ -45,6 +46,7 @@ const model = (name: string): ReadModel => ({
   },
   evolve(fields, { type }) {
     if (type === 'Bad') throw new Error('cannot be applied');
+    if (type === 'Delete') return undefined;
     return type === 'Same' ? fields : { types: `${String(fields?.['types'] ?? '')}${type}` };
   },
 });
@@ -213,6 +215,131 @@ describe('a write that the store refuses for good', () => {
     await writeAll(apply, 'one', [], []);
     await writeAll(apply, 'elsewhere', puts, []);
     expect(written).toEqual([]);
+  });
+});
+
+describe('the backlog', () => {
+  const ids = (writes: Iterable<GuardedWrite> | undefined) =>
+    [...(writes ?? [])].map(({ kind, id, position }) => `${kind} ${id} ${position}`);
+  const put = (id: string, position: number, types: string, before?: object) => ({
+    kind: 'put',
+    id,
+    position,
+    fields: { types },
+    ...(before && { before }),
+  });
+
+  it('folds commands on top of each other, and loads and writes each document once', async () => {
+    const before = { id: 'a', position: 10, fields: { types: 'X' } };
+    const { apply, written, loaded } = target({ stored: [before] });
+    const backlog = createBacklog(apply);
+    expect([backlog.events(), backlog.poisoned()]).toEqual([0, false]);
+    await backlog.add([command(20, 'E', 'a', 'b')]);
+    await backlog.add([command(30, 'F', 'a'), command(40, 'Same', 'c'), command(50, 'G')]);
+    expect([backlog.events(), backlog.poisoned(), loaded]).toEqual([4, false, [['a', 'b'], ['c']]]);
+    const segment = backlog.take();
+    expect(segment.commands.map(({ events }) => events[0].position)).toEqual([20, 30, 40, 50]);
+    expect([backlog.events(), backlog.take().commands]).toEqual([0, []]);
+    await backlog.write(segment);
+    expect(written).toEqual([[put('a', 30, 'XEF', before), put('b', 20, 'E')]]);
+  });
+
+  it('knows what is taken and not durable yet, and what changes often, without the store', async () => {
+    const { apply, written, loaded } = target();
+    const backlog = createBacklog(apply);
+    await backlog.add([command(20, 'E', 'a', 'b')]);
+    const first = backlog.take();
+    await backlog.add([command(30, 'F', 'a'), command(40, 'Delete', 'b')]);
+    expect(loaded).toEqual([['a', 'b']]);
+    await backlog.write(first);
+    const second = backlog.take();
+    expect(ids(second.writes.get('one')?.values())).toEqual(['put a 30', 'delete b 40']);
+    await backlog.write(second);
+    expect(written[1]).toMatchObject([
+      put('a', 30, 'EF', { id: 'a', position: 20 }),
+      { kind: 'delete', id: 'b', before: { position: 20 } },
+    ]);
+    // Changed twice: kept. Deleted, or changed once: loaded again.
+    await backlog.add([command(50, 'G', 'a', 'b')]);
+    expect(loaded.slice(1)).toEqual([['b']]);
+    backlog.take();
+    backlog.forget();
+    await backlog.add([command(60, 'H', 'c')]);
+    expect(loaded.slice(2)).toEqual([['c']]);
+  });
+
+  it('forgets what it kept when others write from now on', async () => {
+    const { apply, loaded } = target({ stored: [{ id: 'a', position: 10, fields: { types: 'X' } }] });
+    const backlog = createBacklog(apply);
+    const round = async (position: number) => {
+      await backlog.add([command(position, 'E', 'a')]);
+      await backlog.write(backlog.take());
+      return loaded.length;
+    };
+    expect([await round(20), await round(30)]).toEqual([1, 1]);
+    backlog.forget();
+    expect(await round(40)).toBe(2);
+  });
+
+  it('keeps the documents of each read model apart', async () => {
+    const { apply, written, loaded } = target({ models: ['one', 'two'], parked: ['two/a'] });
+    const backlog = createBacklog(apply);
+    await backlog.add([command(20, 'E', 'a', 'b')]);
+    expect(loaded).toEqual([['a', 'b'], ['b']]);
+    await backlog.write(backlog.take());
+    expect(written.map((writes) => ids(writes))).toEqual([['put a 20', 'put b 20'], ['put b 20']]);
+  });
+
+  it('parks what cannot be folded once all others are durable, and goes on without it', async () => {
+    const { apply, written, added } = target();
+    const backlog = createBacklog(apply);
+    await backlog.add([command(20, 'E', 'a', 'b'), command(30, 'Bad', 'a')]);
+    expect([backlog.poisoned(), added]).toEqual([true, []]);
+    await backlog.write(backlog.take());
+    expect(backlog.poisoned()).toBe(false);
+    expect(written.map((writes) => ids(writes))).toEqual([['put a 20', 'put b 20']]);
+    expect(added).toEqual([{ projection: 'one', id: 'a', position: 30, error: 'Error: cannot be applied' }]);
+  });
+
+  it('can write a segment again after a failure, whose documents it still knows', async () => {
+    let away = true;
+    const { apply, written, loaded, running } = target({
+      models: ['one', 'two'],
+      fails: () => (away ? unavailable() : undefined),
+    });
+    const backlog = createBacklog(apply);
+    await backlog.add([command(20, 'E', 'a')]);
+    const segment = backlog.take();
+    await expect(backlog.write(segment)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(running()).toBe(0);
+    away = false;
+    await backlog.add([command(30, 'F', 'a')]);
+    expect(loaded).toHaveLength(2);
+    await backlog.write(segment);
+    await backlog.write(backlog.take());
+    expect(written.map((writes) => ids(writes))).toEqual([['put a 20'], ['put a 20'], ['put a 30'], ['put a 30']]);
+  });
+
+  it('parks what the store refuses, and loads it again', async () => {
+    const { apply, added, loaded } = target({
+      stored: [{ id: 'a', position: 10, fields: { types: 'X' } }],
+      fails: (writes) => (writes.some(({ id }) => id === 'a') ? new Error('too large') : undefined),
+    });
+    const backlog = createBacklog(apply);
+    await backlog.add([command(20, 'E', 'a', 'b')]);
+    await backlog.write(backlog.take());
+    expect(added.map(({ id, position }) => [id, position])).toEqual([['a', 20]]);
+    await backlog.add([command(30, 'F', 'a')]);
+    expect(loaded.at(-1)).toEqual(['a']);
+  });
+
+  it('changes nothing when a read model cannot name entities', async () => {
+    const { apply } = target();
+    const backlog = createBacklog(apply);
+    await expect(backlog.add([command(20, 'E', 'a'), command(30, 'Nameless', 'a')])).rejects.toBeInstanceOf(
+      ProjectionsStopped,
+    );
+    expect([backlog.events(), backlog.take().writes.size]).toEqual([0, 0]);
   });
 });
 
