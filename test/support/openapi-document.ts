@@ -56,6 +56,8 @@ export interface Operation {
   readonly body: Schema | undefined;
   /** Of the data of a success. */
   readonly data: Schema | undefined;
+  /** Of the answers that it describes. */
+  readonly statuses: readonly number[];
 }
 
 /** Every operation, in the order of the document. */
@@ -66,6 +68,7 @@ export function operationsOf(document: Document): readonly Operation[] {
       path,
       parameters: described.parameters ?? [],
       body: described.requestBody?.content?.['application/json']?.schema,
+      statuses: Object.keys(described.responses ?? {}).map(Number),
       data: successOf(described)?.content?.['application/json']?.schema?.properties?.['data'],
     })),
   );

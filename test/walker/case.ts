@@ -29,6 +29,8 @@ export interface Case {
   readonly what: string;
   readonly draft: Draft;
   readonly expected: Expected;
+  /** The statuses that the document lists for the operation; absent where the request is to another path or method. */
+  readonly listed?: readonly number[];
 }
 
 const statusOfCode: Readonly<Record<string, number>> = {

@@ -25,6 +25,7 @@ export interface Site {
 }
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const unknownPath = 'an unknown path';
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const tooLarge = `{"name":"${marker}"}`.padEnd(256 * 1024 + 1);
 const refusedIds = (otherId: string): readonly string[] => [
@@ -58,7 +59,9 @@ export function* casesOf(site: Site): Generator<Case> {
   // What is beside /api reads neither bodies nor queries.
   for (const operation of site.operations.filter(({ path }) => path.startsWith('/api/'))) {
     for (const one of casesOfOperation(site, operation)) {
-      yield { ...one, what: `${operation.method} ${operation.path}: ${one.what}` };
+      const { method, path, statuses } = operation;
+      const elsewhere = one.what.startsWith(unknownPath);
+      yield { ...one, what: `${method} ${path}: ${one.what}`, ...(elsewhere ? {} : { listed: statuses }) };
     }
   }
   yield* wrongMethods(site);
@@ -404,7 +407,7 @@ function faultsOf(site: Site, operation: Operation): readonly Fault[] {
     });
   }
   faults.push({
-    what: 'an unknown path',
+    what: unknownPath,
     expected: { status: role === 'nobody' ? 401 : 404 },
     apply: (draft) => ({ ...draft, path: `${draft.path}/walks/nowhere` }),
   });

@@ -60,3 +60,10 @@ test('every request with something wrong is refused as the contract says, and le
   for (const secret of secrets) expect(logged).not.toContain(secret);
   expect(cases.length).toBeGreaterThan(5_000);
 }, 120_000);
+
+test('every status that the walk is answered is one that the document lists for the operation', () => {
+  const cases = [...casesOf(service.site)];
+  const unlisted = cases.filter(({ listed, expected }) => listed !== undefined && !listed.includes(expected.status));
+  expect(unlisted.map((one) => `${one.expected.status}: ${shown(one)}`)).toEqual([]);
+  expect(cases.filter(({ listed }) => listed !== undefined).length).toBeGreaterThan(5_000);
+});
