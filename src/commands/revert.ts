@@ -9,7 +9,9 @@ import { resourceOf } from '../domain/fleet/resources.js';
 import type { Revert } from '../domain/revert/decide.js';
 import { fieldsInTheWay, tryRevert, versionOfSubject } from '../domain/revert/decide.js';
 import type { EntryAbout, History } from '../domain/revert/history.js';
-import { changes, undoOf, verbOf } from '../domain/revert/history.js';
+import { changes, deletes, deletesPolicy, movesOverride, verbOf } from '../domain/revert/history.js';
+import { nodeOfPolicy, policyKey } from '../domain/listener-policy/policy.js';
+import { nodeKey } from '../domain/node/node.js';
 import type { Former } from '../domain/resource/lifecycle.js';
 import { previewOf } from '../domain/revert/preview.js';
 import { overriddenNode } from '../domain/settings/evolve.js';
@@ -54,9 +56,10 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     const { position } = lastEvent(entry);
     const later: EntryAbout[] = [];
     for await (const one of audit.about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
-    const restores = entry.events.some((event) => undoOf(event)?.kind === 'restore');
-    const history = { version: seen.version, later, changedBy: await changersOf(seen.fields, later, position) };
-    return restores ? { ...history, former: await formerOf(type, id) } : history;
+    const changedBy = await changersOf(seen.fields, later, position);
+    const history = { version: seen.version, later, changedBy };
+    if (deletes(entry)) return { ...history, former: await formerOf(type, id) };
+    return seen.version === undefined ? { ...history, deletedBy: await deleterOf(type, id, position) } : history;
   }
 
   /** The newest entry that changed each field. */
@@ -77,13 +80,33 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     for (const field of fields) {
       const nodeId = overriddenNode(field);
       if (nodeId === undefined) continue;
-      for await (const one of audit.about('node', nodeId, found.get(field)?.position ?? behind)) {
-        if (!['delete', 'revert'].includes(verbOf(one.action))) continue;
-        found.set(field, one);
-        break;
-      }
+      const moved = await newest(nodeKey.type, nodeId, found.get(field)?.position ?? behind, movesOverride);
+      if (moved !== undefined) found.set(field, moved);
     }
     return new Map([...found].map(([field, { id }]) => [field, id]));
+  }
+
+  /** The newest entry that deleted the resource; that of its node, if it belongs to one. */
+  async function deleterOf(type: string, id: string, behind: number): Promise<EntryAbout | undefined> {
+    const own = await newest(type, id, behind, deletes);
+    if (type !== policyKey.type) return own;
+    const withNode = (command: RecordedCommand): boolean => deletesPolicy(command, id);
+    return (await newest(nodeKey.type, nodeOfPolicy(id), own?.position ?? behind, withNode)) ?? own;
+  }
+
+  /** The newest delete, or revert, whose command fits. */
+  async function newest(
+    type: string,
+    id: string,
+    behind: number,
+    fits: (command: RecordedCommand) => boolean,
+  ): Promise<EntryAbout | undefined> {
+    for await (const one of audit.about(type, id, behind)) {
+      if (!['delete', 'revert'].includes(verbOf(one.action))) continue;
+      const command = await audit.command(one.id);
+      if (command !== undefined && fits(command)) return one;
+    }
+    return undefined;
   }
 
   /** Counts the events of a resource and finds its beginning. */

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { policyId } from '../../src/domain/listener-policy/policy.js';
 import { resourceTypes } from '../../src/domain/fleet/resources.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
@@ -216,6 +217,11 @@ describe('after every command of a random history', () => {
             const id = Object.entries(event.data).find(([key]) => key.endsWith('_id'))?.[1] ?? 'connectivity';
             // A policy has the id of its listener, so it may come back.
             if (event.type === 'ListenerPolicyCreated') events.delete(String(id));
+            if (event.type === 'NodeRestored') {
+              for (const policy of event.data.policies) {
+                events.set(policyId({ ...policy, node_id: event.data.node_id }), 1);
+              }
+            }
             events.set(String(id), (events.get(String(id)) ?? 0) + 1);
           }
         }
@@ -238,7 +244,7 @@ describe('after every command of a random history', () => {
     }
     expect(outcomes.accepted).toBeGreaterThan(3 * outcomes.refused);
     expect(outcomes.refused).toBeGreaterThan(100);
-    expect(written.size).toBe(29);
+    expect(written.size).toBe(37);
   });
 });
 

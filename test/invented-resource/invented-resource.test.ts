@@ -48,6 +48,7 @@ interface Beacon {
 }
 
 interface AuditEntry {
+  readonly id: string;
   readonly action: string;
   readonly resource: { readonly type: string; readonly id: string; readonly name: string };
   readonly changes: readonly { readonly path: string; readonly before: unknown; readonly after: unknown }[];
@@ -267,6 +268,18 @@ describe('the service with a new resource', () => {
       ['beacon.create', 'north'],
     ]);
     expect(items[2]?.changes).toEqual([{ path: 'name', before: 'north', after: 'south' }]);
+  });
+
+  it('takes its changes back', async () => {
+    const { items } = await admin.call<{ items: readonly AuditEntry[] }>('GET', '/api/audit?resource_type=beacon');
+    const [deletion] = items;
+    const back = await admin.call<AuditEntry>('POST', `/api/audit/${deletion?.id}/revert`);
+    expect(await admin.call('GET', `/api/beacons/${deletion?.resource.id}`)).toMatchObject({
+      name: 'west',
+      version: 3,
+    });
+    await admin.call('POST', `/api/audit/${back.id}/revert`);
+    expect((await admin.send('GET', `/api/beacons/${deletion?.resource.id}`)).status).toBe(404);
   });
 
   it('describes it in the OpenAPI document', async () => {

@@ -101,10 +101,13 @@ function highestOnes(facts: Facts): Standing {
   };
 }
 
-/** What a node's agent did since the node was last created, computed without a fold. */
+/** What a node's agent did since the node was last created or brought back, computed without a fold. */
 function factsOf(log: readonly Planned[], nodeId: string, standing: (facts: Facts) => Standing): NodeAgentFacts {
   const creation = log.findLastIndex(({ events }) =>
-    events.some(({ type, data }) => type === 'NodeCreated' && (data as { node_id: string }).node_id === nodeId),
+    events.some(
+      ({ type, data }) =>
+        ['NodeCreated', 'NodeRestored'].includes(type) && (data as { node_id: string }).node_id === nodeId,
+    ),
   );
   const facts: Facts = log
     .slice(creation)

@@ -23,6 +23,7 @@ function dumpState(fleet: Fleet): string {
     ...resourceTypes.flatMap((type) => lines(type, fleet.tables[type].entries())),
     ...lines('touched', fleet.touched.entries()),
     ...lines('key', fleet.idempotency.keys.entries()),
+    ...lines('revert', fleet.reverts.entries()),
   ].join('\n');
 }
 

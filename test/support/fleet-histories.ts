@@ -51,6 +51,8 @@ const weights = {
   overrides: 4,
   raiseCompiler: 2,
   lowerCompiler: 2,
+  /** Takes back an earlier command, whatever happened since: `fleet-play.ts`, which knows the log. */
+  undo: 12,
 } as const;
 type MoveKind = keyof typeof weights;
 
@@ -135,6 +137,7 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
     case 'createRoute':
     case 'createCredential':
     case 'createNetwork':
+    case 'undo':
       return undefined;
     case 'updateNode': {
       if (node === undefined) return undefined;

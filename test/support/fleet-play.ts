@@ -2,7 +2,11 @@
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { resourceOf } from '../../src/domain/fleet/resources.js';
+import { undoOf } from '../../src/domain/revert/history.js';
+import { unreachable } from '../../src/kernel/errors.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
+import { dealer } from './dealer.js';
 import type { Performed, Recording } from './fleet.js';
 import { perform } from './fleet.js';
 import type { Move } from './fleet-histories.js';
@@ -30,7 +34,7 @@ export function play(
   const fleet = watch.fleet ?? emptyFleet();
   const steps: Step[] = [];
   for (const [index, move] of moves.entries()) {
-    const command = commandOf(fleet, move, index);
+    const command = move.kind === 'undo' ? undoing(fleet, logOf(steps), move) : commandOf(fleet, move, index);
     if (command === undefined) continue;
     watch.before?.(fleet, command);
     const step = { command, performed: perform(fleet, command, watch.recording?.(index)) };
@@ -39,6 +43,30 @@ export function play(
     watch.after?.(fleet, step);
   }
   return { fleet, steps };
+}
+
+/** The inverse of an event of the log, as a revert would give it. */
+function undoing(fleet: Fleet, log: readonly RecordedCommand[], { seed }: Move): FleetCommand | undefined {
+  const deal = dealer(seed);
+  const undos = log.flatMap(({ events }) => undoOf(events[0]) ?? []);
+  const deletes = undos.filter(({ kind }) => kind === 'restore');
+  const among = deletes.length > 0 && deal.chance(50) ? deletes : undos;
+  const undo = among.length === 0 ? undefined : deal.of(among);
+  switch (undo?.kind) {
+    case undefined:
+      return undefined;
+    case 'delete':
+      return undo.command as FleetCommand;
+    case 'restore': {
+      const { id } = undo.command({ created_at: '', version: 0 }) as { readonly id?: string };
+      const version = log.flatMap(({ events }) => events).filter((event) => resourceOf(event).id === id).length;
+      return undo.command({ created_at: new Date(0).toISOString(), version }) as FleetCommand;
+    }
+    case 'change':
+      return undo.now(fleet) === undefined ? undefined : (undo.command(fleet) as FleetCommand);
+    default:
+      return unreachable(undo);
+  }
 }
 
 /** The written commands of a history, as recorded. */

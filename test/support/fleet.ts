@@ -22,7 +22,7 @@ import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
 import { readCommand, schemaVersions } from '../../src/domain/log/upcast.js';
 import type { UpstreamCommand } from '../../src/domain/upstream/upstream.js';
 import type { CertificateDetails } from '../../src/kernel/certificate.js';
-import type { IdempotencyMark, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import type { Actor, IdempotencyMark, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
@@ -282,10 +282,12 @@ export interface Recording {
   readonly idempotency?: IdempotencyMark | undefined;
   /** Milliseconds since the Unix epoch; one second per revision unless given. */
   readonly at?: number | undefined;
+  readonly actor?: Actor | undefined;
+  readonly revertOf?: string | undefined;
 }
 
 /** Decided events as the log returns them: as JSON, with the next revisions and growing positions. */
-function recorded(fleet: Fleet, events: readonly FleetEvent[], recording: Recording = {}): RecordedCommand {
+export function recorded(fleet: Fleet, events: readonly FleetEvent[], recording: Recording = {}): RecordedCommand {
   const first = fleet.revision.value + 1;
   const id = uuidFromName(`command ${first}`);
   const [head, ...rest] = events.map(({ type, data }, index): RecordedEvent => ({
@@ -297,10 +299,11 @@ function recorded(fleet: Fleet, events: readonly FleetEvent[], recording: Record
     position: (first + index + 1) * 100,
     metadata: {
       command: { id, index, count: events.length },
-      actor: { type: 'system', id: 'test', name: 'test' },
+      actor: recording.actor ?? { type: 'system', id: 'test', name: 'test' },
       request_id: 'test',
       occurred_at: new Date(recording.at ?? epoch + first * 1000).toISOString(),
       schema_version: schemaVersions[type],
+      ...(recording.revertOf === undefined ? {} : { revert_of: recording.revertOf }),
       ...(recording.idempotency === undefined ? {} : { idempotency: recording.idempotency }),
     },
   }));

@@ -64,6 +64,11 @@ export function policyId({ node_id, transport, listen_addr, listen_port }: Polic
   return `${node_id}/${transport}/${listen_addr}/${listen_port}`;
 }
 
+/** The node of the policy with an id. */
+export function nodeOfPolicy(id: string): string {
+  return id.slice(0, id.indexOf('/'));
+}
+
 /** The order without repeated labels; those that are missing follow in the default order. */
 export function wholeOrder(labels: readonly PriorityLabel[]): readonly PriorityLabel[] {
   return [...new Set([...labels, ...priorityLabels])];

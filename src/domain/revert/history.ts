@@ -6,6 +6,7 @@
 import type { Actor, RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { fleetEvent } from '../fleet/events.js';
 import { eventDeclaration } from '../fleet/resources.js';
+import { policyId } from '../listener-policy/policy.js';
 import type { Former } from '../resource/lifecycle.js';
 import type { Undo } from '../resource/undo.js';
 
@@ -30,6 +31,8 @@ export interface History {
   readonly later: readonly EntryAbout[];
   /** By field: the id of the entry that gave it the value that it has now. Of fields that no longer have the entry's. */
   readonly changedBy: ReadonlyMap<string, string>;
+  /** The entry that deleted the resource, if it is gone and nothing brings it back. */
+  readonly deletedBy?: EntryAbout | undefined;
   /** What a resource that comes back goes on from. Of the revert of a delete only. */
   readonly former?: Former;
 }
@@ -45,6 +48,29 @@ export function changes(command: RecordedCommand, field: string): boolean {
   return command.events.some((event) => {
     const undo = undoOf(event);
     return undo !== undefined && (undo.kind !== 'change' || undo.changes[field] !== undefined);
+  });
+}
+
+/** Whether a command deleted its resource. */
+export function deletes({ events }: RecordedCommand): boolean {
+  return events.some((event) => undoOf(event)?.kind === 'restore');
+}
+
+/** Whether a command deleted a node together with a policy. @param id of the policy */
+export function deletesPolicy({ events }: RecordedCommand, id: string): boolean {
+  return events.some((recorded) => {
+    const event = fleetEvent(recorded);
+    if (event.type !== 'NodeDeleted') return false;
+    const { node_id, policies } = event.data;
+    return policies.some((policy) => policyId({ ...policy, node_id }) === id);
+  });
+}
+
+/** Whether a command deleted or brought back a node with an override of the connectivity settings. */
+export function movesOverride({ events }: RecordedCommand): boolean {
+  return events.some((recorded) => {
+    const event = fleetEvent(recorded);
+    return (event.type === 'NodeDeleted' || event.type === 'NodeRestored') && event.data.override !== null;
   });
 }
 

@@ -1,7 +1,6 @@
 /** The sentences of refused reverts, which name what is in the way and the entries that put it there. */
 import type { Json } from '../../kernel/json.js';
 import type { EntryAbout, History } from './history.js';
-import { verbOf } from './history.js';
 
 const listed = 10;
 const fieldsListed = 50;
@@ -16,9 +15,8 @@ export function entries(all: readonly EntryAbout[]): string {
 }
 
 /** The resource of an entry is no longer there. */
-export function gone({ type, id }: { readonly type: string; readonly id: string }, { later }: History): string {
-  const by = later.find(({ action }) => ['delete', 'revert'].includes(verbOf(action)));
-  return `the ${type} ${id} is gone${by === undefined ? '' : `: ${entries([by])}`}`;
+export function gone({ type, id }: { readonly type: string; readonly id: string }, { deletedBy }: History): string {
+  return `the ${type} ${id} is gone${deletedBy === undefined ? '' : `: ${entries([deletedBy])}`}`;
 }
 
 export interface FieldConflict {

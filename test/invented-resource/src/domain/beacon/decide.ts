@@ -30,6 +30,10 @@ export const decideBeacon: Decisions<BeaconCommand, BeaconEvent> = {
     const data = { beacon_id: beacon.value.id, ...pick(beacon.value, beaconFields) };
     return ok([{ type: 'BeaconDeleted', data }]);
   },
+  RestoreBeacon(fleet, { type: _, id, ...fields }) {
+    const refusal = unknownNode(fleet, fields) ?? nameTaken(fleet, beaconKey.type, fields.name);
+    return unlessRefused(refusal, { type: 'BeaconRestored', data: { beacon_id: id, ...fields } });
+  },
 };
 
 function unknownNode(fleet: FleetView, { node_id }: BeaconDefinition): Refusal | undefined {
