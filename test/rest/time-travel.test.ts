@@ -123,12 +123,21 @@ test('secrets are masked in it, and never leave sealed or open', async () => {
   expect(text).not.toContain('key_id');
 });
 
-test('a node that is gone has no past', async () => {
+test('a node that is gone has no past; brought back, it has it again', async () => {
   const { id, generation } = await post('/api/nodes', { name: 'short-lived' });
   await post(configOf(id));
   expect((await rest.data('GET', configOf(id, generation))).generation).toBe(generation);
+  const last = await rest.data('GET', configOf(id));
   await rest.data('DELETE', `/api/nodes/${id}`);
   expect((await rest.call('GET', configOf(id, generation))).statusCode).toBe(404);
+  const [{ id: entry }] = (await rest.data('GET', `/api/audit?resource_id=${id}&page_size=1`)).items;
+  await post(`/api/audit/${entry}/revert`);
+  const again = await rest.data('GET', configOf(id));
+  expect(again.generation).toBeGreaterThan(last.generation);
+  for (const wanted of [last.generation, again.generation - 1]) {
+    expect(await rest.data('GET', configOf(id, wanted))).toEqual(last);
+  }
+  expect((await rest.data('GET', configOf(id, generation))).generation).toBe(generation);
 });
 
 describe('while the log is read for one answer', () => {
