@@ -10,7 +10,6 @@ import { planDeploy } from '../domain/compile/plan.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import type { FleetCapture } from '../domain/fleet/checkpoint.js';
 import { intendedLinks } from '../domain/port-table/intended-links.js';
-import { liveListeners } from '../domain/port-table/live-listeners.js';
 import { portRows } from '../domain/port-table/port-rows.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
@@ -30,6 +29,7 @@ import { createFleetCounts } from './fleet-counts.js';
 import type { FoldBatch, Revoked } from './fold-batch.js';
 import { createFanOut } from './fan-out.js';
 import { createLastGoodCleanup } from './last-good-cleanup.js';
+import { createLiveListeners } from './live-listeners.js';
 import { openLastGoodSnapshots } from './last-good.js';
 import { createLogHead } from './log-head.js';
 import { createNewestSnapshots } from './newest.js';
@@ -231,7 +231,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     credentials: () => fold.fleet().tables.credential.values(),
     referrers: (type, id) => referrersOf(fold.fleet(), type, id),
     nodeIds: () => fold.fleet().tables.node.ids(),
-    liveListeners: (nodeId) => liveListeners(fold.fleet(), nodeId),
+    liveListeners: createLiveListeners(fold.fleet),
     resourceCounts: createFleetCounts({ fleet: fold.fleet, clock }),
     nodeNames: createNodeNames(fold.fleet),
     portRows: (nodeId) => portRows(fold.fleet(), nodeId),

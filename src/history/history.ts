@@ -8,6 +8,7 @@ import { isPast } from '../domain/compile/earlier.js';
 import { chainBreakText } from '../domain/log-chain/links.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { loadCheckpoint } from '../delivery/fold-checkpoint.js';
+import { yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
@@ -52,8 +53,10 @@ export function createHistory({ eventStore, logChain, workers, ...options }: His
         const checkpoint = await loadCheckpoint(eventStore, isWanted);
         if (checkpoint !== undefined) {
           const { stored, last } = checkpoint;
-          // A copy of its own, which goes to the worker instead of being copied once more.
-          const bytes = new Uint8Array(stored.bytes);
+          // The memory goes to the worker; it must be the checkpoint's alone.
+          const { buffer, byteLength } = stored.bytes;
+          const isAlone = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+          const bytes = isAlone ? new Uint8Array(buffer) : new Uint8Array(stored.bytes);
           conversation.send(
             { kind: 'checkpoint', checkpoint: { stored: { ...stored, bytes }, last } } satisfies ToJob,
             [bytes.buffer],
@@ -94,6 +97,8 @@ async function send(
     conversation.send({ kind: 'events', text: `[${part.join()}]` } satisfies ToJob);
     onTheWay += 1;
     [part, chars] = [[], 0];
+    // A store may hand out many events at once.
+    await yieldToEventLoop();
     if (onTheWay < tuning.partsOnTheWay) return undefined;
     onTheWay -= 1;
     return job.takenOrResult();

@@ -5,8 +5,8 @@ export const tuning = {
   /** Jobs that may wait for a thread, and for how long. */
   waiting: 16,
   waitMs: 30_000,
-  /** How long one job may take. */
-  jobMs: 60_000,
+  /** How long one job may take: a log of a million events on a busy machine. */
+  jobMs: 180_000,
   retryAfterSeconds: 5,
   /** A thread without work ends, and gives its memory back. */
   idleMs: 60_000,

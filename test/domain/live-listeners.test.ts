@@ -52,3 +52,22 @@ it('hold every listener that a rule of the compiled snapshot has', () => {
     { numRuns: 40 },
   );
 });
+
+it('change only with the generation of the node, by which they are remembered', () => {
+  fc.assert(
+    fc.property(histories(), (moves) => {
+      const before = new Map<string, { readonly generation: number | undefined; readonly keys: readonly string[] }>();
+      play(moves, {
+        after(fleet) {
+          for (const id of fleet.tables.node.ids()) {
+            const now = { generation: fleet.generationOf(id), keys: [...liveListeners(fleet, id)].sort() };
+            const then = before.get(id);
+            if (then?.generation === now.generation) expect(now.keys).toEqual(then?.keys);
+            before.set(id, now);
+          }
+        },
+      });
+    }),
+    { numRuns: 40 },
+  );
+});

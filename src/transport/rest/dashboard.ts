@@ -3,6 +3,8 @@
  * Implements `docs/contract/rest.md#dashboard`.
  */
 import { z } from 'zod';
+import { createShared } from '../../kernel/shared.js';
+import type { AuditEntry } from '../../projections/port.js';
 import { entrySchema } from './audit.js';
 import { callerOf } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
@@ -95,6 +97,7 @@ const statsSchema = z
 
 export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
   const tallied = createFleetTally(deps, createFleetReports(deps));
+  const recent = { admin: recentEntries(deps, true), others: recentEntries(deps, false) };
 
   app.route({
     method: 'GET',
@@ -115,11 +118,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         tallied(),
         deps.delivery.resourceCounts(),
         deps.heartbeatsPerMinute(),
-        deps.projections.audit.list({
-          page: 1,
-          pageSize: tuning.dashboard.auditEntries,
-          includeAccounts: callerOf(request).role === 'admin',
-        }),
+        callerOf(request).role === 'admin' ? recent.admin() : recent.others(),
       ]);
       return ok({
         nodes,
@@ -131,9 +130,23 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
           heartbeats_per_minute: heartbeats,
           last_event_position: deps.projections.status().position,
         },
-        recent_audit: [...audit.items],
+        recent_audit: [...audit],
         generated_at: reports.at,
       });
     },
+  });
+}
+
+/** The newest entries, listed again when the read models have moved on: in a long log that takes some milliseconds. */
+function recentEntries(
+  { projections, clock }: RestDeps,
+  includeAccounts: boolean,
+): () => Promise<readonly AuditEntry[]> {
+  const { auditEntries: pageSize, reuseMs } = tuning.dashboard;
+  const position = (): number => projections.status().position;
+  return createShared(async () => (await projections.audit.list({ page: 1, pageSize, includeAccounts })).items, {
+    stamp: position,
+    isFresh: ({ stamp, begunAt }) => stamp === position() && clock.monotonic() - begunAt < reuseMs,
+    now: clock.monotonic,
   });
 }

@@ -42,7 +42,7 @@ export function addTraffic(a: Traffic, b: Partial<Traffic>): Traffic {
 /** Of one node. */
 export interface NodeReport {
   readonly agent: Pick<NodeRecord['agent'], 'connected_once' | 'applied' | 'rejected'> | undefined;
-  /** Reported listeners, as `listenerKey` names them; those that run, and all others. */
+  /** Reported listeners, as `listenerKey` names them; those that run, and all others, each in one of the two. */
   readonly running: ReadonlySet<string>;
   readonly notRunning: ReadonlySet<string>;
   readonly traffic: Traffic;
@@ -92,6 +92,7 @@ function shortOf(agent: NodeRecord['agent'] | undefined, report: ReportedListene
     (listener.state === 'running' ? running : notRunning).add(keyOf(listener));
     traffic = addTraffic(traffic, listener);
   }
+  for (const key of running) notRunning.delete(key);
   // No more than is counted: the errors of a reject may be many.
   const facts = agent && { connected_once: agent.connected_once, applied: agent.applied, rejected: agent.rejected };
   return { agent: facts, running, notRunning, traffic };

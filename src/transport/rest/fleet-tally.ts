@@ -32,13 +32,20 @@ export interface FleetTally {
 
 /** @returns a function that gives a tally which holds all that the fold holds at the call; it throws as `reports` does */
 export function createFleetTally(deps: RestDeps, reports: () => Promise<FleetReports>): () => Promise<FleetTally> {
-  const { delivery, clock } = deps;
-  return createShared(async () => tally(deps, await reports()), {
-    stamp: delivery.revision,
-    isFresh: ({ stamp, begunAt }) =>
-      stamp === delivery.revision() && clock.monotonic() - begunAt < tuning.dashboard.reuseMs,
-    now: clock.monotonic,
-  });
+  let newest: FleetReports | undefined;
+  const shared = (from: FleetReports): (() => Promise<FleetTally>) =>
+    createShared(() => tally(deps, from), {
+      stamp: deps.delivery.revision,
+      isFresh: ({ stamp }) => stamp === deps.delivery.revision(),
+      now: deps.clock.monotonic,
+    });
+  let tallied: (() => Promise<FleetTally>) | undefined;
+  return async () => {
+    const current = await reports();
+    // A tally is of the reports that it was made from.
+    if (tallied === undefined || newest !== current) [newest, tallied] = [current, shared(current)];
+    return tallied();
+  };
 }
 
 type Counts<T> = { -readonly [K in keyof T]: number };
@@ -89,7 +96,8 @@ function countListeners(
   for (const key of intended) if (running.has(key)) runs += 1;
   listeners.running += runs;
   listeners.missing += intended.size - runs;
-  for (const key of new Set([...running, ...notRunning])) if (!intended.has(key)) listeners.unexpected += 1;
+  listeners.unexpected += running.size - runs;
+  for (const key of notRunning) if (!intended.has(key)) listeners.unexpected += 1;
 }
 
 const nothing: ReadonlySet<string> = new Set();

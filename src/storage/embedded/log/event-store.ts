@@ -163,7 +163,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
     },
     async loadFoldCheckpoint(name) {
       try {
-        return loadCheckpoint(environment, name);
+        return await loadCheckpoint(environment, name);
       } catch (error) {
         throw unavailable(error);
       }

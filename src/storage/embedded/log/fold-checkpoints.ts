@@ -3,6 +3,7 @@
  * manifest, which replaces the old one. A crash in between leaves the old checkpoint, and orphans that the next save
  * removes. Implements `docs/contract/domain.md#commands-and-events`.
  */
+import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { FoldCheckpoint } from '../../event-store.js';
 import type { LogBatch, LogEnvironment } from './layout.js';
 import { tuning } from '../tuning.js';
@@ -26,8 +27,11 @@ function readManifest(value: Buffer | undefined): Manifest | undefined {
   return value === undefined ? undefined : (JSON.parse(value.toString('utf8')) as Manifest);
 }
 
-/** @returns undefined when there is no checkpoint or a part of it is missing */
-export function loadCheckpoint(environment: LogEnvironment, name: string): FoldCheckpoint | undefined {
+/**
+ * Reads the chunks one by one, because a large one takes a while.
+ * @returns undefined when there is no checkpoint or a part of it is missing, as when it is replaced meanwhile
+ */
+export async function loadCheckpoint(environment: LogEnvironment, name: string): Promise<FoldCheckpoint | undefined> {
   const manifest = readManifest(environment.get('folds', manifestKey(name)));
   if (manifest === undefined) return undefined;
   const chunks: Buffer[] = [];
@@ -35,6 +39,7 @@ export function loadCheckpoint(environment: LogEnvironment, name: string): FoldC
     const chunk = environment.get('folds', chunkKey(name, manifest.generation, index));
     if (chunk === undefined) return undefined;
     chunks.push(chunk);
+    await yieldToEventLoop();
   }
   const { foldVersion, revision, position, sha256 } = manifest;
   return { foldVersion, revision, position, sha256, bytes: Buffer.concat(chunks) };
