@@ -240,10 +240,68 @@ describe('the schemas of the OpenAPI document', () => {
   });
 });
 
-test('the page shows every operation, without scripts and external resources', async () => {
-  const page = await rest.call('GET', '/docs', { role: 'nobody' });
-  expect(page.headers['content-type']).toMatch(/^text\/html/);
-  expect(page.headers['content-security-policy']).toContain("default-src 'none'");
-  expect(page.body).not.toMatch(/<script|https?:\/\/|src=|@import/i);
-  for (const one of endpoints) expect(page.body).toContain(`<code>${one.path}</code>`);
+describe('the page', () => {
+  let page: string;
+  beforeAll(async () => {
+    const answer = await rest.call('GET', '/docs', { role: 'nobody' });
+    expect(answer.headers['content-type']).toMatch(/^text\/html/);
+    expect(answer.headers['content-security-policy']).toContain("default-src 'none'");
+    page = answer.body;
+  });
+  const escaped = (text: string): string =>
+    text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`).replace(/`([^`]*)`/g, '<code>$1</code>');
+  const section = (id: string): string => {
+    const from = page.indexOf(`<details id="${id}">`);
+    if (from < 0) throw new Error(`the page has no ${id}`);
+    return page.slice(from, page.indexOf('</details>', from));
+  };
+
+  test('has no scripts and nothing from elsewhere, and every link in it leads somewhere', () => {
+    expect(page).not.toMatch(/<script|https?:\/\/|src=|@import|\son[a-z]+=/i);
+    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(ids).toEqual([...new Set(ids)]);
+    const links = new Set([...page.matchAll(/ href="#([^"]+)"/g)].map(([, id]) => id));
+    expect([...links].filter((link) => !ids.includes(link))).toEqual([]);
+  });
+
+  test('shows of every operation its words, parameters, body and answers', () => {
+    for (const { path, operation } of operations) {
+      const shown = section(operation.operationId);
+      const { summary, description, requestBody, responses } = operation;
+      const body = (requestBody as JsonData)?.content['application/json'].schema.$ref.split('/').at(-1);
+      const parts = [
+        `<code>${path}</code>`,
+        escaped(summary),
+        escaped(description),
+        ...parametersOf(operation).flatMap((one) => [`<code>${one.name}</code>`, escaped(one.description ?? '')]),
+        ...(body === undefined ? [] : [`href="#schema-${body}"`]),
+        ...Object.keys(responses),
+        ...Object.values<JsonData>(responses).flatMap((answer) => Object.keys(answer.headers ?? {})),
+      ];
+      expect([operation.operationId, parts.filter((part) => !shown.includes(part))]).toEqual([
+        operation.operationId,
+        [],
+      ]);
+    }
+  });
+
+  test('shows every schema with its fields and its example, and every failure and header', () => {
+    const { schemas = {}, responses = {}, headers = {} } = document.components;
+    for (const [name, schema] of Object.entries<JsonData>(schemas)) {
+      const shown = section(`schema-${name}`);
+      const parts = [
+        escaped(schema.description),
+        escaped(JSON.stringify(schema.examples[0], null, 2)),
+        ...Object.entries<JsonData>(schema.properties ?? {}).flatMap(([field, { description = '' }]) => [
+          `<code>${field}</code>`,
+          escaped(description),
+        ]),
+      ];
+      expect([name, parts.filter((part) => !shown.includes(part))]).toEqual([name, []]);
+    }
+    for (const [name, { description }] of Object.entries<JsonData>(responses)) {
+      expect(section(`failure-${name}`)).toContain(escaped(description));
+    }
+    for (const { description } of Object.values<JsonData>(headers)) expect(page).toContain(escaped(description));
+  });
 });

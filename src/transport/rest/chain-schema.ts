@@ -178,6 +178,7 @@ export function checkDefinition(checked: PartialDefinition, ctx: z.core.$Refinem
 }
 
 export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, {
+  id: idOf('Id, a UUID', sample.chain),
   status: described(
     z.enum(chainStatuses),
     '`draft` was never deployed, `modified` differs from what is deployed',

@@ -1,102 +1,152 @@
 /**
- * Renders the OpenAPI document as the HTML page of `/docs`, without scripts. Pure. Implements
- * `docs/contract/rest.md#beside-api`.
+ * Renders the OpenAPI document as the HTML page of `/docs`: all that it says, without scripts and without anything from
+ * elsewhere. How a schema is shown is in `docs-html.ts`. Pure. Implements `docs/contract/rest.md#beside-api`.
  */
 import { createHash } from 'node:crypto';
+import type { Fields } from './docs-html.js';
+import { escape, fields, json, prose, schemaHtml, table, typeHtml } from './docs-html.js';
+import type { Document, Operation } from './openapi-document.js';
 
 const style = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 details { border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 6px; margin: .5rem 0; padding: .4rem .8rem; }
+details:target { outline: 2px solid; }
 summary { cursor: pointer; }
 code, pre { font: 14px/1.45 ui-monospace, monospace; }
 pre { overflow-x: auto; padding: .6rem; background: color-mix(in srgb, currentColor 7%, transparent); border-radius: 6px; }
+nav a { margin-right: .8rem; }
 .method { display: inline-block; min-width: 4.5rem; font-weight: 700; }
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
+h4 { margin: .8rem 0 .2rem; }
 `;
 
 /** The style's hash for the content security policy, which allows no other style and no script. */
 export const docsStyleSource = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 
-interface Operation {
+interface Listed {
   readonly method: string;
   readonly path: string;
-  readonly facts: Fields;
+  readonly operation: Operation;
 }
-type Fields = Readonly<Record<string, unknown>>;
 
-export function docsPage(document: object): string {
-  const info = fields(Reflect.get(document, 'info'));
-  const operations = operationsOf(document);
-  const tags = [...new Set(operations.map((one) => tagOf(one)))];
-  const sections = tags.map((tag) => {
-    const ofTag = operations.filter((one) => tagOf(one) === tag).map(operationHtml);
-    return `<h2 id="${escape(tag)}">${escape(tag)}</h2>\n${ofTag.join('\n')}`;
-  });
-  const schemas = Object.entries(fields(fields(Reflect.get(document, 'components'))['schemas'])).map(
-    ([name, schema]) =>
-      `<details id="schema-${escape(name)}"><summary><code>${escape(name)}</code></summary>${json(schema)}</details>`,
+export function docsPage(document: Document): string {
+  const { info, tags, components } = document;
+  const { schemas = {}, responses = {}, headers = {}, securitySchemes = {} } = components;
+  const operations: readonly Listed[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
+  const sections = tags.map(({ name, description }) => {
+    const ofTag = operations.filter(({ operation }) => operation.tags.includes(name));
+    const listed = ofTag.map((one) => operationHtml(document, one));
+    return `<h2 id="${escape(name)}">${escape(name)}</h2>\n<p>${prose(description)}</p>\n${listed.join('\n')}`;
+  });
+  const links = [...tags.map(({ name }) => name), 'failures', 'headers', 'tokens', 'schemas'];
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${text(info['title'])}</title><style>${style}</style></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escape(info.title)}</title><style>${style}</style></head>
 <body>
-<h1>${text(info['title'])} ${text(info['version'])}</h1>
-<p>${text(info['description'])}</p>
-<p><a href="/openapi.json">openapi.json</a></p>
+<h1>${escape(info.title)} ${escape(info.version)}</h1>
+${info.description
+  .split('\n\n')
+  .map((paragraph) => `<p>${prose(paragraph)}</p>`)
+  .join('\n')}
+<p><a href="/openapi.json">openapi.json</a> (OpenAPI ${escape(document.openapi)}), to generate clients from</p>
+<nav>${links.map((name) => `<a href="#${escape(name)}">${escape(name)}</a>`).join('')}</nav>
 ${sections.join('\n')}
+<h2 id="failures">failures</h2>
+${Object.entries(responses)
+  .map(([name, answer]) => failureHtml(name, fields(answer)))
+  .join('\n')}
+<h2 id="headers">headers</h2>
+${table(['header of an answer', 'type', ''], Object.entries(headers).map(headerRow))}
+<h2 id="tokens">tokens</h2>
+${table(
+  ['', ''],
+  Object.entries(securitySchemes).map(([name, scheme]) => [
+    `<code>${escape(name)}</code>`,
+    prose(fields(scheme)['description']),
+  ]),
+)}
 <h2 id="schemas">schemas</h2>
-${schemas.join('\n')}
+${Object.entries(schemas)
+  .map(([name, schema]) => componentHtml(name, fields(schema)))
+  .join('\n')}
 </body>
 </html>
 `;
 }
 
-function operationsOf(document: object): readonly Operation[] {
-  return Object.entries(fields(Reflect.get(document, 'paths'))).flatMap(([path, methods]) =>
-    Object.entries(fields(methods)).map(([method, facts]) => ({
-      method: method.toUpperCase(),
-      path,
-      facts: fields(facts),
-    })),
-  );
-}
-
-function tagOf({ facts }: Operation): string {
-  const { tags } = facts;
-  return Array.isArray(tags) && typeof tags[0] === 'string' ? tags[0] : 'other';
-}
-
-function operationHtml({ method, path, facts }: Operation): string {
-  const parameters = (Array.isArray(facts['parameters']) ? facts['parameters'] : []).map((one) => {
-    const { name, in: where, description } = fields(one);
-    return `<tr><td><code>${text(name)}</code></td><td>${text(where)}</td><td>${text(description ?? fields(fields(one)['schema'])['description'])}</td></tr>`;
+function operationHtml(document: Document, { method, path, operation }: Listed): string {
+  const { operationId, summary, description, security = document.security, parameters, requestBody } = operation;
+  const tokens = security.flatMap((scheme) => Object.keys(scheme));
+  const rows = parameters.map((parameter) => {
+    const { name, in: where, required, description: said, schema } = fields(parameter);
+    const { default: presumed, examples } = fields(schema);
+    const example: unknown = Array.isArray(examples) ? examples[0] : undefined;
+    const notes = [
+      prose(said),
+      presumed === undefined ? '' : `default <code>${escape(JSON.stringify(presumed))}</code>`,
+      example === undefined ? '' : `for example <code>${escape(String(example))}</code>`,
+    ];
+    return [
+      `<code>${escape(String(name))}</code>${required === true ? ' <b>required</b>' : ''}`,
+      escape(String(where)),
+      typeHtml(schema),
+      notes.filter((note) => note !== '').join('; '),
+    ];
   });
-  const answers = Object.entries(fields(facts['responses'])).map(
-    ([status, answer]) => `<h4>${escape(status)}</h4>${json(schemaOf(answer))}`,
-  );
-  const body = facts['requestBody'] === undefined ? '' : `<h4>body</h4>${json(schemaOf(facts['requestBody']))}`;
-  return `<details><summary><span class="method">${escape(method)}</span> <code>${escape(path)}</code> ${text(facts['summary'])}</summary>
-${parameters.length === 0 ? '' : `<table>${parameters.join('')}</table>`}${body}${answers.join('')}</details>`;
+  const body = requestBody === undefined ? '' : `<h4>body</h4>${contentHtml(fields(requestBody))}`;
+  const answers = Object.entries(operation.responses).map(([status, answer]) => answerHtml(status, fields(answer)));
+  return `<details id="${escape(operationId)}"><summary><span class="method">${escape(method)}</span> <code>${escape(path)}</code> ${prose(summary)}</summary>
+<p>${prose(description)}</p>
+<p><code>${escape(operationId)}</code>, ${tokens.length === 0 ? 'without a token' : `with the token <code>${escape(tokens.join(', '))}</code>`}</p>
+${table(['parameter', 'in', 'type', ''], rows)}${body}${answers.filter((answer) => !answer.startsWith('<li>')).join('')}
+<ul>${answers.filter((answer) => answer.startsWith('<li>')).join('')}</ul></details>`;
 }
 
-function schemaOf(container: unknown): unknown {
-  const [media] = Object.values(fields(fields(container)['content']));
-  return fields(media)['schema'] ?? {};
+/** A success as a whole, a failure as an item of a list that leads to what all routes say of it. */
+function answerHtml(status: string, answer: Fields): string {
+  const { $ref, description, headers } = answer;
+  if (typeof $ref === 'string') {
+    const name = $ref.slice($ref.lastIndexOf('/') + 1);
+    return `<li>${escape(status)} <a href="#failure-${escape(name)}">${escape(name)}</a></li>`;
+  }
+  const sent = Object.keys(fields(headers)).map((name) => `<code>${escape(name)}</code>`);
+  return `<h4>${escape(status)}</h4><p>${prose(description)}; headers ${sent.join(', ')}</p>${contentHtml(answer)}`;
 }
 
-function json(value: unknown): string {
-  return `<pre>${escape(JSON.stringify(value, null, 2) ?? '')}</pre>`;
+/** The data of an envelope without the envelope around it; any other content as it is. */
+function contentHtml(container: Fields): string {
+  return Object.entries(fields(container['content']))
+    .map(([media, content]) => {
+      const { schema, example } = fields(content);
+      const { success, data = schema } = fields(fields(schema)['properties']);
+      const what = success === undefined ? `${escape(media)}: ` : '<code>data</code>: ';
+      const inline = fields(data)['properties'] === undefined ? '' : schemaHtml(data);
+      return `<p>${what}${typeHtml(data)}</p>${inline}${json(example)}`;
+    })
+    .join('');
 }
 
-function fields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
+function failureHtml(name: string, answer: Fields): string {
+  const sent = Object.keys(fields(answer['headers'])).map((header) => `<code>${escape(header)}</code>`);
+  return `<details id="failure-${escape(name)}"><summary><code>${escape(name)}</code> ${prose(answer['description'])}</summary><p>headers ${sent.join(', ')}</p>${contentHtml(answer)}</details>`;
 }
 
-function text(value: unknown): string {
-  return typeof value === 'string' ? escape(value) : '';
+function headerRow([name, header]: readonly [string, unknown]): readonly string[] {
+  const { description, schema, required } = fields(header);
+  const { examples } = fields(schema);
+  const example = Array.isArray(examples) ? `; for example <code>${escape(String(examples[0]))}</code>` : '';
+  return [
+    `<code>${escape(name)}</code>${required === true ? ' <b>always</b>' : ''}`,
+    typeHtml(schema),
+    `${prose(description)}${example}`,
+  ];
 }
 
-function escape(value: string): string {
-  return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+function componentHtml(name: string, schema: Fields): string {
+  const { examples, description, ...shape } = schema;
+  const example: unknown = Array.isArray(examples) ? examples[0] : undefined;
+  return `<details id="schema-${escape(name)}"><summary><code>${escape(name)}</code> ${prose(description)}</summary>${schemaHtml(shape)}<h4>example</h4>${json(example)}<h4>JSON schema</h4>${json(shape)}</details>`;
 }

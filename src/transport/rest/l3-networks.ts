@@ -173,6 +173,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     shape,
     check: checkDefinition,
     schema: resourceSchema('L3Network', 'A network of tunnels that carry IP packets', shape, {
+      id: idOf('Id, a UUID', sample.network),
       network_id: described(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
     }),
     ...deps.projections.resources.l3_network,

@@ -18,7 +18,7 @@ import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
 import { described, sample } from './samples.js';
-import { nodeId } from './shared-schemas.js';
+import { idOf, nodeId } from './shared-schemas.js';
 
 /** What a path of RFC 3986 consists of, with every escape sequence whole. */
 const path = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
@@ -127,7 +127,7 @@ export function routeRoutes(app: RestApp, deps: RestDeps): void {
         ctx.issues.push({ code: 'custom', path: [...at], message, input: undefined });
       }
     },
-    schema: resourceSchema('Route', 'A legacy HTTP route', shape, {}),
+    schema: resourceSchema('Route', 'A legacy HTTP route', shape, { id: idOf('Id, a UUID', sample.route) }),
     ...queries,
     ...deps.commands.resources.route,
     // Answered as it is stored.

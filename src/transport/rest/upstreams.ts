@@ -8,7 +8,7 @@ import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { resourceSchema } from './resource-shape.js';
 import { sample } from './samples.js';
-import { upstreamTlsSchema } from './shared-schemas.js';
+import { idOf, upstreamTlsSchema } from './shared-schemas.js';
 
 const interval = limits.rest.healthCheckIntervalMs;
 
@@ -75,7 +75,7 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
       update: '`name` is refused.',
     },
     shape,
-    schema: resourceSchema('L4Upstream', 'Where L4 chains end', shape, {}),
+    schema: resourceSchema('L4Upstream', 'Where L4 chains end', shape, { id: idOf('Id, a UUID', sample.upstream) }),
     ...deps.projections.resources.l4_upstream,
     ...deps.commands.resources.l4_upstream,
     // Answered as it is stored.
