@@ -17,33 +17,18 @@ const privateKey = randomBytes(32).toString('base64url');
 /** What must never come back, nor reach the log. */
 export const secrets: readonly string[] = [marker, privateKey];
 
-/** Strings of a form that their schemas do not tell, by the name of the field. */
+/** Strings that must fit other resources, be secret, or be one of several, by the name of the field. Others are examples. */
 const strings: Readonly<Record<string, string>> = {
-  address: 'a.example',
-  addresses: '10.0.0.1/24',
-  backend: 'b.example:80',
-  common_name: 'a.example',
   current_password: `${marker}, the current one`,
-  dial_addr: 'a.example',
-  email: 'a@b.example',
-  endpoint: 'a.example:443',
-  host: 'a.example',
   listenAddr: '192.0.2.1',
   listen_addr: '192.0.2.1',
   new_password: `${marker}, the new one`,
   password: `${marker}, the only one`,
-  path_prefix: '/',
   private_key: privateKey,
-  routes: '10.9.0.0/16',
   security: 'raw',
   server_name: 'a.example',
   server_names: 'a.example',
   short_ids: 'ab',
-  spki_pins_sha256: Buffer.alloc(32, 7).toString('base64'),
-  subject_alt_names: 'a.example',
-  target_host: 'a.example',
-  transport: 'tcp',
-  username: 'walker',
 };
 
 /** Optional fields without which a body is refused, by a value that tells the body. */
@@ -65,22 +50,26 @@ export function alternativesOf(document: Document, schema: Schema): readonly Sch
   return choices === undefined ? [whole] : choices.flatMap((choice) => alternativesOf(document, choice));
 }
 
-/** A valid value with nothing optional in it. @param name of the field, or of the list that holds it */
-export function validValue(document: Document, given: Schema, name: string, ids: RealIds): unknown {
+/**
+ * A valid value with nothing optional in it.
+ * @param name of the field, or of the list that holds it
+ * @param shown the example of what is around it
+ */
+export function validValue(document: Document, given: Schema, name: string, ids: RealIds, shown?: unknown): unknown {
   const schema = resolved(document, given);
+  const example = schema.examples?.[0] ?? shown;
   const id = ids[name];
   if (id !== undefined && !typesOf(schema).includes('array')) return id;
   const [first] = alternativesOf(document, schema).filter((one) => !typesOf(one).every((type) => type === 'null'));
   if (first === undefined) return null;
-  if (first !== schema) return validValue(document, first, name, ids);
+  if (first !== schema) return validValue(document, first, name, ids, example);
   if (name === 'members') return twoMembers(document, schema, ids);
   const [type] = typesOf(schema).filter((one) => one !== 'null');
   switch (type) {
     case 'object':
       return validObject(document, schema, ids);
     case 'array': {
-      const entry = schema.items ?? {};
-      return schema.minItems === 0 ? [] : [validValue(document, entry, name, ids)];
+      return schema.minItems === 0 ? [] : [validEntry(document, given, name, ids)];
     }
     case 'boolean':
       return false;
@@ -98,6 +87,13 @@ export function validValue(document: Document, given: Schema, name: string, ids:
     default:
       return schema.enum?.[0] ?? null;
   }
+}
+
+/** A valid entry of a list. */
+export function validEntry(document: Document, list: Schema, name: string, ids: RealIds): unknown {
+  const { items = {}, examples } = resolved(document, list);
+  const [example] = Array.isArray(examples?.[0]) ? (examples[0] as readonly unknown[]) : [];
+  return validValue(document, items, name, ids, example);
 }
 
 function validObject(document: Document, schema: Schema, ids: RealIds): Readonly<Record<string, unknown>> {

@@ -6,7 +6,7 @@ import type { Document, Operation, Parameter, Schema } from '../support/openapi-
 import type { Case, Draft, Expected, Role } from './case.js';
 import { bodyMutations, fits } from './mutations.js';
 import type { RealIds } from '../support/openapi-values.js';
-import { alternativesOf, isObject, marker, validValue } from '../support/openapi-values.js';
+import { alternativesOf, isObject, marker, validEntry, validValue } from '../support/openapi-values.js';
 
 /** What the walk knows of the service that it walks. */
 export interface Site {
@@ -341,8 +341,10 @@ function bodiesOf(
 /** As a valid value, with an entry in every list. */
 function filled(document: Document, schema: Schema, key: string, ids: RealIds): unknown {
   const value = validValue(document, schema, key, ids);
-  const { items } = alternativesOf(document, schema)[0] ?? {};
-  return Array.isArray(value) && value.length === 0 ? [validValue(document, items ?? {}, key, ids)] : value;
+  const [list] = alternativesOf(document, schema);
+  return list !== undefined && Array.isArray(value) && value.length === 0
+    ? [validEntry(document, list, key, ids)]
+    : value;
 }
 
 function sameType({ ids }: Site, one: string, other: string): boolean {

@@ -2,7 +2,7 @@
 import type { Document, Schema } from '../support/openapi-document.js';
 import { resolved } from '../support/openapi-document.js';
 import type { RealIds } from '../support/openapi-values.js';
-import { alternativesOf, isObject, marker, typesOf, validValue } from '../support/openapi-values.js';
+import { alternativesOf, isObject, marker, typesOf, validEntry, validValue } from '../support/openapi-values.js';
 
 export interface Mutation {
   readonly what: string;
@@ -142,9 +142,10 @@ function* ofInteger(place: Place, { minimum, maximum }: Schema): Generator<Mutat
   }
 }
 
-function* ofArray(place: Place, { items = {}, minItems = 0, maxItems }: Schema, value: unknown): Generator<Mutation> {
+function* ofArray(place: Place, schema: Schema, value: unknown): Generator<Mutation> {
+  const { items = {}, minItems = 0, maxItems } = schema;
   const entries: readonly unknown[] = Array.isArray(value) ? value : [];
-  const entry = entries[0] ?? validValue(place.document, items, place.name, place.ids);
+  const entry = entries[0] ?? validEntry(place.document, schema, place.name, place.ids);
   const times = (count: number): string => JSON.stringify(Array.from({ length: count }, () => entry));
   if (minItems > 0) yield refused(place, 'too few', times(minItems - 1));
   if (maxItems !== undefined) yield refused(place, 'too many', times(maxItems + 1));
