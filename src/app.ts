@@ -9,18 +9,7 @@ import { followAccounts } from './accounts/view.js';
 import { openCommandClaims } from './cluster/command-claims.js';
 import { joinCluster } from './cluster/membership.js';
 import { accountsAggregate, fleetAggregate } from './commands/aggregate.js';
-import { createCredentialHandlers } from './commands/credentials.js';
 import { createFactRecorder, setFactRetention } from './commands/facts.js';
-import type { CommandHandlers } from './commands/handlers-port.js';
-import { createNodeHandlers } from './commands/nodes.js';
-import { createRevertHandlers } from './commands/revert.js';
-import { createProfileRevertHandlers } from './accounts/revert.js';
-import {
-  createChainHandlers,
-  createPolicyHandlers,
-  createResourceHandlers,
-  createSettingsHandlers,
-} from './commands/resources.js';
 import { agentContext } from './commands/system.js';
 import type { Config } from './config.js';
 import { readTls } from './config.js';
@@ -52,6 +41,7 @@ import { bodyHashBlinder } from './security/body-hashes.js';
 import { createLoginLimiter } from './security/login-limiter.js';
 import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
+import { createCommandHandlers } from './start/command-handlers.js';
 import { createCommandMetrics } from './start/command-metrics.js';
 import { raiseCompilerVersion } from './start/compiler-version.js';
 import { watchCredentials } from './start/credentials.js';
@@ -236,32 +226,22 @@ async function wire(
   const signingKey = followSigningKey({ eventStore, keyring, tokens, current: identity.signingPublic, logger });
   closers.add('signing key', () => signingKey.close());
   const { staticPublic: servicePublic, staticPrivate: servicePrivate } = identity;
+  const accountHandlers = createAccountHandlers({
+    gateway: accounts,
+    view: accountsView,
+    keyring,
+    hasher,
+    limiter,
+    tokens,
+    facts,
+    ids,
+    logger,
+    tokensEnded: (revision, timeoutMs) => cluster.tokensEnded(revision, timeoutMs),
+    blindBodyHash: bodyHashBlinder(servicePrivate),
+  });
   const audit = projections.auditTrail;
-  const commands: CommandHandlers = {
-    nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids, logger }),
-    credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids, logger }),
-    resources: createResourceHandlers(fleet, ids),
-    chains: createChainHandlers(fleet),
-    policies: createPolicyHandlers(fleet),
-    settings: createSettingsHandlers(fleet),
-    reverts: {
-      fleet: createRevertHandlers({ gateway: fleet, projections: followers, audit }),
-      accounts: createProfileRevertHandlers({ gateway: accounts, projections: followers, audit }),
-    },
-    accounts: createAccountHandlers({
-      gateway: accounts,
-      view: accountsView,
-      keyring,
-      hasher,
-      limiter,
-      tokens,
-      facts,
-      ids,
-      logger,
-      tokensEnded: (revision, timeoutMs) => cluster.tokensEnded(revision, timeoutMs),
-      blindBodyHash: bodyHashBlinder(servicePrivate),
-    }),
-  };
+  const changes = { fleet, accounts, accountHandlers, keyring, servicePublic, projections: followers, audit };
+  const commands = createCommandHandlers({ ...changes, clock, ids, logger });
 
   // Agents.
   const telemetry = await createTelemetry({ readStore, clock, logger });

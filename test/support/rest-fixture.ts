@@ -10,17 +10,8 @@ import type { LightMyRequestResponse } from 'fastify';
 import type { Role } from '../../src/domain/accounts/user.js';
 import { accountsAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
-import { createNodeHandlers } from '../../src/commands/nodes.js';
-import { createRevertHandlers } from '../../src/commands/revert.js';
-import { createProfileRevertHandlers } from '../../src/accounts/revert.js';
 import type { ProjectionWait } from '../../src/commands/port.js';
-import { createCredentialHandlers } from '../../src/commands/credentials.js';
-import {
-  createChainHandlers,
-  createPolicyHandlers,
-  createResourceHandlers,
-  createSettingsHandlers,
-} from '../../src/commands/resources.js';
+import { createCommandHandlers } from '../../src/start/command-handlers.js';
 import { systemContext } from '../../src/commands/system.js';
 import { createDelivery } from '../../src/delivery/delivery.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
@@ -190,30 +181,18 @@ export async function startRest(
   const requestLog = createBudgetedLogger({ logger, clock, what: 'requests' });
   closers.add('request log', () => requestLog.close());
   const deps: RestDeps = {
-    commands: {
-      nodes: createNodeHandlers({
-        gateway,
-        keyring,
-        servicePublic: generateServiceIdentity().publicKey,
-        clock,
-        ids,
-        logger,
-      }),
-      credentials: createCredentialHandlers({ gateway, keyring, clock, ids, logger }),
-      resources: createResourceHandlers(gateway, ids),
-      chains: createChainHandlers(gateway),
-      policies: createPolicyHandlers(gateway),
-      settings: createSettingsHandlers(gateway),
-      reverts: {
-        fleet: createRevertHandlers({ gateway, projections: followers, audit: projections.auditTrail }),
-        accounts: createProfileRevertHandlers({
-          gateway: accounts.gateway,
-          projections: followers,
-          audit: projections.auditTrail,
-        }),
-      },
-      accounts: accounts.handlers,
-    },
+    commands: createCommandHandlers({
+      fleet: gateway,
+      accounts: accounts.gateway,
+      accountHandlers: accounts.handlers,
+      keyring,
+      servicePublic: generateServiceIdentity().publicKey,
+      projections: followers,
+      audit: projections.auditTrail,
+      clock,
+      ids,
+      logger,
+    }),
     projections: {
       ...projections,
       reached: (position, timeoutMs) => followers.reached(position, Math.min(timeoutMs, reachedWithinMs)),

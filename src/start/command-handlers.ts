@@ -1,0 +1,55 @@
+/** All that REST calls to change something, on the two gateways. Sign-in and own account come ready made. */
+import { createProfileRevertHandlers } from '../accounts/revert.js';
+import { createCredentialHandlers } from '../commands/credentials.js';
+import type { CommandHandlers } from '../commands/handlers-port.js';
+import { createNodeHandlers } from '../commands/nodes.js';
+import type { Gateway, ProjectionWait } from '../commands/port.js';
+import {
+  createChainHandlers,
+  createPolicyHandlers,
+  createResourceHandlers,
+  createSettingsHandlers,
+} from '../commands/resources.js';
+import type { AuditTrail } from '../commands/revert.js';
+import { createRevertHandlers } from '../commands/revert.js';
+import type { Accounts } from '../domain/accounts/accounts.js';
+import type { AccountCommand } from '../domain/accounts/user.js';
+import type { FleetCommand } from '../domain/fleet/events.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { Revert } from '../domain/revert/decide.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Ids } from '../kernel/ids.js';
+import type { Logger } from '../kernel/logger.js';
+import type { Keyring } from '../security/keyring.js';
+
+export interface CommandHandlerParts {
+  readonly fleet: Gateway<Fleet, FleetCommand | Revert>;
+  readonly accounts: Gateway<Accounts, AccountCommand>;
+  readonly accountHandlers: CommandHandlers['accounts'];
+  readonly keyring: Keyring;
+  /** 32 bytes, part of every PSK. */
+  readonly servicePublic: Uint8Array;
+  /** Reverts wait for it before they read the audit. */
+  readonly projections: ProjectionWait;
+  readonly audit: AuditTrail;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+}
+
+export function createCommandHandlers(parts: CommandHandlerParts): CommandHandlers {
+  const { fleet, accounts, accountHandlers, keyring, servicePublic, projections, audit, clock, ids, logger } = parts;
+  return {
+    nodes: createNodeHandlers({ gateway: fleet, keyring, servicePublic, clock, ids, logger }),
+    credentials: createCredentialHandlers({ gateway: fleet, keyring, clock, ids, logger }),
+    resources: createResourceHandlers(fleet, ids),
+    chains: createChainHandlers(fleet),
+    policies: createPolicyHandlers(fleet),
+    settings: createSettingsHandlers(fleet),
+    reverts: {
+      fleet: createRevertHandlers({ gateway: fleet, projections, audit }),
+      accounts: createProfileRevertHandlers({ gateway: accounts, projections, audit }),
+    },
+    accounts: accountHandlers,
+  };
+}
