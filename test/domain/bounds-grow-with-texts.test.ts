@@ -222,8 +222,8 @@ describe('the bound of an L3 network', () => {
       ...fields,
     };
   };
-  const { fleet } = f.given(...nodes, ...l3.identity());
-  const bound = (state: NetworkState, node: string) => networkBound(fleet, state, f.nodeId(node));
+  const site = () => f.given(...nodes, ...l3.identity()).fleet;
+  const bound = (state: NetworkState, node: string) => networkBound(site(), state, f.nodeId(node));
   const grows = (of: (text: string) => NetworkState, node: string) =>
     Math.round((bound(of(long), node) - bound(of('y'), node)) / (long.length - 1));
 

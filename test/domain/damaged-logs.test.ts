@@ -115,9 +115,9 @@ describe('an L3 network', () => {
     ],
     ...fields,
   });
-  const { fleet } = f.given(...nodes, ...l3.identity());
+  const site = (): Fleet => f.given(...nodes, ...l3.identity()).fleet;
   const rules = (state: NetworkState) =>
-    ['a', 'b'].map((node) => networkRulesOn(fleet, state, f.nodeId(node)).l3 ?? []);
+    ['a', 'b'].map((node) => networkRulesOn(site(), state, f.nodeId(node)).l3 ?? []);
   const count = (state: NetworkState) => rules(state).map(({ length }) => length);
 
   it('has a rule on both ends of a tunnel', () => {
@@ -145,7 +145,7 @@ describe('an L3 network', () => {
   it('that is created, changed or deleted has other rules on the ends of its tunnels alone', () => {
     const [a, b] = ['a', 'b'].map((node) => f.nodeId(node)) as [string, string];
     const changed = (before?: NetworkState, after?: NetworkState) =>
-      [...nodesWithOtherRules(fleet, before, after)].sort();
+      [...nodesWithOtherRules(site(), before, after)].sort();
     const off = network({ enabled: false });
     expect(changed(undefined, network())).toEqual([a, b].sort());
     expect(changed(network(), undefined)).toEqual([a, b].sort());

@@ -115,9 +115,12 @@ describe('the fold of the accounts', () => {
 });
 
 describe('commands about accounts', () => {
-  const accounts = emptyAccounts();
-  apply(accounts, created('one', 'first'));
-  const decided = (command: AccountCommand, on = accounts) => {
+  function withOne(): Accounts {
+    const accounts = emptyAccounts();
+    apply(accounts, created('one', 'first'));
+    return accounts;
+  }
+  const decided = (command: AccountCommand, on = withOne()) => {
     const decision = decideAccounts(on, command);
     return decision.ok ? decision.value : decision.error.code;
   };

@@ -120,28 +120,36 @@ describe('a chain', () => {
 });
 
 describe('a command breaks the chain', () => {
-  const head = add(emptyChain, started('first'));
-  const good = linkCommand(head, stream, [event('A')], macOf).link!;
+  /** A chain that has begun, and the link of its next command. */
+  function begun() {
+    const head = add(emptyChain, started('first'));
+    return { head, good: linkCommand(head, stream, [event('A')], macOf).link! };
+  }
+  type Begun = ReturnType<typeof begun>;
 
-  it.each<[string, ChainHead, readonly ProposedEvent[], BreakKind | undefined]>([
-    ['that fits: it does not', head, [event('A', {}, good)], undefined],
-    ['without a MAC', head, [event('A')], 'unlinked'],
-    ['with a MAC, before a chain has begun', emptyChain, [event('A', {}, good)], 'too_early'],
-    ['that was written after another one', head, [event('A', {}, { ...good, after: 'elsewhere' })], 'misplaced'],
-    ['whose events were altered', head, [event('A', { altered: true }, good)], 'altered'],
-    ['whose MAC was altered', head, [event('A', {}, { ...good, mac: 'other' })], 'altered'],
-    ['under a key that is not known', emptyChain, [started('third', { after: '', mac: 'any' })], 'unknown_key'],
-    ['that begins without a MAC', emptyChain, [started('first')], 'unlinked'],
+  it.each<[string, BreakKind | undefined, (chain: Begun) => readonly [ChainHead, readonly ProposedEvent[]]]>([
+    ['that fits: it does not', undefined, ({ head, good }) => [head, [event('A', {}, good)]]],
+    ['without a MAC', 'unlinked', ({ head }) => [head, [event('A')]]],
+    ['with a MAC, before a chain has begun', 'too_early', ({ good }) => [emptyChain, [event('A', {}, good)]]],
+    [
+      'that was written after another one',
+      'misplaced',
+      ({ head, good }) => [head, [event('A', {}, { ...good, after: 'elsewhere' })]],
+    ],
+    ['whose events were altered', 'altered', ({ head, good }) => [head, [event('A', { altered: true }, good)]]],
+    ['whose MAC was altered', 'altered', ({ head, good }) => [head, [event('A', {}, { ...good, mac: 'other' })]]],
+    ['under a key that is not known', 'unknown_key', () => [emptyChain, [started('third', { after: '', mac: 'any' })]]],
+    ['that begins without a MAC', 'unlinked', () => [emptyChain, [started('first')]]],
     [
       'that begins with no data at all',
-      emptyChain,
-      [{ ...started('', { after: '' }), data: null as never }],
       'unknown_key',
+      () => [emptyChain, [{ ...started('', { after: '' }), data: null as never }]],
     ],
-    ['whose link is null', head, [event('A', {}, null)], 'misplaced'],
-    ['whose link is a text', head, [event('A', {}, 'text')], 'misplaced'],
-    ['whose link is empty', head, [event('A', {}, {})], 'misplaced'],
-  ])('%s', (_, before, events, kind) => {
+    ['whose link is null', 'misplaced', ({ head }) => [head, [event('A', {}, null)]]],
+    ['whose link is a text', 'misplaced', ({ head }) => [head, [event('A', {}, 'text')]]],
+    ['whose link is empty', 'misplaced', ({ head }) => [head, [event('A', {}, {})]]],
+  ])('%s', (_, kind, made) => {
+    const [before, events] = made(begun());
     expect(broken(before, events)).toBe(kind);
   });
 
@@ -157,7 +165,10 @@ describe('a command breaks the chain', () => {
     [undefined, undefined],
     [null, {}],
     ['text', {}],
-    [good, good],
+    [
+      { after: 'x', mac: 'y' },
+      { after: 'x', mac: 'y' },
+    ],
   ])('whatever its link was altered to: %j', (link, read) => {
     expect(storedLink(stored([link === undefined ? event('A') : event('A', {}, link)]))).toEqual(read);
   });

@@ -148,22 +148,22 @@ describe('what is listed about the listeners of a node', () => {
     f.createRoute('r', [f.routeHop('a', 79)]),
     f.deployChain('z'),
   ];
-  const { fleet } = f.given(...nodes, ...commands);
+  const site = () => f.given(...nodes, ...commands).fleet;
   const a = f.nodeId('a');
 
   it('has its own policies alone, by id', () => {
-    const ids = policiesOf(fleet, a).map(({ id }) => id);
+    const ids = policiesOf(site(), a).map(({ id }) => id);
     expect(ids).toEqual(byText(ports.map((port) => f.policyIdOf('a', port))));
-    expect(policiesOf(fleet, f.nodeId('c'))).toEqual([]);
-    expect(compileNode(fleet, a).listener_policies.map(({ listen_port }) => listen_port)).toEqual(
+    expect(policiesOf(site(), f.nodeId('c'))).toEqual([]);
+    expect(compileNode(site(), a).listener_policies.map(({ listen_port }) => listen_port)).toEqual(
       [...ports].sort((x, y) => x - y),
     );
   });
 
   it('has rows by port, those of listeners and those of policies alone', () => {
-    expect(portRows(fleet, a).map(({ listenPort }) => listenPort)).toEqual([79, 80, 81, 82, 83, 84, 85, 90]);
-    expect(intendedListeners(fleet, a).map(({ listenPort }) => listenPort)).toEqual([79, 85, 90]);
-    expect(intendedListeners(fleet, 'nowhere')).toEqual([]);
+    expect(portRows(site(), a).map(({ listenPort }) => listenPort)).toEqual([79, 80, 81, 82, 83, 84, 85, 90]);
+    expect(intendedListeners(site(), a).map(({ listenPort }) => listenPort)).toEqual([79, 85, 90]);
+    expect(intendedListeners(site(), 'nowhere')).toEqual([]);
   });
 
   it('has no listener where only the deployed definition has a hop, and no deployed route where only the current one has', () => {

@@ -228,16 +228,17 @@ describe('the read model of nodes', () => {
     expect(nodes.evolve(undefined, event, opened!, 'n')).toBeUndefined();
   });
 
-  const site = documentsOf(
-    nodes,
-    logOf(
-      ...['d', 'b', 'a', 'c'].map((id) => nodeCreated(id, {}, { labels: { site: id < 'c' ? 'x' : 'y' } })),
-      session('a'),
-      session('d'),
-    ),
-  );
-  const list = async (query: Partial<NodeListQuery>, documents: Documents<never> | typeof site = site) => {
-    const { collection } = collectionOf(documents as typeof site);
+  const site = () =>
+    documentsOf(
+      nodes,
+      logOf(
+        ...['d', 'b', 'a', 'c'].map((id) => nodeCreated(id, {}, { labels: { site: id < 'c' ? 'x' : 'y' } })),
+        session('a'),
+        session('d'),
+      ),
+    );
+  const list = async (query: Partial<NodeListQuery>, documents = site()) => {
+    const { collection } = collectionOf(documents);
     const { items, total } = await nodeQueries(() => collection).list({
       page: 1,
       pageSize: 10,
@@ -282,7 +283,7 @@ describe('the read model of nodes', () => {
       Array.from({ length: tuning.scanDocuments * 2 }, (_, index) => [
         `n${index}`,
         {
-          ...[...site.values()][0]!,
+          ...[...site().values()][0]!,
           name_key: String(index).padStart(6, '0'),
           node: { id: `n${index}` } as never,
           connected_once: true,
@@ -300,7 +301,7 @@ describe('the read model of nodes', () => {
   });
 
   it('is asked for one node and for many', async () => {
-    const queries = nodeQueries(() => collectionOf(site).collection);
+    const queries = nodeQueries(() => collectionOf(site()).collection);
     expect((await queries.get('a'))?.node.id).toBe('a');
     expect(await queries.get('gone')).toBeUndefined();
     expect((await queries.getMany(['a', 'gone', 'c'])).map(({ node }) => node.id).sort()).toEqual(['a', 'c']);
