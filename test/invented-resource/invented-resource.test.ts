@@ -120,6 +120,13 @@ describe('a new resource', () => {
         error: "Property 'beacon' does not exist",
         of: 'src/transport/rest/beacons.ts',
       },
+      {
+        what: 'what a field means',
+        path: 'src/transport/rest/beacons.ts',
+        from: "about: 'Seconds', ",
+        to: '',
+        error: missing('about'),
+      },
     ],
     [
       {

@@ -54,10 +54,8 @@ function convert(roots: readonly z.ZodType[], io: Direction): Converted {
   const named = new Map<string, z.core.$ZodType>();
   toJson(registry, io, (schema) => {
     const id = z.globalRegistry.get(schema)?.id;
-    if (id === undefined) return;
-    const other = named.get(id);
-    if (other !== undefined && other !== schema) throw new Error(`two schemas have the id ${id}`);
-    named.set(id, schema);
+    // Zod itself refuses two schemas with one id.
+    if (id !== undefined) named.set(id, schema);
   });
   for (const [id, schema] of named) registry.add(schema, { id });
   const converted = toJson(registry, io, () => undefined);
