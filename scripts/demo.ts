@@ -192,6 +192,25 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
       await traffic.stop();
     }
 
+    await story.step('take the last edit of the upstream back', async () => {
+      const again = await service.admin();
+      const { items } = await again.call<{
+        items: readonly { id: string; resource: { id: string } }[];
+      }>('GET', '/api/audit?action=l4_upstream.update&page_size=1');
+      const [edit] = items;
+      if (edit === undefined) throw new Error('the audit has no edit of an upstream');
+      const path = `/api/audit/${edit.id}/revert`;
+      const { changes } = await again.call<{
+        changes: readonly { path: string; before: unknown; after: unknown }[];
+      }>('POST', `${path}?dry_run=true`);
+      await again.call('POST', path);
+      const now = await again.call<{ [field: string]: unknown }>('GET', `/api/l4-upstreams/${edit.resource.id}`);
+      for (const change of changes) {
+        if (now[change.path] !== change.after) throw new Error(`${change.path} is ${String(now[change.path])}`);
+      }
+      return changes.map((change) => `${change.path}: ${String(change.before)} -> ${String(change.after)}`).join(', ');
+    });
+
     await story.step('read the audit', async () => {
       const again = await service.admin();
       const audit = await again.call<{
@@ -205,6 +224,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
         'l4_chain.create',
         'l4_chain.deploy',
         'l4_upstream.update',
+        'l4_upstream.revert',
         'credential.update',
         'route.create',
         'session.sign_in',
