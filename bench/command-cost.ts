@@ -11,6 +11,7 @@ import { upstreamId } from './fleet-log.js';
 import { throughput } from './http-caller.js';
 import type { HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
+import type { BenchService } from './stack.js';
 import { processorSeconds, withFolder, withService } from './stack.js';
 
 const callerCounts = [1, 32];
@@ -18,8 +19,7 @@ const writeWithinMs = 300_000;
 
 interface Fleet {
   readonly nodes: number;
-  readonly pid: number;
-  readonly callers: ReadonlyMap<number, readonly HttpCaller[]>;
+  readonly service: BenchService;
 }
 
 interface Cost {
@@ -36,10 +36,13 @@ export async function commandCost({ quick }: BenchOptions): Promise<Report> {
     const figures: Record<string, Figure> = { rounds, round_ms: forMs };
     for (const count of callerCounts) {
       const costs = new Map<Fleet, Cost[]>(fleets.map((fleet) => [fleet, []]));
+      // Opened only now: the service closes connections on which nothing is asked.
+      const callers = new Map<Fleet, readonly HttpCaller[]>();
+      for (const fleet of fleets) callers.set(fleet, await fleet.service.callers(count));
       // One more, to warm up.
       for (let round = -1; round < rounds; round += 1) {
         for (const [fleet, measured] of costs) {
-          const cost = await measure(fleet, fleet.callers.get(count) ?? [], forMs);
+          const cost = await measure(fleet, callers.get(fleet) ?? [], forMs);
           if (round >= 0) measured.push(cost);
         }
       }
@@ -57,6 +60,7 @@ export async function commandCost({ quick }: BenchOptions): Promise<Report> {
         };
       }
       figures[`callers_${count}`] = shown;
+      for (const opened of callers.values()) for (const caller of opened) caller.close();
     }
     return { bench: 'command-cost', figures };
   });
@@ -64,13 +68,14 @@ export async function commandCost({ quick }: BenchOptions): Promise<Report> {
 
 let edits = 0;
 
-async function measure({ nodes, pid }: Fleet, callers: readonly HttpCaller[], forMs: number): Promise<Cost> {
+async function measure({ nodes, service }: Fleet, callers: readonly HttpCaller[], forMs: number): Promise<Cost> {
   const request = () => {
     edits += 1;
     // Neighbouring edits touch different nodes.
     const path = `/api/l4-upstreams/${upstreamId((edits * 7919) % nodes)}`;
     return { method: 'PUT', path, body: JSON.stringify({ endpoint: `192.0.2.10:${1_024 + (edits % 60_000)}` }) };
   };
+  const { pid } = service.process.program();
   const before = await processorSeconds(pid);
   const { latenciesMs } = await throughput(callers, forMs, request, 200);
   const cpu = (await processorSeconds(pid)) - before;
@@ -93,15 +98,7 @@ async function withFleets(
       } finally {
         await writer.close();
       }
-      return withService({ dataDir }, async (service) => {
-        const callers = new Map<number, readonly HttpCaller[]>();
-        for (const count of callerCounts) callers.set(count, await service.callers(count));
-        try {
-          return await start(rest, [...started, { nodes, pid: service.process.program().pid, callers }]);
-        } finally {
-          for (const opened of callers.values()) for (const caller of opened) caller.close();
-        }
-      });
+      return withService({ dataDir }, (service) => start(rest, [...started, { nodes, service }]));
     };
     return start(sizes, []);
   });
