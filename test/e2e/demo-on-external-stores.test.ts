@@ -15,7 +15,7 @@ async function demo(args: readonly string[], env: Readonly<Record<string, string
   return { code, output: out + err };
 }
 
-const steps = 14;
+const steps = 15;
 const succeeded = (output: string): readonly number[] =>
   [...output.matchAll(/^✔ +(\d+) /gm)].map(([, number]) => Number(number));
 const everyStep = Array.from({ length: steps }, (_, index) => index + 1);

@@ -97,7 +97,7 @@ describe('a rebuild', () => {
   });
 
   it('of one read model leaves the others as they are', async () => {
-    const before = await projected(8);
+    const before = await projected(9);
     await spoil('nodes');
     await spoil('upstreams');
     const spoilt = await documents();

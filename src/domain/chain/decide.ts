@@ -9,7 +9,7 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { existing, nameTaken, unlessRefused } from '../resource/rules.js';
+import { existing, exists, nameTaken, unlessRefused } from '../resource/rules.js';
 import type { ChainCommand, ChainDefinition, ChainEvent, ChainState } from './chain.js';
 import { chainFields, chainKey, definitionOf, nodesOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
@@ -60,7 +60,7 @@ export const decideChain: Decisions<ChainCommand, ChainEvent> = {
   },
   RestoreChain(fleet, { type: _, id, former, ...fields }) {
     const chain: ChainState = { ...fields, id, version: 0, created_at: '', updated_at: '' };
-    const refusal = refusalOf(fleet, chain) ?? deployedRefusal(fleet, chain);
+    const refusal = exists(fleet, chainKey.type, id) ?? refusalOf(fleet, chain) ?? deployedRefusal(fleet, chain);
     return unlessRefused(refusal, { type: 'ChainRestored', data: { chain_id: id, ...fields, former } });
   },
 };

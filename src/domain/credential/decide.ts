@@ -8,7 +8,7 @@ import type { Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Refusal } from '../resource/refusal.js';
-import { existing, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
+import { existing, exists, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
 import type { CredentialCommand, CredentialDefinition, CredentialEvent, CredentialState } from './credential.js';
 import { credentialAt, credentialFields, credentialKey, fieldsOfKeyType } from './credential.js';
 
@@ -42,7 +42,10 @@ export const decideCredential: Decisions<CredentialCommand, CredentialEvent> = {
     return unlessRefused(stillUsed(fleet, credentialKey.type, found.value), { type: 'CredentialDeleted', data });
   },
   RestoreCredential(fleet, { type: _, id, former, ...fields }) {
-    const refusal = referenceRefusal(fleet, fields) ?? nameTaken(fleet, credentialKey.type, fields.name);
+    const refusal =
+      exists(fleet, credentialKey.type, id) ??
+      referenceRefusal(fleet, fields) ??
+      nameTaken(fleet, credentialKey.type, fields.name);
     const data = { credential_id: id, ...pick(fields, credentialFields), former };
     return unlessRefused(refusal, { type: 'CredentialRestored', data });
   },

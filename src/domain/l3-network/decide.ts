@@ -11,7 +11,7 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { existing, nameTaken, unlessRefused } from '../resource/rules.js';
+import { existing, exists, nameTaken, unlessRefused } from '../resource/rules.js';
 import { identifiedTunnels, namedMembers, nextNetworkId } from './assign.js';
 import { claimOfTunnel } from './claims.js';
 import { definitionProblems } from './definition.js';
@@ -69,7 +69,8 @@ export const decideNetwork: Decisions<NetworkCommand, NetworkEvent> = {
     // It gets back its number and context ids: no other network ever had that number.
     const network: NetworkState = { ...fields, id, version: 0, created_at: '', updated_at: '' };
     const data = { l3_network_id: id, ...fields, former };
-    return unlessRefused(refusalOf(fleet, network), { type: 'L3NetworkRestored', data });
+    const refusal = exists(fleet, networkKey.type, id) ?? refusalOf(fleet, network);
+    return unlessRefused(refusal, { type: 'L3NetworkRestored', data });
   },
 };
 

@@ -6,7 +6,7 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { versionMismatch } from '../resource/if-match.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Refusal } from '../resource/refusal.js';
-import { unlessRefused } from '../resource/rules.js';
+import { exists, unlessRefused } from '../resource/rules.js';
 import type { PolicyCommand, PolicyEvent, PolicyKey } from './policy.js';
 import { policiesOf, policyFields, policyId, policyKey, wholeOrder } from './policy.js';
 
@@ -37,7 +37,7 @@ export const decidePolicy: Decisions<PolicyCommand, PolicyEvent> = {
     return ok([{ type: 'ListenerPolicyDeleted', data: { policy_id: id, ...pick(policy, policyFields) } }]);
   },
   RestoreListenerPolicy(fleet, { type: _, id, ...fields }) {
-    const refusal = unknownNode(fleet, fields) ?? tooMany(fleet, fields);
+    const refusal = exists(fleet, policyKey.type, id) ?? unknownNode(fleet, fields) ?? tooMany(fleet, fields);
     return unlessRefused(refusal, { type: 'ListenerPolicyRestored', data: { policy_id: id, ...fields } });
   },
 };

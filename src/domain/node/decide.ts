@@ -10,7 +10,7 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { existing, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
+import { existing, exists, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
 import { overrideRefusal } from '../settings/decide.js';
 import { settingsOf } from '../settings/settings.js';
 import { labelChanges } from './labels.js';
@@ -50,7 +50,10 @@ export const decideNode: Decisions<NodeCommand, NodeEvent> = {
     return unlessRefused(stillUsed(fleet, nodeKey.type, node), { type: 'NodeDeleted', data });
   }),
   RestoreNode(fleet, { type: _, id, ...node }) {
-    const refusal = nameTaken(fleet, nodeKey.type, node.name) ?? overrideRefusal(fleet, id, node.override);
+    const refusal =
+      exists(fleet, nodeKey.type, id) ??
+      nameTaken(fleet, nodeKey.type, node.name) ??
+      overrideRefusal(fleet, id, node.override);
     return unlessRefused(refusal, { type: 'NodeRestored', data: { node_id: id, ...node } });
   },
   IssueNodePsk: onNode((_fleet, node, { fingerprint, verifier }: Of<'IssueNodePsk'>) =>

@@ -35,6 +35,12 @@ export function nameTaken(fleet: FleetView, type: string, name: string, ownId?: 
   };
 }
 
+/** The refusal to bring back a resource that exists. */
+export function exists(fleet: FleetView, type: string, id: string): Refusal | undefined {
+  if (!fleet.has(type, id)) return undefined;
+  return { code: 'conflict', message: `the ${type} "${fleet.nameOf(type, id) ?? id}" exists` };
+}
+
 /** The refusal of a delete while another resource refers to this one. */
 export function stillUsed(
   fleet: FleetView,

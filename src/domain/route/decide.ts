@@ -7,7 +7,7 @@ import type { Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Refusal } from '../resource/refusal.js';
-import { existing, nameTaken, unlessRefused } from '../resource/rules.js';
+import { existing, exists, nameTaken, unlessRefused } from '../resource/rules.js';
 import { routeProblems } from './definition.js';
 import type { RouteCommand, RouteDefinition, RouteEvent, RouteState } from './route.js';
 import { routeFields, routeKey } from './route.js';
@@ -35,7 +35,7 @@ export const decideRoute: Decisions<RouteCommand, RouteEvent> = {
   RestoreRoute(fleet, { type: _, id, former, ...fields }) {
     const route = { ...fields, id, version: 0, created_at: '', updated_at: '' };
     const event = { type: 'RouteRestored', data: { route_id: id, ...fields, former } } as const;
-    return unlessRefused(refusalOf(fleet, route), event);
+    return unlessRefused(exists(fleet, routeKey.type, id) ?? refusalOf(fleet, route), event);
   },
 };
 

@@ -3,7 +3,7 @@ import { err, ok } from '../../kernel/result.js';
 import { changesOf, withChanges } from '../resource/change.js';
 import type { Decisions } from '../resource/declaration.js';
 import { pick } from '../resource/lifecycle.js';
-import { existing, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
+import { existing, exists, nameTaken, stillUsed, unlessRefused } from '../resource/rules.js';
 import type { UpstreamCommand, UpstreamEvent } from './upstream.js';
 import { upstreamFields, upstreamKey } from './upstream.js';
 
@@ -29,6 +29,6 @@ export const decideUpstream: Decisions<UpstreamCommand, UpstreamEvent> = {
   },
   RestoreUpstream(fleet, { type: _, id, ...fields }) {
     const event: UpstreamEvent = { type: 'UpstreamRestored', data: { upstream_id: id, ...fields } };
-    return unlessRefused(nameTaken(fleet, upstreamKey.type, fields.name), event);
+    return unlessRefused(exists(fleet, upstreamKey.type, id) ?? nameTaken(fleet, upstreamKey.type, fields.name), event);
   },
 };
