@@ -4,12 +4,21 @@ import { describeCommand } from '../../src/domain/audit/describe.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
 import { resourceOf } from '../../src/domain/fleet/resources.js';
 import type { ResourceMeta } from '../../src/domain/resource/meta.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import { decideRevert, fieldsInTheWay, tryRevert, versionOfSubject } from '../../src/domain/revert/decide.js';
 import type { EntryAbout, History } from '../../src/domain/revert/history.js';
-import { changes, deletes, deletesPolicy, laterWork, movesOverride, verbOf } from '../../src/domain/revert/history.js';
+import {
+  changes,
+  deletes,
+  deletesPolicy,
+  laterWork,
+  movesOverride,
+  undoOf,
+  verbOf,
+} from '../../src/domain/revert/history.js';
 import { previewOf } from '../../src/domain/revert/preview.js';
 import type { Actor, RecordedCommand } from '../../src/kernel/event.js';
 import { lastEvent } from '../../src/kernel/event.js';
@@ -208,6 +217,12 @@ describe.each(kinds)('an entry about a $noun', ({ noun, ...kind }) => {
     expect(s.fields()).toEqual(without);
     // Of three reverts that take back each other, the first stands.
     s.refused(created, [`was reverted by the entry ${idOf(undone)}`]);
+    const marks = [created, undone, back, again].map(idOf);
+    expect([...s.fleet.reverts.entries()]).toEqual(marks.slice(0, 3).map((entry, index) => [entry, marks[index + 1]]));
+    // A deleted node is touched too, and nothing but nodes is.
+    const nodes = new Set([f.nodeId('a'), f.nodeId('b')]);
+    expect([...again.touched].filter((touched) => !nodes.has(touched))).toEqual([]);
+    expect(noun === 'Node' ? [...again.touched] : [f.nodeId('a')]).toEqual([f.nodeId('a')]);
     expect(dumpFleet(s.fleet)).toBe(dumpFleet(f.foldOf(s.log)));
   });
 
@@ -256,7 +271,12 @@ describe.each(kinds)('an entry about a $noun', ({ noun, ...kind }) => {
     expect(s.state(created)).not.toHaveProperty('former');
     expect(dumpFleet(s.fleet)).toBe(dumpFleet(f.foldOf(s.log)));
 
-    // Restored once more, it stays as it is.
+    // What exists is not brought back, and an event that does so changes nothing.
+    const undo = undoOf(deleted.events[0]);
+    if (undo?.kind !== 'restore') throw new Error('a delete is undone by bringing back');
+    const again = f.perform(s.fleet, undo.command({ version: 3, created_at: '' }) as FleetCommand);
+    expect(again).toMatchObject({ kind: 'refused', refusal: { code: 'conflict' } });
+    expect(again.kind === 'refused' ? again.refusal.message : '').toMatch(/ exists$/);
     const state = s.state(created);
     s.append(...(back.events as unknown as readonly FleetEvent[]));
     expect(s.state(created)).toEqual(state);
@@ -332,8 +352,9 @@ describe('a node', () => {
 
   it('comes back without an override when it had none', () => {
     const s = site(f.createNode('a'));
-    const deleted = s.write(remove.node('a'));
     const settings = s.fleet.singletons.connectivity.value;
+    const deleted = s.write(remove.node('a'));
+    expect(s.fleet.singletons.connectivity.value).toBe(settings);
     s.undo(deleted);
     expect(s.fleet.singletons.connectivity.value).toBe(settings);
   });
@@ -342,6 +363,8 @@ describe('a node', () => {
     const s = site();
     const created = s.write(f.createNode('a', { psk: { fingerprint: 'ab', verifier: f.sealed } as never }));
     expect(typesOf(created)).toEqual(['NodeCreated', 'NodePskIssued']);
+    expect(fieldsInTheWay(s.fleet, created)).toEqual([]);
+    expect(changes(created, 'name')).toBe(true);
     expect(typesOf(s.undo(created))).toEqual(['NodeDeleted']);
   });
 
@@ -375,6 +398,32 @@ describe('a node', () => {
     s.write(f.settings({ multiplex_port: 4443 }));
     s.write(f.createNode('other', { name: 'a' }));
     s.refused(deleted, ['"a"']);
+  });
+
+  it('is taken back through every event of an entry, the newest first, each on what the others leave', () => {
+    const s = site(f.createNode('a', { description: 'one' }));
+    const change = (from: string, to: string) =>
+      ({ type: 'NodeUpdated', data: { node_id: f.nodeId('a'), changes: { description: { from, to } } } }) as const;
+    const twice = s.append(change('one', 'two'), change('two', 'three'));
+    const undone = s.undo(twice);
+    expect(undone.events.map(({ data }) => data)).toEqual([change('three', 'two').data, change('two', 'one').data]);
+    expect(s.fleet.tables.node.get(f.nodeId('a'))).toMatchObject({ description: 'one', version: 5 });
+    // What an entry left as it was needs no event.
+    const nothing = s.append(change('one', 'one'));
+    expect(s.decide(nothing)).toEqual({ ok: true, value: [] });
+    const history = s.historyOf(nothing);
+    expect(tryRevert(s.fleet, { type: 'Revert', entry: nothing, history })).toEqual({ ok: true, value: [] });
+    expect(history.version).toBe(6);
+    s.refused(nothing, ['was changed while its history was read'], { version: 5 });
+    const deleted = s.write(remove.node('a'));
+    expect([versionOfSubject(s.fleet, deleted), fieldsInTheWay(s.fleet, twice)]).toEqual([undefined, []]);
+  });
+
+  it('that is not there is deleted without a trace', () => {
+    const s = site(f.createNode('a'));
+    const deleted = s.write(remove.node('a'));
+    const command = f.recorded(s.fleet, deleted.events as unknown as readonly FleetEvent[]);
+    expect([...applyCommand(s.fleet, command)]).toEqual([]);
   });
 
   it('stays when something refers to it', () => {
@@ -459,6 +508,10 @@ describe('a deploy', () => {
     expect(typesOf(s.undo(away))).toEqual(['ChainDeployed']);
   });
 
+  it('is not rolled back without its chain', () => {
+    f.given().when({ type: 'RollBackChain', id, definition: null }).thenRefused('not_found', id);
+  });
+
   it('is not rolled back to a hop that cannot be dialled, unless the chain is disabled', () => {
     const s = site(...twoNodes, f.createChain('one', [f.hop('a', 80), f.hop('b', 80)]), f.deployChain('one'));
     s.write(f.updateChain('one', { hops: [f.hop('a', 80)] }));
@@ -541,6 +594,11 @@ describe('other resources', () => {
     const node = s.write(remove.node('a'));
     s.refused(route, [f.nodeId('a')]);
     s.refused(policy, `nodeId: expected the id of a node, there is no node ${f.nodeId('a')}`);
+    const upstream = s.write(f.createUpstream('up'));
+    const gone = s.write(remove.upstream('up'));
+    s.write(f.createUpstream('other', { name: 'up' }));
+    s.refused(gone, ['name: "up" is already the name of']);
+    s.refused(upstream, ['is gone']);
     s.write(f.createX25519('other', { name: 'identity key' }));
     s.refused(keys, ['"identity key"']);
     s.write(f.updateCredential('other', { name: 'other' }));
@@ -562,7 +620,7 @@ describe('other resources', () => {
       s.fleet,
       Array.from({ length: 256 }, (_, index) => f.savePolicy('a', 1 + index, ['tls'])),
     );
-    s.refused(deleted, ['256 listener policies']);
+    s.refused(deleted, 'nodeId: the node "a" has 256 listener policies; expected fewer');
   });
 });
 
@@ -816,6 +874,19 @@ describe('a revert that is tried', () => {
   });
 });
 
+it('events that are tried out follow on the log, as one command of nobody', () => {
+  const { fleet } = f.given(f.createNode('a'), f.createNode('b'));
+  const created = { type: 'NodeCreated', data: {} };
+  const { events } = hypothetical(fleet, [created, created]);
+  const [revision, position] = [fleet.revision.value, fleet.position.value];
+  expect(events).toMatchObject([
+    { revision: revision + 1, position: position + 1, metadata: { command: { index: 0, count: 2 } } },
+    { revision: revision + 2, position: position + 2, metadata: { command: { index: 1, count: 2 } } },
+  ]);
+  expect(events[0].metadata.actor.type).toBe('system');
+  expect(() => hypothetical(fleet, [])).toThrow(RangeError);
+});
+
 describe('what an entry did', () => {
   const s = () => site(f.createNode('a'), f.createNode('b'));
 
@@ -842,6 +913,9 @@ describe('what an entry did', () => {
     expect(all.map((entry) => deletesPolicy(entry, id))).toEqual([false, false, true, false, false]);
     expect(deletesPolicy(deleted, f.policyIdOf('a', 444))).toBe(false);
     expect(all.map(movesOverride)).toEqual([false, false, true, true, false]);
+    // Whichever of its events did it.
+    const both = f.recorded(one.fleet, [saved, deleted].flatMap(({ events }) => events) as unknown as FleetEvent[]);
+    expect([deletes(both), deletesPolicy(both, id), movesOverride(both)]).toEqual([true, true, true]);
   });
 
   it('is work when an operator created, changed or deployed', () => {
