@@ -11,7 +11,10 @@ import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 
 /** The resources if a partial update of one were accepted. */
-function edited<T extends { readonly id: string }>(all: readonly T[], command: { readonly id: string }): readonly T[] {
+function edited<T extends { readonly id: string }>(
+  all: readonly T[],
+  command: { readonly id: string; readonly [field: string]: unknown },
+): readonly T[] {
   const given = Object.fromEntries(Object.entries(command).filter(([, value]) => value !== undefined));
   return all.map((one) => (one.id === command.id ? { ...one, ...given } : one));
 }
@@ -22,13 +25,19 @@ function worldAfter(fleet: Fleet, command: FleetCommand): World | undefined {
   switch (command.type) {
     case 'CreateChain':
       return { ...world, chains: [...world.chains, { ...command, deployed: null }] };
+    case 'RestoreChain':
+      return { ...world, chains: [...world.chains, command] };
+    case 'RollBackChain':
+      return { ...world, chains: edited(world.chains, { id: command.id, deployed: command.definition }) };
     case 'UpdateChain':
       return { ...world, chains: edited(world.chains, command) };
     case 'CreateRoute':
+    case 'RestoreRoute':
       return { ...world, routes: [...world.routes, command] };
     case 'UpdateRoute':
       return { ...world, routes: edited(world.routes, command) };
     case 'CreateL3Network':
+    case 'RestoreL3Network':
       return { ...world, networks: [...world.networks, command] };
     case 'UpdateL3Network': {
       const { tunnels } = command;
