@@ -14,6 +14,7 @@ import { play } from '../support/fleet-play.js';
 /** Commands that also touch nodes whose content stays the same. */
 const mayTouchMore = new Set<FleetCommand['type']>([
   'DeployChain',
+  'RollBackChain',
   'RefreshNodeConfig',
   'RaiseNodeGeneration',
   'RaiseCompilerVersion',
