@@ -52,6 +52,12 @@ const valid: readonly Buffer[] = [
   Buffer.alloc(0),
 ];
 
+/**
+ * Twice the largest snapshot. A client that goes on writing when its stream was ended 2 s ago is cut off, and its library
+ * then makes up the status INTERNAL: a payload must be written in less, also on a busy machine.
+ */
+const payloadBytesMax = 16 * 1024 * 1024;
+
 type Alteration = (bytes: Buffer) => Buffer;
 const place = fc.double({ min: 0, max: 0.999, noNaN: true });
 const alteration: Arbitrary<Alteration> = fc.oneof(
@@ -69,9 +75,10 @@ const alteration: Arbitrary<Alteration> = fc.oneof(
       return Buffer.concat([bytes.subarray(0, index), Buffer.from(hex, 'hex'), bytes.subarray(index)]);
     }),
   fc.constant((bytes: Buffer) => Buffer.concat([bytes, bytes])),
-  fc
-    .integer({ min: 2, max: 3_000 })
-    .map((times) => (bytes: Buffer) => Buffer.concat(Array.from({ length: times }, () => bytes))),
+  fc.integer({ min: 2, max: 3_000 }).map((times) => (bytes: Buffer) => {
+    const most = Math.max(1, Math.floor(payloadBytesMax / Math.max(1, bytes.length)));
+    return Buffer.concat(Array.from({ length: Math.min(times, most) }, () => bytes));
+  }),
   // Deeply nested groups and messages.
   fc.integer({ min: 1, max: 5_000 }).map((depth) => () => Buffer.alloc(depth, 0x0b)),
 );
@@ -111,9 +118,8 @@ test(
         if (hello) stream.say(helloOf());
         for (const bytes of payloads) stream.sayBytes(bytes);
         stream.halfClose();
-        // INTERNAL would be a fault of the service, unless the client library made it up for a stream that was cut.
-        const { code, details } = await stream.status;
-        if (!details.includes('without gRPC status')) expect(code, details).not.toBe(13);
+        // INTERNAL would be a fault of the service.
+        expect((await stream.status).code).not.toBe(13);
       });
     } finally {
       for (const agent of agents) agent.disconnect();
