@@ -5,6 +5,7 @@
 import type { RevertHandlers } from '../commands/handlers-port.js';
 import type { Gateway, ProjectionWait } from '../commands/port.js';
 import type { AuditTrail } from '../commands/revert.js';
+import { auditHolds } from '../commands/revert.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { decideAccounts } from '../domain/accounts/accounts.js';
 import { accountEvent, accountEvents, userType } from '../domain/accounts/declaration.js';
@@ -13,7 +14,6 @@ import type { AccountCommand } from '../domain/accounts/user.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
-import { limits } from '../kernel/limits.js';
 
 export interface ProfileRevertOptions {
   readonly gateway: Gateway<Accounts, AccountCommand>;
@@ -33,9 +33,7 @@ export function createProfileRevertHandlers({ gateway, projections, audit }: Pro
       const user = users.get(user_id);
       return { fields: user === undefined ? [] : changedFields(user, changes), revision: revision.value };
     });
-    if (!(await projections.applied(streams.accounts, seen.revision, limits.rest.projectionWaitMs))) {
-      throw new ServiceError('unavailable', 'the audit of this instance is behind the log; nothing was written');
-    }
+    await auditHolds(projections, streams.accounts, seen.revision);
     const found = new Map<string, string>();
     if (seen.fields.length === 0) return found;
     for await (const { id } of audit.about(userType, user_id, lastEvent(entry).position)) {

@@ -37,6 +37,12 @@ export interface RevertHandlerOptions {
   readonly audit: AuditTrail;
 }
 
+/** Waits until the audit holds a stream up to a revision. @throws ServiceError `unavailable` */
+export async function auditHolds(projections: ProjectionWait, stream: string, revision: number): Promise<void> {
+  if (await projections.applied(stream, revision, limits.rest.projectionWaitMs)) return;
+  throw new ServiceError('unavailable', 'the audit of this instance is behind the log; nothing was written');
+}
+
 /** Entries that change nothing which a revert would take back or overwrite. */
 const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
 
@@ -49,9 +55,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
       fields: fieldsInTheWay(fleet, entry),
       revision: fleet.revision.value,
     }));
-    if (!(await projections.applied(streams.fleet, seen.revision, limits.rest.projectionWaitMs))) {
-      throw new ServiceError('unavailable', 'the audit of this instance is behind the log; nothing was written');
-    }
+    await auditHolds(projections, streams.fleet, seen.revision);
     const { type, id } = resourceOf(entry.events[0]);
     const { position } = lastEvent(entry);
     const later: EntryAbout[] = [];

@@ -11,7 +11,7 @@ import type { AccountEvent } from './user.js';
 export const userType = 'user';
 
 /** Fields that are sealed; the audit says that they are set, not what they are. */
-const personal = ['display_name', 'email'] as const;
+export const personalFields = ['display_name', 'email'] as const;
 
 type Declarations = {
   readonly [T in AccountEvent['type']]: EventDeclaration<Extract<AccountEvent, { readonly type: T }>>;
@@ -27,7 +27,9 @@ export const accountEvents: Declarations = {
           { path: 'username', before: null, after: data.username },
           { path: 'role', before: null, after: data.role },
           { path: 'password', before: null, after: masked },
-          ...personal.filter((path) => data[path] !== null).map((path) => ({ path, before: null, after: masked })),
+          ...personalFields
+            .filter((path) => data[path] !== null)
+            .map((path) => ({ path, before: null, after: masked })),
         ],
         'users are not deleted',
       ),

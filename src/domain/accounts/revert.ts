@@ -3,19 +3,17 @@
  * decided in `revert/decide.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import { jsonEqual } from '../../kernel/json.js';
-import { ok } from '../../kernel/result.js';
+import { err, ok } from '../../kernel/result.js';
 import type { RevertTable } from '../aggregate/reverts.js';
-import { standingRevert } from '../aggregate/reverts.js';
+import { alreadyReverted, notRevertible } from '../aggregate/reverts.js';
 import type { Table } from '../aggregate/journal.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { accountEvent, accountEvents } from './declaration.js';
+import { accountEvent, accountEvents, personalFields } from './declaration.js';
 import type { AccountCommand, AccountEvent, UserState } from './user.js';
 
 type RevertUserProfile = Extract<AccountCommand, { readonly type: 'RevertUserProfile' }>;
 type ProfileChanges = Extract<AccountEvent, { readonly type: 'UserProfileUpdated' }>['data']['changes'];
-
-const profileFields = ['display_name', 'email'] as const;
 
 interface AccountsToRevert {
   readonly users: Pick<Table<UserState>, 'get'>;
@@ -28,10 +26,10 @@ export function decideProfileRevert(
 ): Decision<AccountEvent> {
   const event = accountEvent(events[0]);
   if (event.type !== 'UserProfileUpdated') {
-    return refuse('conflict', `the entry cannot be reverted: ${notRevertible(event)}`);
+    return err(notRevertible(reasonOf(event)));
   }
-  const by = standingRevert(reverts, events[0].metadata.command.id);
-  if (by !== undefined) return refuse('conflict', `the entry was reverted by the entry ${by}; revert that one instead`);
+  const reverted = alreadyReverted(reverts, events[0].metadata.command.id);
+  if (reverted !== undefined) return err(reverted);
   const { user_id, changes } = event.data;
   const user = users.get(user_id);
   if (user === undefined) return refuse('conflict', `the user ${user_id} is gone`);
@@ -52,11 +50,11 @@ export function decideProfileRevert(
 }
 
 /** The fields that no longer have the value that the edit set. */
-export function changedFields(user: UserState, changes: ProfileChanges): readonly (typeof profileFields)[number][] {
-  return profileFields.filter((field) => changes[field] !== undefined && !jsonEqual(user[field], changes[field].to));
+export function changedFields(user: UserState, changes: ProfileChanges): readonly (typeof personalFields)[number][] {
+  return personalFields.filter((field) => changes[field] !== undefined && !jsonEqual(user[field], changes[field].to));
 }
 
-function notRevertible(event: Exclude<AccountEvent, { readonly type: 'UserProfileUpdated' }>): string {
+function reasonOf(event: Exclude<AccountEvent, { readonly type: 'UserProfileUpdated' }>): string {
   const { notRevertibleBecause } =
     event.type === 'UserCreated'
       ? accountEvents.UserCreated.audit(event)

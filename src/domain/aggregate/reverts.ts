@@ -23,3 +23,21 @@ export function standingRevert(reverts: Pick<RevertTable, 'get'>, entryId: strin
   for (let by = newest; by !== undefined; by = reverts.get(by)) stands = !stands;
   return stands ? newest : undefined;
 }
+
+/** A `Refusal`, said here without its folder, which imports this one. */
+interface Conflict {
+  readonly code: 'conflict';
+  readonly message: string;
+}
+
+/** The refusal of an entry whose kind has no revert. @param because why, as its audit says */
+export function notRevertible(because: string): Conflict {
+  return { code: 'conflict', message: `the entry cannot be reverted: ${because}` };
+}
+
+/** The refusal of an entry that stands reverted. */
+export function alreadyReverted(reverts: Pick<RevertTable, 'get'>, entryId: string): Conflict | undefined {
+  const by = standingRevert(reverts, entryId);
+  if (by === undefined) return undefined;
+  return { code: 'conflict', message: `the entry was reverted by the entry ${by}; revert that one instead` };
+}

@@ -53,9 +53,8 @@ export const decideChain: Decisions<ChainCommand, ChainEvent> = {
   RollBackChain(fleet, { id, definition }) {
     const chain = existing(fleet, chainKey, { id });
     if (!chain.ok) return err(chain.error);
-    const deployed = definition === null ? null : asDeployed(definition);
-    const refusal =
-      deployedRefusal(fleet, { ...chain.value, deployed }) ?? collisionRefusal(fleet, { ...chain.value, deployed });
+    const next = { ...chain.value, deployed: definition === null ? null : asDeployed(definition) };
+    const refusal = deployedRefusal(fleet, next) ?? collisionRefusal(fleet, next);
     return unlessRefused(refusal, deployEvent(fleet, chain.value, definition));
   },
   RestoreChain(fleet, { type: _, id, former, ...fields }) {

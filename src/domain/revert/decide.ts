@@ -7,7 +7,7 @@ import { unreachable } from '../../kernel/errors.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
-import { standingRevert } from '../aggregate/reverts.js';
+import { alreadyReverted, notRevertible, standingRevert } from '../aggregate/reverts.js';
 import { describeCommand } from '../audit/describe.js';
 import { oversizedSnapshot } from '../compile/size.js';
 import { applyCommand } from '../fleet/apply.js';
@@ -79,11 +79,9 @@ export function tryRevert(fleet: Fleet, revert: Revert): Decision<FleetEvent> {
 
 /** Why the entry cannot be reverted, whatever became of its resource. */
 function entryRefusal(fleet: Fleet, entry: RecordedCommand): Refusal | undefined {
-  const conflict = (message: string): Refusal => ({ code: 'conflict', message });
   const because = describeCommand(entry)?.notRevertibleBecause;
-  if (because !== null) return conflict(`the entry cannot be reverted: ${because ?? 'it is none of the audit'}`);
-  const by = standingRevert(fleet.reverts, entry.events[0].metadata.command.id);
-  return by === undefined ? undefined : conflict(`the entry was reverted by the entry ${by}; revert that one instead`);
+  if (because !== null) return notRevertible(because ?? 'it is none of the audit');
+  return alreadyReverted(fleet.reverts, entry.events[0].metadata.command.id);
 }
 
 function decideUndo(fleet: Fleet, recorded: RecordedEvent, undo: Undo, history: History): Decision<FleetEvent> {

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { RevertHandlers } from '../../commands/handlers-port.js';
 import type { CommandOutcome } from '../../commands/port.js';
+import { notRevertible } from '../../domain/aggregate/reverts.js';
 import { describeCommand } from '../../domain/audit/describe.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';
@@ -81,10 +82,7 @@ async function commandOf(deps: RestDeps, id: string, isAdmin: boolean): Promise<
   const { not_revertible_because } = orNotFound(shown, what);
   const command = await deps.projections.auditTrail.command(id);
   if (command !== undefined) return command;
-  throw new ServiceError(
-    'conflict',
-    `the entry cannot be reverted: ${not_revertible_because ?? 'its events are gone'}`,
-  );
+  throw refused(not_revertible_because ?? 'its events are gone');
 }
 
 const isOfAccounts = ({ position }: AuditEntry): boolean =>
@@ -97,11 +95,14 @@ function handlersOf({ commands }: RestDeps, command: RecordedCommand): RevertHan
       return commands.reverts.fleet;
     case streams.accounts:
       return commands.reverts.accounts;
-    default: {
-      const because = describeCommand(command)?.notRevertibleBecause ?? 'it is a fact';
-      throw new ServiceError('conflict', `the entry cannot be reverted: ${because}`);
-    }
+    default:
+      throw refused(describeCommand(command)?.notRevertibleBecause ?? 'it is a fact');
   }
+}
+
+function refused(because: string): ServiceError {
+  const { code, message } = notRevertible(because);
+  return new ServiceError(code, message);
 }
 
 /** The new entry, made from its events, because the read models may lag; that of a repeat as it now is. */
