@@ -1,0 +1,55 @@
+/** What may be read of agents: unfinished bytes of all sessions, and the budget of a node. */
+import { describe, expect, test } from 'vitest';
+import { createReadBudgets } from '../../src/transport/agent/read-budget.js';
+import { createUnfinishedBytes } from '../../src/transport/agent/unfinished-bytes.js';
+import { createManualClock } from '../support/manual-clock.js';
+
+describe('unfinished bytes', () => {
+  test('are added up over all sessions against one bound', () => {
+    const bytes = createUnfinishedBytes(100);
+    const [one, two] = [bytes.share(), bytes.share()];
+    one.hold(60);
+    two.hold(40);
+    expect([bytes.total, one.exceeded, two.exceeded]).toEqual([100, false, false]);
+    two.hold(41);
+    expect([bytes.total, one.exceeded, two.exceeded]).toEqual([101, true, true]);
+    one.hold(0);
+    expect([bytes.total, two.exceeded]).toEqual([41, false]);
+  });
+});
+
+describe('what may be read of a node', () => {
+  const rate = (perSecond: number, burst: number) => ({ perSecond, burst });
+  const budgets = (allowed = { payloads: rate(2, 3), entries: rate(10, 20), bytes: rate(100, 200) }) => {
+    const clock = createManualClock();
+    return { clock, budgets: createReadBudgets(clock, allowed) };
+  };
+
+  test('is a burst of payloads and then a rate, for the node and not for the session', () => {
+    const { clock, budgets: made } = budgets();
+    for (let count = 0; count < 3; count += 1) made.of('n1').payload(0);
+    expect(made.of('n1').spent).toBe(false);
+    made.of('n1').payload(0);
+    expect([made.of('n1').spent, made.of('n2').spent]).toEqual([true, false]);
+    clock.advance(498);
+    expect(made.of('n1').spent).toBe(true);
+    clock.advance(4);
+    expect(made.of('n1').spent).toBe(false);
+  });
+
+  test('is a debt until what was too much is paid: entries and bytes alike', () => {
+    const { clock, budgets: made } = budgets();
+    made.of('n1').payload(30);
+    expect(made.of('n1').spent).toBe(true);
+    clock.advance(998);
+    expect(made.of('n1').spent).toBe(true);
+    clock.advance(4);
+    expect(made.of('n1').spent).toBe(false);
+    made.of('n2').frame(200);
+    expect(made.of('n2').spent).toBe(false);
+    made.of('n2').frame(50);
+    expect(made.of('n2').spent).toBe(true);
+    clock.advance(502);
+    expect(made.of('n2').spent).toBe(false);
+  });
+});

@@ -1,0 +1,82 @@
+/** What the read side removes by and by: tombstones that all have passed, and documents whose time is over. */
+import { describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { removeExpired } from '../../src/projections/engine/expired.js';
+import { createPurge } from '../../src/projections/engine/tombstones.js';
+import type { ReadModel } from '../../src/projections/read-model.js';
+import { tuning } from '../../src/projections/tuning.js';
+import type { Fields, ReadStore } from '../../src/storage/read-store.js';
+import { collectionOf } from '../support/documents-in-memory.js';
+
+describe('the purge of tombstones', () => {
+  function purge(turns: readonly { readonly checkpoint?: number; readonly leases: readonly unknown[] }[]) {
+    const one = collectionOf();
+    const other = collectionOf();
+    let turn = -1;
+    const run = createPurge({
+      readStore: {
+        leases: {
+          list: async (kind: string) => {
+            expect(kind).toBe('instances');
+            turn += 1;
+            return (turns[turn]?.leases ?? []).map((data) => ({ data }));
+          },
+        },
+      } as unknown as ReadStore,
+      logger: silentLogger,
+      checkpoint: async () => turns[turn]?.checkpoint,
+      collections: () => [one.collection, other.collection],
+    });
+    return { run, calls: one.calls };
+  }
+
+  it('removes what every live instance and the checkpoint had passed at the turn before', async () => {
+    const { run, calls } = purge([
+      { checkpoint: 9, leases: [{ position: 7 }, { position: 8 }] },
+      { checkpoint: 6, leases: [{ position: 8 }] },
+      { checkpoint: 9, leases: [{ position: 9 }] },
+    ]);
+    expect([await run(), await run(), await run()]).toEqual([0, 4, 4]);
+    expect(calls).toEqual([7, 6]);
+  });
+
+  it.each<[string, { readonly checkpoint?: number; readonly leases: readonly unknown[] }]>([
+    ['there is no checkpoint', { leases: [{ position: 7 }] }],
+    ['no instance is live', { checkpoint: 9, leases: [] }],
+    ['an instance does not say how far it is', { checkpoint: 9, leases: [{ position: 7 }, { other: 1 }] }],
+    ['an instance says nothing', { checkpoint: 9, leases: [null, { position: 7 }] }],
+    ['an instance says what is no number', { checkpoint: 9, leases: [{ position: '7' }] }],
+    ['an instance says a text', { checkpoint: 9, leases: ['position'] }],
+  ])('removes nothing when %s', async (_name, unknown) => {
+    const { run, calls } = purge([unknown, unknown]);
+    expect([await run(), await run(), calls]).toEqual([0, 0, []]);
+  });
+});
+
+describe('what has expired', () => {
+  const documents = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ id: `d${index}`, fields: {} as Fields }));
+  const model = (name: string, expired?: ReadModel['expired']): ReadModel =>
+    ({ name, indexes: [], keys: () => [], evolve: () => undefined, ...(expired && { expired }) }) as ReadModel;
+
+  it('is removed in slices, from the read models whose documents expire', async () => {
+    const own = collectionOf(documents(2 * tuning.expiredDocuments));
+    const forever = collectionOf(documents(3));
+    const removed = await removeExpired({
+      models: [
+        model('own', (now) => [{ field: 'at', op: 'lte', value: now }] as never),
+        model('forever'),
+        model('absent', () => []),
+      ],
+      collections: new Map([
+        ['own', own.collection],
+        ['forever', forever.collection],
+      ]),
+      clock: { now: () => 77, monotonic: () => 0 },
+    });
+    expect([removed, own.documents.size, forever.documents.size]).toEqual([2000, 0, 3]);
+    expect(own.calls).toEqual(
+      Array(3).fill({ where: [{ field: 'at', op: 'lte', value: 77 }], limit: tuning.expiredDocuments }),
+    );
+  });
+});

@@ -1,0 +1,29 @@
+/** A collection of documents in memory, which remembers what it was asked. Not a store: it neither filters nor sorts. */
+import type { Collection, Fields, GuardedWrite } from '../../src/storage/read-store.js';
+
+/** A collection in memory, as far as the engine uses one. */
+export function collectionOf(initial: readonly { readonly id: string; readonly fields: Fields }[] = []) {
+  const documents = new Map(initial.map(({ id, fields }) => [id, fields]));
+  const calls: unknown[] = [];
+  const collection = {
+    get: async (id: string) => (documents.has(id) ? { id, fields: documents.get(id) } : undefined),
+    find: async (query: { readonly limit: number }) => {
+      calls.push(query);
+      return { items: [...documents].slice(0, query.limit).map(([id, fields]) => ({ id, fields })) };
+    },
+    set: async (entries: readonly { readonly id: string; readonly fields: Fields }[]) => {
+      for (const { id, fields } of entries) documents.set(id, fields);
+    },
+    write: async (writes: readonly GuardedWrite[]) => {
+      calls.push(...writes);
+    },
+    remove: async (ids: readonly string[]) => {
+      for (const id of ids) documents.delete(id);
+    },
+    purgeTombstones: async (upTo: number) => {
+      calls.push(upTo);
+      return 2;
+    },
+  };
+  return { collection: collection as unknown as Collection, documents, calls };
+}
