@@ -1,6 +1,6 @@
 /**
  * Two instances on one log, one of which is cut off from it for a while: what it writes late changes nothing that a node
- * has told the other one since. Real sessions, recorders and read models.
+ * has told the other one since. And a node that goes from one to the other. Real sessions, recorders and read models.
  */
 import { randomBytes } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createFactRecorder } from '../../src/commands/facts.js';
 import type { FactRecorder } from '../../src/commands/port.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { agentsStream } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -19,7 +20,7 @@ import { createShiftedClock, startAgentFixture } from '../support/agent-fixture.
 import type { AgentFixture, ShiftedClock } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createFleetLog } from '../support/fleet-log.js';
-import { createRawAgent, heartbeatOf } from '../support/raw-agent.js';
+import { createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
 import { scriptedEventStore, unavailable } from '../support/scripted-event-store.js';
 import type { ScriptedEventStore } from '../support/scripted-event-store.js';
@@ -165,4 +166,28 @@ test('a node that says so itself may run a lower generation than it did', async 
   await other.facts.agent(nodeId, rejected(9), live.id);
   await eventually(async () => (await shown())?.rejected?.generation).toBe(9);
   expect((await shown())?.applied?.generation).toBe(5);
+});
+
+test('a rekey that lands on another instance, and back again, supersedes nothing and counts as no duplicate', async () => {
+  const types = async (): Promise<string[]> =>
+    (await readAll(stores.eventStore, agentsStream(nodeId))).map(({ type }) => type);
+  let current: RawStream = await opened(cut, 'first');
+  for (const [round, next] of [other, cut, other].entries()) {
+    const session = await next.agent.session();
+    current.say({ $case: 'close', value: { reason: SessionCloseReason.REKEY, message: '', retryAfterMs: 0 } });
+    expect((await current.status).code).toBe(status.OK);
+    expect(current.closeHeard()).toBeUndefined();
+    current = next.agent.attach(session);
+    clock.advance(10);
+    current.say(helloOf({ agentVersion: `round ${round}` }));
+    // The session is recorded, and every instance has read that.
+    await eventually(async () => (await shown())?.agent_version).toBe(`round ${round}`);
+    current.say(heartbeatOf(1));
+    await eventually(() => current.heard.length).toBe(1);
+  }
+  expect(await types()).toEqual(Array.from({ length: 4 }, () => 'AgentSessionOpened'));
+  expect(instances.map(({ fixture }) => fixture.transport.stats().ends.get('superseded'))).toEqual([
+    undefined,
+    undefined,
+  ]);
 });

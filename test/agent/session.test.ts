@@ -192,6 +192,26 @@ describe('a session of the reference agent', () => {
     expect(running.state().listeners).toMatchObject([{ listenPort: port, state: 'running' }]);
   });
 
+  it('ignores the legacy split updates, and a payload of a later release', async () => {
+    const service = await server({
+      onSaid(said, session) {
+        if (said.$case !== 'configRequest') return;
+        session.send({
+          $case: 'configUpdate',
+          value: { update: { $case: 'nodeConfig', value: { multiplex: true, multiplexPort: 1 } } },
+        });
+        session.send({ $case: 'configUpdate', value: { update: { $case: 'l3Config', value: { rules: [] } } } });
+        session.send({ $case: 'configUpdate', value: { update: undefined } });
+        session.send(undefined as never);
+        serving(snapshot(2))(said, session);
+      },
+    });
+    const running = await agent(service);
+    expect(await running.waitUntil(({ generation }) => generation === 2, 20_000)).toBe(true);
+    await eventually(() => payloadsOf(service.sessions[0])).toEqual(['hello', 'configRequest', 'applyReport']);
+    expect(service.sessions).toHaveLength(1);
+  });
+
   it('requests the whole configuration at the command RELOAD_CONFIG', async () => {
     let commanded = false;
     const service = await server({
@@ -298,6 +318,8 @@ describe('a rekey', () => {
     });
     expect(service.sessions[1]?.said[1]).toMatchObject({ value: { generation: 9n } });
     expect(service.sessions[1]?.said[2]).toMatchObject({ value: { configVersion: 9n } });
+    // Metrics are not repeated, and come with their interval.
+    expect(service.sessions.flatMap(payloadsOf)).not.toContain('metrics');
     expect(closedBeforeHello).toBe(true);
     expect(lost).toBe(0);
     expect(running.state().connected).toBe(true);

@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { encodeProto } from '../support/proto-messages.js';
 import { applied, attach, configRequest, enrol, heartbeat, hello, rejected, status } from './support/agent.js';
 import type { Attached, Enrolment, Link, Said } from './support/agent.js';
 import { createChain, createNode, createUpstream, deploy, fresh, port, rawHop } from './support/resources.js';
@@ -220,7 +221,7 @@ describe.concurrent('a snapshot', () => {
     }
     peer.control.say(configRequest());
     const snapshot = await peer.control.snapshot();
-    expect(RuntimeConfigSnapshot.encode(snapshot).finish().length).toBeGreaterThan(65_519);
+    expect(encodeProto('RuntimeConfigSnapshot', snapshot).length).toBeGreaterThan(65_519);
     expect(peer.control.fragments.at(-1)).toBeGreaterThan(1);
     expect(snapshot.gateway!.tcpProxyRules).toHaveLength(40);
     peer.control.say(configRequest(snapshot.generation, snapshot.checksum));

@@ -3,7 +3,8 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { encodeProto } from '../support/proto-messages.js';
 import { attach, closing, configRequest, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
 import type { Attached, Control, Enrolment, Link, Said, Session } from './support/agent.js';
 import { createNode } from './support/resources.js';
@@ -40,7 +41,7 @@ afterEach(() => {
 });
 
 const lastFragment = (bytes: Uint8Array): Buffer => Buffer.concat([Buffer.from([0]), bytes]);
-const encode = (said: Said): Uint8Array => AgentPayload.encode({ payload: said }).finish();
+const encode = (said: Said): Uint8Array => encodeProto('AgentPayload', { payload: said });
 
 const expectEnd = async (control: Control, code: number, reason?: SessionCloseReason) => {
   const end = await control.ended();

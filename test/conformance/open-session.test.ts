@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { OpenSessionRequest, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
+import { encodeProto } from '../support/proto-messages.js';
 import { attach, configRequest, connectAgent, enrol, hello, initiate, status } from './support/agent.js';
 import type { Enrolment, Link } from './support/agent.js';
 import { createNode } from './support/resources.js';
@@ -215,11 +215,11 @@ describe('OpenSession refuses', () => {
   it('a replayed message 1, on the same or another connection', async () => {
     const enrolment = await enrolled();
     const { message } = initiate(enrolment);
-    const request = OpenSessionRequest.encode({
+    const request = encodeProto('OpenSessionRequest', {
       nodeId: enrolment.nodeId,
       protocolVersion: 1,
       handshake: Buffer.from(message),
-    }).finish();
+    });
     expect((await newLink().unary(openSession, request)).ended.code).toBe(status.OK);
     for (const link of [newLink(), newLink()]) {
       const { ended } = await link.unary(openSession, request);
@@ -356,6 +356,6 @@ describe('the budgets', () => {
 });
 
 it('a SessionOffer is encoded with the field numbers of the proto file', () => {
-  const offer = SessionOffer.encode({ timestampMs: 1n, nonce: Buffer.alloc(16), agentVersion: '' }).finish();
+  const offer = encodeProto('SessionOffer', { timestampMs: 1n, nonce: Buffer.alloc(16) });
   expect(Buffer.from(offer).toString('hex')).toBe(`08011210${'00'.repeat(16)}`);
 });

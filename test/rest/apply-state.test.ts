@@ -2,7 +2,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
+import { defaultSettings } from '../../src/domain/settings/settings.js';
+import type { NodeState } from '../../src/domain/node/node.js';
 import { applyState, deploymentState } from '../../src/transport/rest/apply-state.js';
+import type { RestDeps } from '../../src/transport/rest/build.js';
+import { oneNodeView } from '../../src/transport/rest/node-view.js';
 
 const at = '2030-01-01T00:00:00.000Z';
 const facts = (applied: number | null, rejected: number | null): NodeAgentFacts => ({
@@ -56,4 +60,18 @@ test('a deployment and a node view say the same wherever both know the state', (
 
 test('a deleted node is offline in a deployment', () => {
   expect(deploymentState(3, undefined, undefined, false)).toEqual({ state: 'offline', errors: [] });
+});
+
+test('a duplicate agent is shown until the hour of its fact is over', async () => {
+  const until = Date.parse(at);
+  const duplicate: NodeAgentFacts = { ...facts(null, null), duplicate_until: at };
+  const shownAt = async (now: number): Promise<boolean> => {
+    const deps = {
+      telemetry: { presence: async () => undefined, vitals: async () => new Map() },
+      delivery: { generation: () => 1, pushed: () => undefined, settings: () => defaultSettings },
+      clock: { now: () => now, monotonic: () => 0 },
+    } as unknown as RestDeps;
+    return (await oneNodeView(deps, { id: 'n', psk: null } as NodeState, duplicate)).duplicate_agent;
+  };
+  expect(await Promise.all([until - 3_600_000, until - 1, until].map(shownAt))).toEqual([true, true, false]);
 });

@@ -1,25 +1,26 @@
 /**
- * An agent written from the documentation and the proto files alone: gRPC over node:http2, the handshake of the @noble
- * oracle, and the generated code for encoding messages. Unlike a real agent, it can break every rule on purpose.
+ * An agent written from the documentation and the proto files alone: gRPC by hand over node:http2, cryptography of @noble,
+ * messages by what buf reads in `proto/`. It shares no code with the service, and unlike a real agent, it can break every
+ * rule on purpose.
  */
-import { createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { connect } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
+import { hkdf } from '@noble/hashes/hkdf.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { expect } from 'vitest';
 import type { ConfigUpdate, RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
-import { HeartbeatRequest } from '../../../src/gen/svc/control/v1/heartbeat.js';
-import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
-import {
+import type { HeartbeatRequest, HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import type {
   AgentPayload,
-  OpenSessionRequest,
-  OpenSessionResponse,
   SecureFrame,
   ServicePayload,
+  SessionClose,
   SessionGrant,
-  SessionOffer,
 } from '../../../src/gen/svc/control/v1/session.js';
-import type { SessionClose } from '../../../src/gen/svc/control/v1/session.js';
 import { oracleDecrypt, oracleEncrypt, oracleInitiate } from '../../support/noise-oracle.js';
+import { decodeProto, encodeProto } from '../../support/proto-messages.js';
 
 /** gRPC status codes by name. */
 export const status = {
@@ -42,8 +43,8 @@ export interface Enrolment {
   readonly servicePublic: Buffer;
 }
 
-const salt = 'svc-control-v1';
-const derive = (secret: Buffer, info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, salt, info, 32));
+const salt = utf8ToBytes('svc-control-v1');
+const derive = (secret: Buffer, info: string): Buffer => Buffer.from(hkdf(sha256, secret, salt, utf8ToBytes(info), 32));
 
 /** Derives an agent's keys from its control PSK. */
 export function enrol(nodeId: string, controlPsk: string): Enrolment {
@@ -92,11 +93,11 @@ export function initiate(enrolment: Enrolment, options: OpenOptions = {}) {
   const offer =
     options.offer ??
     Buffer.from(
-      SessionOffer.encode({
+      encodeProto('SessionOffer', {
         timestampMs: BigInt(options.timestampMs ?? Date.now()),
         nonce: options.nonce ?? randomBytes(16),
         agentVersion: 'conformance/1',
-      }).finish(),
+      }),
     );
   return oracleInitiate(
     {
@@ -190,21 +191,21 @@ export function connectAgent(endpoint: string): Link {
     const message = Buffer.from(handshake.message);
     const { ended, answer } = await unary(
       `${agentService}/OpenSession`,
-      OpenSessionRequest.encode({
+      encodeProto('OpenSessionRequest', {
         nodeId: options.requestNodeId ?? enrolment.nodeId,
         protocolVersion: options.protocolVersion ?? 1,
         handshake: options.tamper?.(message) ?? message,
-      }).finish(),
+      }),
     );
     if (answer === undefined || ended.code !== status.OK) return { ended };
-    const response = OpenSessionResponse.decode(answer);
+    const response = decodeProto('OpenSessionResponse', answer);
     const keys = handshake.finish(response.handshake);
     expect(response.sessionId).toEqual(Buffer.from(keys.hash.subarray(0, 16)));
     return {
       ended,
       session: {
         id: response.sessionId,
-        grant: SessionGrant.decode(keys.payload),
+        grant: decodeProto('SessionGrant', keys.payload),
         sendKey: keys.initiatorToResponder,
         receiveKey: keys.responderToInitiator,
         nodeId: enrolment.nodeId,
@@ -278,7 +279,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
   });
   readMessages(stream, (message) => {
     try {
-      const frame = SecureFrame.decode(message);
+      const frame = decodeProto('SecureFrame', message);
       expect(frame.sequence).toBe(received);
       expect(frame.sessionId).toHaveLength(0);
       expect(frame.ciphertext.length).toBeLessThanOrEqual(65_535);
@@ -288,7 +289,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
       joined.push(plaintext.subarray(1));
       if (plaintext[0] === 1) return expect(plaintext.length).toBeGreaterThan(16 * 1024);
       expect(close, 'nothing follows a SessionClose').toBeUndefined();
-      const payload = ServicePayload.decode(Buffer.concat(joined));
+      const payload = decodeProto('ServicePayload', Buffer.concat(joined));
       fragments.push(joined.length);
       joined = [];
       if (payload.payload?.$case === 'close') close = payload.payload.value;
@@ -301,8 +302,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
   const bytes = (message: Uint8Array): void => {
     if (!stream.destroyed && stream.writable) stream.write(framed(message));
   };
-  const frame = (value: Partial<SecureFrame>): void =>
-    bytes(SecureFrame.encode(SecureFrame.fromPartial(value)).finish());
+  const frame = (value: Partial<SecureFrame>): void => bytes(encodeProto('SecureFrame', value));
   const seal = (plaintext: Uint8Array): Partial<SecureFrame> => {
     const sequence = sent;
     sent += 1n;
@@ -349,7 +349,7 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
     frame,
     bytes,
     payload,
-    say: (said) => payload(AgentPayload.encode({ payload: said }).finish()),
+    say: (said) => payload(encodeProto('AgentPayload', { payload: said })),
     next,
     update,
     async snapshot(timeoutMs) {
@@ -394,7 +394,17 @@ export const hello = (value: Partial<Extract<Said, { $case: 'hello' }>['value']>
 
 export const heartbeat = (sequence: bigint, value: Partial<HeartbeatRequest> = {}): Said => ({
   $case: 'heartbeat',
-  value: { ...HeartbeatRequest.fromPartial({}), sequence, ...value },
+  value: {
+    nodeId: '',
+    sequence,
+    timestamp: undefined,
+    cpuUsage: 0,
+    memoryUsage: 0,
+    uptimeSeconds: 0n,
+    linkMetrics: [],
+    runtimeListeners: [],
+    ...value,
+  },
 });
 
 export const configRequest = (configVersion = 0n, checksum: Uint8Array = Buffer.alloc(0), nodeId = ''): Said => ({
@@ -422,7 +432,7 @@ export const closing = (reason: SessionClose['reason']): Said => ({
 
 /** The fingerprint of a node's static public key, as REST shows it. */
 export const fingerprint = (publicKey: Uint8Array): string =>
-  `SHA256:${createHash('sha256').update(publicKey).digest('base64url')}`;
+  `SHA256:${Buffer.from(sha256(publicKey)).toString('base64url')}`;
 
 export interface Attached {
   readonly link: Link;
