@@ -10,8 +10,8 @@ export interface Applies {
 
 export function watchApplies(child: Child): Applies {
   const waiting = new Set<(event: AgentEvent) => void>();
-  child.onEvent((event) => {
-    for (const see of waiting) see(event as AgentEvent);
+  child.onEvent((events) => {
+    for (const event of events as readonly AgentEvent[]) for (const see of waiting) see(event);
   });
   return {
     async next(agents, timeoutMs = 30_000) {

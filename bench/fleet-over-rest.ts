@@ -3,7 +3,7 @@
  * upstream that all share, so that an edit can touch one node or all.
  */
 import { randomUUID } from 'node:crypto';
-import type { LightCredentials } from '../src/agent/light-agent.js';
+import type { LightCredentials } from '../scripts/simulate/light/fleet.js';
 import { applyCommand } from '../src/domain/fleet/apply.js';
 import { decideFleet } from '../src/domain/fleet/decide.js';
 import type { FleetCommand } from '../src/domain/fleet/events.js';

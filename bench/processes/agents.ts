@@ -1,6 +1,7 @@
 /** A separate process with light agents: they hold real sessions and apply a snapshot the moment it arrives. */
-import { startLightFleet } from '../../src/agent/light-agent.js';
-import type { LightCredentials, LightFleet } from '../../src/agent/light-agent.js';
+import { startLightFleet } from '../../scripts/simulate/light/fleet.js';
+import type { LightCredentials, LightFleet } from '../../scripts/simulate/light/fleet.js';
+import type { TableSize } from '../../scripts/simulate/light/payloads.js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 
@@ -15,19 +16,34 @@ export interface StartAgents {
   readonly host: string;
   readonly port: number;
   readonly agents: readonly LightCredentials[];
+  readonly table?: TableSize;
 }
 
 let fleet: LightFleet | undefined;
+let unsent: AgentEvent[] = [];
+
+/** Events go out together, because a message for each would cost both processes more than the agents. */
+function tellSoon(event: AgentEvent): void {
+  unsent.push(event);
+  if (unsent.length > 1) return;
+  setTimeout(() => {
+    tell(unsent);
+    unsent = [];
+  }, tellEveryMs);
+}
+const tellEveryMs = 5;
 
 const { tell } = answerParent({
-  async start({ host, port, agents }: StartAgents) {
-    fleet = await startLightFleet({
+  start({ host, port, agents, table }: StartAgents) {
+    fleet = startLightFleet({
       endpoint: { host, port },
       agents,
-      onApplied: (agent, generation) => tell({ agent, generation, at: sharedClock() } satisfies AgentEvent),
+      ...(table === undefined ? {} : { table }),
+      onApplied: (agent, generation) => tellSoon({ agent, generation, at: sharedClock() }),
     });
   },
   connected: () => fleet?.connected() ?? 0,
-  disconnects: () => fleet?.disconnects() ?? 0,
+  configured: () => fleet?.configured() ?? 0,
+  counts: () => fleet?.counts,
   stop: () => fleet?.close(),
 });

@@ -30,7 +30,7 @@ const { tell } = answerParent({
       stream.write(hello);
       stream.on('data', (message: Buffer) => {
         if (message[0] !== kinds.push) return;
-        tell({ agent: String(index), generation: 0, at: sharedClock() } satisfies AgentEvent);
+        tell([{ agent: String(index), generation: 0, at: sharedClock() }] satisfies AgentEvent[]);
         stream.write(Buffer.alloc(100, kinds.applied));
       });
       stream.on('error', () => undefined);

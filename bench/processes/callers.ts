@@ -1,7 +1,7 @@
 /** A separate process that makes many unary calls over a few connections: OpenSession with prepared messages, or the bare call. */
 import { randomBytes } from 'node:crypto';
 import { Client, credentials as channel } from '@grpc/grpc-js';
-import type { LightCredentials } from '../../src/agent/light-agent.js';
+import type { LightCredentials } from '../../scripts/simulate/light/fleet.js';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import type { OpenSessionRequest } from '../../src/gen/svc/control/v1/session.js';
 import { SessionOffer } from '../../src/gen/svc/control/v1/session.js';

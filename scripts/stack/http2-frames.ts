@@ -1,6 +1,6 @@
 /**
- * HTTP/2 frames written by hand, to put on a connection what no HTTP/2 library would send. Not a library: no state. For the
- * tests and the benchmarks of attacks; not part of the service.
+ * HTTP/2 frames written by hand: what no HTTP/2 library would send, and what light agents send cheaply. No state. For the
+ * tests, the benchmarks of attacks and `scripts/simulate/`; not part of the service.
  */
 import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
 
@@ -47,7 +47,7 @@ export const headerList = (headers: Readonly<Record<string, string>>): Buffer =>
 /** A header list as literals that enter the receiver's table. */
 export const tableFilling = (headers: Readonly<Record<string, string>>): Buffer => literals(0x40, headers);
 
-/** 32 bits, most significant byte first. @internal exported for tests */
+/** 32 bits, most significant byte first. */
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);

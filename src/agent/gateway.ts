@@ -1,6 +1,5 @@
 /**
- * The data plane as the control side sees it. Implemented by `runtime.ts`, which relays, and by `light-agent.ts`, which
- * only acknowledges snapshots.
+ * The data plane as the control side sees it. Implemented by `runtime.ts`, which relays.
  */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { LinkMetric, RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';

@@ -3,7 +3,6 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startAgent } from '../../src/agent/agent.js';
 import type { AgentHandle, AgentOptions } from '../../src/agent/agent.js';
-import { startLightFleet } from '../../src/agent/light-agent.js';
 import type { ConnectionEnd } from '../../src/agent/reconnect.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
@@ -347,29 +346,5 @@ describe('a rekey', () => {
     expect(service.sessions[0]?.over).toBe(false);
     refuse = false;
     await eventually(() => service.sessions.length).toBeGreaterThanOrEqual(2);
-  });
-});
-
-describe('light agents', () => {
-  it('acknowledge each generation and report when they applied it', async () => {
-    const service = await server({ onSaid: serving(snapshot(1)) });
-    const applied: number[] = [];
-    const fleet = await startLightFleet({
-      endpoint: service.config.endpoint,
-      agents: Array.from({ length: 5 }, () => ({ nodeId: 'node-1', controlPsk: service.controlPsk })),
-      onApplied: (_node, generation) => applied.push(generation),
-    });
-    closers.push(() => fleet.close());
-    await eventually(() => fleet.connected()).toBe(5);
-    await eventually(() => applied).toEqual([1, 1, 1, 1, 1]);
-    service.sessions[2]?.send(push(snapshot(2)));
-    await eventually(() => fleet.applied('node-1')?.generation).toBe(2);
-    await eventually(() => service.sessions[2]?.said.findLast(({ $case }) => $case === 'applyReport')).toMatchObject({
-      $case: 'applyReport',
-      value: { generation: 2n },
-    });
-    await fleet.close();
-    expect(fleet.connected()).toBe(0);
-    expect(service.sessions.every((session) => session.said.at(-1)?.$case === 'close')).toBe(true);
   });
 });

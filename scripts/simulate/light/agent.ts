@@ -1,0 +1,357 @@
+/**
+ * One light agent: keeps a session with the service and confirms what it gets, without a data plane. It reconnects,
+ * rekeys and backs off as the reference agent does, by the same rules (`src/agent/reconnect.ts`).
+ * Implements the agent's side of `docs/contract/agent-protocol.md#configuration`,
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics` and `docs/contract/agent-protocol.md#rekey`.
+ */
+import { createReconnectPace, rekeyDelay } from '../../../src/agent/reconnect.js';
+import type { ConnectionEnd } from '../../../src/agent/reconnect.js';
+import { tuning as agentTuning } from '../../../src/agent/tuning.js';
+import { agentVersion } from '../../../src/agent/version.js';
+import { Command } from '../../../src/gen/svc/control/v1/command.js';
+import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
+import type {
+  ConfigApplyError,
+  ConfigApplyReport,
+  RuntimeConfigSnapshot,
+} from '../../../src/gen/svc/control/v1/config.js';
+import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
+import type { SessionGrant } from '../../../src/gen/svc/control/v1/session.js';
+import { GrpcStatus } from '../../../src/kernel/errors.js';
+import type { HostPort } from '../../../src/kernel/host-port.js';
+import { limits } from '../../../src/kernel/limits.js';
+import { openConnection } from './connection.js';
+import type { Connection } from './connection.js';
+import { heartbeatPayload } from './payloads.js';
+import type { Heard, Tables } from './payloads.js';
+import { openSession } from './session.js';
+import type { LightIdentity, LightSession } from './session.js';
+import { tuning } from './tuning.js';
+
+/** How an agent behaves; the owner may change it at any time. */
+export interface Behaviour {
+  /** Rejects every snapshot but its first. */
+  rejects: boolean;
+  /** Reads nothing until it is told to, after the first answer. Its heartbeats continue. */
+  slow: boolean;
+}
+
+/** What the owner of agents wants to know. */
+export interface AgentEvents {
+  /** The service has answered on the first session of a connection. */
+  onConnected(): void;
+  onDisconnected(end: ConnectionEnd, wasConnected: boolean): void;
+  onApplied(generation: number): void;
+  onRejected(generation: number): void;
+  onHeartbeat(): void;
+  onAnswered(): void;
+  onRekeyed(): void;
+}
+
+export interface AgentOptions {
+  readonly identity: LightIdentity;
+  readonly endpoint: HostPort;
+  readonly behaviour: Behaviour;
+  readonly tables: Tables;
+  /** Where in the tables this agent begins. */
+  readonly firstTable: number;
+  /** Instead of the interval that the service tells. */
+  readonly heartbeatMs: number | undefined;
+  readonly rekeySeconds: number;
+  readonly random: () => number;
+  /** Waits until the agent may connect, and calls back; the callee calls `done` when it has, or has failed. */
+  readonly turn: (connect: (done: () => void) => void) => void;
+  readonly events: AgentEvents;
+}
+
+export interface LightAgent {
+  readonly connected: boolean;
+  /** The generation applied last; undefined before the first. */
+  readonly applied: number | undefined;
+  start(): void;
+  /** Cuts the connection without a word. The agent comes back after its backoff. */
+  cut(): void;
+  /** A slow reader reads what its window holds, once. */
+  readOnce(): void;
+  /** Changes how it reads and answers. */
+  behave(behaviour: Behaviour): void;
+  /** Sends SessionClose NORMAL and stays away. Resolves when the service has ended the stream, after 2 s at most. */
+  close(): Promise<void>;
+}
+
+export function createLightAgent(options: AgentOptions): LightAgent {
+  const { identity, events, random } = options;
+  const pace = createReconnectPace(random);
+  let behaviour = options.behaviour;
+  let connection: Connection | undefined;
+  let session: LightSession | undefined;
+  let offsetMs = 0;
+  let connected = false;
+  let stopped = false;
+  let applied: { readonly generation: bigint; readonly checksum: Buffer } | undefined;
+  let lastReport: ConfigApplyReport | undefined;
+  let sequence = 0;
+  let unanswered = 0;
+  let heartbeatMs = 10_000;
+  let nextTable = options.firstTable;
+  let heartbeat: NodeJS.Timeout | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let rekey: NodeJS.Timeout | undefined;
+  let onceAway: (() => void) | undefined;
+
+  const dial = (done: () => void): void => {
+    if (stopped) return done();
+    let end: ConnectionEnd | undefined;
+    const timeout = setTimeout(() => mine.destroy('no session within the timeout'), agentTuning.openTimeoutMs);
+    const over = (): void => {
+      clearTimeout(timeout);
+      done();
+    };
+    const mine = openConnection({
+      endpoint: options.endpoint,
+      windowBytes: behaviour.slow ? tuning.slowWindowBytes : tuning.windowBytes,
+      onClosed(detail) {
+        over();
+        if (connection === mine) lost(end ?? { kind: 'lost', detail });
+      },
+    });
+    connection = mine;
+    const finish = (value: ConnectionEnd): void => {
+      end = value;
+      mine.destroy('over');
+    };
+    const open = (mayRepeat: boolean): void =>
+      openSession(mine, identity, Date.now() + offsetMs, {
+        opened(opened) {
+          pace.opened();
+          attach(mine, opened, over, finish);
+        },
+        refused({ status, detail, serverTimeMs }) {
+          if (mayRepeat && status === GrpcStatus.FAILED_PRECONDITION && serverTimeMs !== undefined) {
+            offsetMs = serverTimeMs - Date.now();
+            return open(false);
+          }
+          finish(endOf(status, detail));
+        },
+      });
+    open(true);
+  };
+
+  /** Makes the session the agent's. @param answered called at the service's first payload */
+  const attach = (
+    on: Connection,
+    opened: LightSession,
+    answered: () => void,
+    finish: (end: ConnectionEnd) => void,
+  ): void => {
+    session = opened;
+    unanswered = 0;
+    let silent = true;
+    opened.attach({
+      onHeard(heard) {
+        if (session !== opened) return;
+        if (silent) answered();
+        silent = false;
+        onAnswer(on);
+        onHeard(heard);
+      },
+      onEnd(end) {
+        if (session === opened) finish(end);
+        else onceAway?.();
+      },
+    });
+    opened.say({ $case: 'hello', value: { ...hello, nodeId: identity.nodeId } });
+    if (lastReport !== undefined) opened.say({ $case: 'applyReport', value: lastReport });
+    requestConfig(false);
+    setHeartbeat(
+      secondsOf(opened.grant),
+      random() * Math.min(secondsOf(opened.grant), agentTuning.firstHeartbeatWithinMs),
+    );
+    clearTimeout(rekey);
+    const rekeyIn = rekeyDelay(options.rekeySeconds, opened.grant.rekeyAfterSecs, random);
+    rekey = setTimeout(() => startRekey(on, opened, finish), rekeyIn);
+  };
+
+  /** Make before break: the new session is open before the old one is closed. */
+  const startRekey = (on: Connection, old: LightSession, finish: (end: ConnectionEnd) => void): void => {
+    openSession(on, identity, Date.now() + offsetMs, {
+      opened(next) {
+        if (session !== old) return;
+        session = undefined;
+        clearTimeout(heartbeat);
+        const replace = (): void => {
+          clearTimeout(timer);
+          if (onceAway !== replace) return;
+          onceAway = undefined;
+          if (connection === on && !stopped) attach(on, next, events.onRekeyed, finish);
+        };
+        onceAway = replace;
+        const timer = setTimeout(replace, limits.agentControl.closeWaitMs);
+        old.say(closeOf(SessionCloseReason.REKEY));
+        old.halfClose();
+      },
+      refused({ status, detail }) {
+        if (session === old) finish(endOf(status, detail));
+      },
+    });
+  };
+
+  const onAnswer = (on: Connection): void => {
+    pace.answered();
+    if (connected) return;
+    connected = true;
+    if (behaviour.slow) on.reading(false);
+    events.onConnected();
+  };
+
+  const lost = (end: ConnectionEnd): void => {
+    const wasConnected = connected;
+    connection = undefined;
+    session = undefined;
+    connected = false;
+    clearTimeout(heartbeat);
+    clearTimeout(rekey);
+    onceAway?.();
+    if (stopped) return;
+    events.onDisconnected(end, wasConnected);
+    retry = setTimeout(() => options.turn(dial), pace.after(end));
+  };
+
+  const requestConfig = (fresh: boolean): void => {
+    const from = fresh ? undefined : applied;
+    session?.say({
+      $case: 'configRequest',
+      value: {
+        nodeId: identity.nodeId,
+        configVersion: from?.generation ?? 0n,
+        checksum: from?.checksum ?? Buffer.alloc(0),
+      },
+    });
+  };
+
+  const setHeartbeat = (everyMs: number, firstMs: number): void => {
+    heartbeatMs = everyMs;
+    clearTimeout(heartbeat);
+    heartbeat = setTimeout(beat, firstMs);
+  };
+  const beat = (): void => {
+    const now = session;
+    if (now === undefined) return;
+    // A slow reader has not read the answers that it got.
+    if (unanswered >= limits.agentControl.missedHeartbeats && !behaviour.slow) {
+      return connection?.destroy(`${unanswered} heartbeats in a row were not answered`);
+    }
+    heartbeat = setTimeout(beat, heartbeatMs);
+    unanswered += 1;
+    const table = options.tables[(nextTable += 1) % options.tables.length] ?? new Uint8Array(0);
+    now.sayBytes(heartbeatPayload((sequence += 1), Date.now(), table));
+    events.onHeartbeat();
+  };
+
+  const onHeard = (heard: Exclude<Heard, { readonly kind: 'close' | 'unknown' }>): void => {
+    switch (heard.kind) {
+      case 'heartbeatResponse':
+        return onHeartbeatResponse(heard.value);
+      case 'snapshot':
+        return onSnapshot(heard);
+      case 'unchanged':
+        return;
+      default:
+        heard satisfies never;
+    }
+  };
+
+  const onHeartbeatResponse = (response: HeartbeatResponse): void => {
+    unanswered = 0;
+    events.onAnswered();
+    const everyMs = options.heartbeatMs ?? response.heartbeatIntervalSecs * 1000;
+    if (everyMs > 0 && everyMs !== heartbeatMs) setHeartbeat(everyMs, everyMs);
+    if (response.commands.includes(Command.RELOAD_CONFIG)) requestConfig(true);
+  };
+
+  const onSnapshot = ({ generation, checksum, decode }: Extract<Heard, { readonly kind: 'snapshot' }>): void => {
+    if (applied !== undefined && generation < Number(applied.generation)) return;
+    const rejects = behaviour.rejects && applied !== undefined && generation !== Number(applied.generation);
+    const report = {
+      generation: BigInt(generation),
+      checksum,
+      status: rejects ? ConfigApplyStatus.REJECTED : ConfigApplyStatus.APPLIED,
+      errors: rejects ? [objectionTo(decode())] : [],
+      durationMs: 1n,
+    };
+    lastReport = report;
+    if (!rejects) applied = { generation: report.generation, checksum };
+    session?.say({ $case: 'applyReport', value: report });
+    if (rejects) events.onRejected(generation);
+    else events.onApplied(generation);
+  };
+
+  const secondsOf = (grant: SessionGrant): number => options.heartbeatMs ?? (grant.heartbeatIntervalSecs || 10) * 1000;
+
+  return {
+    get connected() {
+      return connected;
+    },
+    get applied() {
+      return applied === undefined ? undefined : Number(applied.generation);
+    },
+    start: () => options.turn(dial),
+    cut: () => connection?.destroy('cut by the simulator'),
+    readOnce() {
+      connection?.reading(true);
+      if (behaviour.slow) connection?.reading(false);
+    },
+    behave(next) {
+      behaviour = next;
+      connection?.reading(!next.slow);
+    },
+    async close() {
+      stopped = true;
+      for (const timer of [heartbeat, retry, rekey]) clearTimeout(timer);
+      const [last, on] = [session, connection];
+      session = undefined;
+      connected = false;
+      if (on === undefined) return;
+      if (last !== undefined) {
+        on.reading(true);
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, limits.agentControl.closeWaitMs);
+          onceAway = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+          last.say(closeOf(SessionCloseReason.NORMAL));
+          last.halfClose();
+        });
+      }
+      on.destroy('stopped');
+    },
+  };
+}
+
+const hello = {
+  publicIpv4: '',
+  publicIpv6: '',
+  agentVersion,
+  multiplex: false,
+  multiplexPort: 0,
+  detectedAddresses: [],
+};
+
+const endOf = (status: number | undefined, detail: string): ConnectionEnd =>
+  status === undefined ? { kind: 'lost', detail } : { kind: 'refused', status, detail };
+
+const closeOf = (reason: SessionCloseReason) =>
+  ({ $case: 'close', value: { reason, message: '', retryAfterMs: 0 } }) as const;
+
+/** What a rejecting agent has against a snapshot: its first rule. */
+function objectionTo({ gateway }: RuntimeConfigSnapshot): ConfigApplyError {
+  const origin = gateway?.tcpProxyRules[0]?.origin;
+  return {
+    resourceType: origin?.resourceType ?? '',
+    resourceId: origin?.resourceId ?? '',
+    path: `hops[${origin?.hopIndex ?? 0}].listen_port`,
+    message: 'rejected by the simulator',
+  };
+}
