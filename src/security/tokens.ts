@@ -3,7 +3,7 @@
  * still has that `ver`, which a password change raises: REST checks it against the accounts on each request.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';
 import type { Clock } from '../kernel/clock.js';
 import { createLru } from '../kernel/lru.js';
@@ -116,7 +116,7 @@ export function createTokens(options: TokensOptions): Tokens {
     verify(token) {
       if (token.length > tokenChars) return refused;
       // Keyed by the hash, so that tokens themselves do not stay in memory.
-      const cacheKey = createHash('sha256').update(token).digest('base64');
+      const cacheKey = hash('sha256', token, 'base64');
       const claims = cache.get(cacheKey) ?? claimsOf(token);
       if (claims === undefined) return refused;
       if (claims.exp <= nowSeconds()) {

@@ -13,19 +13,23 @@ import { propertyPath } from './json-path.js';
 import { isJson } from './media-type.js';
 import { tuning } from './tuning.js';
 
+const noBytes = Buffer.alloc(0);
+
 /** Replaces fastify's parsers, which accept duplicate keys and quote the body in their errors. */
 export function installBodies(app: RestApp): void {
   app.decorateRequest('bodyBytes', null);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
-    if (Number(request.headers['content-length'] ?? 0) > tuning.drainBytes) throw tooLarge();
-    return readBounded(payload);
+  // Both, because a type that is named is found without a search.
+  app.addContentTypeParser(['application/json', '*'], (request: FastifyRequest, payload: Readable, done) => {
+    if (Number(request.headers['content-length'] ?? 0) > tuning.drainBytes) return done(tooLarge());
+    readBounded(payload, done);
   });
-  app.addHook('preValidation', async (request) => {
-    if (request.method === 'GET' || request.method === 'HEAD') return;
-    const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  app.addHook('preValidation', (request, _reply, next) => {
+    if (request.method === 'GET' || request.method === 'HEAD') return next();
+    const bytes = Buffer.isBuffer(request.body) ? request.body : noBytes;
     request.bodyBytes = bytes;
     request.body = request.routeOptions.config.takes === 'json' ? jsonObject(bytes) : noBody(bytes, request);
+    next();
   });
 }
 
@@ -53,20 +57,35 @@ function noBody(bytes: Buffer, request: FastifyRequest): undefined {
 
 /**
  * The whole body. A body that is too large is read to its end and dropped, within a bound, before it is refused:
- * otherwise its sender would see a reset connection instead of the 413.
- * @throws ServiceError `payload_too_large`
+ * otherwise its sender would see a reset connection instead of the 413. By events, because an iterator of the stream costs
+ * as much as the rest of a small request.
+ * @param done called once, with ServiceError `payload_too_large` or with what broke the connection
  */
-async function readBounded(payload: Readable): Promise<Buffer> {
+function readBounded(payload: Readable, done: (error: Error | null, body?: Buffer) => void): void {
   const chunks: Buffer[] = [];
   let length = 0;
-  // The answer needs the socket, so leaving the loop early must not destroy it.
-  for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  let settled = false;
+  const settle = (error: Error | null): void => {
+    if (settled) return;
+    settled = true;
+    if (error !== null) return done(error);
+    if (length > limits.rest.bodyBytes) return done(tooLarge());
+    const [only] = chunks;
+    done(null, chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length));
+  };
+  payload.on('data', (chunk: Buffer) => {
     length += chunk.length;
     if (length <= limits.rest.bodyBytes) chunks.push(chunk);
-    if (length > tuning.drainBytes) break;
-  }
-  if (length > limits.rest.bodyBytes) throw tooLarge();
-  return Buffer.concat(chunks, length);
+    if (length <= tuning.drainBytes) return;
+    // Read no further. The answer needs the socket, so the stream is not destroyed.
+    payload.pause();
+    settle(null);
+  });
+  payload.on('end', () => settle(null));
+  payload.on('error', settle);
+  payload.on('close', () =>
+    settle(new ServiceError('invalid_request', 'body: the connection was closed before its end')),
+  );
 }
 
 function tooLarge(): ServiceError {

@@ -2,7 +2,6 @@
  * The REST transport as one fastify instance: hooks in the order of the checks, then the routes. It does not listen.
  * Implements `docs/contract/rest.md#envelope`, and SVC_HTTP_* of `docs/contract/configuration.md#configuration`.
  */
-import helmet from '@fastify/helmet';
 import { serializerCompiler } from '@fastify/type-provider-zod';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
@@ -27,6 +26,7 @@ import { probeRoutes } from './probes.js';
 import { installRecords } from './request-records.js';
 import './request-state.js';
 import { revertRoutes } from './revert.js';
+import { installSecurityHeaders } from './security-headers.js';
 import { routesOfResources } from './resources.js';
 import { createRouteTable } from './route-table.js';
 import { settingsRoutes } from './settings.js';
@@ -81,7 +81,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   installErrors(app, deps);
   installCorrelation(app);
   installRecords(app, deps, table);
-  await app.register(helmet, {
+  await installSecurityHeaders(app, {
     contentSecurityPolicy: {
       useDefaults: false,
       directives: {

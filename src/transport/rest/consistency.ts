@@ -34,12 +34,14 @@ export function setCommandHeaders(reply: FastifyReply, outcome: CommandOutcome<u
 
 /** Makes a GET with `x-min-position` wait, after validation and before the resource is read. */
 export function installMinPosition(app: RestApp, deps: RestDeps): void {
-  app.addHook('preHandler', async (request) => {
+  app.addHook('preHandler', (request, _reply, next) => {
     // Where a route declares the header, validation has made it a number.
     const position: unknown = request.method === 'GET' ? request.headers['x-min-position'] : undefined;
-    if (typeof position !== 'number') return;
-    if (await deps.projections.reached(position, limits.rest.projectionWaitMs)) return;
-    throw new ServiceError('unavailable', 'x-min-position: this instance does not show that log position yet');
+    if (typeof position !== 'number') return next();
+    return deps.projections.reached(position, limits.rest.projectionWaitMs).then((reached) => {
+      if (reached) return;
+      throw new ServiceError('unavailable', 'x-min-position: this instance does not show that log position yet');
+    });
   });
 }
 
@@ -48,10 +50,11 @@ export function installMinPosition(app: RestApp, deps: RestDeps): void {
  * sign-in needs neither store.
  */
 export function installOutages(app: RestApp, deps: RestDeps): void {
-  app.addHook('preHandler', async (request) => {
+  app.addHook('preHandler', (request, _reply, next) => {
+    if (request.method === 'GET' || request.method === 'HEAD') return next();
     const { access } = request.routeOptions.config;
-    if (request.method === 'GET' || request.method === 'HEAD' || access === 'login' || access === undefined) return;
-    const away = deps.storesAway();
+    const away = access === 'login' || access === undefined ? undefined : deps.storesAway();
     if (away !== undefined) throw new ServiceError('unavailable', `${away}; nothing was written`);
+    next();
   });
 }

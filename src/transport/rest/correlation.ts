@@ -35,8 +35,9 @@ export function decodableUrl(url: string): string {
 
 export function installCorrelation(app: RestApp): void {
   app.decorateRequest('pathname', '');
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, next) => {
     request.pathname = pathnameOf(request.originalUrl);
     void reply.header('x-request-id', request.id);
+    next();
   });
 }

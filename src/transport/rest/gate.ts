@@ -2,15 +2,17 @@
  * The checks before a body is read: shutdown, token (401), path (404), method (405), role (403), media type (415). Not
  * those of body, query and resource, which come after. Implements `docs/contract/rest.md#envelope`.
  */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../../commands/handlers-port.js';
+import type { FastifyRequest } from 'fastify';
+import type { Caller, CommandHandlers } from '../../commands/handlers-port.js';
 import { roles } from '../../domain/accounts/user.js';
 import { ServiceError, unreachable } from '../../kernel/errors.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { hasContent, isJson } from './media-type.js';
 import type { Access } from './request-state.js';
 import { allowedMethods } from './route-table.js';
-import type { RouteTable } from './route-table.js';
+import type { KnownPath, RouteTable } from './route-table.js';
+
+type Authenticate = CommandHandlers['accounts']['authenticate'];
 
 /** A longer token cannot be one of this service and is not parsed. */
 const bearerTokenChars = 4096;
@@ -22,24 +24,35 @@ export function installGate(app: RestApp, deps: RestDeps, table: RouteTable): vo
   app.addHook('preClose', async () => {
     closing = true;
   });
-  app.addHook('onRequest', async (request, reply) => {
+  // Waits only for a token that is not known yet: a promise for each request would cost more than the checks.
+  app.addHook('onRequest', (request, reply, next) => {
     if (closing) {
       void reply.header('connection', 'close');
       throw new ServiceError('unavailable', 'the service is shutting down; nothing was written');
     }
-    await pass(request, reply, deps, table);
+    const { pathname } = request;
+    const api = pathname === '/api' || pathname.startsWith('/api/');
+    if (api) void reply.header('cache-control', 'no-store');
+    const path = table.find(pathname);
+    const needsToken = api && path?.methods.get(request.method)?.access !== 'login';
+    const caller = needsToken ? callerOf(request, deps) : null;
+    if (!(caller instanceof Promise)) {
+      pass(request, path, needsToken, caller);
+      return next();
+    }
+    return caller.then((found) => pass(request, path, needsToken, found));
   });
 }
 
-async function pass(request: FastifyRequest, reply: FastifyReply, deps: RestDeps, table: RouteTable): Promise<void> {
-  const { pathname } = request;
-  const api = pathname === '/api' || pathname.startsWith('/api/');
-  if (api) void reply.header('cache-control', 'no-store');
-  const path = table.find(pathname);
-  const endpoint = path?.methods.get(request.method);
-  const needsToken = api && endpoint?.access !== 'login';
-  if (needsToken) request.caller = await authenticated(request, deps);
+function pass(
+  request: FastifyRequest,
+  path: KnownPath | undefined,
+  needsToken: boolean,
+  caller: Caller | null | undefined,
+): void {
+  if (needsToken) request.caller = authenticated(caller);
   if (path === undefined) throw new ServiceError('not_found', 'no such path');
+  const endpoint = path.methods.get(request.method);
   if (endpoint === undefined) {
     const allow = allowedMethods(path);
     throw new ServiceError('method_not_allowed', `expected ${allow.join(' or ')}`, { hints: { allow } });
@@ -53,10 +66,14 @@ async function pass(request: FastifyRequest, reply: FastifyReply, deps: RestDeps
   requireMediaType(request, endpoint.takes === 'json');
 }
 
-async function authenticated(request: FastifyRequest, deps: RestDeps): Promise<Caller> {
+/** Whom the request's token authenticates. */
+function callerOf(request: FastifyRequest, deps: RestDeps): ReturnType<Authenticate> {
   const token = bearerToken(request.headers.authorization);
-  const caller = token === undefined ? undefined : await deps.commands.accounts.authenticate(token);
-  if (caller === undefined) {
+  return token === undefined ? undefined : deps.commands.accounts.authenticate(token);
+}
+
+function authenticated(caller: Caller | null | undefined): Caller {
+  if (caller === undefined || caller === null) {
     throw new ServiceError('unauthenticated', 'expected a valid token in the header Authorization: Bearer <token>');
   }
   return caller;

@@ -50,8 +50,8 @@ export function installRecords(app: RestApp, deps: Records, table: RouteTable): 
       note(request, reply, { ms: deps.clock.monotonic() - began, aborted }, shownPath, deps);
     };
     // Fastify's own hook does not come when the client has closed the connection before the answer.
-    reply.raw.once('finish', () => record(false));
-    reply.raw.once('close', () => record(true));
+    reply.raw.on('finish', () => record(false));
+    reply.raw.on('close', () => record(true));
     next();
   });
 }

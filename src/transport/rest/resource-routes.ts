@@ -15,7 +15,7 @@ import { conditionalHeaders, etag, postHeaders, readHeaders } from './headers.js
 import { idParams, orNotFound, pathId } from './ids.js';
 import { listQuery, listing, noQuery, query } from './query.js';
 import type { CheckedBody, Schemas, Shape } from './resource-shape.js';
-import { createBody, definitionIn, updateBody } from './resource-shape.js';
+import { createBody, definitionReader, updateBody } from './resource-shape.js';
 
 interface Addressable {
   readonly id: string;
@@ -103,6 +103,7 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
   const { path, what, shape, summaries, names, details = {} } = routes;
   const tags = [routes.tag] as const;
   const check = routes.check ?? (() => undefined);
+  const definitionIn = definitionReader(shape);
   const stored = async (id: string): Promise<View> => orNotFound(await routes.get(id), what);
 
   app.route({
@@ -145,7 +146,7 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
     },
     handler: async (request, reply) => {
       const checked = request.body as CheckedBody;
-      const outcome = await routes.create(commandContext(request), definitionIn(shape, checked), checked);
+      const outcome = await routes.create(commandContext(request), definitionIn(checked), checked);
       setCommandHeaders(reply, outcome);
       const view =
         outcome.kind === 'done'

@@ -78,13 +78,17 @@ export function resourceSchema<D, Extra extends z.core.$ZodLooseShape>(
 }
 
 /**
- * The definition in the body of a create. Fields that a create cannot set come last: events list them in this order.
+ * Reads the definition in the body of a create. Fields that a create cannot set come last: events list them in this order.
  */
-export function definitionIn<D>(shape: Shape<D>, checked: CheckedBody): D {
+export function definitionReader<D>(shape: Shape<D>): (checked: CheckedBody) => D {
   const fields = entriesOf(shape);
-  const value = ([name, field]: (typeof fields)[number]) => [name, checked[name] ?? field.initial] as const;
-  return Object.fromEntries([
-    ...fields.filter(([, { only }]) => only !== 'update').map(value),
-    ...fields.filter(([, { only }]) => only === 'update').map(value),
-  ]) as D;
+  const ordered = [
+    ...fields.filter(([, { only }]) => only !== 'update'),
+    ...fields.filter(([, { only }]) => only === 'update'),
+  ];
+  return (checked) => {
+    const definition: Record<string, unknown> = {};
+    for (const [name, { initial }] of ordered) definition[name] = checked[name] ?? initial;
+    return definition as D;
+  };
 }
