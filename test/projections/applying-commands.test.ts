@@ -66,7 +66,10 @@ function target({ stored = [], models = ['one'], parked = [], rebuilding = false
   const written: (readonly GuardedWrite[])[] = [];
   const loaded: (readonly string[])[] = [];
   const added: ParkedEntity[] = [];
-  const logged: string[] = [];
+  const logged: object[] = [];
+  /** How many documents each try to write holds. */
+  const tried: number[] = [];
+  let parkings = 0;
   let running = 0;
   const collection = {
     async getMany(ids: readonly string[]) {
@@ -75,6 +78,7 @@ function target({ stored = [], models = ['one'], parked = [], rebuilding = false
     },
     async write(writes: readonly GuardedWrite[]) {
       running += 1;
+      tried.push(writes.length);
       await new Promise((resolve) => setImmediate(resolve));
       running -= 1;
       const error = fails?.(writes);
@@ -89,12 +93,15 @@ function target({ stored = [], models = ['one'], parked = [], rebuilding = false
     parking: {
       has: (projection, id) => parked.includes(`${projection}/${id}`),
       list: () => added,
-      add: async (entities) => void added.push(...entities),
+      async add(entities) {
+        parkings += 1;
+        added.push(...entities);
+      },
     },
-    logger: { ...silentLogger, error: (_fields: unknown, text: string) => void logged.push(text) } as never,
+    logger: { ...silentLogger, error: (fields: object) => void logged.push(fields) } as never,
     rebuilding: () => rebuilding,
   };
-  return { apply, written, loaded, added, logged, running: () => running };
+  return { apply, written, loaded, added, logged, tried, running: () => running, parkings: () => parkings };
 }
 
 describe('applied commands', () => {
@@ -121,11 +128,33 @@ describe('applied commands', () => {
     expect(written).toEqual([]);
   });
 
-  it('are written for all read models at once, and let others run in between when they are many', async () => {
+  it('are written for all read models at once', async () => {
     const many = Array.from({ length: documentsPerTurn }, (_, index) => `n${index}`);
     const { apply, written } = target({ models: ['one', 'two', 'three'] });
     await applyCommands(apply, [command(20, 'E', ...many)]);
     expect(written.map(({ length }) => length)).toEqual([documentsPerTurn, documentsPerTurn, documentsPerTurn]);
+  });
+
+  it.each([
+    ['each read model has very many', documentsPerTurn, 'one other two three'],
+    ['two of them have very many together', documentsPerTurn / 2, 'one two other three'],
+    ['there are few', documentsPerTurn / 4, 'one two three'],
+  ])('let others run in between as often as there are documents for a turn: %s', async (_, count, order) => {
+    const { apply } = target({ models: ['one', 'two', 'three'] });
+    const seen: string[] = [];
+    const noting = (name: string) =>
+      ({
+        getMany: async () => {
+          seen.push(name);
+          return [];
+        },
+        write: async () => 0,
+      }) as unknown as Collection;
+    const collections = new Map(['one', 'two', 'three'].map((name) => [name, noting(name)]));
+    setImmediate(() => void seen.push('other'));
+    const ids = Array.from({ length: count }, (__, index) => `n${index}`);
+    await applyCommands({ ...apply, collections }, [command(20, 'E', ...ids)]);
+    expect(seen.join(' ')).toBe(order);
   });
 
   it('park an entity that one cannot be applied to, and write all others and what came before', async () => {
@@ -138,7 +167,7 @@ describe('applied commands', () => {
       ],
     ]);
     expect(added).toEqual([{ projection: 'one', id: 'a', position: 30, error: 'Error: cannot be applied' }]);
-    expect(logged).toHaveLength(1);
+    expect(logged).toEqual(added);
   });
 
   it('pass over an entity that is parked, in its read model alone', async () => {
@@ -148,13 +177,14 @@ describe('applied commands', () => {
   });
 
   it('stop a rebuild where one cannot be applied', async () => {
-    const { apply, added } = target({ rebuilding: true });
+    const { apply, added, parkings } = target({ rebuilding: true });
     const applying = applyCommands(apply, [command(30, 'Bad', 'a')]);
     await expect(applying).rejects.toBeInstanceOf(ProjectionsStopped);
     await expect(applyCommands(apply, [command(30, 'Bad', 'a')])).rejects.toThrow(/rebuild of one .* 30, entity a: /);
     expect(added).toEqual([]);
     await applyCommands(apply, [command(30, 'E', 'a')]);
-    await settlePoisoned(apply, []);
+    await settlePoisoned({ ...apply, rebuilding: () => false }, []);
+    expect(parkings()).toBe(0);
   });
 
   it('stop when a read model cannot name the entities of an event', async () => {
@@ -208,13 +238,16 @@ describe('a write that the store refuses for good', () => {
     const other = target({ fails: () => new ServiceError('conflict', 'not an outage') });
     await writeAll(other.apply, 'one', puts.slice(0, 1), poisoned);
     expect(poisoned.map(({ id }) => id)).toEqual(['a']);
+    // A store that is away is asked once, not once for each document.
+    expect([away.tried, later.tried]).toEqual([[3], [3, 1]]);
   });
 
   it('does not happen where there is nothing to write, or nowhere', async () => {
-    const { apply, written } = target({ fails: () => new Error('asked') });
-    await writeAll(apply, 'one', [], []);
-    await writeAll(apply, 'elsewhere', puts, []);
-    expect(written).toEqual([]);
+    const { apply, tried } = target({ fails: () => new Error('asked') });
+    const poisoned: ParkedEntity[] = [];
+    await writeAll(apply, 'one', [], poisoned);
+    await writeAll(apply, 'elsewhere', puts, poisoned);
+    expect([tried, poisoned]).toEqual([[], []]);
   });
 });
 
@@ -266,6 +299,47 @@ describe('the backlog', () => {
     backlog.forget();
     await backlog.add([command(60, 'H', 'c')]);
     expect(loaded.slice(2)).toEqual([['c']]);
+  });
+
+  it('does not keep a document that changed once: it is loaded when it changes again', async () => {
+    const { apply, loaded } = target();
+    const backlog = createBacklog(apply);
+    await backlog.add([command(20, 'E', 'a')]);
+    await backlog.write(backlog.take());
+    await backlog.add([command(30, 'F', 'a')]);
+    expect(loaded).toEqual([['a'], ['a']]);
+  });
+
+  it('does not bring back from the store a document whose delete is on its way', async () => {
+    const { apply, loaded } = target({ stored: [{ id: 'a', position: 10, fields: { types: 'X' } }] });
+    const backlog = createBacklog(apply);
+    await backlog.add([command(20, 'Delete', 'a')]);
+    backlog.take();
+    await backlog.add([command(30, 'E', 'a')]);
+    expect(loaded).toEqual([['a']]);
+    expect([...(backlog.take().writes.get('one')?.values() ?? [])]).toEqual([put('a', 30, 'E')]);
+  });
+
+  it('passes over an entity that is parked, also one that is parked after it was folded', async () => {
+    const parked = ['one/a'];
+    const { apply, written } = target({ parked });
+    const backlog = createBacklog(apply);
+    await backlog.add([command(20, 'Bad', 'a'), command(30, 'E', 'b', 'c')]);
+    expect(backlog.poisoned()).toBe(false);
+    parked.push('one/b');
+    await backlog.write(backlog.take());
+    expect(written.map((writes) => ids(writes))).toEqual([['put c 30']]);
+  });
+
+  it.each([
+    [documentsPerTurn - 1, false],
+    [documentsPerTurn, true],
+  ])('lets others run in between when it folds many documents: %d', async (count, others) => {
+    const backlog = createBacklog(target().apply);
+    let ran = false;
+    setImmediate(() => (ran = true));
+    await backlog.add([command(20, 'E', ...Array.from({ length: count }, (_, index) => `n${index}`))]);
+    expect(ran).toBe(others);
   });
 
   it('forgets what it kept when others write from now on', async () => {

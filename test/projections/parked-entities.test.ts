@@ -1,6 +1,6 @@
 /** Parked entities: stored before they count, known after a restart, and bounded. */
 import { describe, expect, it } from 'vitest';
-import { openParking } from '../../src/projections/engine/parked.js';
+import { openParking, parkedCollection } from '../../src/projections/engine/parked.js';
 import { ProjectionsStopped } from '../../src/projections/engine/stopped.js';
 import type { ParkedEntity } from '../../src/projections/port.js';
 import { tuning } from '../../src/projections/tuning.js';
@@ -9,8 +9,21 @@ import { collectionOf } from '../support/documents-in-memory.js';
 
 describe('parked entities', () => {
   const entity = (id: string): ParkedEntity => ({ projection: 'nodes', id, position: 4, error: 'a bug' });
-  const storeOf = (collection: Collection): ReadStore =>
-    ({ collection: async () => collection }) as unknown as ReadStore;
+  const storeOf = (collection: Collection, opened: object[] = []): ReadStore =>
+    ({
+      async collection(spec: object) {
+        opened.push(spec);
+        return collection;
+      },
+    }) as unknown as ReadStore;
+
+  it('are in a collection of their own for each version of the read models, and all of them are loaded', async () => {
+    const { collection, calls } = collectionOf();
+    const opened: object[] = [];
+    await openParking(storeOf(collection, opened), 3);
+    expect(opened).toEqual([{ name: parkedCollection, version: 3, indexes: [] }]);
+    expect(calls).toEqual([{ limit: tuning.parkedEntities }]);
+  });
 
   it('are stored before they count, and known after a restart', async () => {
     const { collection, calls } = collectionOf();

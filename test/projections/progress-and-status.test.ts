@@ -23,6 +23,9 @@ describe('progress', () => {
     expect(progress.position()).toBe(9);
     progress.passed(10);
     expect(progress.position()).toBe(10);
+    // The first event of a stream has the revision 0.
+    progress.applied([commandOf(eventOf(1, 'E', 'svc-service'))]);
+    expect(progress.revision('svc-service')).toBe(0);
   });
 
   it('is waited for by position or revision, in bounded time', async () => {
@@ -32,9 +35,11 @@ describe('progress', () => {
     const byPosition = progress.untilPosition(7, 100);
     const byRevision = progress.untilRevision('svc-fleet', 7, 100);
     const first = progress.untilRevision(facts, 0, 100);
+    let firstSeen = false;
+    void first.then(() => (firstSeen = true));
     expect(progress.awaited()).toBe(true);
     progress.passed(7);
-    expect([await byPosition, progress.awaited()]).toEqual([true, false]);
+    expect([await byPosition, progress.awaited(), firstSeen]).toEqual([true, false, false]);
     progress.applied([commandOf(eventOf(8)), commandOf(eventOf(9, 'E', facts))]);
     expect([await byRevision, await first]).toEqual([true, true]);
     const late = progress.untilPosition(99, 100);
@@ -69,5 +74,22 @@ describe('the status', () => {
     board.set({ lastError: null });
     expect(told).toHaveLength(3);
     expect(told[2]).toEqual({ caughtUp: true, unknownEvent: null, lastError: 'x', position: 2, parked });
+  });
+
+  it('is told to all listeners, also behind one that fails, which is logged', () => {
+    const failures: object[] = [];
+    const logger = { ...silentLogger, error: (fields: object) => void failures.push(fields) };
+    const board = createStatusBoard(
+      () => 1,
+      () => [],
+      logger,
+    );
+    const told: boolean[] = [];
+    board.onChange(() => {
+      throw new Error('of the listener');
+    });
+    board.onChange(({ caughtUp }) => void told.push(caughtUp));
+    board.set({ caughtUp: true });
+    expect([told, failures]).toEqual([[true], [{ error: expect.stringContaining('of the listener') }]]);
   });
 });

@@ -228,6 +228,14 @@ describe('the read model of nodes', () => {
     expect(nodes.evolve(undefined, event, opened!, 'n')).toBeUndefined();
   });
 
+  it('does not change at an event about something else', () => {
+    const chain = f.createChain('one', []);
+    const log = logOf(nodeCreated('n'), onFleet('ChainCreated', { ...chain, chain_id: chain.id }));
+    const before = documentsOf(nodes, log).get('n');
+    expect(before).toBeDefined();
+    expect(nodes.evolve(before, log[1]!.events[0], log[1]!, 'n')).toBe(before);
+  });
+
   const site = () =>
     documentsOf(
       nodes,
@@ -336,6 +344,32 @@ describe('the read models of other resources', () => {
     });
   });
 
+  it('fold an update on what was there, with the time and the version of the change', () => {
+    const updated = onFleet(
+      'UpstreamUpdated',
+      { upstream_id: 'up', changes: { name: { from: 'Up', to: 'Down' } } },
+      { at: 7 },
+    );
+    const [document] = documentsOf(resourceModel('l4_upstream'), logOf({ ...upstream, at: 3 }, updated)).values();
+    expect(document).toMatchObject({
+      name_key: 'down',
+      created_at: '1970-01-01T00:00:03.000Z',
+      updated_at: '1970-01-01T00:00:07.000Z',
+      upstream: {
+        name: 'Down',
+        endpoint: (f.createUpstream('Up') as { endpoint?: string }).endpoint,
+        version: 2,
+        created_at: expect.any(String),
+      },
+    });
+  });
+
+  it('have an index for each order of their lists, and for each filter', () => {
+    const orders = resourceModel('l4_upstream').indexes;
+    expect(orders.length).toBeGreaterThan(0);
+    expect(resourceModel('credential').indexes).toEqual([...orders, { fields: ['key_type', 'name_key'] }]);
+  });
+
   it('forget what is deleted', () => {
     const deleted = onFleet('UpstreamDeleted', { upstream_id: 'up' });
     expect(documentsOf(resourceModel('l4_upstream'), logOf(upstream, deleted)).size).toBe(0);
@@ -428,6 +462,15 @@ describe('the read model of names', () => {
       },
       'user/u': { names: [{ position: 50, name: 'ada' }] },
     });
+  });
+
+  it('does not grow at an event that says the newest name again', () => {
+    const log = logOf(nodeCreated('n'), renamed('n', 'second'), renamed('n', 'third'), renamed('n', 'third'));
+    expect(
+      documentsOf(names, log)
+        .get('node/n')
+        ?.names.map(({ name }) => name),
+    ).toEqual(['n', 'second', 'third']);
   });
 
   it('keeps the newest of very many', () => {
@@ -615,6 +658,43 @@ describe('the read model of the audit', () => {
     }
   });
 
+  it('is not asked for what the caller may not see, and by its type alone for what everybody may', async () => {
+    const { collection, queries } = collectionOf(documentsOf(audit, log));
+    const query = auditQueries(storeOf(log).store, () => ({
+      audit: collection,
+      names: collectionOf(new Map()).collection as never,
+    }));
+    const fieldsAsked = async (more: Partial<AuditQuery>) => {
+      queries.length = 0;
+      await query.list({ page: 1, pageSize: 5, includeAccounts: false, ...more });
+      return queries[0]?.where?.map(({ field }) => field);
+    };
+    expect(await fieldsAsked({ resourceType: 'user' })).toBeUndefined();
+    expect(await fieldsAsked({ action: 'session.sign_in' })).toBeUndefined();
+    expect(await fieldsAsked({ action: 'node.create' })).toEqual(['action']);
+    expect(await fieldsAsked({ resourceId: 'n' })).toEqual(['resource_id', 'accounts']);
+  });
+
+  it('names an agent as its node was called then, whatever its entry is about, and a user by the own name', async () => {
+    const address = { public_ipv4: { from: null, to: '192.0.2.1' }, public_ipv6: { from: null, to: null } };
+    const report = (actor: Actor) => onFleet('NodeReportedAddressChanged', { node_id: 'm', ...address }, { actor });
+    const entries = logOf(
+      nodeCreated('n'),
+      nodeCreated('m'),
+      report({ type: 'agent', id: 'n', name: 'unknown' }),
+      renamed('n', 'later'),
+      report({ type: 'agent', id: 'gone', name: 'unknown' }),
+      report({ type: 'user', id: 'n', name: 'Ada' }),
+    );
+    const shown = async (id: string) => {
+      const entry = await asked(entries, entries).get(id);
+      return [entry?.actor.name, entry?.resource.name];
+    };
+    expect(await shown('c20')).toEqual(['n', 'm']);
+    expect(await shown('c40')).toEqual(['unknown', 'm']);
+    expect(await shown('c50')).toEqual(['Ada', 'm']);
+  });
+
   it('shows an entry with the content of its command and the name of then', async () => {
     expect(await asked().get('rename')).toMatchObject({
       id: 'rename',
@@ -731,6 +811,21 @@ describe('commands of the log', () => {
         `${streams.fleet} ${log.at(-1)!.events[0].revision}+1`,
       ].sort(),
     );
+  });
+
+  it('are read once for each stream, in whichever order their places are given', async () => {
+    const { store, reads } = storeOf(log);
+    const at = (stream: string, revision: number) => ({ stream, revision, count: 1 });
+    await readCommands(store, [
+      at(streams.fleet, 2),
+      at(streams.accounts, 0),
+      at(streams.signins, 1),
+      at(streams.fleet, 1),
+      at(streams.signins, 0),
+      at(streams.accounts, 1),
+      at(streams.fleet, 0),
+    ]);
+    expect(reads()).toEqual([`${streams.accounts} 0+2`, `${streams.fleet} 0+3`, `${streams.signins} 0+2`].sort());
   });
 
   it('that are near each other share a read, and those that are not do not', async () => {

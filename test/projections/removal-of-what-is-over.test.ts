@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { removeExpired } from '../../src/projections/engine/expired.js';
+import { startRemovals } from '../../src/projections/engine/removals.js';
 import { createPurge } from '../../src/projections/engine/tombstones.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { tuning } from '../../src/projections/tuning.js';
@@ -23,7 +24,6 @@ describe('the purge of tombstones', () => {
           },
         },
       } as unknown as ReadStore,
-      logger: silentLogger,
       checkpoint: async () => turns[turn]?.checkpoint,
       collections: () => [one.collection, other.collection],
     });
@@ -75,8 +75,38 @@ describe('what has expired', () => {
       clock: { now: () => 77, monotonic: () => 0 },
     });
     expect([removed, own.documents.size, forever.documents.size]).toEqual([2000, 0, 3]);
+    // The last look finds nothing, and nothing is asked to be removed.
+    expect(own.removed).toEqual([tuning.expiredDocuments, tuning.expiredDocuments]);
     expect(own.calls).toEqual(
       Array(3).fill({ where: [{ field: 'at', op: 'lte', value: 77 }], limit: tuning.expiredDocuments }),
     );
+  });
+});
+
+describe('the loop of removals', () => {
+  it('goes on after a failure, which is told once, and says how many it removed, if any', async () => {
+    const told: unknown[] = [];
+    const logger = {
+      ...silentLogger,
+      debug: (fields: object, text: string) => void told.push({ ...fields, text }),
+      warn: (fields: object, text: string) => void told.push({ ...fields, text }),
+    };
+    const turns = [0, new Error('away'), new Error('away again'), 0, 7];
+    const loop = startRemovals(
+      1,
+      'old things',
+      async () => {
+        const turn = turns.shift() ?? 0;
+        if (typeof turn !== 'number') throw turn;
+        return turn;
+      },
+      logger,
+    );
+    await expect.poll(() => turns.length).toBe(0);
+    await loop.close();
+    expect(told).toEqual([
+      { error: expect.stringContaining('away'), text: 'old things could not be removed' },
+      { removed: 7, text: 'old things removed' },
+    ]);
   });
 });

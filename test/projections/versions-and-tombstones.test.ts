@@ -2,7 +2,6 @@
  * A raised version is filled beside the current one and takes over once it has caught up; old tombstones are removed.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { silentLogger } from '../../src/kernel/logger.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { nodes } from '../../src/projections/models/nodes.js';
@@ -97,7 +96,7 @@ describe('tombstones', () => {
       isThere: async (): Promise<boolean> =>
         (await collection.write([{ kind: 'put', id: node, position: position!, fields: {} }])) === 0,
       purge: (checkpoint: () => Promise<number | undefined>) =>
-        createPurge({ readStore, logger: silentLogger, checkpoint, collections: () => collections.values() }),
+        createPurge({ readStore, checkpoint, collections: () => collections.values() }),
       live: (name: string, data: { position: number } | null) =>
         readStore.leases.take('instances', { name, holder: name, ttlMs: 60_000, data }),
     };

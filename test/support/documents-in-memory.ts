@@ -5,6 +5,8 @@ import type { Collection, Fields, GuardedWrite } from '../../src/storage/read-st
 export function collectionOf(initial: readonly { readonly id: string; readonly fields: Fields }[] = []) {
   const documents = new Map(initial.map(({ id, fields }) => [id, fields]));
   const calls: unknown[] = [];
+  /** How many documents each call removed. */
+  const removed: number[] = [];
   const collection = {
     get: async (id: string) => (documents.has(id) ? { id, fields: documents.get(id) } : undefined),
     find: async (query: { readonly limit: number }) => {
@@ -18,6 +20,7 @@ export function collectionOf(initial: readonly { readonly id: string; readonly f
       calls.push(...writes);
     },
     remove: async (ids: readonly string[]) => {
+      removed.push(ids.length);
       for (const id of ids) documents.delete(id);
     },
     purgeTombstones: async (upTo: number) => {
@@ -25,5 +28,5 @@ export function collectionOf(initial: readonly { readonly id: string; readonly f
       return 2;
     },
   };
-  return { collection: collection as unknown as Collection, documents, calls };
+  return { collection: collection as unknown as Collection, documents, calls, removed };
 }

@@ -3,14 +3,13 @@
  * the documents go by their own time, so that every store shows the same. Not the removal of tombstones (`tombstones.ts`).
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
-import { startLoop } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
-import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadModel } from '../read-model.js';
 import type { OpenCollections } from '../read-models.js';
 import { tuning } from '../tuning.js';
+import { startRemovals } from './removals.js';
 
 interface ExpiryDeps {
   readonly models: readonly ReadModel[];
@@ -39,13 +38,6 @@ export async function removeExpired({ models, collections, clock }: Omit<ExpiryD
   return removed;
 }
 
-export function startExpiry(deps: ExpiryDeps): Loop {
-  return startLoop(
-    tuning.expiryEveryMs,
-    async () => {
-      const removed = await removeExpired(deps);
-      if (removed > 0) deps.logger.debug({ removed }, 'expired documents removed');
-    },
-    (error) => deps.logger.warn({ error: errorText(error) }, 'expired documents could not be removed'),
-  );
+export function startExpiry({ logger, ...deps }: ExpiryDeps): Loop {
+  return startRemovals(tuning.expiryEveryMs, 'expired documents', () => removeExpired(deps), logger);
 }

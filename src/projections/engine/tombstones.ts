@@ -2,16 +2,14 @@
  * Removes tombstones that are no longer needed: those that every live instance has passed, and that a restart would
  * begin after. Implements `docs/architecture.md#read-models`.
  */
-import { startLoop } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
-import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { Collection, ReadStore } from '../../storage/read-store.js';
 import { tuning } from '../tuning.js';
+import { startRemovals } from './removals.js';
 
-export interface TombstoneDeps {
+interface TombstoneDeps {
   readonly readStore: ReadStore;
-  readonly logger: Logger;
   /** Position of the stored checkpoint, where a restart begins; undefined when there is none. */
   checkpoint(): Promise<number | undefined>;
   collections(): Iterable<Collection>;
@@ -21,7 +19,7 @@ export interface TombstoneDeps {
 const instances = 'instances';
 
 /** The position that every live instance and every restart has passed; undefined while it is not known. */
-async function passedByAll(deps: Pick<TombstoneDeps, 'readStore' | 'checkpoint'>): Promise<number | undefined> {
+async function passedByAll(deps: TombstoneDeps): Promise<number | undefined> {
   const leases = await deps.readStore.leases.list(instances);
   const positions = leases.map(({ data }) =>
     data !== null && typeof data === 'object' && 'position' in data ? data['position'] : undefined,
@@ -49,14 +47,6 @@ export function createPurge(deps: TombstoneDeps): () => Promise<number> {
   };
 }
 
-export function startTombstonePurge(deps: TombstoneDeps): Loop {
-  const purge = createPurge(deps);
-  return startLoop(
-    tuning.tombstonePurgeEveryMs,
-    async () => {
-      const removed = await purge();
-      if (removed > 0) deps.logger.debug({ removed }, 'tombstones removed');
-    },
-    (error) => deps.logger.warn({ error: errorText(error) }, 'tombstones could not be removed'),
-  );
+export function startTombstonePurge({ logger, ...deps }: TombstoneDeps & { readonly logger: Logger }): Loop {
+  return startRemovals(tuning.tombstonePurgeEveryMs, 'tombstones', createPurge(deps), logger);
 }

@@ -47,9 +47,6 @@ function document(node: NodeState, agent: NodeAgentFacts): NodeFields {
   };
 }
 
-/** A restored node starts without facts too: its agent's PSK is no longer valid. */
-const isNew = ({ type }: NodeEvent): boolean => type === 'NodeCreated' || type === 'NodeRestored';
-
 const isNodeEvent = (event: FleetEvent): event is NodeEvent => resourceOf(event).type === nodeKey.type;
 
 export const nodes: ReadModel<NodeFields> = {
@@ -69,7 +66,8 @@ export const nodes: ReadModel<NodeFields> = {
       if (!isNodeEvent(nodeEvent)) return fields;
       const node = evolveNode(before?.node, nodeEvent, { at, commandId: event.metadata.command.id });
       if (node === undefined) return undefined;
-      return document(node, isNew(nodeEvent) ? neverConnected : (before?.agent ?? neverConnected));
+      // A restored node starts without facts too, as its delete took its document: its agent's PSK is no longer valid.
+      return document(node, before?.agent ?? neverConnected);
     }
     // Ignore facts about a node that does not exist.
     if (before === undefined) return undefined;
