@@ -24,18 +24,20 @@ export class SecretUnreadableError extends Error {
   }
 }
 
-/** Every placeholder of a snapshot. */
+/** Every placeholder of a snapshot. Most rules have none, so nothing is listed that is not one. */
 function placeholdersOf(snapshot: NodeSnapshot): readonly SecretPlaceholder[] {
-  const { tcp_proxy_rules, quic_rules, udp_rules, l3_rules, tls_certificates } = snapshot;
-  const keys = [
-    ...tcp_proxy_rules.map(({ reality }) => reality?.private_key),
-    ...quic_rules.map(({ reality }) => reality.private_key),
-    ...udp_rules.map(({ noise_private_key }) => noise_private_key),
-    ...l3_rules.map(({ reality_inbound }) => reality_inbound?.private_key),
-    ...tls_certificates.map(({ private_key_pem }) => private_key_pem),
-  ];
-  return keys.filter((key) => key !== undefined && key !== null);
+  const found: SecretPlaceholder[] = [];
+  for (const { reality } of snapshot.tcp_proxy_rules) if (reality !== null) found.push(reality.private_key);
+  for (const { reality } of snapshot.quic_rules) found.push(reality.private_key);
+  for (const { noise_private_key } of snapshot.udp_rules) if (noise_private_key !== null) found.push(noise_private_key);
+  for (const { reality_inbound } of snapshot.l3_rules) {
+    if (reality_inbound !== null) found.push(reality_inbound.private_key);
+  }
+  for (const { private_key_pem } of snapshot.tls_certificates) found.push(private_key_pem);
+  return found;
 }
+
+const noSecrets: OpenedSecrets = new Map();
 
 /**
  * Opens all secrets of a snapshot. Returns a plain value, not a promise, when every data key is in memory.
@@ -43,7 +45,7 @@ function placeholdersOf(snapshot: NodeSnapshot): readonly SecretPlaceholder[] {
  */
 export function openSecrets(snapshot: NodeSnapshot, open: SecretOpener): OpenedSecrets | Promise<OpenedSecrets> {
   const placeholders = placeholdersOf(snapshot);
-  if (placeholders.length === 0) return new Map();
+  if (placeholders.length === 0) return noSecrets;
   const results = placeholders.map((placeholder) => [placeholder, open(placeholder)] as const);
   const ready = new Map<SecretPlaceholder, Uint8Array>();
   for (const [placeholder, bytes] of results) if (!(bytes instanceof Promise)) ready.set(placeholder, bytes);

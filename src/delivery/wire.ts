@@ -1,7 +1,7 @@
 /**
  * A compiled snapshot as wire messages: names become enum numbers, placeholders become bytes. Written field by field,
- * so that a field added to one side only does not compile, or is seen in review. Implements
- * `docs/contract/wire.md#configuration`.
+ * so that a field added to one side only does not compile, or is seen in review; and without spreads, which take ten times
+ * as long. Implements `docs/contract/wire.md#configuration`.
  */
 import type * as compiled from '../domain/snapshot/snapshot.js';
 import type {
@@ -74,7 +74,10 @@ function cluster(value: compiled.UpstreamCluster): UpstreamCluster {
 
 function tcpProxyRule(rule: compiled.TcpProxyRule, secrets: OpenedSecrets): TcpProxyRule {
   return {
-    ...ruleHead(rule),
+    ruleId: rule.rule_id,
+    origin: origin(rule.origin),
+    listenAddr: rule.listen_addr,
+    listenPort: rule.listen_port,
     mode: TcpProxyMode[rule.mode],
     transportProfile: profile(rule.transport_profile),
     serverNames: rule.server_names,
@@ -87,7 +90,10 @@ function tcpProxyRule(rule: compiled.TcpProxyRule, secrets: OpenedSecrets): TcpP
 
 function udpRule(rule: compiled.UdpRule, secrets: OpenedSecrets): UdpRule {
   return {
-    ...ruleHead(rule),
+    ruleId: rule.rule_id,
+    origin: origin(rule.origin),
+    listenAddr: rule.listen_addr,
+    listenPort: rule.listen_port,
     mode: UdpMode[rule.mode],
     transportProfile: profile(rule.transport_profile),
     noisePrivateKey: rule.noise_private_key === null ? noBytes : secretBytes(rule.noise_private_key, secrets),
@@ -98,7 +104,10 @@ function udpRule(rule: compiled.UdpRule, secrets: OpenedSecrets): UdpRule {
 
 function quicRule(rule: compiled.QuicRule, secrets: OpenedSecrets): QuicRule {
   return {
-    ...ruleHead(rule),
+    ruleId: rule.rule_id,
+    origin: origin(rule.origin),
+    listenAddr: rule.listen_addr,
+    listenPort: rule.listen_port,
     transportProfile: profile(rule.transport_profile),
     reality: realityInbound(rule.reality, secrets),
     maxStreamsPerConnection: rule.max_streams_per_connection,
@@ -108,7 +117,15 @@ function quicRule(rule: compiled.QuicRule, secrets: OpenedSecrets): QuicRule {
 }
 
 function httpProxyRule(rule: compiled.HttpProxyRule): HttpProxyRule {
-  return { ...ruleHead(rule), host: rule.host, pathPrefix: rule.path_prefix, upstreamCluster: rule.upstream_cluster };
+  return {
+    ruleId: rule.rule_id,
+    origin: origin(rule.origin),
+    listenAddr: rule.listen_addr,
+    listenPort: rule.listen_port,
+    host: rule.host,
+    pathPrefix: rule.path_prefix,
+    upstreamCluster: rule.upstream_cluster,
+  };
 }
 
 function l3TunnelRule(rule: compiled.L3TunnelRule, secrets: OpenedSecrets): L3TunnelRule {
@@ -157,17 +174,6 @@ function listenerPolicy(value: compiled.ListenerPolicy): ListenerPolicy {
     listenAddr: value.listen_addr,
     listenPort: value.listen_port,
     priorityOrder: value.priority_order,
-  };
-}
-
-type RuleHead = Pick<TcpProxyRule, 'ruleId' | 'origin' | 'listenAddr' | 'listenPort'>;
-
-function ruleHead(rule: compiled.ListenerRule): RuleHead {
-  return {
-    ruleId: rule.rule_id,
-    origin: origin(rule.origin),
-    listenAddr: rule.listen_addr,
-    listenPort: rule.listen_port,
   };
 }
 

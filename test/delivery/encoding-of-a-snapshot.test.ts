@@ -104,6 +104,15 @@ async function withSecret(): Promise<{
 }
 
 describe('the encoded snapshot', () => {
+  it('is not spoiled by a snapshot before it that could not be encoded', () => {
+    const before = sha256(encodeSnapshot(plain, new Map()).payload);
+    const [rule] = plain.tcp_proxy_rules;
+    if (rule === undefined) throw new Error('the snapshot has no rule');
+    const broken = { ...plain, tcp_proxy_rules: [{ ...rule, listen_port: 2 ** 40 }] };
+    expect(() => encodeSnapshot(broken, new Map())).toThrow();
+    expect(sha256(encodeSnapshot(plain, new Map()).payload)).toBe(before);
+  });
+
   it('has the same bytes as the generated code gives for the whole message', () => {
     const push = encodeSnapshot(plain, new Map());
     const whole = ServicePayload.encode(ServicePayload.decode(push.payload)).finish();

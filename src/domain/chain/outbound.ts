@@ -27,6 +27,8 @@ export interface Dialled {
 
 const plain = { reality: null, quic_reality: null, tls: false, tls_server_name: '', noise_public_key: null } as const;
 
+const noPins: readonly string[] = [];
+
 /** Undefined while the address of the hop, its credential or a name for it is not known. */
 export function outboundToHop(fleet: FleetView, payload: Payload, hop: Hop): Dialled | undefined {
   const endpoint = dialEndpoint(fleet, hop);
@@ -68,9 +70,11 @@ export function outboundToTarget({ target, payload }: ChainDefinition, upstream:
       outer: outers[payload],
       security: tls === undefined ? 'RAW' : 'TLS',
     },
-    ...plain,
+    reality: null,
+    quic_reality: null,
     tls: tls !== undefined,
     tls_server_name: tls?.server_name ?? '',
+    noise_public_key: null,
   };
-  return { outbound, pins: tls?.spki_pins_sha256 ?? [] };
+  return { outbound, pins: tls?.spki_pins_sha256 ?? noPins };
 }

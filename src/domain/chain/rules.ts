@@ -40,9 +40,7 @@ export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string
     transport_profile: hopProfile(deployed.payload, hop),
     outbound: dialled.outbound,
   } as const;
-  const rules = ruleOf(fleet, hop, base, dialled.pins);
-  if (rules === undefined) return noRules;
-  return { ...rules, clusters: upstream === undefined ? [] : [clusterOf(upstream)] };
+  return ruleOf(fleet, hop, base, dialled.pins, upstream === undefined ? [] : [clusterOf(upstream)]) ?? noRules;
 }
 
 /** What every rule of a chain has. */
@@ -51,59 +49,94 @@ type RuleBase = Pick<
   'rule_id' | 'origin' | 'listen_addr' | 'listen_port' | 'transport_profile' | 'outbound'
 > & { readonly outbound: Outbound };
 
-/** The rule of the hop's row in the transport table; undefined while its credential is not there. */
-function ruleOf(fleet: FleetView, hop: Hop, base: RuleBase, pins: readonly string[]): NodeRules | undefined {
+/** The rule of the hop's row in the transport table, with the clusters; undefined while its credential is not there. */
+function ruleOf(
+  fleet: FleetView,
+  hop: Hop,
+  base: RuleBase,
+  pins: readonly string[],
+  clusters: readonly UpstreamCluster[],
+): NodeRules | undefined {
   switch (hop.outer) {
     case 'tcp':
-      return tcpRule(fleet, hop, base, pins);
+      return tcpRule(fleet, hop, base, pins, clusters);
     case 'quic': {
       const reality = realityInbound(fleet, hop.credential_id, effectiveNames(fleet, hop));
       if (reality === undefined) return undefined;
       const max_streams_per_connection = hop.max_streams ?? limits.fleet.maxStreams.default;
-      return { quic: [{ ...base, reality, max_streams_per_connection, upstream_tls_spki_pins_sha256: pins }] };
+      const quic = [{ ...base, reality, max_streams_per_connection, upstream_tls_spki_pins_sha256: pins }];
+      return { quic, clusters };
     }
     case 'udp':
     case 'fake_tcp':
-      return udpRule(fleet, hop, base);
+      return udpRule(fleet, hop, base, clusters);
     default:
       return unreachable(hop.outer);
   }
 }
 
-function tcpRule(fleet: FleetView, hop: Hop, base: RuleBase, pins: readonly string[]): NodeRules | undefined {
+function tcpRule(
+  fleet: FleetView,
+  hop: Hop,
+  base: RuleBase,
+  pins: readonly string[],
+  clusters: readonly UpstreamCluster[],
+): NodeRules | undefined {
   const server_names = effectiveNames(fleet, hop);
-  const rule: TcpProxyRule = {
-    ...base,
-    mode: 'RAW',
-    server_names,
-    reality: null,
-    tls_credential_id: '',
-    upstream_tls_spki_pins_sha256: pins,
-  };
   switch (hop.security) {
     case 'tls': {
       const certificate = tlsCertificate(fleet, hop.credential_id);
       if (certificate === undefined) return undefined;
-      const { credential_id } = certificate;
-      return { tcp: [{ ...rule, mode: 'TLS', tls_credential_id: credential_id }], certificates: [certificate] };
+      const rule = proxyRule(base, server_names, pins, 'TLS', null, certificate.credential_id);
+      return { tcp: [rule], certificates: [certificate], clusters };
     }
     case 'reality': {
       const reality = realityInbound(fleet, hop.credential_id, server_names);
-      return reality === undefined ? undefined : { tcp: [{ ...rule, mode: 'REALITY', reality }] };
+      if (reality === undefined) return undefined;
+      return { tcp: [proxyRule(base, server_names, pins, 'REALITY', reality, '')], clusters };
     }
     default:
-      return { tcp: [rule] };
+      return { tcp: [proxyRule(base, server_names, pins, 'RAW', null, '')], clusters };
   }
 }
 
-function udpRule(fleet: FleetView, hop: Hop, base: RuleBase): NodeRules | undefined {
+/** Field by field: the most frequent rule by far, and copying with a spread takes ten times as long. */
+function proxyRule(
+  { rule_id, origin, listen_addr, listen_port, transport_profile, outbound }: RuleBase,
+  server_names: readonly string[],
+  pins: readonly string[],
+  mode: TcpProxyRule['mode'],
+  reality: TcpProxyRule['reality'],
+  tls_credential_id: string,
+): TcpProxyRule {
+  return {
+    rule_id,
+    origin,
+    listen_addr,
+    listen_port,
+    transport_profile,
+    outbound,
+    mode,
+    server_names,
+    reality,
+    tls_credential_id,
+    upstream_tls_spki_pins_sha256: pins,
+  };
+}
+
+function udpRule(
+  fleet: FleetView,
+  hop: Hop,
+  base: RuleBase,
+  clusters: readonly UpstreamCluster[],
+): NodeRules | undefined {
   if (hop.security !== 'noise') {
-    return { udp: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }] };
+    return { udp: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }], clusters };
   }
   const keys = x25519Material(fleet, hop.credential_id);
   if (keys === undefined) return undefined;
   const { private_key: noise_private_key, public_key: noise_public_key } = keys;
-  return { udp: [{ ...base, mode: 'ENC', noise_private_key, noise_public_key }] };
+  return { udp: [{ ...base, mode: 'ENC', noise_private_key, noise_public_key }], clusters };
 }
 
 function clusterOf(upstream: UpstreamState): UpstreamCluster {

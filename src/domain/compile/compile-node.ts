@@ -7,7 +7,18 @@ import { resourceOfType } from '../fleet/resources.js';
 import type { AnyResource, AnyState } from '../fleet/resources.js';
 import { splitOwner } from '../references/references.js';
 import { effectiveMultiplex, settingsOf } from '../settings/settings.js';
-import type { ListenerPolicy, ListenerRule, NodeRules, NodeSnapshot } from '../snapshot/snapshot.js';
+import type {
+  HttpProxyRule,
+  L3TunnelRule,
+  ListenerPolicy,
+  ListenerRule,
+  NodeSnapshot,
+  QuicRule,
+  TcpProxyRule,
+  TlsCertificate,
+  UdpRule,
+  UpstreamCluster,
+} from '../snapshot/snapshot.js';
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
@@ -40,33 +51,51 @@ function byKey(a: ListenerPolicy, b: ListenerPolicy): number {
 
 /** One of several equal entries, in the order of a name. */
 function onceEach<T>(entries: readonly T[], nameOf: (entry: T) => string): readonly T[] {
+  if (entries.length < 2) return entries;
   const byName = new Map(entries.map((entry) => [nameOf(entry), entry]));
   return [...byName.values()].sort((a, b) => compareText(nameOf(a), nameOf(b)));
 }
 
-/** The snapshot of a node. An unknown node has generation 0 and no rules. */
+const nameOfCluster = ({ name }: UpstreamCluster): string => name;
+const idOfCertificate = ({ credential_id }: TlsCertificate): string => credential_id;
+const byRuleId = (a: L3TunnelRule, b: L3TunnelRule): number => compareText(a.rule_id, b.rule_id);
+
+/**
+ * The snapshot of a node. An unknown node has generation 0 and no rules. One edit may recompile every node of the fleet, so
+ * this goes over the contributions once and makes no list that it does not return.
+ */
 export function compileNode(fleet: Fleet, nodeId: string): NodeSnapshot {
-  const parts: NodeRules[] = [];
-  for (const { compiled, state } of contributorsOf(fleet, nodeId)) parts.push(compiled.rulesOn(fleet, state, nodeId));
-  const all = <T>(of: (part: NodeRules) => readonly T[] | undefined): T[] => parts.flatMap((part) => of(part) ?? []);
+  const clusters: UpstreamCluster[] = [];
+  const tcp: TcpProxyRule[] = [];
+  const http: HttpProxyRule[] = [];
+  const certificates: TlsCertificate[] = [];
+  const quic: QuicRule[] = [];
+  const udp: UdpRule[] = [];
+  const policies: ListenerPolicy[] = [];
+  const l3: L3TunnelRule[] = [];
+  for (const { compiled, state } of contributorsOf(fleet, nodeId)) {
+    const part = compiled.rulesOn(fleet, state, nodeId);
+    if (part.clusters !== undefined) for (const entry of part.clusters) clusters.push(entry);
+    if (part.tcp !== undefined) for (const rule of part.tcp) tcp.push(rule);
+    if (part.http !== undefined) for (const rule of part.http) http.push(rule);
+    if (part.certificates !== undefined) for (const entry of part.certificates) certificates.push(entry);
+    if (part.quic !== undefined) for (const rule of part.quic) quic.push(rule);
+    if (part.udp !== undefined) for (const rule of part.udp) udp.push(rule);
+    if (part.policies !== undefined) for (const entry of part.policies) policies.push(entry);
+    if (part.l3 !== undefined) for (const rule of part.l3) l3.push(rule);
+  }
   const { multiplex, multiplex_port } = effectiveMultiplex(settingsOf(fleet), nodeId);
   return {
     node_id: nodeId,
     generation: fleet.generationOf(nodeId) ?? 0,
-    upstream_clusters: onceEach(
-      all(({ clusters }) => clusters),
-      ({ name }) => name,
-    ),
-    tcp_proxy_rules: all(({ tcp }) => tcp).sort(byListener),
-    http_proxy_rules: all(({ http }) => http).sort(byListener),
-    tls_certificates: onceEach(
-      all(({ certificates }) => certificates),
-      ({ credential_id }) => credential_id,
-    ),
-    quic_rules: all(({ quic }) => quic).sort(byListener),
-    udp_rules: all(({ udp }) => udp).sort(byListener),
-    listener_policies: all(({ policies }) => policies).sort(byKey),
-    l3_rules: all(({ l3 }) => l3).sort((a, b) => compareText(a.rule_id, b.rule_id)),
+    upstream_clusters: onceEach(clusters, nameOfCluster),
+    tcp_proxy_rules: tcp.sort(byListener),
+    http_proxy_rules: http.sort(byListener),
+    tls_certificates: onceEach(certificates, idOfCertificate),
+    quic_rules: quic.sort(byListener),
+    udp_rules: udp.sort(byListener),
+    listener_policies: policies.sort(byKey),
+    l3_rules: l3.sort(byRuleId),
     node: { multiplex, multiplex_port: multiplex_port ?? 0 },
   };
 }
