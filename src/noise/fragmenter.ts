@@ -10,7 +10,7 @@ import { maxPlaintextBytes } from './failure.js';
 const lastFragment = 0x00;
 const moreFollow = 0x01;
 
-/** What one plaintext carries besides its fragment byte. @internal exported for tests */
+/** What one plaintext carries besides its fragment byte. */
 export const maxFragmentBytes = maxPlaintextBytes - 1;
 
 /**
@@ -18,20 +18,25 @@ export const maxFragmentBytes = maxPlaintextBytes - 1;
  * Sessions may share the plaintexts, because encrypting does not change them. An empty payload is one empty fragment.
  */
 export function splitPayload(payload: Uint8Array): readonly Uint8Array[] {
-  return [...fragmentsOf(payload)];
-}
-
-/** The same, one at a time: a writer that waits for its peer holds no copy of the unsent rest. */
-export function* fragmentsOf(payload: Uint8Array): Generator<Uint8Array, void, void> {
+  const plaintexts: Uint8Array[] = [];
   let offset = 0;
   do {
-    const end = Math.min(offset + maxFragmentBytes, payload.length);
-    const plaintext = Buffer.allocUnsafe(1 + end - offset);
-    plaintext[0] = end < payload.length ? moreFollow : lastFragment;
-    plaintext.set(payload.subarray(offset, end), 1);
-    offset = end;
-    yield plaintext;
+    plaintexts.push(plaintextAt(payload, offset));
+    offset += maxFragmentBytes;
   } while (offset < payload.length);
+  return plaintexts;
+}
+
+/**
+ * One of them, so that a writer that waits for its peer holds no copy of the unsent rest.
+ * @param offset a multiple of `maxFragmentBytes` below the length of the payload, or 0
+ */
+export function plaintextAt(payload: Uint8Array, offset: number): Uint8Array {
+  const end = Math.min(offset + maxFragmentBytes, payload.length);
+  const plaintext = Buffer.allocUnsafe(1 + end - offset);
+  plaintext[0] = end < payload.length ? moreFollow : lastFragment;
+  plaintext.set(payload.subarray(offset, end), 1);
+  return plaintext;
 }
 
 type JoinRefusal =
@@ -63,54 +68,56 @@ interface Joiner {
   discard(): void;
 }
 
+/** A class, because there is one for each agent: see `cipher-state.ts`. */
+class FragmentJoiner implements Joiner {
+  readonly #maxBytes: number;
+  /** Undefined while there are none, which is nearly always. */
+  #parts: Uint8Array[] | undefined;
+  #closed = false;
+  heldBytes = 0;
+  unfinishedSince: number | undefined;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  push(plaintext: Uint8Array, nowMs: number): JoinResult {
+    if (this.#closed) return this.#refuse('closed');
+    const marker = plaintext[0];
+    if (marker === undefined) return this.#refuse('no_fragment_byte');
+    if (marker !== lastFragment && marker !== moreFollow) return this.#refuse('bad_fragment_byte');
+    const fragment = plaintext.subarray(1);
+    if (fragment.length > maxFragmentBytes) return this.#refuse('fragment_too_large');
+    if (this.heldBytes + fragment.length > this.#maxBytes) return this.#refuse('payload_too_large');
+    if (marker === moreFollow) {
+      if (fragment.length < limits.agent.fragmentMinBytes) return this.#refuse('fragment_too_small');
+      (this.#parts ??= []).push(fragment);
+      this.heldBytes += fragment.length;
+      this.unfinishedSince ??= nowMs;
+      return { kind: 'more' };
+    }
+    // A single fragment is the common case and needs no copy.
+    if (this.#parts === undefined) return { kind: 'payload', payload: fragment };
+    const payload = Buffer.concat([...this.#parts, fragment]);
+    this.#release();
+    return { kind: 'payload', payload };
+  }
+  discard(): void {
+    this.#release();
+    this.#closed = true;
+  }
+  #release(): void {
+    this.#parts = undefined;
+    this.heldBytes = 0;
+    this.unfinishedSince = undefined;
+  }
+  #refuse(reason: JoinRefusal): JoinResult {
+    this.discard();
+    return { kind: 'refused', reason };
+  }
+}
+
 /** @param maxBytes of one joined payload: 4 MiB from agents, 16 MiB from the service (`limits.agent`) */
 export function createJoiner(maxBytes: number): Joiner {
-  let parts: Uint8Array[] = [];
-  let heldBytes = 0;
-  let unfinishedSince: number | undefined;
-  let closed = false;
-
-  const release = (): void => {
-    parts = [];
-    heldBytes = 0;
-    unfinishedSince = undefined;
-  };
-  const refuse = (reason: JoinRefusal): JoinResult => {
-    release();
-    closed = true;
-    return { kind: 'refused', reason };
-  };
-
-  return {
-    get heldBytes() {
-      return heldBytes;
-    },
-    get unfinishedSince() {
-      return unfinishedSince;
-    },
-    push(plaintext, nowMs) {
-      if (closed) return refuse('closed');
-      const marker = plaintext[0];
-      if (marker === undefined) return refuse('no_fragment_byte');
-      if (marker !== lastFragment && marker !== moreFollow) return refuse('bad_fragment_byte');
-      const fragment = plaintext.subarray(1);
-      if (fragment.length > maxFragmentBytes) return refuse('fragment_too_large');
-      if (heldBytes + fragment.length > maxBytes) return refuse('payload_too_large');
-      if (marker === moreFollow) {
-        if (fragment.length < limits.agent.fragmentMinBytes) return refuse('fragment_too_small');
-        parts.push(fragment);
-        heldBytes += fragment.length;
-        unfinishedSince ??= nowMs;
-        return { kind: 'more' };
-      }
-      // A single fragment is the common case and needs no copy.
-      const payload = parts.length === 0 ? fragment : Buffer.concat([...parts, fragment]);
-      release();
-      return { kind: 'payload', payload };
-    },
-    discard() {
-      release();
-      closed = true;
-    },
-  };
+  return new FragmentJoiner(maxBytes);
 }

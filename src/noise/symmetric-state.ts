@@ -1,14 +1,14 @@
 /**
  * The SymmetricState of Noise (revision 34, section 5.2) for SHA-256 and ChaCha20-Poly1305: chaining key, handshake
  * hash, and the key that encrypts the handshake's payloads. Knows nothing of patterns or Diffie-Hellman.
- * Hashes with node:crypto, because HKDF in JavaScript takes five times as long and made up half of a handshake.
+ * Hashes with node:crypto, because SHA-256 in JavaScript takes several times as long.
  */
-import { createHash, hkdfSync } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { decryptAead, encryptAead } from './aead.js';
 import { createCipherState } from './cipher-state.js';
 import type { CipherState } from './cipher-state.js';
+import { deriveKeys, hashBytes } from './hkdf.js';
 
-const hashBytes = 32;
 const none = new Uint8Array(0);
 
 export interface SymmetricState {
@@ -31,22 +31,16 @@ export interface SymmetricState {
 export function createSymmetricState(protocolName: string): SymmetricState {
   const name = Buffer.from(protocolName, 'ascii');
   let hash: Uint8Array = name.length <= hashBytes ? Buffer.concat([name], hashBytes) : sha256(name);
-  let chainingKey = Uint8Array.from(hash);
+  let chainingKey: Uint8Array = Uint8Array.from(hash);
   let key: Uint8Array | undefined;
   let counter = 0;
 
-  // Noise's HKDF is RFC 5869 with the chaining key as salt and no info (section 4.3).
-  const derive = (material: Uint8Array, outputs: number): Uint8Array =>
-    new Uint8Array(hkdfSync('sha256', material, chainingKey, none, outputs * hashBytes));
-  const output = (bytes: Uint8Array, index: number): Uint8Array =>
-    Uint8Array.from(bytes.subarray(index * hashBytes, (index + 1) * hashBytes));
-  const advance = (derived: Uint8Array, keyIndex: number): void => {
+  const advance = (nextChainingKey: Uint8Array, nextKey: Uint8Array): void => {
     chainingKey.fill(0);
     key?.fill(0);
-    chainingKey = Uint8Array.from(output(derived, 0));
-    key = output(derived, keyIndex);
+    chainingKey = nextChainingKey;
+    key = nextKey;
     counter = 0;
-    derived.fill(0);
   };
   const mixHash = (data: Uint8Array): void => {
     hash = sha256(hash, data);
@@ -60,12 +54,13 @@ export function createSymmetricState(protocolName: string): SymmetricState {
   return {
     mixHash,
     mixKey(material) {
-      advance(derive(material, 2), 1);
+      const [nextChainingKey = none, nextKey = none] = deriveKeys(chainingKey, material, 2);
+      advance(nextChainingKey, nextKey);
     },
     mixKeyAndHash(material) {
-      const derived = derive(material, 3);
-      mixHash(output(derived, 1));
-      advance(derived, 2);
+      const [nextChainingKey = none, hashed = none, nextKey = none] = deriveKeys(chainingKey, material, 3);
+      mixHash(hashed);
+      advance(nextChainingKey, nextKey);
     },
     encryptAndHash(plaintext) {
       const ciphertext = key === undefined ? Uint8Array.from(plaintext) : encryptAead(key, counter, plaintext, hash);
@@ -85,14 +80,19 @@ export function createSymmetricState(protocolName: string): SymmetricState {
     },
     handshakeHash: () => Uint8Array.from(hash),
     split() {
-      const derived = derive(none, 2);
-      const states = [createCipherState(output(derived, 0)), createCipherState(output(derived, 1))] as const;
-      derived.fill(0);
+      const [fromInitiator = none, fromResponder = none] = deriveKeys(chainingKey, none, 2);
       wipe();
-      return states;
+      return [createCipherState(kept(fromInitiator)), createCipherState(kept(fromResponder))];
     },
     wipe,
   };
+}
+
+/** Moves a key that lives as long as its session: a small array of its own takes less memory than a hash's buffer. */
+function kept(key: Uint8Array): Uint8Array {
+  const copy = Uint8Array.from(key);
+  key.fill(0);
+  return copy;
 }
 
 function sha256(...parts: readonly Uint8Array[]): Uint8Array {

@@ -33,40 +33,45 @@ interface ConfigExchange {
   close(): void;
 }
 
+/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+class Exchange implements ConfigExchange {
+  readonly #deps: ConfigExchangeDeps;
+  readonly #queue: ReturnType<typeof createSerialQueue>;
+  #nodeSession: NodeSession | undefined;
+  pushed: ConfigExchange['pushed'];
+
+  constructor(deps: ConfigExchangeDeps) {
+    this.#deps = deps;
+    this.#queue = createSerialQueue(deps.onFailed, deps.onProgress);
+  }
+
+  open(nodeId: string, sessionId: string, slot: PushSlot): void {
+    this.#nodeSession = this.#deps.delivery.openNodeSession(nodeId, sessionId, slot);
+  }
+  request(version: bigint, checksum: Uint8Array): void {
+    this.#queue.run(async () => {
+      const answer = await this.#nodeSession?.request(version, checksum);
+      if (answer !== undefined) this.#deps.onAnswer(answer);
+    });
+  }
+  report(outcome: ApplyReport): void {
+    // The report becomes a fact, which waits while the event store is away; the requests behind it must not.
+    const reporting = async (): Promise<void> => this.#nodeSession?.report(outcome);
+    this.#queue.run(async () => void (await withDeadline(reporting(), tuning.reportWaitMs)));
+  }
+  sent(push: SnapshotPush): void {
+    this.pushed = { generation: push.generation, at: timestamp(this.#deps.clock.now()) };
+    this.#nodeSession?.sent(push);
+  }
+  get waiting(): number {
+    return this.#queue.size;
+  }
+  close(): void {
+    this.#queue.close();
+    this.#nodeSession?.close();
+  }
+}
+
 export function createConfigExchange(deps: ConfigExchangeDeps): ConfigExchange {
-  let nodeSession: NodeSession | undefined;
-  let pushed: ConfigExchange['pushed'];
-  const queue = createSerialQueue(deps.onFailed, deps.onProgress);
-
-  const report = async (outcome: ApplyReport): Promise<void> => nodeSession?.report(outcome);
-
-  return {
-    open(nodeId, sessionId, slot) {
-      nodeSession = deps.delivery.openNodeSession(nodeId, sessionId, slot);
-    },
-    request(version, checksum) {
-      queue.run(async () => {
-        const answer = await nodeSession?.request(version, checksum);
-        if (answer !== undefined) deps.onAnswer(answer);
-      });
-    },
-    report(outcome) {
-      // The report becomes a fact, which waits while the event store is away; the requests behind it must not.
-      queue.run(async () => void (await withDeadline(report(outcome), tuning.reportWaitMs)));
-    },
-    sent(push) {
-      pushed = { generation: push.generation, at: timestamp(deps.clock.now()) };
-      nodeSession?.sent(push);
-    },
-    get pushed() {
-      return pushed;
-    },
-    get waiting() {
-      return queue.size;
-    },
-    close() {
-      queue.close();
-      nodeSession?.close();
-    },
-  };
+  return new Exchange(deps);
 }

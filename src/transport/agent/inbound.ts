@@ -35,20 +35,35 @@ interface InboundFrames {
   discard(): void;
 }
 
-export function createInbound(receive: CipherState, sessionId: Uint8Array): InboundFrames {
-  const joiner = createJoiner(limits.agent.joinedInBytes);
-  const expected = Buffer.from(sessionId);
-  let proven = false;
+/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+class FramesOfSession implements InboundFrames {
+  readonly #receive: CipherState;
+  readonly #sessionId: Uint8Array;
+  readonly #joiner = createJoiner(limits.agent.joinedInBytes);
+  proven = false;
 
-  const refuse = (failure: InboundFailure): Inbound => ({ kind: 'refused_frame', failure });
-  const takeFrame = (frame: Frame): Inbound => {
-    if (frame.sessionId.length > 0 && !expected.equals(frame.sessionId)) return refuse('foreign_session');
+  constructor(receive: CipherState, sessionId: Uint8Array) {
+    this.#receive = receive;
+    this.#sessionId = sessionId;
+  }
+
+  get heldBytes(): number {
+    return this.#joiner.heldBytes;
+  }
+  take(bytes: Uint8Array): Inbound {
+    const frame = decodeFrame(bytes);
+    return frame === undefined ? refuse('malformed_frame') : this.takeFrame(frame);
+  }
+  takeFrame(frame: Frame): Inbound {
+    if (frame.sessionId.length > 0 && Buffer.compare(this.#sessionId, frame.sessionId) !== 0) {
+      return refuse('foreign_session');
+    }
     if (frame.ciphertext.length > limits.agent.ciphertextBytes) return refuse('ciphertext_too_large');
-    const opened = receive.decrypt(frame.sequence, frame.ciphertext);
+    const opened = this.#receive.decrypt(frame.sequence, frame.ciphertext);
     if (!opened.ok) return refuse('not_authentic');
-    proven = true;
+    this.proven = true;
     // The session itself checks the time limit of a message.
-    const joined = joiner.push(opened.value, 0);
+    const joined = this.#joiner.push(opened.value, 0);
     switch (joined.kind) {
       case 'payload':
         return { kind: 'payload', bytes: joined.payload };
@@ -57,23 +72,15 @@ export function createInbound(receive: CipherState, sessionId: Uint8Array): Inbo
       case 'refused':
         return refuse(joined.reason === 'payload_too_large' ? 'payload_too_large' : 'bad_fragment');
     }
-  };
+  }
+  discard(): void {
+    this.#receive.wipe();
+    this.#joiner.discard();
+  }
+}
 
-  return {
-    take(bytes) {
-      const frame = decodeFrame(bytes);
-      return frame === undefined ? refuse('malformed_frame') : takeFrame(frame);
-    },
-    takeFrame,
-    get proven() {
-      return proven;
-    },
-    get heldBytes() {
-      return joiner.heldBytes;
-    },
-    discard() {
-      receive.wipe();
-      joiner.discard();
-    },
-  };
+const refuse = (failure: InboundFailure): Inbound => ({ kind: 'refused_frame', failure });
+
+export function createInbound(receive: CipherState, sessionId: Uint8Array): InboundFrames {
+  return new FramesOfSession(receive, sessionId);
 }

@@ -6,7 +6,7 @@
  */
 import type { PushSlot, SnapshotPush } from '../../delivery/port.js';
 import type { CipherState } from '../../noise/cipher-state.js';
-import { fragmentsOf } from '../../noise/fragmenter.js';
+import { maxFragmentBytes, plaintextAt } from '../../noise/fragmenter.js';
 import type { AgentStream, StreamStatus } from './agent-stream.js';
 import { encodeFrame } from './frame.js';
 
@@ -40,9 +40,13 @@ interface OutboxOptions {
   onFrame(): void;
 }
 
+/** A message on its way. */
 interface Message {
-  readonly fragments: Iterator<Uint8Array, void, void>;
+  readonly payload: Uint8Array;
+  /** The snapshot that it is, if it is one. */
   readonly push: SnapshotPush | undefined;
+  /** Where its next fragment begins. */
+  offset: number;
 }
 
 interface Ending {
@@ -51,58 +55,103 @@ interface Ending {
   readonly status: StreamStatus;
 }
 
-export function createOutbox(options: OutboxOptions): Outbox {
-  const { stream, cipher } = options;
-  const queue: Uint8Array[] = [];
-  let slot: SnapshotPush | undefined;
-  let current: Message | undefined;
-  let writingSince: number | undefined;
-  let ending: Ending | undefined;
-  let over = false;
+const messageOf = (payload: Uint8Array, push?: SnapshotPush): Message => ({ payload, push, offset: 0 });
 
-  const message = (payload: Uint8Array, push?: SnapshotPush): Message => ({ fragments: fragmentsOf(payload), push });
+/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+class AgentOutbox implements Outbox {
+  readonly #options: OutboxOptions;
+  /** Answers that wait; undefined until one has to, which is seldom. */
+  #queue: Uint8Array[] | undefined;
+  #slot: SnapshotPush | undefined;
+  #current: Message | undefined;
+  #ending: Ending | undefined;
+  #over = false;
+  writingSince: number | undefined;
 
-  const pick = (): Message | undefined => {
-    if (ending !== undefined) {
-      const { last } = ending;
-      ending.last = undefined;
-      return last === undefined ? undefined : message(last);
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+  }
+
+  send(payload: Uint8Array): void {
+    if (this.#over || this.#ending !== undefined) return;
+    (this.#queue ??= []).push(payload);
+    this.#write();
+  }
+  offer(push: SnapshotPush): void {
+    if (this.#over || this.#ending !== undefined) return;
+    this.#options.onSnapshot('offered');
+    if (this.#slot !== undefined) this.#options.onSnapshot('superseded');
+    this.#slot = push;
+    this.#write();
+  }
+  get waiting(): number {
+    return this.#queue?.length ?? 0;
+  }
+  finish(last: Uint8Array | undefined, status: StreamStatus): void {
+    if (this.#over || this.#ending !== undefined) return;
+    this.#queue = undefined;
+    this.#dropSlot();
+    // Without a last message, a half-sent one need not be finished.
+    if (last === undefined) this.#dropCurrent();
+    this.#ending = { last, status };
+    if (last === undefined) {
+      this.#over = true;
+      this.#options.stream.close(status);
+    } else {
+      this.#write();
     }
-    const payload = queue.shift();
-    if (payload !== undefined) return message(payload);
-    const push = slot;
-    slot = undefined;
-    return push === undefined ? undefined : message(push.payload, push);
-  };
+  }
+  discard(): void {
+    this.#over = true;
+    this.#queue = undefined;
+    this.#dropSlot();
+    this.#dropCurrent();
+    this.#options.cipher.wipe();
+  }
 
-  const nextFragment = (): Uint8Array | undefined => {
+  #pick(): Message | undefined {
+    if (this.#ending !== undefined) {
+      const { last } = this.#ending;
+      this.#ending.last = undefined;
+      return last === undefined ? undefined : messageOf(last);
+    }
+    const payload = this.#queue?.shift();
+    if (payload !== undefined) return messageOf(payload);
+    const push = this.#slot;
+    this.#slot = undefined;
+    return push === undefined ? undefined : messageOf(push.payload, push);
+  }
+  #nextFragment(): Uint8Array | undefined {
     for (;;) {
-      current ??= pick();
-      if (current === undefined) return undefined;
-      const fragment = current.fragments.next();
-      if (fragment.done !== true) return fragment.value;
-      const { push } = current;
-      current = undefined;
-      if (push !== undefined) options.onSent(push);
+      this.#current ??= this.#pick();
+      const message = this.#current;
+      if (message === undefined) return undefined;
+      const { payload, push, offset } = message;
+      // An empty payload is one empty fragment.
+      if (offset === 0 || offset < payload.length) {
+        message.offset = offset + maxFragmentBytes;
+        return plaintextAt(payload, offset);
+      }
+      this.#current = undefined;
+      if (push !== undefined) this.#options.onSent(push);
     }
-  };
-
-  const dropSlot = (): void => {
-    if (slot !== undefined) options.onSnapshot('discarded');
-    slot = undefined;
-  };
-  const dropCurrent = (): void => {
-    if (current?.push !== undefined) options.onSnapshot('discarded');
-    current = undefined;
-  };
-
-  const write = (): void => {
-    if (over || writingSince !== undefined) return;
-    const fragment = nextFragment();
+  }
+  #dropSlot(): void {
+    if (this.#slot !== undefined) this.#options.onSnapshot('discarded');
+    this.#slot = undefined;
+  }
+  #dropCurrent(): void {
+    if (this.#current?.push !== undefined) this.#options.onSnapshot('discarded');
+    this.#current = undefined;
+  }
+  #write(): void {
+    if (this.#over || this.writingSince !== undefined) return;
+    const { stream, cipher } = this.#options;
+    const fragment = this.#nextFragment();
     if (fragment === undefined) {
-      if (ending !== undefined) {
-        over = true;
-        stream.close(ending.status);
+      if (this.#ending !== undefined) {
+        this.#over = true;
+        stream.close(this.#ending.status);
       }
       return;
     }
@@ -110,54 +159,16 @@ export function createOutbox(options: OutboxOptions): Outbox {
     const encrypted = cipher.encrypt(sequence, fragment);
     // Encryption fails only with a wiped key: the stream is over.
     if (!encrypted.ok) return;
-    writingSince = options.now();
-    options.onFrame();
+    this.writingSince = this.#options.now();
+    this.#options.onFrame();
     stream.send(encodeFrame(sequence, encrypted.value), () => {
-      writingSince = undefined;
-      write();
-      options.onProgress();
+      this.writingSince = undefined;
+      this.#write();
+      this.#options.onProgress();
     });
-  };
+  }
+}
 
-  return {
-    send(payload) {
-      if (over || ending !== undefined) return;
-      queue.push(payload);
-      write();
-    },
-    offer(push) {
-      if (over || ending !== undefined) return;
-      options.onSnapshot('offered');
-      if (slot !== undefined) options.onSnapshot('superseded');
-      slot = push;
-      write();
-    },
-    get waiting() {
-      return queue.length;
-    },
-    get writingSince() {
-      return writingSince;
-    },
-    finish(last, status) {
-      if (over || ending !== undefined) return;
-      queue.length = 0;
-      dropSlot();
-      // Without a last message, a half-sent one need not be finished.
-      if (last === undefined) dropCurrent();
-      ending = { last, status };
-      if (last === undefined) {
-        over = true;
-        stream.close(status);
-      } else {
-        write();
-      }
-    },
-    discard() {
-      over = true;
-      queue.length = 0;
-      dropSlot();
-      dropCurrent();
-      cipher.wipe();
-    },
-  };
+export function createOutbox(options: OutboxOptions): Outbox {
+  return new AgentOutbox(options);
 }

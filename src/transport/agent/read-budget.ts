@@ -32,24 +32,35 @@ export type ReadLimits = {
 export function createReadBudgets(clock: Clock, allowed: ReadLimits = limits.agent.reading): ReadBudgets {
   const budgets = createLru<string, ReadBudget>({ maxEntries: tuning.readBudgets });
   return {
-    of: (nodeId) => budgets.getOrCreate(nodeId, () => createReadBudget(clock, allowed)),
+    of: (nodeId) => budgets.getOrCreate(nodeId, () => new NodeReadBudget(clock, allowed)),
   };
 }
 
-function createReadBudget(clock: Clock, { payloads, entries, bytes }: ReadLimits): ReadBudget {
-  const full = ({ perSecond, burst }: ReadLimits[keyof ReadLimits]): TokenBucket =>
-    createTokenBucket(perSecond, burst, clock.monotonic());
-  const buckets = { payloads: full(payloads), entries: full(entries), bytes: full(bytes) };
-  return {
-    frame: (count) => buckets.bytes.take(clock.monotonic(), count),
-    payload(count) {
-      const now = clock.monotonic();
-      buckets.payloads.take(now);
-      if (count > 0) buckets.entries.take(now, count);
-    },
-    get spent() {
-      const now = clock.monotonic();
-      return buckets.payloads.wait(now, 0) > 0 || buckets.entries.wait(now, 0) > 0 || buckets.bytes.wait(now, 0) > 0;
-    },
-  };
+/** A class, because there is one for each node: see `src/noise/cipher-state.ts`. */
+class NodeReadBudget implements ReadBudget {
+  readonly #clock: Clock;
+  readonly #payloads: TokenBucket;
+  readonly #entries: TokenBucket;
+  readonly #bytes: TokenBucket;
+
+  constructor(clock: Clock, { payloads, entries, bytes }: ReadLimits) {
+    const now = clock.monotonic();
+    this.#clock = clock;
+    this.#payloads = createTokenBucket(payloads.perSecond, payloads.burst, now);
+    this.#entries = createTokenBucket(entries.perSecond, entries.burst, now);
+    this.#bytes = createTokenBucket(bytes.perSecond, bytes.burst, now);
+  }
+
+  frame(bytes: number): void {
+    this.#bytes.take(this.#clock.monotonic(), bytes);
+  }
+  payload(entries: number): void {
+    const now = this.#clock.monotonic();
+    this.#payloads.take(now);
+    if (entries > 0) this.#entries.take(now, entries);
+  }
+  get spent(): boolean {
+    const now = this.#clock.monotonic();
+    return this.#payloads.wait(now, 0) > 0 || this.#entries.wait(now, 0) > 0 || this.#bytes.wait(now, 0) > 0;
+  }
 }

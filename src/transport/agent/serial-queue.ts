@@ -13,38 +13,48 @@ interface SerialQueue {
   close(): void;
 }
 
+/** A class, because there are two for each agent: see `src/noise/cipher-state.ts`. */
+class TasksInOrder implements SerialQueue {
+  readonly #onFailed: (error: unknown) => void;
+  readonly #onProgress: () => void;
+  /** Undefined until a task has to wait, which is seldom. */
+  #waiting: (() => Promise<void>)[] | undefined;
+  #running = false;
+
+  constructor(onFailed: (error: unknown) => void, onProgress: () => void) {
+    this.#onFailed = onFailed;
+    this.#onProgress = onProgress;
+  }
+
+  run(task: () => Promise<void>): void {
+    if (this.#running) (this.#waiting ??= []).push(task);
+    else void this.#runFrom(task);
+  }
+  get size(): number {
+    return (this.#waiting?.length ?? 0) + (this.#running ? 1 : 0);
+  }
+  close(): void {
+    this.#waiting = undefined;
+  }
+  async #runFrom(first: () => Promise<void>): Promise<void> {
+    this.#running = true;
+    for (let task: typeof first | undefined = first; task !== undefined; task = this.#waiting?.shift()) {
+      try {
+        if ((await withDeadline(task(), tuning.serialQueueTimeoutMs)) === timedOut)
+          this.#onFailed(new Error('no answer in time'));
+      } catch (error) {
+        this.#onFailed(error);
+      }
+      this.#onProgress();
+    }
+    this.#running = false;
+  }
+}
+
 /**
  * @param onFailed a task threw or took too long
  * @param onProgress a task has finished, whether or not it failed
  */
 export function createSerialQueue(onFailed: (error: unknown) => void, onProgress: () => void): SerialQueue {
-  const waiting: (() => Promise<void>)[] = [];
-  let running = false;
-
-  const runAll = async (): Promise<void> => {
-    running = true;
-    for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
-      try {
-        if ((await withDeadline(task(), tuning.serialQueueTimeoutMs)) === timedOut)
-          onFailed(new Error('no answer in time'));
-      } catch (error) {
-        onFailed(error);
-      }
-      onProgress();
-    }
-    running = false;
-  };
-
-  return {
-    run(task) {
-      waiting.push(task);
-      if (!running) void runAll();
-    },
-    get size() {
-      return waiting.length + (running ? 1 : 0);
-    },
-    close() {
-      waiting.length = 0;
-    },
-  };
+  return new TasksInOrder(onFailed, onProgress);
 }

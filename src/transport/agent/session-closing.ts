@@ -18,30 +18,41 @@ interface SessionClosing {
   readonly closed: Promise<void>;
 }
 
-export function createSessionClosing(stream: AgentStream, outbox: Outbox): SessionClosing {
-  let forcedClose: NodeJS.Timeout | undefined;
-  let resolveClosed: () => void = () => undefined;
-  const closed = new Promise<void>((resolve) => {
-    resolveClosed = resolve;
-  });
+/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+class Closing implements SessionClosing {
+  readonly #stream: AgentStream;
+  readonly #outbox: Outbox;
+  #forcedClose: NodeJS.Timeout | undefined;
+  #resolveClosed: () => void = () => undefined;
+  readonly closed: Promise<void>;
 
-  return {
-    begin(reason, proven) {
-      const close = proven ? reason.close : undefined;
-      outbox.finish(
-        close === undefined ? undefined : ServicePayload.encode({ payload: { $case: 'close', value: close } }).finish(),
-        reason.status,
-      );
-      const revoked = reason.cause === 'revoked';
-      forcedClose = setTimeout(() => stream.kill(), revoked ? tuning.revokedFlushMs : limits.agent.closeGraceMs);
-      // A revoked node keeps no connection, even if it reads: it is cut once the status has been sent.
-      if (revoked) void closed.then(() => setTimeout(() => stream.kill(), tuning.revokedLingerMs));
-    },
-    gone() {
-      clearTimeout(forcedClose);
-      outbox.discard();
-      resolveClosed();
-    },
-    closed,
-  };
+  constructor(stream: AgentStream, outbox: Outbox) {
+    this.#stream = stream;
+    this.#outbox = outbox;
+    this.closed = new Promise<void>((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+  }
+
+  begin(reason: CloseReason, proven: boolean): void {
+    const close = proven ? reason.close : undefined;
+    this.#outbox.finish(
+      close === undefined ? undefined : ServicePayload.encode({ payload: { $case: 'close', value: close } }).finish(),
+      reason.status,
+    );
+    const revoked = reason.cause === 'revoked';
+    const kill = (): void => this.#stream.kill();
+    this.#forcedClose = setTimeout(kill, revoked ? tuning.revokedFlushMs : limits.agent.closeGraceMs);
+    // A revoked node keeps no connection, even if it reads: it is cut once the status has been sent.
+    if (revoked) void this.closed.then(() => setTimeout(kill, tuning.revokedLingerMs));
+  }
+  gone(): void {
+    clearTimeout(this.#forcedClose);
+    this.#outbox.discard();
+    this.#resolveClosed();
+  }
+}
+
+export function createSessionClosing(stream: AgentStream, outbox: Outbox): SessionClosing {
+  return new Closing(stream, outbox);
 }

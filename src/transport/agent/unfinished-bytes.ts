@@ -16,23 +16,29 @@ interface UnfinishedShare {
   readonly exceeded: boolean;
 }
 
+/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+class Share implements UnfinishedShare {
+  readonly #all: { total: number; readonly maxBytes: number };
+  #held = 0;
+
+  constructor(all: { total: number; readonly maxBytes: number }) {
+    this.#all = all;
+  }
+  get exceeded(): boolean {
+    return this.#all.total > this.#all.maxBytes;
+  }
+  hold(bytes: number): void {
+    this.#all.total += bytes - this.#held;
+    this.#held = bytes;
+  }
+}
+
 export function createUnfinishedBytes(maxBytes: number): UnfinishedBytes {
-  let total = 0;
+  const all = { total: 0, maxBytes };
   return {
     get total() {
-      return total;
+      return all.total;
     },
-    share() {
-      let held = 0;
-      return {
-        hold(bytes) {
-          total += bytes - held;
-          held = bytes;
-        },
-        get exceeded() {
-          return total > maxBytes;
-        },
-      };
-    },
+    share: () => new Share(all),
   };
 }
