@@ -8,11 +8,13 @@ export interface Applies {
   next(agents: readonly string[], timeoutMs?: number): Promise<ReadonlyMap<string, AgentEvent>>;
 }
 
-export function watchApplies(child: Child): Applies {
+export function watchApplies(...children: readonly Child[]): Applies {
   const waiting = new Set<(event: AgentEvent) => void>();
-  child.onEvent((events) => {
-    for (const event of events as readonly AgentEvent[]) for (const see of waiting) see(event);
-  });
+  for (const child of children) {
+    child.onEvent((events) => {
+      for (const event of events as readonly AgentEvent[]) for (const see of waiting) see(event);
+    });
+  }
   return {
     async next(agents, timeoutMs = 30_000) {
       const missing = new Set(agents);

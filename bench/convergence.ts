@@ -14,6 +14,7 @@ import type { Figure, Report, Spread } from './figures.js';
 import type { Push } from './floors/bare-grpc.js';
 import { createFleet, snapshotBytes } from './fleet-over-rest.js';
 import type { BenchFleet } from './fleet-over-rest.js';
+import { usualAgents } from './options.js';
 import type { BenchOptions } from './options.js';
 import type { StartAgents } from './processes/agents.js';
 import { withFolder, withService } from './stack.js';
@@ -38,7 +39,9 @@ interface Rounds {
   readonly all: number;
 }
 
-export async function convergence({ quick, agents }: BenchOptions): Promise<Report> {
+export async function convergence(options: BenchOptions): Promise<Report> {
+  const { quick } = options;
+  const agents = usualAgents(options);
   const counts = [...new Set([1, Math.min(100, agents), agents])];
   const size = snapshotBytes();
   const figures: Record<string, Figure> = { snapshot_bytes: size };

@@ -31,7 +31,7 @@ function shapeFor(events: number): FleetShape {
   };
 }
 
-const nodeId = (index: number): string => uuidFromName(`bench-node-${index}`);
+export const nodeId = (index: number): string => uuidFromName(`bench-node-${index}`);
 /** Of the upstream that only chain `index` uses, where a fleet has as many of both. */
 export const upstreamId = (index: number): string => uuidFromName(`bench-upstream-${index}`);
 const chainId = (index: number): string => uuidFromName(`bench-chain-${index}`);
@@ -123,6 +123,44 @@ function* commandsOf(shape: FleetShape): Generator<FleetCommand, void, void> {
   }
 }
 
+/** Of the upstream that the chain of every node uses. */
+export const sharedUpstreamId = uuidFromName('bench-shared-upstream');
+
+/** Nodes with a deployed chain to one upstream; the first `own` also have one to an upstream of their own. */
+function* commandsOfAgents(nodes: number, own: number): Generator<FleetCommand, void, void> {
+  yield { type: 'RaiseCompilerVersion', version: compilerVersion };
+  const upstream = (id: string, name: string): FleetCommand => ({
+    type: 'CreateUpstream',
+    id,
+    name,
+    endpoint: '192.0.2.10:8443',
+    server_names: [],
+    health_check_interval_ms: 10_000,
+    enabled: true,
+    tls: null,
+  });
+  yield upstream(sharedUpstreamId, 'shared');
+  for (let index = 0; index < nodes; index += 1) {
+    const node = { id: nodeId(index), name: `agent-${index}`, description: null, address: '192.0.2.1', labels: {} };
+    yield { type: 'CreateNode', ...node, psk: null };
+    const chains: (readonly [name: string, port: number, upstreamId: string])[] = [
+      [`shared-${index}`, 20_000, sharedUpstreamId],
+    ];
+    if (index < own) {
+      yield upstream(upstreamId(index), `own-${index}`);
+      chains.push([`own-${index}`, 20_001, upstreamId(index)]);
+    }
+    for (const [name, listen_port, upstream_id] of chains) {
+      const id = uuidFromName(`bench-chain-${name}`);
+      const listener = { listen_addr: '0.0.0.0', listen_port, outer: 'tcp', security: 'raw' } as const;
+      const hops = [{ node_id: node.id, ...listener }];
+      const fields = { description: null, enabled: true, payload: 'tcp', target: { upstream_id } } as const;
+      yield { type: 'CreateChain', id, name, hops, ...fields };
+      yield { type: 'DeployChain', id, ifMatch: undefined };
+    }
+  }
+}
+
 /** Appends that may wait for their flush at the same time. */
 const inFlight = 32;
 
@@ -131,11 +169,16 @@ const inFlight = 32;
  * @param shape of the fleet; by the number of events when absent
  * @throws Error when a command is refused or an append is not written
  */
-export async function writeFleetLog(
-  store: EventStore,
-  events: number,
-  shape: FleetShape = shapeFor(events),
-): Promise<void> {
+export function writeFleetLog(store: EventStore, events: number, shape: FleetShape = shapeFor(events)): Promise<void> {
+  return writeLog(store, commandsOf(shape), events);
+}
+
+/** Fills an empty store with a fleet for `nodes` agents, the first `own` of which have an upstream of their own. */
+export function writeAgentFleetLog(store: EventStore, nodes: number, own: number): Promise<void> {
+  return writeLog(store, commandsOfAgents(nodes, own), Number.POSITIVE_INFINITY);
+}
+
+async function writeLog(store: EventStore, commands: Iterable<FleetCommand>, events: number): Promise<void> {
   const { state: fleet, decide, stream } = fleetAggregate(emptyFleet());
   const context = { actor, requestId: 'bench' };
   const ids = { next: sequentialIds() };
@@ -158,7 +201,7 @@ export async function writeFleetLog(
     if (flights.length >= inFlight) await flights.shift();
   }
 
-  for (const command of commandsOf(shape)) {
+  for (const command of commands) {
     if (fleet.revision.value + 1 >= events) break;
     const decision = decide(fleet, command);
     if (!decision.ok) throw new Error(`${command.type} was refused: ${decision.error.message}`);

@@ -70,7 +70,10 @@ export async function createFleet(service: BenchService, count: number): Promise
 }
 
 /** Size of such a node's snapshot, which the floor sends as well. */
-export function snapshotBytes(): number {
+export const snapshotBytes = (): number => snapshotOf([20_000, 20_001])().length;
+
+/** Compiles and encodes the snapshot of a node with a chain on each of these ports, again with each call. */
+export function snapshotOf(ports: readonly number[]): () => Uint8Array {
   const fleet = emptyFleet();
   const [node, upstream] = [randomUUID(), randomUUID()];
   const run = (command: FleetCommand): void => {
@@ -90,21 +93,21 @@ export function snapshotBytes(): number {
   });
   const health = { server_names: [], health_check_interval_ms: 10_000, enabled: true, tls: null };
   run({ type: 'CreateUpstream', id: upstream, name: 'own-0', endpoint, ...health });
-  for (const port of [20_000, 20_001]) {
+  for (const port of ports) {
     const id = randomUUID();
     const hops = [{ ...hop(node, port), listen_addr: '0.0.0.0' }];
     const fields = { description: null, enabled: true, payload: 'tcp', target: { upstream_id: upstream } } as const;
     run({ type: 'CreateChain', id, name: `own-${port}`, hops, ...fields });
     run({ type: 'DeployChain', id, ifMatch: undefined });
   }
-  return encodeSnapshot(compileNode(fleet, node), new Map()).payload.length;
+  return () => encodeSnapshot(compileNode(fleet, node), new Map()).payload;
 }
 
 type Post = <T>(path: string, body?: object) => Promise<T>;
 const callersAtOnce = 32;
 
 /** Runs `each` for 0..count-1 on several callers in parallel. */
-async function spreadOver<T>(
+export async function spreadOver<T>(
   service: BenchService,
   count: number,
   each: (post: Post, index: number) => Promise<T>,

@@ -11,6 +11,7 @@ import { rounded } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import type { Push } from './floors/bare-grpc.js';
 import { createFleet, snapshotBytes } from './fleet-over-rest.js';
+import { usualAgents } from './options.js';
 import type { BenchOptions } from './options.js';
 import type { StartAgents } from './processes/agents.js';
 import { memoryOf, withFolder, withService } from './stack.js';
@@ -23,7 +24,8 @@ interface Memory {
 const heartbeats = 3;
 const heartbeatSeconds = 2;
 
-export async function memory({ agents }: BenchOptions): Promise<Report> {
+export async function memory(options: BenchOptions): Promise<Report> {
+  const agents = usualAgents(options);
   const floor = await floorMemory(agents);
   const service = await serviceMemory(agents);
   const perAgentKib = (from: Memory, to: Memory): { rss: number; heap: number } => ({

@@ -6,9 +6,14 @@ export interface BenchOptions {
   readonly quick: boolean;
   /** Events of the replayed log. */
   readonly events: number;
-  /** Connected agents in the largest fleet. */
-  readonly agents: number;
+  /** Connected agents in the largest fleet; undefined: as many as the benchmark's figures are usually for. */
+  readonly agents: number | undefined;
+  /** Rows of the benchmark to measure; empty: all. */
+  readonly only: readonly string[];
 }
+
+/** How many agents a benchmark connects that is not about the largest fleets. */
+export const usualAgents = ({ quick, agents }: BenchOptions): number => agents ?? (quick ? 100 : 1_000);
 
 /** The options and the names of the benchmarks to run. @throws Error for an unknown option or a number out of range */
 export function readOptions(args: readonly string[]): {
@@ -22,6 +27,7 @@ export function readOptions(args: readonly string[]): {
       quick: { type: 'boolean', default: false },
       events: { type: 'string' },
       agents: { type: 'string' },
+      only: { type: 'string', multiple: true, default: [] },
     },
   });
   const count = (name: string, text: string, min: number, max: number): number => {
@@ -37,7 +43,8 @@ export function readOptions(args: readonly string[]): {
     options: {
       quick,
       events: count('events', values.events ?? (quick ? '50000' : '1000000'), 1_000, 10_000_000),
-      agents: count('agents', values.agents ?? (quick ? '100' : '1000'), 1, 5_000),
+      agents: values.agents === undefined ? undefined : count('agents', values.agents, 1, 20_000),
+      only: values.only,
     },
   };
 }

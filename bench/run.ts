@@ -1,7 +1,7 @@
 /**
  * Runs benchmarks one after the other and prints one JSON object for each to standard output:
  *
- *   npm run bench -- [names…] [--quick] [--events N] [--agents N]
+ *   npm run bench -- [names…] [--quick] [--events N] [--agents N] [--only ROW]
  */
 import { adapters } from './adapters.js';
 import { attacks } from './attacks.js';
@@ -10,6 +10,7 @@ import { commands } from './commands.js';
 import { convergence } from './convergence.js';
 import { machine } from './figures.js';
 import type { Report } from './figures.js';
+import { fleet } from './fleet.js';
 import { flood } from './flood.js';
 import { handshakes } from './handshakes.js';
 import { memory } from './memory.js';
@@ -26,6 +27,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   'command-cost': commandCost,
   replay,
   convergence,
+  fleet,
   handshakes,
   flood,
   memory,

@@ -23,7 +23,7 @@ export const bareService = {
 } as const satisfies ServiceDefinition;
 
 /** First byte of a message on the stream. */
-export const kinds = { hello: 1, heartbeat: 2, push: 3, applied: 4 } as const;
+export const kinds = { hello: 1, heartbeat: 2, push: 3, applied: 4, request: 5 } as const;
 
 export interface Push {
   /** Index of one agent, or all of them. */
@@ -47,6 +47,7 @@ function serve(folder: string): void {
       let index = -1;
       stream.on('data', (message: Buffer) => {
         if (message[0] === kinds.hello) streams.set((index = message.readUInt32BE(1)), stream);
+        if (message[0] === kinds.request) stream.write(Buffer.alloc(message.readUInt32BE(1), kinds.push));
         if (message[0] === kinds.heartbeat) stream.write(response);
         if (message[0] === kinds.applied && (unconfirmed -= 1) === 0) confirmed?.();
       });

@@ -1,7 +1,6 @@
 /** A separate process with light agents: they hold real sessions and apply a snapshot the moment it arrives. */
 import { startLightFleet } from '../../scripts/simulate/light/fleet.js';
-import type { LightCredentials, LightFleet } from '../../scripts/simulate/light/fleet.js';
-import type { TableSize } from '../../scripts/simulate/light/payloads.js';
+import type { Heartbeats, LightCredentials, LightFleet } from '../../scripts/simulate/light/fleet.js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 
@@ -16,7 +15,10 @@ export interface StartAgents {
   readonly host: string;
   readonly port: number;
   readonly agents: readonly LightCredentials[];
-  readonly table?: TableSize;
+  readonly heartbeats?: Heartbeats;
+  readonly connectingAtOnce?: number;
+  /** False: they connect when `connect` is asked. */
+  readonly startNow?: boolean;
 }
 
 let fleet: LightFleet | undefined;
@@ -34,16 +36,17 @@ function tellSoon(event: AgentEvent): void {
 const tellEveryMs = 5;
 
 const { tell } = answerParent({
-  start({ host, port, agents, table }: StartAgents) {
+  start({ host, port, ...options }: StartAgents) {
     fleet = startLightFleet({
+      ...options,
       endpoint: { host, port },
-      agents,
-      ...(table === undefined ? {} : { table }),
       onApplied: (agent, generation) => tellSoon({ agent, generation, at: sharedClock() }),
     });
   },
+  connect: () => fleet?.start(),
   connected: () => fleet?.connected() ?? 0,
   configured: () => fleet?.configured() ?? 0,
   counts: () => fleet?.counts,
+  heartbeats: (heartbeats: Heartbeats) => fleet?.beat(heartbeats),
   stop: () => fleet?.close(),
 });

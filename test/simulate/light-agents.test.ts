@@ -91,7 +91,7 @@ describe('light agents', () => {
   it('take a snapshot of several fragments, and send their whole table in as many', async () => {
     const table = { listeners: 400, routesPerListener: 10, changing: false };
     const service = await server({ grant, onSaid: serving(snapshot(3, rules(2_000))) });
-    const agents = fleet(service, 1, { table });
+    const agents = fleet(service, 1, { heartbeats: { table } });
     await eventually(() => agents.applied('node-0')).toBe(3);
     const [session] = service.sessions;
     await eventually(
@@ -102,7 +102,8 @@ describe('light agents', () => {
 
   it('send another table with each heartbeat if tables change', async () => {
     const service = await server({ grant, onSaid: serving(snapshot(1)) });
-    fleet(service, 1, { table: { listeners: 2, routesPerListener: 1, changing: true }, heartbeatMs: 20 });
+    const changing = { listeners: 2, routesPerListener: 1, changing: true };
+    fleet(service, 1, { heartbeats: { table: changing, everyMs: 20 } });
     const tables = (): string[] =>
       (service.sessions[0]?.said ?? []).flatMap((said) =>
         said.$case === 'heartbeat' ? [String(said.value.runtimeListeners[0]?.bytesIn)] : [],

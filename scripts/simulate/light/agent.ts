@@ -17,7 +17,6 @@ import type {
 } from '../../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
-import type { SessionGrant } from '../../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
@@ -28,6 +27,7 @@ import type { Heard, Tables } from './payloads.js';
 import { openSession } from './session.js';
 import type { LightIdentity, LightSession } from './session.js';
 import { tuning } from './tuning.js';
+import type { Turns } from './turns.js';
 
 /** How an agent behaves; the owner may change it at any time. */
 export interface Behaviour {
@@ -49,19 +49,23 @@ export interface AgentEvents {
   onRekeyed(): void;
 }
 
+export interface Beating {
+  /** Instead of the interval that the service tells; 0: no heartbeats. */
+  everyMs: number | undefined;
+  tables: Tables;
+}
+
 export interface AgentOptions {
   readonly identity: LightIdentity;
   readonly endpoint: HostPort;
   readonly behaviour: Behaviour;
-  readonly tables: Tables;
+  /** Shared by agents; read at each heartbeat. */
+  readonly beating: Beating;
   /** Where in the tables this agent begins. */
   readonly firstTable: number;
-  /** Instead of the interval that the service tells. */
-  readonly heartbeatMs: number | undefined;
   readonly rekeySeconds: number;
   readonly random: () => number;
-  /** Waits until the agent may connect, and calls back; the callee calls `done` when it has, or has failed. */
-  readonly turn: (connect: (done: () => void) => void) => void;
+  readonly turn: Turns;
   readonly events: AgentEvents;
 }
 
@@ -72,6 +76,8 @@ export interface LightAgent {
   start(): void;
   /** Cuts the connection without a word. The agent comes back after its backoff. */
   cut(): void;
+  /** Begins its heartbeats anew, at a random time within the interval. */
+  beatAnew(): void;
   /** A slow reader reads what its window holds, once. */
   readOnce(): void;
   /** Changes how it reads and answers. */
@@ -93,7 +99,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
   let lastReport: ConfigApplyReport | undefined;
   let sequence = 0;
   let unanswered = 0;
-  let heartbeatMs = 10_000;
+  let toldMs = 10_000;
   let nextTable = options.firstTable;
   let heartbeat: NodeJS.Timeout | undefined;
   let retry: NodeJS.Timeout | undefined;
@@ -164,10 +170,8 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     opened.say({ $case: 'hello', value: { ...hello, nodeId: identity.nodeId } });
     if (lastReport !== undefined) opened.say({ $case: 'applyReport', value: lastReport });
     requestConfig(false);
-    setHeartbeat(
-      secondsOf(opened.grant),
-      random() * Math.min(secondsOf(opened.grant), agentTuning.firstHeartbeatWithinMs),
-    );
+    tell(opened.grant.heartbeatIntervalSecs);
+    beatIn(random() * Math.min(intervalMs(), agentTuning.firstHeartbeatWithinMs));
     clearTimeout(rekey);
     const rekeyIn = rekeyDelay(options.rekeySeconds, opened.grant.rekeyAfterSecs, random);
     rekey = setTimeout(() => startRekey(on, opened, finish), rekeyIn);
@@ -230,10 +234,13 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     });
   };
 
-  const setHeartbeat = (everyMs: number, firstMs: number): void => {
-    heartbeatMs = everyMs;
+  const tell = (seconds: number): void => {
+    toldMs = (seconds || 10) * 1000;
+  };
+  const intervalMs = (): number => options.beating.everyMs ?? toldMs;
+  const beatIn = (ms: number): void => {
     clearTimeout(heartbeat);
-    heartbeat = setTimeout(beat, firstMs);
+    if (intervalMs() > 0) heartbeat = setTimeout(beat, ms);
   };
   const beat = (): void => {
     const now = session;
@@ -242,9 +249,10 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     if (unanswered >= limits.agentControl.missedHeartbeats && !behaviour.slow) {
       return connection?.destroy(`${unanswered} heartbeats in a row were not answered`);
     }
-    heartbeat = setTimeout(beat, heartbeatMs);
+    beatIn(intervalMs());
     unanswered += 1;
-    const table = options.tables[(nextTable += 1) % options.tables.length] ?? new Uint8Array(0);
+    const { tables } = options.beating;
+    const table = tables[(nextTable += 1) % tables.length] ?? new Uint8Array(0);
     now.sayBytes(heartbeatPayload((sequence += 1), Date.now(), table));
     events.onHeartbeat();
   };
@@ -265,8 +273,9 @@ export function createLightAgent(options: AgentOptions): LightAgent {
   const onHeartbeatResponse = (response: HeartbeatResponse): void => {
     unanswered = 0;
     events.onAnswered();
-    const everyMs = options.heartbeatMs ?? response.heartbeatIntervalSecs * 1000;
-    if (everyMs > 0 && everyMs !== heartbeatMs) setHeartbeat(everyMs, everyMs);
+    const before = intervalMs();
+    tell(response.heartbeatIntervalSecs);
+    if (intervalMs() !== before) beatIn(intervalMs());
     if (response.commands.includes(Command.RELOAD_CONFIG)) requestConfig(true);
   };
 
@@ -287,8 +296,6 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     else events.onApplied(generation);
   };
 
-  const secondsOf = (grant: SessionGrant): number => options.heartbeatMs ?? (grant.heartbeatIntervalSecs || 10) * 1000;
-
   return {
     get connected() {
       return connected;
@@ -298,6 +305,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     },
     start: () => options.turn(dial),
     cut: () => connection?.destroy('cut by the simulator'),
+    beatAnew: () => beatIn(random() * intervalMs()),
     readOnce() {
       connection?.reading(true);
       if (behaviour.slow) connection?.reading(false);

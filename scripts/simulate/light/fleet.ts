@@ -9,9 +9,10 @@ import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { agentKeysFrom } from '../../../src/noise/keys.js';
 import { createLightAgent } from './agent.js';
-import type { LightAgent } from './agent.js';
+import type { Beating, LightAgent } from './agent.js';
 import { encodeTables } from './payloads.js';
 import type { TableSize } from './payloads.js';
+import { createTurns } from './turns.js';
 import { tuning } from './tuning.js';
 
 export interface LightCredentials {
@@ -20,20 +21,26 @@ export interface LightCredentials {
   readonly controlPsk: string;
 }
 
+export interface Heartbeats {
+  readonly table?: TableSize;
+  /** Milliseconds, instead of the interval that the service tells; 0: none at all. */
+  readonly everyMs?: number;
+}
+
 export interface LightFleetOptions {
   readonly endpoint: HostPort;
   readonly agents: readonly LightCredentials[];
   /** How many connect at the same time; `tuning.connectingAtOnce` by default. */
   readonly connectingAtOnce?: number;
-  /** The table in each heartbeat; an empty one by default. */
-  readonly table?: TableSize;
-  /** Instead of the interval that the service tells. */
-  readonly heartbeatMs?: number;
+  /** An empty table at the intervals that the service tells by default. */
+  readonly heartbeats?: Heartbeats;
   readonly rekeySeconds?: number;
   /** How many of the agents, from the first on, reject every snapshot but their first. */
   readonly rejecting?: number;
   /** How many of the agents, from the last on, read slowly. */
   readonly slow?: number;
+  /** False: nobody connects before `start`. */
+  readonly startNow?: boolean;
   readonly random?: () => number;
   readonly onApplied?: (nodeId: string, generation: number) => void;
   readonly onRejected?: (nodeId: string, generation: number) => void;
@@ -67,6 +74,9 @@ export interface LightFleet {
   configured(): number;
   /** Cuts this many connected agents, chosen at random; they come back after their backoff. @returns how many */
   cut(count: number): number;
+  start(): void;
+  /** Changes all agents' heartbeats, at random times within their interval. */
+  beat(heartbeats: Heartbeats): void;
   /** Slow agents read what their window holds, once. */
   readOnce(): void;
   /** All agents read and accept from now on. */
@@ -85,7 +95,7 @@ export function startLightFleet(options: LightFleetOptions): LightFleet {
   const { agents: credentials, random = Math.random } = options;
   if (credentials.length > lightFleetMax)
     throw new RangeError(`agents: expected at most ${lightFleetMax}, got ${credentials.length}`);
-  const tables = options.table === undefined ? [new Uint8Array(0)] : encodeTables(options.table);
+  const beating = beatingOf(options.heartbeats);
   const counts: FleetCounts = {
     connects: 0,
     losses: 0,
@@ -111,9 +121,8 @@ export function startLightFleet(options: LightFleetOptions): LightFleet {
         rejects: index < (options.rejecting ?? 0),
         slow: index >= credentials.length - (options.slow ?? 0),
       },
-      tables,
+      beating,
       firstTable: index,
-      heartbeatMs: options.heartbeatMs,
       rekeySeconds: options.rekeySeconds ?? limits.agentControl.rekeyDefaultSeconds,
       random,
       turn,
@@ -136,7 +145,10 @@ export function startLightFleet(options: LightFleetOptions): LightFleet {
     agents.set(nodeId, agent);
     return agent;
   });
-  for (const agent of list) agent.start();
+  const start = (): void => {
+    for (const agent of list) agent.start();
+  };
+  if (options.startNow !== false) start();
 
   return {
     size: list.length,
@@ -153,6 +165,11 @@ export function startLightFleet(options: LightFleetOptions): LightFleet {
       }
       return chosen;
     },
+    start,
+    beat(heartbeats) {
+      Object.assign(beating, beatingOf(heartbeats));
+      for (const agent of list) agent.beatAnew();
+    },
     readOnce() {
       for (const agent of list) agent.readOnce();
     },
@@ -165,31 +182,8 @@ export function startLightFleet(options: LightFleetOptions): LightFleet {
   };
 }
 
-/** Lets `atOnce` connect at the same time, in the order in which they ask. */
-function createTurns(atOnce: number): (connect: (done: () => void) => void) => void {
-  const waiting: ((done: () => void) => void)[] = [];
-  let next = 0;
-  let busy = 0;
-  const admit = (): void => {
-    while (busy < atOnce && next < waiting.length) {
-      const connect = waiting[next];
-      next += 1;
-      if (next === waiting.length) waiting.length = next = 0;
-      if (connect === undefined) continue;
-      busy += 1;
-      let released = false;
-      connect(() => {
-        if (released) return;
-        released = true;
-        busy -= 1;
-        setImmediate(admit);
-      });
-    }
-  };
-  return (connect) => {
-    waiting.push(connect);
-    setImmediate(admit);
-  };
+function beatingOf({ table, everyMs }: Heartbeats = {}): Beating {
+  return { everyMs, tables: table === undefined ? [new Uint8Array(0)] : encodeTables(table) };
 }
 
 function countEnd(counts: FleetCounts, end: ConnectionEnd, wasConnected: boolean): void {

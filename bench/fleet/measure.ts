@@ -1,0 +1,185 @@
+/** The rows of the benchmark of fleets, each measured on the service of one world. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { rounded, sharedClock, spread } from '../figures.js';
+import type { Figure } from '../figures.js';
+import { nodeId, sharedUpstreamId, upstreamId } from '../fleet-log.js';
+import type { HttpCaller } from '../http-caller.js';
+import { memoryOf, metricsOf, residentBytes } from '../stack.js';
+import type { Figures } from './floor.js';
+import { fullTable } from './rows.js';
+import type { Extent } from './rows.js';
+import { until } from './world.js';
+import type { World } from './world.js';
+
+/** How often the dashboard is asked whether the service knows everything: each answer costs processor time. */
+const askDashboardMs = 250;
+
+const seconds = (from: number): number => rounded((sharedClock() - from) / 1_000);
+const allConverged = (world: World, count: number): Promise<void> =>
+  until('the service knows all', async () => (await world.nodes()).converged, count, 240_000, askDashboardMs);
+
+/** All agents connect and confirm their configuration. */
+export async function connectAll(world: World, { agents }: Extent): Promise<Figures> {
+  const [before, began] = [await world.cpu(), sharedClock()];
+  await Promise.all(world.groups.map(({ child }) => child.ask('connect')));
+  await until('all have their configuration', () => world.sum('configured'), agents);
+  const wall = seconds(began);
+  await allConverged(world, agents);
+  const { failedDials, refusals, losses } = await world.counts();
+  return {
+    cpu_ms_each: rounded(((await world.cpu()) - before) * (1_000 / agents)),
+    until_all_have_it_s: wall,
+    until_all_are_recorded_s: seconds(began),
+    failed_dials: failedDials,
+    refused: { ...refusals },
+    lost: losses,
+  };
+}
+
+export interface Held {
+  readonly anonymous: number;
+  readonly heap: number;
+}
+
+/** Memory of the service without the files that it maps, with garbage collected. */
+export async function held({ service }: World): Promise<Held> {
+  const { heap } = await memoryOf(service.process);
+  return { anonymous: (await residentBytes(service.process.program().pid)).anonymous, heap };
+}
+
+export const kibEach = (from: Held, to: Held, agents: number): Figure => ({
+  rss: rounded((to.anonymous - from.anonymous) / agents / 1_024),
+  heap: rounded((to.heap - from.heap) / agents / 1_024),
+});
+
+async function edit(caller: HttpCaller, id: string, port: number): Promise<void> {
+  const body = JSON.stringify({ endpoint: `192.0.2.10:${port}` });
+  const answer = await caller.send('PUT', `/api/l4-upstreams/${id}`, body);
+  if (answer.status !== 200) throw new Error(`the edit answered ${answer.status}: ${answer.body}`);
+}
+
+let edits = 0;
+/** Each edit differs from the last ones. */
+const nextPort = (): number => 1_024 + ((edits += 1) % 60_000);
+
+async function withCaller<T>({ service }: World, use: (caller: HttpCaller) => Promise<T>): Promise<T> {
+  const callers = await service.callers(1);
+  try {
+    const [caller] = callers;
+    if (caller === undefined) throw new Error('there is no caller');
+    return await use(caller);
+  } finally {
+    for (const caller of callers) caller.close();
+  }
+}
+
+/** One edit after the other, each of which touches one node: until its agent has the new configuration. */
+export async function editOne(world: World, { own, rounds }: Extent): Promise<Figures> {
+  return withCaller(world, async (caller) => {
+    const times: number[] = [];
+    const before = await world.cpu();
+    for (let round = 0; round < rounds.one; round += 1) {
+      const index = (round * 7_919) % own;
+      const applied = world.applies.next([nodeId(index)]);
+      const began = sharedClock();
+      const [events] = await Promise.all([applied, edit(caller, upstreamId(index), nextPort())]);
+      times.push((events.get(nodeId(index))?.at ?? Number.NaN) - began);
+    }
+    const cpu = rounded(((await world.cpu()) - before) * (1_000 / rounds.one));
+    return { ms: { ...spread(times) }, cpu_ms_each: cpu };
+  });
+}
+
+/** Edits that touch all nodes, while somebody reads over REST. */
+export async function editAll(world: World, { agents, rounds }: Extent): Promise<Figures> {
+  const everyone = world.groups.flatMap(({ ids }) => ids);
+  const [walls, cpus, lags, reads]: [number[], number[], number[], number[]] = [[], [], [], []];
+  for (let round = 0; round < rounds.all; round += 1) {
+    await withCaller(world, (caller) =>
+      withCaller(world, async (reader) => {
+        // Reading the metrics also begins a new measurement of the event loop.
+        await metricsOf(world.service.process.url);
+        const [before, began] = [await world.cpu(), sharedClock()];
+        const applied = world.applies.next(everyone, 120_000);
+        const stop = new AbortController();
+        const reading = readMeanwhile(reader, reads, stop.signal, agents);
+        try {
+          const [events] = await Promise.all([applied, edit(caller, sharedUpstreamId, nextPort())]);
+          walls.push(Math.max(...Array.from(events.values(), ({ at }) => at)) - began);
+          await allConverged(world, agents);
+        } finally {
+          stop.abort();
+          await reading;
+        }
+        cpus.push(((await world.cpu()) - before) * (1e6 / agents));
+        const gauge = await metricsOf(world.service.process.url);
+        lags.push(gauge('nodejs_eventloop_lag_p99_seconds') * 1_000 - monitorMs);
+      }),
+    );
+  }
+  return {
+    until_all_have_it_ms: { ...spread(walls) },
+    cpu_us_each: { ...spread(cpus) },
+    event_loop_lag_p99_ms: { ...spread(lags.map((lag) => Math.max(0, lag))) },
+    rest_get_ms: { ...spread(reads) },
+  };
+}
+
+/** The event loop's monitor counts its own interval of 10 ms. */
+const monitorMs = 10;
+const readEveryMs = 2;
+
+async function readMeanwhile(caller: HttpCaller, into: number[], signal: AbortSignal, agents: number): Promise<void> {
+  for (let index = 0; !signal.aborted; index += 1) {
+    const began = performance.now();
+    const { status } = await caller.send('GET', `/api/nodes/${nodeId((index * 7_919) % agents)}`, undefined);
+    if (status !== 200) throw new Error(`a read answered ${status}`);
+    into.push(performance.now() - began);
+    await delay(readEveryMs);
+  }
+}
+
+/** Full heartbeats of all agents, with tables that stay and with tables that change. */
+export async function heartbeats(world: World, extent: Extent): Promise<Figures> {
+  const figures: Figures = {};
+  for (const changing of [false, true]) {
+    await world.beat({ everyMs: extent.heartbeatEveryMs, table: { ...fullTable, changing } });
+    // After one interval each agent has sent its first.
+    await delay(extent.heartbeatEveryMs + 1_000);
+    const [first, before, began] = [await world.counts(), await world.cpu(), performance.now()];
+    await delay(extent.heartbeatsMs);
+    const [last, cpu, took] = [await world.counts(), (await world.cpu()) - before, performance.now() - began];
+    figures[changing ? 'changing' : 'unchanged'] = {
+      cores: rounded((cpu * 1_000) / took),
+      us_each: rounded((cpu * 1e6) / (last.answers - first.answers)),
+      per_second: rounded(((last.answers - first.answers) * 1_000) / took),
+      lost: last.losses - first.losses,
+    };
+  }
+  await world.beat({ everyMs: 0 });
+  return figures;
+}
+
+/** The service is killed and started again; its agents come back by themselves, each after its backoff. */
+export async function killed(world: World, { agents }: Extent): Promise<Figures> {
+  const before = await world.counts();
+  await world.service.process.kill();
+  const began = sharedClock();
+  await until('all are gone', () => world.sum('connected'), 0);
+  await world.service.process.start();
+  const ready = seconds(began);
+  await until('all are back', () => world.sum('connected'), agents);
+  const back = seconds(began);
+  await until('all are online', async () => (await world.nodes()).online, agents, 240_000, askDashboardMs);
+  await allConverged(world, agents);
+  const [cpu, after] = [await world.cpu(), await world.counts()];
+  return {
+    ready_s: ready,
+    until_all_are_back_s: back,
+    cpu_ms_each: rounded((cpu - world.startSeconds) * (1_000 / agents)),
+    cpu_s_of_a_start_alone: rounded(world.startSeconds),
+    cpu_s_in_all: rounded(cpu),
+    snapshots_sent_again: after.applies - before.applies,
+    refused: { ...after.refusals },
+  };
+}

@@ -1,0 +1,154 @@
+/** The service with the fleet's nodes, and the processes of their agents. */
+import { join } from 'node:path';
+import { eventually } from '../../scripts/stack/process.js';
+import { collectable } from '../../scripts/stack/service.js';
+import type { FleetCounts, Heartbeats, LightCredentials } from '../../scripts/simulate/light/fleet.js';
+import { watchApplies } from '../applies.js';
+import type { Applies } from '../applies.js';
+import { startChild } from '../child.js';
+import type { Child } from '../child.js';
+import { nodeId } from '../fleet-log.js';
+import { spreadOver } from '../fleet-over-rest.js';
+import type { StartAgents } from '../processes/agents.js';
+import type { AgentFleet } from '../processes/fleet-writer.js';
+import { processorSeconds, withFolder, withService } from '../stack.js';
+import type { BenchService } from '../stack.js';
+import type { Extent } from './rows.js';
+
+export interface World {
+  readonly service: BenchService;
+  /** Processor seconds of a start with the same fleet and no agents, until it was ready. */
+  readonly startSeconds: number;
+  /** The few agents, then the others in two processes. */
+  readonly groups: readonly Group[];
+  readonly applies: Applies;
+  /** Sum of what the groups answer. */
+  sum(what: 'connected' | 'configured'): Promise<number>;
+  counts(): Promise<FleetCounts>;
+  beat(heartbeats: Heartbeats): Promise<void>;
+  /** Processor seconds of the service so far. */
+  cpu(): Promise<number>;
+  /** Of the dashboard: how many nodes are online, and run what they should. */
+  nodes(): Promise<{ readonly online: number; readonly converged: number }>;
+}
+
+export interface Group {
+  readonly child: Child;
+  readonly ids: readonly string[];
+}
+
+/** Longer than any row, so that no agent counts as silent while heartbeats are not measured. */
+const heartbeatSeconds = 3_600;
+const setUpWithinMs = 300_000;
+/** In each process: enough to keep the service busy, few enough that nobody waits until its timeout. */
+const connectingAtOnce = 32;
+
+/** Runs `use` with a freshly started service and agents that wait to connect. */
+export async function withWorld<T>(extent: Extent, use: (world: World) => Promise<T>): Promise<T> {
+  return withFolder(async (folder) => {
+    const dataDir = join(folder, 'data');
+    const writer = startChild('processes/fleet-writer', [dataDir]);
+    try {
+      const fleet = { nodes: extent.agents, own: extent.own } satisfies AgentFleet;
+      await writer.ask('agents', fleet, setUpWithinMs);
+    } finally {
+      await writer.close();
+    }
+    const env = { ...collectable, SVC_MAX_CONNECTIONS: String(2 * extent.agents + 1_000) };
+    return withService({ dataDir, env }, async (service) => {
+      await service.admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: heartbeatSeconds });
+      const credentials = await spreadOver(service, extent.agents, async (post, index): Promise<LightCredentials> => {
+        const { control_psk } = await post<{ control_psk: string }>(`/api/nodes/${nodeId(index)}/psk`);
+        return { nodeId: nodeId(index), controlPsk: control_psk };
+      });
+      // A process that has only started shows what agents cost, without what creating them has left.
+      await service.process.stop();
+      await service.process.start();
+      return withAgents(extent, service, credentials, use);
+    });
+  });
+}
+
+async function withAgents<T>(
+  { few, agents }: Extent,
+  service: BenchService,
+  credentials: readonly LightCredentials[],
+  use: (world: World) => Promise<T>,
+): Promise<T> {
+  const cpu = (): Promise<number> => processorSeconds(service.process.program().pid);
+  const startSeconds = await cpu();
+  const middle = Math.ceil((agents + few) / 2);
+  const shares = [credentials.slice(0, few), credentials.slice(few, middle), credentials.slice(middle)];
+  const groups = shares.map((share) => ({
+    child: startChild('processes/agents'),
+    ids: share.map((one) => one.nodeId),
+  }));
+  const { hostname, port } = new URL(service.process.controlEndpoint);
+  try {
+    const applies = watchApplies(...groups.map(({ child }) => child));
+    await Promise.all(
+      groups.map(({ child }, index) => {
+        const place = {
+          host: hostname,
+          port: Number(port),
+          heartbeats: { everyMs: 0 },
+          startNow: false,
+          connectingAtOnce,
+        };
+        return child.ask('start', { ...place, agents: shares[index] ?? [] } satisfies StartAgents, setUpWithinMs);
+      }),
+    );
+    const ask = <R>(what: string, body?: unknown): Promise<R[]> =>
+      Promise.all(groups.map(({ child }) => child.ask<R>(what, body)));
+    return await use({
+      service,
+      startSeconds,
+      groups,
+      applies,
+      cpu,
+      sum: async (what) => (await ask<number>(what)).reduce((total, each) => total + each, 0),
+      counts: async () => (await ask<FleetCounts>('counts')).reduce(added),
+      beat: async (heartbeats) => void (await ask('heartbeats', heartbeats)),
+      nodes: async () =>
+        (await service.admin.call<{ nodes: { online: number; converged: number } }>('GET', '/api/dashboard/stats'))
+          .nodes,
+    });
+  } finally {
+    await Promise.all(groups.map(({ child }) => child.close()));
+  }
+}
+
+function added(one: FleetCounts, other: FleetCounts): FleetCounts {
+  const both = (a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> => {
+    const sum = { ...a };
+    for (const [name, count] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + count;
+    return sum;
+  };
+  return {
+    connects: one.connects + other.connects,
+    losses: one.losses + other.losses,
+    failedDials: one.failedDials + other.failedDials,
+    refusals: both(one.refusals, other.refusals),
+    closes: both(one.closes, other.closes),
+    applies: one.applies + other.applies,
+    rejects: one.rejects + other.rejects,
+    heartbeats: one.heartbeats + other.heartbeats,
+    answers: one.answers + other.answers,
+    rekeys: one.rekeys + other.rekeys,
+  };
+}
+
+/** Asks until the answer is `expected`. @throws Error with the last answer after `timeoutMs` */
+export async function until(
+  what: string,
+  ask: () => Promise<number>,
+  expected: number,
+  timeoutMs = 240_000,
+  everyMs = 50,
+): Promise<void> {
+  let last = 0;
+  const see = async (): Promise<true | undefined> => ((last = await ask()) === expected ? true : undefined);
+  await eventually(what, see, timeoutMs, everyMs).catch((error: unknown) => {
+    throw new Error(`${error instanceof Error ? error.message : String(error)}: ${last} of ${expected}`);
+  });
+}

@@ -1,0 +1,31 @@
+/** Who may connect now: many agents want to, and a process lets only some of them at the same time. */
+
+/** Calls back when it is the caller's turn; the callee calls `done` when it has connected, or has failed. */
+export type Turns = (connect: (done: () => void) => void) => void;
+
+/** Lets `atOnce` connect at the same time, in the order in which they ask. */
+export function createTurns(atOnce: number): Turns {
+  const waiting: ((done: () => void) => void)[] = [];
+  let next = 0;
+  let busy = 0;
+  const admit = (): void => {
+    while (busy < atOnce && next < waiting.length) {
+      const connect = waiting[next];
+      next += 1;
+      if (next === waiting.length) waiting.length = next = 0;
+      if (connect === undefined) continue;
+      busy += 1;
+      let released = false;
+      connect(() => {
+        if (released) return;
+        released = true;
+        busy -= 1;
+        setImmediate(admit);
+      });
+    }
+  };
+  return (connect) => {
+    waiting.push(connect);
+    setImmediate(admit);
+  };
+}
