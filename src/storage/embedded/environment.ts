@@ -17,13 +17,11 @@ import type { Logger } from '../../kernel/logger.js';
 import type { Ownership } from './ownership.js';
 import { commitBytes, createSpaceReserve } from './space-reserve.js';
 
-export interface Change<Name extends string> {
-  readonly database: Name;
-  /** Bytes, or the same bytes as latin-1 text, which uses less memory. */
-  readonly key: Buffer | string;
-  /** Undefined removes the key. Never empty. */
-  readonly value: Buffer | undefined;
-}
+/** Bytes, or the same bytes as latin-1 text, which is cheaper to make, to hold and to compare. */
+export type Key = Buffer | string;
+
+/** What a commit writes: by database, keys as latin-1 text and their values. Undefined removes a key. */
+export type Changes<Name extends string> = ReadonlyMap<Name, ReadonlyMap<string, Buffer | undefined>>;
 
 export type CommitOutcome =
   | { readonly kind: 'durable' }
@@ -54,7 +52,7 @@ export interface TextEntry {
 export type ValueKind = 'bytes' | 'text';
 
 export interface Environment<Name extends string> {
-  get(database: Name, key: Buffer): Buffer | undefined;
+  get(database: Name, key: Key): Buffer | undefined;
   /** Stops once `maxBytes` of values have been read, but after the first entry at the earliest. */
   entries(database: Name, range: Range & { readonly maxBytes?: number }): Entry[];
   keys(database: Name, range: Range): Buffer[];
@@ -66,8 +64,11 @@ export interface Environment<Name extends string> {
    * Values of a text database. Stops once about `maxBytes` have been read, but after the first entry at the earliest.
    */
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
-  /** Writes all changes as one transaction. The caller must wait for the outcome before the next commit. */
-  commit(changes: readonly Change<Name>[]): Promise<CommitOutcome>;
+  /**
+   * Writes all changes as one transaction. The caller must wait for the outcome before the next commit, and has asked
+   * `assertWritable` about each change.
+   */
+  commit(changes: Changes<Name>): Promise<CommitOutcome>;
   /** @throws the library's error when the environment cannot be read; Error when another process has taken it over */
   probe(): void;
   close(): Promise<void>;
@@ -75,12 +76,23 @@ export interface Environment<Name extends string> {
 
 interface Handles<Name extends string> {
   readonly root: RootDatabase<Buffer, Buffer>;
-  readonly databases: ReadonlyMap<Name, Database<unknown, Buffer>>;
+  readonly databases: ReadonlyMap<Name, Database<unknown, Key>>;
   /** One entry, whose version is the id of the process that may write. */
   readonly owner: Database<unknown, Buffer>;
 }
 
 const ownerKey = Buffer.from('owner');
+
+/** For the library, whose types leave it out. Writes texts as they are: a buffer of each would cost more than its write. */
+const keyEncoder = {
+  writeKey(key: Key, target: Buffer, start: number): number {
+    if (typeof key === 'string') return start + target.write(key, start, 'latin1');
+    target.set(key, start);
+    return start + key.length;
+  },
+  readKey: (source: Uint8Array, start: number, end: number): Uint8Array =>
+    Uint8Array.prototype.slice.call(source, start, end),
+};
 
 function openHandles<Name extends string>(path: string, kinds: Readonly<Record<Name, ValueKind>>): Handles<Name> {
   const names = Object.keys(kinds) as Name[];
@@ -95,11 +107,12 @@ function openHandles<Name extends string>(path: string, kinds: Readonly<Record<N
     // library that no caller can catch.
     eventTurnBatching: false,
   });
-  const databases = new Map<Name, Database<unknown, Buffer>>();
+  const databases = new Map<Name, Database<unknown, Key>>();
   try {
     for (const name of names) {
       const encoding = kinds[name] === 'text' ? 'string' : 'binary';
-      databases.set(name, root.openDB<unknown, Buffer>(name, { encoding, keyEncoding: 'binary' }));
+      const options = { encoding, keyEncoder } as const;
+      databases.set(name, root.openDB<unknown, Key>(name, options));
     }
     const owner = root.openDB<unknown, Buffer>('owner', {
       encoding: 'binary',
@@ -135,14 +148,13 @@ async function commitCause(error: unknown): Promise<string> {
 }
 
 /** When a write inside a batch throws, the library commits the writes before it. So bad writes are refused up front. */
-function assertWritable<Name extends string>(changes: readonly Change<Name>[]): void {
-  for (const { key, value } of changes) {
-    if (key.length === 0 || key.length > 1900) throw new RangeError(`a storage key has ${key.length} bytes`);
-    if (value?.length === 0) throw new RangeError('a stored value has no bytes');
-  }
+export function assertWritable(key: string, value: Buffer | undefined): void {
+  if (key.length === 0 || key.length > 1900) throw new RangeError(`a storage key has ${key.length} bytes`);
+  if (value?.length === 0) throw new RangeError('a stored value has no bytes');
 }
 
-const bytesOf = (array: Uint8Array): Buffer => Buffer.from(array.buffer, array.byteOffset, array.byteLength);
+const bytesOf = (key: Key | Uint8Array): Buffer =>
+  typeof key === 'string' ? Buffer.from(key, 'latin1') : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
 
 /**
  * Opens the environment in the folder `path`, creating it when missing, and takes it over from the process before.
@@ -164,7 +176,7 @@ export function openEnvironment<Name extends string>(
   let handles: Handles<Name> | undefined = opened;
   const reserve = createSpaceReserve(join(path, 'data.mdb'));
 
-  const database = (name: Name): Database<unknown, Buffer> => {
+  const database = (name: Name): Database<unknown, Key> => {
     const handle = handles?.databases.get(name);
     if (handle === undefined) throw new Error('the store is closed');
     return handle;
@@ -247,7 +259,7 @@ export function openEnvironment<Name extends string>(
       let characters = 0;
       for (const { key, value } of database(name).getRange(options(range))) {
         if (typeof value !== 'string') throw new Error(`database ${name} holds bytes`);
-        entries.push({ key, text: value });
+        entries.push({ key: typeof key === 'string' ? bytesOf(key) : key, text: value });
         characters += value.length;
         if (characters >= range.maxBytes) break;
       }
@@ -261,22 +273,21 @@ export function openEnvironment<Name extends string>(
       if (handles === undefined) await reopenIfBroken();
       const current = handles;
       if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };
-      assertWritable(changes);
       try {
-        await reserve.ensure(usedBytes(current.root), commitBytes(changes));
+        await reserve.ensure(usedBytes(current.root), commitBytes(changes.values()));
       } catch (error) {
         const cause = errorText(error);
         failed({ cause }, 'the storage has no room for a commit');
         return { kind: 'not_written', cause };
       }
-      const targets = changes.map((change) => database(change.database));
+      const targets = [...changes].map(([name, entries]) => [database(name), entries] as const);
       try {
         const written = await current.owner.ifVersion(ownerKey, ownership.id, () => {
-          for (const [index, change] of changes.entries()) {
-            const target = targets[index];
-            const key = typeof change.key === 'string' ? Buffer.from(change.key, 'latin1') : change.key;
-            if (change.value === undefined) void target?.remove(key);
-            else void target?.put(key, change.value);
+          for (const [target, entries] of targets) {
+            for (const [key, value] of entries) {
+              if (value === undefined) void target.remove(key);
+              else void target.put(key, value);
+            }
           }
         });
         if (!written) return { kind: 'not_written', cause: ownership.lose() };

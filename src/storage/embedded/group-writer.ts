@@ -5,17 +5,17 @@
  */
 import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import type { Change, Environment } from './environment.js';
+import { assertWritable } from './environment.js';
+import type { Environment, Key } from './environment.js';
 import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
 
-type BatchKey = Change<string>['key'];
-
 /** What an operation reads and changes: the committed state with the group's writes on top. */
 export interface Batch<Name extends string> {
-  get(database: Name, key: Buffer): Buffer | undefined;
-  put(database: Name, key: BatchKey, value: Buffer): void;
-  remove(database: Name, key: BatchKey): void;
+  get(database: Name, key: Key): Buffer | undefined;
+  /** @throws RangeError for a key or a value that cannot be stored */
+  put(database: Name, key: Key, value: Buffer): void;
+  remove(database: Name, key: Key): void;
 }
 
 export interface RunOptions {
@@ -52,38 +52,62 @@ interface Waiting<Name extends string> {
   settle(outcome: Written<undefined>): void;
 }
 
-/** The changes of a group, by database and key as latin-1 text. */
-type Overlay<Name extends string> = Map<string, Change<Name>>;
-const overlayKey = (database: string, key: BatchKey): string =>
-  `${database}\u0000${typeof key === 'string' ? key : key.toString('latin1')}`;
+/** The changes of a group, by database and by key as latin-1 text. */
+type Entries = Map<string, Buffer | undefined>;
+type Overlay<Name extends string> = Map<Name, Entries>;
+
+/** The group has no change of the key. */
+const absent = Symbol('absent');
+
+const textOf = (key: Key): string => (typeof key === 'string' ? key : key.toString('latin1'));
 
 /** Reads of the environment beneath the group's changes, and a way to undo the changes of one operation. */
 function layered<Name extends string>(
   environment: Environment<Name>,
   group: Overlay<Name>,
-): { readonly batch: Batch<Name>; bytes(): number; undo(): void } {
-  const before: { readonly name: string; readonly change: Change<Name> | undefined }[] = [];
-  let bytes = 0;
-  const set = (database: Name, key: BatchKey, value: Buffer | undefined): void => {
-    const name = overlayKey(database, key);
-    before.push({ name, change: group.get(name) });
-    group.set(name, { database, key, value });
-    bytes += key.length + (value?.length ?? 0);
+): { readonly batch: Batch<Name>; bytes(): number; changes(): number; undo(): void } {
+  const before: {
+    readonly entries: Entries;
+    readonly key: string;
+    readonly value: Buffer | undefined | typeof absent;
+  }[] = [];
+  let [bytes, changes] = [0, 0];
+  function entriesOf(database: Name): Entries {
+    const present = group.get(database);
+    if (present !== undefined) return present;
+    const created: Entries = new Map();
+    group.set(database, created);
+    return created;
+  }
+  const set = (database: Name, key: Key, value: Buffer | undefined): void => {
+    const entries = entriesOf(database);
+    const text = textOf(key);
+    assertWritable(text, value);
+    const earlier = entries.get(text);
+    const isNew = earlier === undefined && !entries.has(text);
+    before.push({ entries, key: text, value: isNew ? absent : earlier });
+    entries.set(text, value);
+    if (isNew) changes += 1;
+    bytes += text.length + (value?.length ?? 0);
   };
   return {
     batch: {
       get(database, key) {
-        const change = group.get(overlayKey(database, key));
-        return change === undefined ? environment.get(database, key) : change.value;
+        const entries = group.get(database);
+        if (entries === undefined) return environment.get(database, key);
+        const text = textOf(key);
+        const change = entries.get(text);
+        return change === undefined && !entries.has(text) ? environment.get(database, text) : change;
       },
       put: set,
       remove: (database, key) => set(database, key, undefined),
     },
     bytes: () => bytes,
+    changes: () => changes,
     undo() {
-      for (const { name, change } of before.reverse()) {
-        if (change === undefined) group.delete(name);
-        else group.set(name, change);
+      for (const { entries, key, value } of before.reverse()) {
+        if (value === absent) entries.delete(key);
+        else entries.set(key, value);
       }
     },
   };
@@ -109,14 +133,15 @@ export function createGroupWriter<Name extends string>(environment: Environment<
 
   /** What one commit will write. */
   interface Group {
-    readonly changes: Overlay<Name>;
+    readonly overlay: Overlay<Name>;
     readonly members: Waiting<Name>[];
     operations: number;
+    changes: number;
     bytes: number;
   }
 
   const isFull = ({ operations, bytes, changes }: Group, bulk: boolean): boolean =>
-    bytes >= tuning.groupBytes || (bulk ? changes.size >= tuning.bulkChanges : operations >= tuning.groupOperations);
+    bytes >= tuning.groupBytes || (bulk ? changes >= tuning.bulkChanges : operations >= tuning.groupOperations);
 
   /** Takes operations until the group is full or the turn has lasted long enough. */
   function gather(group: Group): void {
@@ -128,7 +153,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
       taken += 1;
       if (waiting.state !== 'queued') continue;
       waiting.state = 'running';
-      const { batch, bytes, undo } = layered(environment, group.changes);
+      const { batch, bytes, changes, undo } = layered(environment, group.overlay);
       try {
         waiting.execute(batch);
       } catch {
@@ -136,6 +161,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
         continue;
       }
       group.bytes += bytes();
+      group.changes += changes();
       group.operations += 1;
       group.members.push(waiting);
     }
@@ -144,7 +170,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
 
   async function turn(): Promise<void> {
     busy = true;
-    const group: Group = { changes: new Map(), members: [], operations: 0, bytes: 0 };
+    const group: Group = { overlay: new Map(), members: [], operations: 0, changes: 0, bytes: 0 };
     gather(group);
     // Large commits make bulk writes fast: a page that many of the changes touch is written once.
     while (queue[0]?.bulk === true && !isFull(group, true)) {
@@ -152,8 +178,8 @@ export function createGroupWriter<Name extends string>(environment: Environment<
       gather(group);
     }
     let outcome: Written<undefined> = { kind: 'durable', value: undefined };
-    if (group.changes.size > 0) {
-      const committed = await environment.commit([...group.changes.values()]).catch((error: unknown) => ({
+    if (group.changes > 0) {
+      const committed = await environment.commit(group.overlay).catch((error: unknown) => ({
         kind: 'unknown' as const,
         cause: errorText(error),
       }));

@@ -25,10 +25,13 @@ export interface SpaceReserve {
 /**
  * A generous upper bound of what a commit writes: per change, its leaf page, a split of it and the pages of its value;
  * once, the branch pages and the free list.
+ * @param values of the changes, by database
  */
-export function commitBytes(changes: readonly { readonly value: Buffer | undefined }[]): number {
+export function commitBytes(values: Iterable<ReadonlyMap<string, Buffer | undefined>>): number {
   let pages = 64;
-  for (const { value } of changes) pages += 2 + Math.ceil((value?.length ?? 0) / pageBytes);
+  for (const entries of values) {
+    for (const value of entries.values()) pages += 2 + (value === undefined ? 0 : Math.ceil(value.length / pageBytes));
+  }
   return Math.ceil(pages * 1.1) * pageBytes;
 }
 

@@ -6,6 +6,7 @@ import { yieldToEventLoop } from '../../../kernel/background.js';
 import type {
   Collection,
   CollectionSpec,
+  FieldValue,
   Fields,
   Filter,
   GuardedWrite,
@@ -40,15 +41,25 @@ import { tuning } from '../tuning.js';
 export interface CollectionState {
   readonly number: number;
   indexes: readonly OpenIndex[];
-  /** While indexes are being filled: they contain and count the documents below this key. */
-  filledUpTo: Buffer | undefined;
+  /** While indexes are being filled: they contain and count the documents below this key, in latin-1 text. */
+  filledUpTo: string | undefined;
+  /** False as long as it certainly has no tombstone, which saves a look for each write. */
+  tombstones: boolean;
   dropped: boolean;
 }
 
 /** Writes of one call that share an operation; few, as operations of other callers wait for it. */
 const writesPerOperation = 100;
+const bulkWritesPerOperation = 250;
 /** A call with more writes is bulk work that nobody waits for. */
 const bulkWrites = 500;
+
+/** False for anything but scalars and lists of them: nothing else is indexed by its content. */
+function sameValue(a: FieldValue, b: FieldValue): boolean {
+  if (a === b) return true;
+  if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+  return a.every((element, index) => element === b[index]);
+}
 
 /** The indexes whose fields change: most updates change few fields, and index keys are expensive to compute. */
 function changedIndexes(
@@ -57,8 +68,7 @@ function changedIndexes(
   after: Fields | undefined,
 ): readonly OpenIndex[] {
   if (before === undefined || after === undefined) return state.indexes;
-  // Lists compare by identity, so they always count as changed.
-  const stays = (field: string): boolean => (before[field] ?? null) === (after[field] ?? null);
+  const stays = (field: string): boolean => sameValue(before[field] ?? null, after[field] ?? null);
   return state.indexes.filter((index) => !index.ready || !index.fields.every(stays));
 }
 
@@ -102,7 +112,7 @@ function replaceInFilling(
 ): void {
   const filling = state.indexes.filter((index) => !index.ready);
   if (filling.length === 0) return;
-  const filled = state.filledUpTo !== undefined && Buffer.compare(documentKey(state.number, id), state.filledUpTo) < 0;
+  const filled = state.filledUpTo !== undefined && documentKey(state.number, id) < state.filledUpTo;
   if (before !== undefined) {
     const { keys, groups } = documentKeys(filling, id, before);
     for (const key of keys) batch.remove('indexes', key);
@@ -113,7 +123,7 @@ function replaceInFilling(
 
 interface Replacement {
   readonly id: string;
-  readonly key: Buffer;
+  readonly key: string;
   readonly position: number;
   /** The stored document, encoded. */
   readonly old: Buffer | undefined;
@@ -158,7 +168,7 @@ function applyGuarded(batch: ReadBatch, state: CollectionState, tally: Tally, wr
   const { id, position, before } = write;
   const key = documentKey(state.number, id);
   const old = batch.get('documents', key);
-  const tombstone = batch.get('tombstones', key);
+  const tombstone = state.tombstones ? batch.get('tombstones', key) : undefined;
   if (old !== undefined && position <= documentPosition(old)) return false;
   if (tombstone !== undefined && position <= decodeTombstone(tombstone)) return false;
   switch (write.kind) {
@@ -169,6 +179,7 @@ function applyGuarded(batch: ReadBatch, state: CollectionState, tally: Tally, wr
     case 'delete':
       replace(batch, state, tally, { id, key, position, old, fields: undefined, before });
       batch.put('tombstones', key, encodeTombstone(position));
+      state.tombstones = true;
       return true;
     default: {
       const never: never = write;
@@ -210,9 +221,10 @@ export function createCollection(
     operation: (batch: ReadBatch, tally: Tally, part: readonly T[]) => R,
   ): Promise<R[]> {
     const bulk = all.length > bulkWrites;
+    const size = bulk ? bulkWritesPerOperation : writesPerOperation;
     const parts: Promise<R>[] = [];
-    for (let start = 0; start < all.length; start += writesPerOperation) {
-      const part = all.slice(start, start + writesPerOperation);
+    for (let start = 0; start < all.length; start += size) {
+      const part = all.slice(start, start + size);
       parts.push(write((batch, tally) => operation(batch, tally, part), bulk));
     }
     const outcomes = await Promise.allSettled(parts);
@@ -293,7 +305,7 @@ export function createCollection(
 export function fillIndexes(environment: ReadEnvironment, batch: ReadBatch, state: CollectionState): boolean {
   const filling = state.indexes.filter(({ ready }) => !ready);
   const all = within(collectionPrefix(state.number));
-  const from = state.filledUpTo ?? all.from;
+  const from = state.filledUpTo === undefined ? all.from : Buffer.from(state.filledUpTo, 'latin1');
   const slice = environment.keys('documents', { from, to: all.to, limit: writesPerOperation });
   const tally: Tally = new Map();
   for (const key of slice) {
@@ -305,6 +317,6 @@ export function fillIndexes(environment: ReadEnvironment, batch: ReadBatch, stat
   applyTally(batch, tally);
   const last = slice.at(-1);
   const more = last !== undefined && slice.length === writesPerOperation;
-  state.filledUpTo = more ? justAbove(last) : all.to;
+  state.filledUpTo = (more ? justAbove(last) : all.to).toString('latin1');
   return more;
 }

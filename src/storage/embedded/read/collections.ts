@@ -76,6 +76,11 @@ function withIndexes(current: Definition | undefined, spec: CollectionSpec, numb
 const openIndexes = ({ number, indexes }: Definition): readonly OpenIndex[] =>
   indexes.map((index) => ({ ...index, prefix: indexPrefix(number, index.number).toString('latin1') }));
 
+function createState(environment: ReadEnvironment, number: number): CollectionState {
+  const [tombstone] = environment.keys('tombstones', { ...within(collectionPrefix(number)), limit: 1 });
+  return { number, indexes: [], filledUpTo: undefined, tombstones: tombstone !== undefined, dropped: false };
+}
+
 export function createCollections(environment: ReadEnvironment, run: RunWrite): Collections {
   const states = new Map<string, CollectionState>();
   const opening = oneAtATime<string>();
@@ -150,7 +155,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
       const open = states.get(name);
       const current: CollectionState =
         open === undefined || open.dropped || open.number !== definition.number
-          ? { number: definition.number, indexes: [], filledUpTo: undefined, dropped: false }
+          ? createState(environment, definition.number)
           : open;
       current.indexes = openIndexes(definition);
       states.set(name, current);

@@ -31,7 +31,7 @@ const decodeCount = (value: Buffer | undefined): number => value?.readDoubleBE(0
 export function applyTally(batch: ReadBatch, tally: Tally): void {
   for (const [key, difference] of tally) {
     if (difference === 0) continue;
-    const next = decodeCount(batch.get('counts', Buffer.from(key, 'latin1'))) + difference;
+    const next = decodeCount(batch.get('counts', key)) + difference;
     if (next === 0) batch.remove('counts', key);
     else batch.put('counts', key, encodeCount(next));
   }

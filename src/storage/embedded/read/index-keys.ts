@@ -37,8 +37,8 @@ const stringStart = String.fromCharCode(typeString);
 /** UTF-8 and latin-1 encode these characters alike. */
 const plainText = /^[ -~]*$/;
 
-/** The bytes of a document's id at the end of a key. */
-const idText = (id: string): ByteText => (plainText.test(id) ? id : Buffer.from(id, 'utf8').toString('latin1'));
+/** The bytes of a document's id at the end of a key, as latin-1 text. */
+export const idText = (id: string): ByteText => (plainText.test(id) ? id : Buffer.from(id, 'utf8').toString('latin1'));
 
 function numberText(value: number): ByteText {
   const bytes = Buffer.allocUnsafe(9);
@@ -100,8 +100,8 @@ export function isCut(value: string): boolean {
 }
 
 /** The entries of a field: one for a scalar; for a list, one for the whole list and then one per distinct scalar. */
-function fieldTexts(value: FieldValue | undefined): ByteText[] {
-  if (isScalar(value)) return [scalarText(value ?? null)];
+function fieldTexts(value: FieldValue | undefined): ByteText | readonly ByteText[] {
+  if (isScalar(value)) return scalarText(value ?? null);
   const entries: ByteText[] = [String.fromCharCode(typeOther)];
   if (Array.isArray(value)) {
     const elements = new Set<Scalar>(value.filter((element): element is Scalar => isScalar(element)));
@@ -138,33 +138,36 @@ export interface DocumentKeys {
 export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields: Fields): DocumentKeys {
   const keys: string[] = [];
   const groups: string[] = [];
-  const encoded = new Map<string, readonly ByteText[]>();
+  const encoded = new Map<string, ByteText | readonly ByteText[]>();
   const end = idText(id);
   for (const { prefix, fields: indexed, grouped } of indexes) {
-    let starts: string[] = [prefix];
+    // Most indexes have no list, and so one key.
+    let start: ByteText = prefix;
+    let starts: readonly ByteText[] | undefined;
     for (const [place, field] of indexed.entries()) {
       const isLast = place === indexed.length - 1;
-      if (grouped && isLast) for (const group of starts) groups.push(group);
+      if (grouped && isLast) groups.push(...(starts ?? [start]));
       let values = encoded.get(field);
       if (values === undefined) {
         values = fieldTexts(fields[field]);
         encoded.set(field, values);
       }
-      const [first] = values;
-      if (values.length === 1 && first !== undefined) {
-        for (let at = 0; at < starts.length; at += 1) starts[at] += first;
-      } else {
-        // Queries on a grouped index bind the leading fields to values, so the entry for the whole list is not needed.
-        const entries = grouped && !isLast ? values.slice(1) : values;
-        starts = starts.flatMap((start) => entries.map((value) => start + value));
+      if (typeof values === 'string' && starts === undefined) {
+        start += values;
+        continue;
       }
+      const texts = typeof values === 'string' ? [values] : values;
+      // Queries on a grouped index bind the leading fields to values, so the entry for the whole list is not needed.
+      const entries = typeof values !== 'string' && grouped && !isLast ? texts.slice(1) : texts;
+      starts = (starts ?? [start]).flatMap((before) => entries.map((entry) => before + entry));
       if (starts.length > tuning.indexEntries) {
         throw new RangeError(
           `document ${id} has more than ${tuning.indexEntries} entries in index ${indexed.join(', ')}`,
         );
       }
     }
-    for (const key of starts) keys.push(key + end);
+    if (starts === undefined) keys.push(start + end);
+    else for (const one of starts) keys.push(one + end);
   }
   return { keys, groups };
 }

@@ -5,6 +5,7 @@
  * definition. `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
  */
 import { assertDocumentId } from '../../read-store-limits.js';
+import { idText } from './index-keys.js';
 import type { Environment } from '../environment.js';
 import type { Batch, RunOptions } from '../group-writer.js';
 
@@ -32,10 +33,16 @@ export function collectionPrefix(collection: number): Buffer {
   return prefix;
 }
 
-/** @throws RangeError on an empty id or one that is too long */
-export function documentKey(collection: number, id: string): Buffer {
+/** Key of a document, as latin-1 text. @throws RangeError on an empty id or one that is too long */
+export function documentKey(collection: number, id: string): string {
   assertDocumentId(id);
-  return Buffer.concat([collectionPrefix(collection), Buffer.from(id, 'utf8')]);
+  const prefix = String.fromCharCode(
+    collection >>> 24,
+    (collection >>> 16) & 255,
+    (collection >>> 8) & 255,
+    collection & 255,
+  );
+  return prefix + idText(id);
 }
 
 export const idOfKey = (key: Buffer): string => key.toString('utf8', 4);
