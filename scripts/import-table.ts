@@ -22,7 +22,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   delivery: ['domain', 'log-chain', 'security', 'storage', 'gen', 'kernel'],
   workers: ['kernel'],
   history: ['domain', 'delivery', 'log-chain', 'storage', 'workers', 'kernel'],
-  telemetry: ['storage', 'kernel'],
+  telemetry: ['storage', 'gen', 'kernel'],
   cluster: ['storage', 'kernel'],
   operations: ['storage', 'kernel'],
   start: [

@@ -270,6 +270,7 @@ async function wire(
         await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);
       },
       storesAway: () => storeProblems().length > 0,
+      hasCommands: (nodeId) => (delivery.node(nodeId)?.commands.length ?? 0) > 0,
       claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
     },
     config.agents,

@@ -1,36 +1,36 @@
 /**
- * One JSON document per node, written only when it differs from what this instance wrote last: runtime tables and links
- * are large and come with every heartbeat. Keeps a hash of each, never the document.
+ * One table per node, as bytes, written only when it differs from what this instance wrote last: runtime tables and links
+ * are large and come with every heartbeat. Keeps a hash of each, never the table.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { createLru } from '../kernel/lru.js';
-import type { Json } from '../kernel/json.js';
-import type { Collection, Fields } from '../storage/read-store.js';
+import type { Collection } from '../storage/read-store.js';
+
+/** A stored table: a `HeartbeatRequest` of the wire with nothing but that list. */
+export type TableFields = { readonly wire: Uint8Array };
 
 export interface ChangedDocuments {
-  /** Writes those that have changed, given as JSON text. @throws ServiceError `unavailable` */
-  write(entries: readonly (readonly [nodeId: string, json: string])[]): Promise<void>;
-  /** The node's next document is written even if it has not changed. */
+  /** Writes those that have changed. @throws ServiceError `unavailable` */
+  write(entries: readonly (readonly [nodeId: string, table: Uint8Array])[]): Promise<void>;
+  /** The node's next table is written even if it has not changed. */
   forget(nodeId: string): void;
 }
 
-/** @param toFields puts the parsed JSON under the field that the collection has for it */
-export function createChangedDocuments<F extends Fields>(
-  collection: Collection<F>,
-  toFields: (value: Json) => F,
+export function createChangedDocuments(
+  collection: Pick<Collection<TableFields>, 'set'>,
   rememberedNodes: number,
 ): ChangedDocuments {
   const hashes = createLru<string, string>({ maxEntries: rememberedNodes });
   return {
     async write(entries) {
-      const changed = entries
-        .map(([nodeId, json]) => ({ nodeId, json, hash: createHash('sha256').update(json).digest('base64') }))
-        .filter(({ nodeId, hash }) => hashes.get(nodeId) !== hash);
+      const changed: { readonly nodeId: string; readonly wire: Uint8Array; readonly hashed: string }[] = [];
+      for (const [nodeId, wire] of entries) {
+        const hashed = hash('sha256', wire, 'base64');
+        if (hashes.get(nodeId) !== hashed) changed.push({ nodeId, wire, hashed });
+      }
       if (changed.length === 0) return;
-      await collection.set(
-        changed.map(({ nodeId, json }) => ({ id: nodeId, fields: toFields(JSON.parse(json) as Json) })),
-      );
-      for (const { nodeId, hash } of changed) hashes.set(nodeId, hash);
+      await collection.set(changed.map(({ nodeId, wire }) => ({ id: nodeId, fields: { wire } })));
+      for (const { nodeId, hashed } of changed) hashes.set(nodeId, hashed);
     },
     forget: hashes.delete,
   };

@@ -3,6 +3,7 @@
  * reader loads only what it shows; written in batches, the newest of a node only.
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
+import { timestamp } from '../kernel/clock.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
 import type { Json, JsonObject } from '../kernel/json.js';
@@ -12,6 +13,7 @@ import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import { createChangedDocuments } from './changed-documents.js';
+import type { TableFields } from './changed-documents.js';
 import type {
   HeartbeatFacts,
   LinkSample,
@@ -20,6 +22,7 @@ import type {
   ReportedListeners,
   RuntimeListener,
 } from './port.js';
+import { linksIn, listenersIn } from './reported-tables.js';
 import { tuning } from './tuning.js';
 
 const spec = (name: string): CollectionSpec => ({ name, version: 1, indexes: [] });
@@ -38,22 +41,22 @@ type HeartbeatFields = {
   readonly memory_usage: number;
   readonly uptime_seconds: number;
 };
-type RuntimeFields = { readonly listeners: Json };
-type LinkFields = { readonly links: Json };
+/** Before 0.2 tables were stored as JSON: such a document stays until the node's next heartbeat. */
+type RuntimeFields = TableFields | { readonly listeners: Json };
+type LinkFields = TableFields | { readonly links: Json };
 type MetricsFields = { readonly received_at: string; readonly report: JsonObject };
 
 interface Heartbeat {
-  readonly fields: HeartbeatFields;
-  /** JSON texts. */
-  readonly runtime: string;
-  readonly links: string;
+  readonly at: number;
+  readonly facts: HeartbeatFacts;
 }
 
 export interface NodeDocuments {
-  /** @param at RFC 3339 */
-  seen(nodeId: string, at: string): void;
-  heartbeat(nodeId: string, facts: HeartbeatFacts, at: string): void;
-  metrics(nodeId: string, report: object, at: string): void;
+  /** @param at milliseconds since the epoch */
+  seen(nodeId: string, at: number): void;
+  /** A heartbeat is a sign of life as well: `seen` before it at the same time writes nothing more. */
+  heartbeat(nodeId: string, facts: HeartbeatFacts, at: number): void;
+  metrics(nodeId: string, report: object, at: number): void;
   /** Another instance may have written the node's tables meanwhile: its next ones are written in any case. */
   rewrite(nodeId: string): void;
   vitals(nodeIds: readonly string[]): Promise<ReadonlyMap<string, NodeVitals>>;
@@ -75,8 +78,8 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     metrics: await readStore.collection<MetricsFields>(telemetryCollections.metrics),
   };
   const { waitingNodes } = tuning;
-  const runtime = createChangedDocuments(collections.runtime, (listeners) => ({ listeners }), waitingNodes);
-  const links = createChangedDocuments(collections.links, (samples) => ({ links: samples }), waitingNodes);
+  const runtime = createChangedDocuments(collections.runtime, waitingNodes);
+  const links = createChangedDocuments(collections.links, waitingNodes);
 
   const batchOf = <V>(
     weigh: (value: V) => number,
@@ -98,21 +101,37 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     });
 
   const writeHeartbeats = async (entries: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
-    await runtime.write(entries.map(([nodeId, heartbeat]) => [nodeId, heartbeat.runtime] as const));
-    await links.write(entries.map(([nodeId, heartbeat]) => [nodeId, heartbeat.links] as const));
+    await runtime.write(entries.map(([nodeId, { facts }]) => [nodeId, facts.runtime_listeners] as const));
+    await links.write(entries.map(([nodeId, { facts }]) => [nodeId, facts.link_metrics] as const));
     // Last: a time that is newer than its tables would be wrong.
     await put(
       collections.heartbeats,
-      entries.map(([nodeId, { fields }]) => [nodeId, fields] as const),
+      entries.map(
+        ([
+          nodeId,
+          {
+            at,
+            facts: { cpu_usage, memory_usage, uptime_seconds },
+          },
+        ]) => [nodeId, { reported_at: timestamp(at), cpu_usage, memory_usage, uptime_seconds }],
+      ),
     );
   };
 
   const batches = {
-    seen: batchOf<SeenFields>(
+    /** Milliseconds since the epoch. */
+    seen: batchOf<number>(
       () => 0,
-      (entries) => put(collections.seen, entries),
+      (entries) =>
+        put(
+          collections.seen,
+          entries.map(([nodeId, at]) => [nodeId, { last_seen_at: timestamp(at) }]),
+        ),
     ),
-    heartbeats: batchOf<Heartbeat>((heartbeat) => heartbeat.runtime.length + heartbeat.links.length, writeHeartbeats),
+    heartbeats: batchOf<Heartbeat>(
+      ({ facts }) => facts.runtime_listeners.length + facts.link_metrics.length,
+      writeHeartbeats,
+    ),
     metrics: batchOf<MetricsFields>(
       () => 0,
       (entries) => put(collections.metrics, entries),
@@ -135,17 +154,14 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
   };
 
   return {
-    seen: (nodeId, at) => batches.seen.put(nodeId, { last_seen_at: at }),
-    heartbeat(nodeId, { cpu_usage, memory_usage, uptime_seconds, link_metrics, runtime_listeners }, at) {
-      batches.heartbeats.put(nodeId, {
-        fields: { reported_at: at, cpu_usage, memory_usage, uptime_seconds },
-        runtime: JSON.stringify(runtime_listeners),
-        links: JSON.stringify(link_metrics),
-      });
+    seen: batches.seen.put,
+    heartbeat(nodeId, facts, at) {
+      batches.heartbeats.put(nodeId, { at, facts });
+      if (batches.seen.get(nodeId) === at) batches.seen.delete(nodeId);
     },
     metrics: (nodeId, report, at) =>
       batches.metrics.put(nodeId, {
-        received_at: at,
+        received_at: timestamp(at),
         report: JSON.parse(JSON.stringify(report, withoutBigInt)) as JsonObject,
       }),
     rewrite,
@@ -160,7 +176,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
           return [
             nodeId,
             {
-              last_seen_at: seen.get(nodeId)?.last_seen_at ?? null,
+              last_seen_at: latest(seen.get(nodeId)?.last_seen_at, heartbeat?.reported_at),
               cpu_usage: heartbeat?.cpu_usage ?? null,
               memory_usage: heartbeat?.memory_usage ?? null,
               uptime_seconds: heartbeat?.uptime_seconds ?? null,
@@ -169,16 +185,15 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
         }),
       );
     },
-    // The lists are as `heartbeat` wrote them.
     listeners: (nodeIds) =>
       reported(nodeIds, collections.runtime, (reported_at, table) => ({
         reported_at,
-        listeners: (table?.listeners ?? []) as unknown as readonly RuntimeListener[],
+        listeners: table === undefined ? [] : listenersOf(table),
       })),
     links: (nodeIds) =>
       reported(nodeIds, collections.links, (reported_at, table) => ({
         reported_at,
-        links: (table?.links ?? []) as unknown as readonly LinkSample[],
+        links: table === undefined ? [] : linksOf(table),
       })),
     async forget(nodeIds) {
       for (const nodeId of nodeIds) {
@@ -194,6 +209,21 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       await Promise.all(everyBatch.map((batch) => batch.close()));
     },
   };
+}
+
+// The lists of releases before 0.2 are as those wrote them.
+function listenersOf(table: RuntimeFields): readonly RuntimeListener[] {
+  return 'wire' in table ? listenersIn(table.wire) : (table.listeners as unknown as readonly RuntimeListener[]);
+}
+
+function linksOf(table: LinkFields): readonly LinkSample[] {
+  return 'wire' in table ? linksIn(table.wire) : (table.links as unknown as readonly LinkSample[]);
+}
+
+/** Of times in RFC 3339, which sort as text. */
+function latest(seen: string | undefined, reported: string | undefined): string | null {
+  if (seen === undefined || reported === undefined) return seen ?? reported ?? null;
+  return seen > reported ? seen : reported;
 }
 
 function put<F extends Fields>(collection: Collection<F>, entries: readonly (readonly [string, F])[]): Promise<void> {

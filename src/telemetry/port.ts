@@ -44,8 +44,10 @@ export interface HeartbeatFacts {
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
-  readonly link_metrics: readonly LinkSample[];
-  readonly runtime_listeners: readonly RuntimeListener[];
+  /** As it came, found valid; `reported-tables.ts` reads it. Must not keep much other memory alive. */
+  readonly link_metrics: Uint8Array;
+  /** Likewise. */
+  readonly runtime_listeners: Uint8Array;
 }
 
 /** The part of the newest reports that the view of a node shows. */

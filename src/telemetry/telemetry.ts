@@ -3,7 +3,6 @@
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { openNodeDocuments } from './node-documents.js';
@@ -27,23 +26,22 @@ export async function createTelemetry({ readStore, clock, logger }: TelemetryDep
   const documents = await openNodeDocuments(readStore, logger);
   const presence = createPresence(readStore.leases, logger);
   const rate = createRate(clock);
-  const now = (): string => timestamp(clock.now());
   return {
     async sessionOpened(nodeId, facts, offlineAfterMs) {
       documents.rewrite(nodeId);
       await presence.opened(nodeId, facts, offlineAfterMs);
-      documents.seen(nodeId, now());
+      documents.seen(nodeId, clock.now());
     },
     alive(nodeId, facts, offlineAfterMs) {
       presence.alive(nodeId, facts, offlineAfterMs);
-      documents.seen(nodeId, now());
+      documents.seen(nodeId, clock.now());
     },
     heartbeat(nodeId, facts) {
       rate.note();
-      documents.heartbeat(nodeId, facts, now());
+      documents.heartbeat(nodeId, facts, clock.now());
     },
     heartbeatsPerMinute: rate.perMinute,
-    metrics: (nodeId, report) => documents.metrics(nodeId, report, now()),
+    metrics: (nodeId, report) => documents.metrics(nodeId, report, clock.now()),
     sessionEnded: presence.ended,
     onLost: presence.onLost,
     presence: presence.of,

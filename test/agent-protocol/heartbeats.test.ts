@@ -17,9 +17,11 @@ describe('heartbeats', () => {
     const told: number[] = [];
     const failures: unknown[] = [];
     let secs = 10;
+    let queued = true;
     const made = createHeartbeats(
       {
         delivery: { settings: () => settings(secs) },
+        hasCommands: () => queued,
         claimCommands: claim,
         send: (payload) => void sent.push(payload),
         onIntervals: ({ heartbeatSecs }) => void told.push(heartbeatSecs),
@@ -28,7 +30,7 @@ describe('heartbeats', () => {
       },
       intervalsOf(settings(5)),
     );
-    return { made, sent, told, failures, set: (value: number) => (secs = value) };
+    return { made, sent, told, failures, set: (value: number) => (secs = value), empty: () => (queued = false) };
   }
 
   test('are answered with the claimed commands, 16 at most, and the intervals in force', async () => {
@@ -62,6 +64,28 @@ describe('heartbeats', () => {
       },
     ]);
     expect([told, made.intervals.heartbeatSecs, made.waiting]).toEqual([[20], 20, 0]);
+  });
+
+  test('of a node without commands are answered at once, but behind those that wait for commands; the intervals are told when they are new', async () => {
+    let claims = 0;
+    let claimed: (() => void) | undefined;
+    const { made, sent, told, empty } = heartbeats(() => {
+      claims += 1;
+      return new Promise((resolve) => (claimed = () => resolve([])));
+    });
+    const acknowledged = () =>
+      sent.map((payload) => payload?.$case === 'heartbeatResponse' && payload.value.ackSequence);
+    made.answer({ sequence: 1n });
+    empty();
+    made.answer({ sequence: 2n });
+    expect(acknowledged()).toEqual([]);
+    claimed?.();
+    await turn();
+    claimed?.();
+    await turn();
+    expect(acknowledged()).toEqual([1n, 2n]);
+    made.answer({ sequence: 3n });
+    expect([acknowledged(), told, claims]).toEqual([[1n, 2n, 3n], [10], 2]);
   });
 
   test('are not answered when the session has closed meanwhile, and one whose commands fail is told', async () => {

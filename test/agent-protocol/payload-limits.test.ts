@@ -5,8 +5,9 @@ import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { ConfigApplyReport, ConfigRequest } from '../../src/gen/svc/control/v1/config.js';
 import { AgentHello, AgentPayload, SessionClose } from '../../src/gen/svc/control/v1/session.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
-import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
-import { countFields, scanMessage } from '../../src/transport/agent/wire-scan.js';
+import { planWalk, scanMessage, walkMessage } from '../../src/transport/agent/wire-scan.js';
+
+type AgentMessage = NonNullable<AgentPayload['payload']>;
 
 const read = (payload: AgentMessage) => readAgentPayload(AgentPayload.encode({ payload }).finish(), 'node-1');
 const why = (payload: AgentMessage): string | undefined => {
@@ -189,17 +190,20 @@ describe('the walk over protobuf bytes', () => {
     // Also behind a field that is well-formed, and inside a message.
     expect(fieldsOf(0x10, 1, ...bytes)).toBe('malformed');
     const inside = Uint8Array.of(0x0a, bytes.length, ...bytes);
-    expect(countFields(inside, { nested: { 1: {} } })).toEqual({ ok: false, error: 'malformed' });
+    expect(walkMessage(inside, planWalk({ 1: { nested: {} } }))).toEqual({ ok: false, error: 'malformed' });
   });
   test('takes the largest field number and a varint of ten bytes', () => {
     expect(fieldsOf(0xf8, 0xff, 0xff, 0xff, 0x0f, 1)).toEqual([[2 ** 29 - 1, 1]]);
     expect(fieldsOf(0x08, ...Array<number>(9).fill(0xff), 0x01)).toEqual([[1, 2 ** 64]]);
   });
   test('counts only length-delimited fields, and walks into those only', () => {
-    const shape = { counted: { 1: { name: 'things', max: 1 } }, nested: { 1: {} } };
-    expect(countFields(Uint8Array.of(0x08, 1, 0x08, 1), shape)).toEqual({ ok: true, value: new Map() });
-    expect(countFields(Uint8Array.of(0x0a, 0, 0x0a, 0), shape)).toEqual({ ok: false, error: { tooMany: 'things' } });
+    const plan = planWalk({ 1: { counted: { name: 'things', max: 1 }, nested: {} } });
+    expect(walkMessage(Uint8Array.of(0x08, 1, 0x08, 1), plan)).toEqual({
+      ok: true,
+      value: { entries: 0, usual: true },
+    });
+    expect(walkMessage(Uint8Array.of(0x0a, 0, 0x0a, 0), plan)).toEqual({ ok: false, error: { tooMany: 'things' } });
     // The inside of a field that is not a message is not read.
-    expect(countFields(Uint8Array.of(0x12, 1, 0xff), shape)).toEqual({ ok: true, value: new Map() });
+    expect(walkMessage(Uint8Array.of(0x12, 1, 0xff), plan)).toEqual({ ok: true, value: { entries: 0, usual: true } });
   });
 });

@@ -3,13 +3,15 @@ import { describe, expect, test } from 'vitest';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
+import { linksIn, listenersIn } from '../../src/telemetry/reported-tables.js';
+import { heartbeatOf } from '../../src/transport/agent/plain-heartbeat.js';
 import { heartbeatFacts, metricsFacts } from '../../src/transport/agent/telemetry-facts.js';
 
 const huge = 2n ** 64n - 1n;
 const most = Number.MAX_SAFE_INTEGER;
 
 describe('a heartbeat', () => {
-  test('is stored with its listeners and links', () => {
+  test('is shown with its listeners and links', () => {
     const heartbeat = HeartbeatRequest.fromPartial({
       cpuUsage: 0.25,
       memoryUsage: 0.5,
@@ -57,7 +59,13 @@ describe('a heartbeat', () => {
         { transport: 'udp' },
       ],
     });
-    expect(heartbeatFacts(heartbeat)).toStrictEqual({
+    const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeatOf(heartbeat));
+    const shown = {
+      ...figures,
+      link_metrics: linksIn(link_metrics),
+      runtime_listeners: listenersIn(runtime_listeners),
+    };
+    expect(shown).toStrictEqual({
       cpu_usage: 0.25,
       memory_usage: 0.5,
       uptime_seconds: 77,
@@ -140,7 +148,7 @@ describe('a heartbeat', () => {
     [Number.NEGATIVE_INFINITY, 0],
   ])('has shares between 0 and 1: %d is stored as %d', (sent, stored) => {
     const { cpu_usage, memory_usage } = heartbeatFacts(
-      HeartbeatRequest.fromPartial({ cpuUsage: sent, memoryUsage: sent }),
+      heartbeatOf(HeartbeatRequest.fromPartial({ cpuUsage: sent, memoryUsage: sent })),
     );
     expect([cpu_usage, memory_usage]).toEqual([stored, stored]);
   });

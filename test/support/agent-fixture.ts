@@ -235,6 +235,7 @@ export async function startAgentFixture(
       async reportAddress(nodeId, ipv4, ipv6) {
         addresses.push([nodeId, ipv4, ipv6]);
       },
+      hasCommands: (nodeId) => commands.has(nodeId),
       async claimCommands(nodeId) {
         const claimed = commands.get(nodeId) ?? [];
         commands.delete(nodeId);

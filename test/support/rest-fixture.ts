@@ -31,7 +31,6 @@ import type { PasswordHasher } from '../../src/security/passwords.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
 import { createFollowers } from '../../src/start/followers.js';
 import type { Followers } from '../../src/start/followers.js';
-import type { HeartbeatFacts } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
@@ -49,6 +48,8 @@ import type { OpenApiAnswers } from './openapi-answers.js';
 import { openApiAnswers } from './openapi-answers.js';
 import { projectRoot } from './project-root.js';
 import { append, sessionOpened } from './read-side.js';
+import { heartbeatFactsOf } from './reported-tables.js';
+import type { Reported } from './reported-tables.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
 export interface Call {
@@ -93,7 +94,7 @@ export interface RestFixture {
   /** Opens a session of the node's agent, which has not applied anything yet. */
   connect(nodeId: string): Promise<ConnectedAgent>;
   /** A heartbeat of the node's agent, stored when it returns. */
-  report(nodeId: string, facts: Partial<HeartbeatFacts>): Promise<void>;
+  report(nodeId: string, facts: Partial<Reported>): Promise<void>;
   /** Events of a stream, `svc-fleet` by default. */
   log(stream?: string): Promise<readonly RecordedEvent[]>;
   /** The position of the last event in the log. */
@@ -254,7 +255,7 @@ export async function startRest(
       const { position = 0 } = await append(eventStore, sessionOpened(nodeId));
       await projections.reached(position, patienceMs);
       await telemetry.sessionOpened(nodeId, presence, offlineAfterMs);
-      telemetry.heartbeat(nodeId, quiet);
+      telemetry.heartbeat(nodeId, heartbeatFactsOf(quiet));
       await telemetry.flush();
       const session = openSession(delivery, nodeId, sessionId);
       await session.ask();
@@ -275,7 +276,7 @@ export async function startRest(
       };
     },
     async report(nodeId, facts) {
-      telemetry.heartbeat(nodeId, { ...quiet, ...facts });
+      telemetry.heartbeat(nodeId, heartbeatFactsOf({ ...quiet, ...facts }));
       await telemetry.flush();
     },
     log: (stream) => fixture.log(stream),
@@ -295,7 +296,7 @@ function describedAnswers(app: RestApp, { metricsToken }: Partial<RestOptions>):
   return made;
 }
 
-const quiet: HeartbeatFacts = {
+const quiet: Reported = {
   cpu_usage: 0.25,
   memory_usage: 0.5,
   uptime_seconds: 60,

@@ -1,12 +1,15 @@
 /** The newest report of each node in the read store: batched, and changed tables only. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
+import type { Json } from '../../src/kernel/json.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
-import type { HeartbeatFacts, LinkSample } from '../../src/telemetry/port.js';
+import type { LinkSample } from '../../src/telemetry/port.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { createManualClock } from '../support/manual-clock.js';
 import type { ManualClock } from '../support/manual-clock.js';
+import { heartbeatFactsOf, linksOnWire, listenersOnWire } from '../support/reported-tables.js';
+import type { Reported } from '../support/reported-tables.js';
 import { openTemporaryStores } from '../support/temporary-stores.js';
 import type { TemporaryStores } from '../support/temporary-stores.js';
 
@@ -57,7 +60,7 @@ const start = () => createTelemetry({ readStore: counting(), clock, logger: sile
 const stored = async (name: string, nodeId: string): Promise<Fields | undefined> =>
   (await (await stores.readStore.collection({ name, version: 1, indexes: [] })).get(nodeId))?.fields;
 
-const heartbeat = (cpu_usage: number, state = 'listening'): HeartbeatFacts => ({
+const heartbeat = (cpu_usage: number, state = 'listening'): Reported => ({
   cpu_usage,
   memory_usage: 0.5,
   uptime_seconds: 10,
@@ -81,11 +84,11 @@ const link: LinkSample = {
 describe('a heartbeat', () => {
   it('shows its figures in the vitals of its node', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeat(0.25));
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.25)));
     await telemetry.flush();
     expect(await telemetry.vitals(['n1', 'n2'])).toEqual(
       new Map([
-        ['n1', { last_seen_at: null, cpu_usage: 0.25, memory_usage: 0.5, uptime_seconds: 10 }],
+        ['n1', { last_seen_at: '2025-01-01T00:00:00.000Z', cpu_usage: 0.25, memory_usage: 0.5, uptime_seconds: 10 }],
         ['n2', { last_seen_at: null, cpu_usage: null, memory_usage: null, uptime_seconds: null }],
       ]),
     );
@@ -94,62 +97,67 @@ describe('a heartbeat', () => {
 
   it('is stored with its time of receipt, its runtime table and its links', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', { ...heartbeat(0.25), link_metrics: [link] });
+    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.25), link_metrics: [link] }));
     await telemetry.flush();
     expect(await stored('node_heartbeats', 'n1')).toMatchObject({ reported_at: '2025-01-01T00:00:00.000Z' });
-    expect(await stored('node_runtime', 'n1')).toEqual({ listeners: heartbeat(0.25).runtime_listeners });
-    expect(await stored('node_links', 'n1')).toEqual({ links: [link] });
+    expect(await stored('node_runtime', 'n1')).toEqual({ wire: listenersOnWire(heartbeat(0.25).runtime_listeners) });
+    expect(await stored('node_links', 'n1')).toEqual({ wire: linksOnWire([link]) });
     await telemetry.close();
   });
 
   it('rewrites only its figures and time when runtime table and links have not changed', async () => {
     const telemetry = await start();
     for (let round = 0; round < 3; round += 1) {
-      telemetry.heartbeat('n1', { ...heartbeat(round / 10), link_metrics: [link] });
+      telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(round / 10), link_metrics: [link] }));
       await telemetry.flush();
       clock.advance(10_000);
     }
     expect(Object.fromEntries(writes)).toEqual({ node_runtime: 1, node_links: 1, node_heartbeats: 3 });
     expect(await stored('node_heartbeats', 'n1')).toMatchObject({ reported_at: '2025-01-01T00:00:20.000Z' });
-    telemetry.heartbeat('n1', { ...heartbeat(0.3, 'failed'), link_metrics: [link] });
+    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.3, 'failed'), link_metrics: [link] }));
     await telemetry.flush();
-    telemetry.heartbeat('n1', { ...heartbeat(0.3, 'failed'), link_metrics: [{ ...link, rtt_ms: 4 }] });
+    telemetry.heartbeat(
+      'n1',
+      heartbeatFactsOf({ ...heartbeat(0.3, 'failed'), link_metrics: [{ ...link, rtt_ms: 4 }] }),
+    );
     await telemetry.flush();
     expect(Object.fromEntries(writes)).toEqual({ node_runtime: 2, node_links: 2, node_heartbeats: 5 });
-    expect(await stored('node_runtime', 'n1')).toEqual({ listeners: heartbeat(0.3, 'failed').runtime_listeners });
-    expect(await stored('node_links', 'n1')).toEqual({ links: [{ ...link, rtt_ms: 4 }] });
+    expect(await stored('node_runtime', 'n1')).toEqual({
+      wire: listenersOnWire(heartbeat(0.3, 'failed').runtime_listeners),
+    });
+    expect(await stored('node_links', 'n1')).toEqual({ wire: linksOnWire([{ ...link, rtt_ms: 4 }]) });
     await telemetry.close();
   });
 
   it('with an empty table means that nothing listens', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeat(0.1));
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
     await telemetry.flush();
-    telemetry.heartbeat('n1', { ...heartbeat(0.1), runtime_listeners: [] });
+    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.1), runtime_listeners: [] }));
     await telemetry.flush();
-    expect(await stored('node_runtime', 'n1')).toEqual({ listeners: [] });
+    expect(await stored('node_runtime', 'n1')).toEqual({ wire: new Uint8Array(0) });
     await telemetry.close();
   });
 
   it('writes an unchanged table again after the node was at another instance', async () => {
     const [one, two] = [await start(), await start()];
     const facts = { session_id: 's1', instance_id: 'i1', pushed_generation: 0, pushed_at: null };
-    one.heartbeat('n1', { ...heartbeat(0.1), link_metrics: [link] });
+    one.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
     await one.flush();
-    two.heartbeat('n1', heartbeat(0.1, 'failed'));
+    two.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1, 'failed')));
     await two.flush();
     await one.sessionOpened('n1', facts, 30_000);
-    one.heartbeat('n1', { ...heartbeat(0.1), link_metrics: [link] });
+    one.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
     await one.flush();
-    expect(await stored('node_runtime', 'n1')).toEqual({ listeners: heartbeat(0.1).runtime_listeners });
-    expect(await stored('node_links', 'n1')).toEqual({ links: [link] });
+    expect(await stored('node_runtime', 'n1')).toEqual({ wire: listenersOnWire(heartbeat(0.1).runtime_listeners) });
+    expect(await stored('node_links', 'n1')).toEqual({ wire: linksOnWire([link]) });
     await one.close();
     await two.close();
   });
 
   it('replaces an older one of its node that waits to be written', async () => {
     const telemetry = await start();
-    for (let round = 0; round < 100; round += 1) telemetry.heartbeat('n1', heartbeat(round / 100));
+    for (let round = 0; round < 100; round += 1) telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(round / 100)));
     await telemetry.flush();
     expect(writes.get('node_heartbeats')).toBe(1);
     expect((await telemetry.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.99);
@@ -159,9 +167,9 @@ describe('a heartbeat', () => {
   it('waits while the read store is away, the newest of each node only', async () => {
     const telemetry = await start();
     away = true;
-    telemetry.heartbeat('n1', heartbeat(0.1));
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
     await expect(telemetry.flush()).rejects.toThrow('away');
-    telemetry.heartbeat('n1', heartbeat(0.2));
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.2)));
     away = false;
     await telemetry.flush();
     expect((await telemetry.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.2);
@@ -171,7 +179,7 @@ describe('a heartbeat', () => {
 
   it('is durable once telemetry has closed', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeat(0.1));
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
     await telemetry.close();
     const reopened = await start();
     expect((await reopened.vitals(['n1'])).get('n1')?.cpu_usage).toBe(0.1);
@@ -180,12 +188,34 @@ describe('a heartbeat', () => {
 });
 
 describe('the vitals of a list of nodes', () => {
+  const facts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
+
+  it('show the last sign of life, be it a heartbeat or anything else; a heartbeat writes it only once', async () => {
+    const telemetry = await start();
+    const seenAt = async () => (await telemetry.vitals(['n1'])).get('n1')?.last_seen_at;
+    telemetry.alive('n1', facts, 30_000);
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
+    await telemetry.flush();
+    expect([await seenAt(), writes.get('node_seen')]).toEqual(['2025-01-01T00:00:00.000Z', undefined]);
+    clock.advance(1_000);
+    telemetry.alive('n1', facts, 30_000);
+    await telemetry.flush();
+    expect([await seenAt(), writes.get('node_seen')]).toEqual(['2025-01-01T00:00:01.000Z', 1]);
+    telemetry.alive('n1', facts, 30_000);
+    clock.advance(1_000);
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1)));
+    await telemetry.flush();
+    expect(await seenAt()).toBe('2025-01-01T00:00:02.000Z');
+    await telemetry.close();
+  });
+
   it('cost two small documents per node, whatever the agents report beside', async () => {
     const telemetry = await start();
     const nodeIds = Array.from({ length: 50 }, (_, at) => `n${at}`);
     for (const nodeId of nodeIds) {
-      telemetry.alive(nodeId, { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null }, 30_000);
-      telemetry.heartbeat(nodeId, { ...heartbeat(0.1), link_metrics: [link] });
+      telemetry.alive(nodeId, facts, 30_000);
+      await telemetry.flush();
+      telemetry.heartbeat(nodeId, heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
       telemetry.metrics(nodeId, { sequence: 1 });
     }
     await telemetry.flush();
@@ -204,7 +234,7 @@ describe('the vitals of a list of nodes', () => {
 describe('the tables of a list of nodes', () => {
   it('are those of their last heartbeats, with the time; a node without one is left out', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', { ...heartbeat(0.25), link_metrics: [link] });
+    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.25), link_metrics: [link] }));
     telemetry.alive('n2', { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null }, 1000);
     await telemetry.flush();
     const reported_at = '2025-01-01T00:00:00.000Z';
@@ -215,9 +245,23 @@ describe('the tables of a list of nodes', () => {
     await telemetry.close();
   });
 
+  it('are shown as an older release stored them until the next heartbeat', async () => {
+    const telemetry = await start();
+    const { runtime_listeners: listeners } = heartbeat(0.25);
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.25)));
+    await telemetry.flush();
+    const open = (name: string) => stores.readStore.collection({ name, version: 1, indexes: [] });
+    await (await open('node_runtime')).set([{ id: 'n1', fields: { listeners: listeners as unknown as Json } }]);
+    await (await open('node_links')).set([{ id: 'n1', fields: { links: [link] as unknown as Json } }]);
+    const reported_at = '2025-01-01T00:00:00.000Z';
+    expect(await telemetry.listeners(['n1'])).toEqual(new Map([['n1', { reported_at, listeners }]]));
+    expect(await telemetry.links(['n1'])).toEqual(new Map([['n1', { reported_at, links: [link] }]]));
+    await telemetry.close();
+  });
+
   it('are read after the time of the heartbeat, which is never newer than its table, and only where there is one', async () => {
     const telemetry = await start();
-    telemetry.heartbeat('n1', heartbeat(0.25));
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.25)));
     await telemetry.flush();
     await telemetry.listeners(['n1', 'n2', 'n3']);
     expect([...reads]).toEqual([
@@ -246,10 +290,10 @@ describe('a deleted node', () => {
     const telemetry = await start();
     const facts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
     telemetry.alive('n1', facts, 30_000);
-    telemetry.heartbeat('n1', { ...heartbeat(0.1), link_metrics: [link] });
+    telemetry.heartbeat('n1', heartbeatFactsOf({ ...heartbeat(0.1), link_metrics: [link] }));
     telemetry.metrics('n1', { sequence: 1 });
     await telemetry.flush();
-    telemetry.heartbeat('n1', heartbeat(0.2));
+    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.2)));
     await telemetry.forget(['n1']);
     await telemetry.flush();
     for (const name of ['node_seen', 'node_heartbeats', 'node_runtime', 'node_links', 'node_metrics']) {

@@ -20,3 +20,9 @@ export function intervalsOf(settings: ReturnType<Delivery['settings']>): AgentIn
     offlineAfterMs: offlineAfterSeconds(settings) * 1000,
   };
 }
+
+export function sameIntervals(a: AgentIntervals, b: AgentIntervals): boolean {
+  return (
+    a.heartbeatSecs === b.heartbeatSecs && a.metricsSecs === b.metricsSecs && a.offlineAfterMs === b.offlineAfterMs
+  );
+}

@@ -9,10 +9,16 @@ import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { decodeCounted } from './wire-scan.js';
+import { heartbeatOf, readPlainHeartbeat } from './plain-heartbeat.js';
+import type { Heartbeat } from './plain-heartbeat.js';
+import { decodeWalked, planWalk, walkMessage } from './wire-scan.js';
 import type { WireShape } from './wire-scan.js';
 
-export type AgentMessage = NonNullable<AgentPayload['payload']>;
+type Decoded = NonNullable<AgentPayload['payload']>;
+
+/** What an agent says; of a heartbeat the tables are left as bytes. */
+export type AgentMessage =
+  Exclude<Decoded, { readonly $case: 'heartbeat' }> | { readonly $case: 'heartbeat'; readonly value: Heartbeat };
 
 /** `entries`: list entries of the message, which are what it costs. */
 type ReadPayload =
@@ -22,51 +28,76 @@ type ReadPayload =
   | { readonly kind: 'refused'; readonly why: string };
 
 const { agent } = limits;
+
+/** One UTF-16 unit is at most three bytes of UTF-8, so such a text is within the limit, even if it is no UTF-8 at all. */
+const usualText = { usual: Math.floor(agent.stringBytes / 3) };
+const texts = (...fields: readonly number[]): WireShape =>
+  Object.fromEntries(fields.map((field) => [field, usualText]));
+const maxPort = 65_535;
+
 /** Field numbers of `AgentPayload` and of the messages in it. */
-const shape: WireShape = {
-  nested: {
-    1: { counted: { 7: { name: 'detected_addresses', max: agent.detectedAddresses } } },
-    2: {
-      counted: {
-        7: { name: 'link_metrics', max: agent.linkMetrics },
-        8: { name: 'runtime_listeners', max: agent.runtimeListeners },
-      },
-      nested: { 7: {}, 8: { counted: { 5: { name: 'routes', max: agent.runtimeRoutes } }, nested: { 5: {} } } },
-    },
-    3: {},
-    4: { counted: { 3: { name: 'errors', max: agent.applyErrors } }, nested: { 3: {} } },
-    5: {
-      nested: {
-        4: { counted: { 5: { name: 'listeners', max: agent.metricsListeners } } },
-        5: { counted: { 6: { name: 'upstreams', max: agent.metricsUpstreams } } },
+const plan = planWalk({
+  1: { nested: { 7: { counted: { name: 'detected_addresses', max: agent.detectedAddresses } } } },
+  2: {
+    nested: {
+      3: { nested: {} },
+      7: { counted: { name: 'link_metrics', max: agent.linkMetrics }, nested: texts(1, 2, 3, 4) },
+      8: {
+        counted: { name: 'runtime_listeners', max: agent.runtimeListeners },
+        nested: {
+          ...texts(1, 2, 4),
+          3: { usual: maxPort },
+          5: { counted: { name: 'routes', max: agent.runtimeRoutes }, nested: texts(1, 2, 3, 4, 5, 6, 7) },
+        },
       },
     },
-    6: {},
   },
-};
+  3: { nested: {} },
+  4: { nested: { 3: { counted: { name: 'errors', max: agent.applyErrors }, nested: {} } } },
+  5: {
+    nested: {
+      2: { nested: {} },
+      3: { nested: {} },
+      4: { nested: { 5: { counted: { name: 'listeners', max: agent.metricsListeners }, nested: {} } } },
+      5: { nested: { 6: { counted: { name: 'upstreams', max: agent.metricsUpstreams }, nested: {} } } },
+    },
+  },
+  6: { nested: {} },
+});
 
 /** @param nodeId the session's node: a payload names this node or leaves the field empty */
 export function readAgentPayload(bytes: Uint8Array, nodeId: string): ReadPayload {
-  const decoded = decodeCounted(AgentPayload, bytes, shape);
-  if (!decoded.ok) {
-    return refused(
-      decoded.error === 'malformed' ? 'payload does not parse' : `${decoded.error.tooMany}: too many entries`,
-    );
+  const walked = walkMessage(bytes, plan);
+  if (!walked.ok) {
+    return refused(walked.error === 'malformed' ? unparsed : `${walked.error.tooMany}: too many entries`);
   }
-  const { message, counts } = decoded.value;
-  if (message.payload === undefined) return { kind: 'empty' };
-  const why = objection(message.payload, nodeId);
+  const { entries, usual } = walked.value;
+  // Usual texts and ports are within their limits, so there is nothing left to object to but the node.
+  const plain = usual ? readPlainHeartbeat(bytes) : undefined;
+  if (plain !== undefined) {
+    const why = foreignNode(plain, nodeId);
+    return why === undefined ? said({ $case: 'heartbeat', value: plain }, entries) : refused(why);
+  }
+  const decoded = decodeWalked(AgentPayload, bytes);
+  if (!decoded.ok) return refused(unparsed);
+  const { payload } = decoded.value;
+  if (payload === undefined) return { kind: 'empty' };
+  const why = objection(payload, nodeId);
   if (why !== undefined) return refused(why);
-  let entries = 0;
-  for (const count of counts.values()) entries += count;
-  return { kind: 'message', message: message.payload, entries };
+  return said(payload.$case === 'heartbeat' ? { ...payload, value: heartbeatOf(payload.value) } : payload, entries);
+}
+
+const unparsed = 'payload does not parse';
+
+function said(message: AgentMessage, entries: number): ReadPayload {
+  return { kind: 'message', message, entries };
 }
 
 function refused(why: string): ReadPayload {
   return { kind: 'refused', why };
 }
 
-function objection(message: AgentMessage, nodeId: string): string | undefined {
+function objection(message: Decoded, nodeId: string): string | undefined {
   switch (message.$case) {
     case 'hello':
       return foreignNode(message.value, nodeId) ?? ofHello(message.value);
@@ -93,13 +124,13 @@ function foreignNode(message: { readonly nodeId: string }, nodeId: string): stri
 }
 
 function ofHello(hello: AgentHello): string | undefined {
-  if (hello.multiplexPort < 0 || hello.multiplexPort > 65_535) return 'hello.multiplex_port: expected 0 to 65535';
+  if (hello.multiplexPort < 0 || hello.multiplexPort > maxPort) return 'hello.multiplex_port: expected 0 to 65535';
   return longText('hello', [hello.publicIpv4, hello.publicIpv6, hello.agentVersion, ...hello.detectedAddresses]);
 }
 
 function ofHeartbeat(heartbeat: HeartbeatRequest): string | undefined {
   for (const entry of heartbeat.runtimeListeners) {
-    if (entry.listenPort < 0 || entry.listenPort > 65_535) return 'runtime_listeners.listen_port: expected 0 to 65535';
+    if (entry.listenPort < 0 || entry.listenPort > maxPort) return 'runtime_listeners.listen_port: expected 0 to 65535';
     const why = longText('runtime_listeners', [entry.transport, entry.listenAddr, entry.state]);
     if (why !== undefined) return why;
     for (const route of entry.routes) {

@@ -78,6 +78,8 @@ interface AgentTransportDeps {
   storesAway(): boolean;
   /** Called when a hello reports other public addresses; null: none is known. At most once a minute per node. */
   readonly reportAddress: ReportAddress;
+  /** Whether commands are queued for a node, claimed ones and expired ones included. */
+  hasCommands(nodeId: string): boolean;
   /** Claims the unexpired commands of a node, oldest first, at most 16; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
   /** Between 0 and 1, for jitter; default `Math.random`. */
@@ -187,6 +189,7 @@ export async function createAgentTransport(
     session: {
       delivery,
       telemetry,
+      hasCommands: (nodeId) => deps.hasCommands(nodeId),
       claimCommands: (nodeId) => deps.claimCommands(nodeId),
       clock,
       logger,

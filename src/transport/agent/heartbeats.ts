@@ -1,21 +1,23 @@
 /**
- * Answers the heartbeats of one session in order: claims the node's commands, sends them with the intervals now in
- * force, and remembers those intervals. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * Answers the heartbeats of one session in order: claims the node's commands if it has any, sends them with the intervals
+ * now in force, and remembers those intervals. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { AgentCommandName, Delivery } from '../../delivery/port.js';
 import { Command } from '../../gen/svc/control/v1/command.js';
-import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import { limits } from '../../kernel/limits.js';
-import { intervalsOf } from './agent-intervals.js';
+import { intervalsOf, sameIntervals } from './agent-intervals.js';
 import type { AgentIntervals } from './agent-intervals.js';
+import type { Heartbeat } from './plain-heartbeat.js';
 import { createSerialQueue } from './serial-queue.js';
 
 interface HeartbeatsDeps {
   readonly delivery: Pick<Delivery, 'settings'>;
+  /** False while no command waits for the node, which is nearly always: claiming would cost more than the answer. */
+  hasCommands(): boolean;
   claimCommands(): Promise<readonly AgentCommandName[]>;
   send(payload: ServicePayload['payload']): void;
-  /** A HeartbeatResponse with these intervals has been queued. */
+  /** A HeartbeatResponse with these intervals, which are new to the agent, has been queued. */
   onIntervals(intervals: AgentIntervals): void;
   onFailed(error: unknown): void;
   /** A heartbeat has been answered. */
@@ -23,7 +25,7 @@ interface HeartbeatsDeps {
 }
 
 export interface Heartbeats {
-  answer(heartbeat: Pick<HeartbeatRequest, 'sequence'>): void;
+  answer(heartbeat: Pick<Heartbeat, 'sequence'>): void;
   /** The intervals that the agent was last sent. */
   readonly intervals: AgentIntervals;
   /** Heartbeats not answered yet. */
@@ -37,14 +39,20 @@ export function createHeartbeats(deps: HeartbeatsDeps, granted: AgentIntervals):
   let closed = false;
   const queue = createSerialQueue(deps.onFailed, deps.onProgress);
 
+  const respond = (heartbeat: Pick<Heartbeat, 'sequence'>, commands: readonly AgentCommandName[]): void => {
+    const inForce = intervalsOf(deps.delivery.settings());
+    deps.send(heartbeatResponse(heartbeat, commands, inForce));
+    if (sameIntervals(inForce, intervals)) return;
+    intervals = inForce;
+    deps.onIntervals(intervals);
+  };
+
   return {
     answer(heartbeat) {
+      if (queue.size === 0 && !deps.hasCommands()) return respond(heartbeat, []);
       queue.run(async () => {
         const commands = await deps.claimCommands();
-        if (closed) return;
-        intervals = intervalsOf(deps.delivery.settings());
-        deps.send(heartbeatResponse(heartbeat, commands, intervals));
-        deps.onIntervals(intervals);
+        if (!closed) respond(heartbeat, commands);
       });
     },
     get intervals() {
@@ -67,7 +75,7 @@ const commandValues: { readonly [name in AgentCommandName]: Command } = {
 };
 
 function heartbeatResponse(
-  heartbeat: Pick<HeartbeatRequest, 'sequence'>,
+  heartbeat: Pick<Heartbeat, 'sequence'>,
   commands: readonly AgentCommandName[],
   intervals: AgentIntervals,
 ): ServicePayload['payload'] {

@@ -33,6 +33,8 @@ import { tuning } from './tuning.js';
 export interface LiveSessionDeps {
   readonly delivery: Pick<Delivery, 'openNodeSession' | 'settings'>;
   readonly telemetry: Pick<Telemetry, 'alive' | 'heartbeat' | 'metrics' | 'sessionEnded'>;
+  /** Whether commands are queued for a node, claimed ones and expired ones included. */
+  hasCommands(nodeId: string): boolean;
   /** At most 16, oldest first; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
   readonly clock: Clock;
@@ -143,6 +145,7 @@ export function startLiveSession(
   const heartbeats = createHeartbeats(
     {
       delivery,
+      hasCommands: () => deps.hasCommands(nodeId),
       claimCommands: () => deps.claimCommands(nodeId),
       send,
       onIntervals: (intervals) => run({ kind: 'intervals', intervals }),

@@ -8,7 +8,6 @@
 import type { ConfigAnswer, ApplyReport, SnapshotPush } from '../../delivery/port.js';
 import { ConfigApplyStatus } from '../../gen/svc/control/v1/config.js';
 import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
-import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { unreachable } from '../../kernel/errors.js';
@@ -18,6 +17,7 @@ import type { AgentMessage } from './agent-payload.js';
 import { closeReasons } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
 import type { InboundFailure } from './inbound.js';
+import type { Heartbeat } from './plain-heartbeat.js';
 import type { AgentIntervals } from './agent-intervals.js';
 
 /** All times are monotonic milliseconds. */
@@ -64,7 +64,7 @@ export type SessionOutput =
   | { readonly kind: 'charge'; readonly entries: number }
   /** A valid payload arrived. Only after `hello`. */
   | { readonly kind: 'alive' }
-  | { readonly kind: 'heartbeat'; readonly heartbeat: HeartbeatRequest }
+  | { readonly kind: 'heartbeat'; readonly heartbeat: Heartbeat }
   | { readonly kind: 'config_request'; readonly version: bigint; readonly checksum: Uint8Array }
   | { readonly kind: 'apply_report'; readonly outcome: ApplyReport }
   /** A report with a status unknown to this release. */

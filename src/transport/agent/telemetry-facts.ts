@@ -1,27 +1,20 @@
 /**
- * Converts heartbeats and metrics from the wire to the form that telemetry stores. Pure; limits are checked before.
- * Numbers are made safe for JSON: 64-bit counters are capped at 2^53 - 1, NaN and infinities become 0.
+ * Converts heartbeats and metrics from the wire to the form that telemetry takes. Pure; limits are checked before.
+ * Numbers are made safe for JSON: 64-bit counters are capped at 2^53 - 1, NaN and infinities become 0. The tables of a
+ * heartbeat stay bytes.
  */
-import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../telemetry/port.js';
-import type {
-  HeartbeatRequest,
-  LinkMetric,
-  RuntimeListener as WireListener,
-} from '../../gen/svc/control/v1/heartbeat.js';
+import { wholeNumber as whole } from '../../telemetry/reported-tables.js';
+import type { HeartbeatFacts } from '../../telemetry/port.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
-import { OuterTransport } from '../../gen/svc/control/v1/transport.js';
+import type { Heartbeat } from './plain-heartbeat.js';
 
-const outerNames = new Map<number, string>(
-  Object.entries(OuterTransport).map(([name, value]) => [value, value === 0 ? '' : name.toLowerCase()]),
-);
-
-export function heartbeatFacts(heartbeat: HeartbeatRequest): HeartbeatFacts {
+export function heartbeatFacts(heartbeat: Heartbeat): HeartbeatFacts {
   return {
     cpu_usage: share(heartbeat.cpuUsage),
     memory_usage: share(heartbeat.memoryUsage),
     uptime_seconds: whole(heartbeat.uptimeSeconds),
-    link_metrics: heartbeat.linkMetrics.map(linkSample),
-    runtime_listeners: heartbeat.runtimeListeners.map(runtimeListener),
+    link_metrics: heartbeat.linkMetrics,
+    runtime_listeners: heartbeat.runtimeListeners,
   };
 }
 
@@ -67,58 +60,10 @@ export function metricsFacts(report: MetricsReport): object {
   };
 }
 
-function runtimeListener(listener: WireListener): RuntimeListener {
-  const { bytesIn, bytesOut, activeSessions, totalSessions, errorSessions } = listener;
-  return {
-    transport: listener.transport,
-    listen_addr: listener.listenAddr,
-    listen_port: listener.listenPort,
-    state: listener.state,
-    routes: listener.routes.map((route) => ({
-      service: route.service,
-      payload: route.payload,
-      outer: route.outer,
-      security: route.security,
-      match_kind: route.matchKind,
-      match_value: route.matchValue,
-      next_hop: route.nextHop,
-    })),
-    ...(bytesIn === undefined ? {} : { bytes_in: whole(bytesIn) }),
-    ...(bytesOut === undefined ? {} : { bytes_out: whole(bytesOut) }),
-    ...(activeSessions === undefined ? {} : { active_sessions: whole(activeSessions) }),
-    ...(totalSessions === undefined ? {} : { total_sessions: whole(totalSessions) }),
-    ...(errorSessions === undefined ? {} : { error_sessions: whole(errorSessions) }),
-  };
-}
-
-function linkSample(link: LinkMetric): LinkSample {
-  return {
-    resource_type: link.resourceType,
-    resource_id: link.resourceId,
-    peer_node_id: link.peerNodeId,
-    peer_endpoint: link.peerEndpoint,
-    outer: outerNames.get(link.outer) ?? '',
-    rtt_ms: optional(link.rttMs),
-    jitter_ms: optional(link.jitterMs),
-    loss_ratio: optional(link.lossRatio),
-    bytes_in: whole(link.bytesIn),
-    bytes_out: whole(link.bytesOut),
-    active_sessions: whole(link.activeSessions),
-  };
-}
-
-function whole(value: bigint): number {
-  return Math.min(Number(value), Number.MAX_SAFE_INTEGER);
-}
-
 function finite(value: number): number {
   return Number.isFinite(value) ? value : 0;
 }
 
 function share(value: number): number {
   return Math.min(1, Math.max(0, finite(value)));
-}
-
-function optional(value: number | undefined): number | null {
-  return value === undefined || !Number.isFinite(value) ? null : value;
 }

@@ -7,13 +7,13 @@ import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 
 /** One field as it was read last. */
-interface WireField {
+export interface WireField {
   number: number;
   /** 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes. */
   wireType: number;
   /** Value of a varint, exact up to 2^53; the length of a length-delimited field. */
   varint: number;
-  /** Where the content of a length-delimited field begins and ends. */
+  /** Where the content of a length-delimited field begins and ends; of any other, where its value does. */
   start: number;
   end: number;
 }
@@ -21,12 +21,18 @@ interface WireField {
 const maxVarintBytes = 10;
 const maxFieldNumber = 2 ** 29 - 1;
 /** Instead of a position: the bytes are malformed. */
-const malformed = -1;
+export const malformed = -1;
 
-const emptyField = (): WireField => ({ number: 0, wireType: 0, varint: 0, start: 0, end: 0 });
+export const emptyField = (): WireField => ({ number: 0, wireType: 0, varint: 0, start: 0, end: 0 });
 
 /** Reads a varint into `field.varint`. @returns the position behind it, or `malformed` */
 function readVarint(bytes: Uint8Array, at: number, end: number, field: WireField): number {
+  const first = at < end ? (bytes[at] ?? 0) : 0x80;
+  // Nearly all tags and lengths are one byte.
+  if (first < 0x80) {
+    field.varint = first;
+    return at + 1;
+  }
   let value = 0;
   let factor = 1;
   const last = Math.min(end, at + maxVarintBytes);
@@ -43,11 +49,12 @@ function readVarint(bytes: Uint8Array, at: number, end: number, field: WireField
 }
 
 /** Reads one field into `field`. @returns the position behind it, or `malformed` */
-function readField(bytes: Uint8Array, at: number, end: number, field: WireField): number {
+export function readField(bytes: Uint8Array, at: number, end: number, field: WireField): number {
   let position = readVarint(bytes, at, end, field);
   if (position === malformed) return malformed;
-  field.number = Math.floor(field.varint / 8);
-  field.wireType = field.varint % 8;
+  const tag = field.varint;
+  field.number = Math.floor(tag / 8);
+  field.wireType = tag % 8;
   if (field.number === 0 || field.number > maxFieldNumber) return malformed;
   field.start = position;
   switch (field.wireType) {
@@ -88,68 +95,118 @@ export function scanMessage(bytes: Uint8Array, visit: (field: Readonly<WireField
   return true;
 }
 
-/** Which fields of a message are messages to walk into, and which fields are counted against a limit. */
+/** What a walk does with the fields of a message, by field number. */
 export interface WireShape {
-  readonly nested?: { readonly [field: number]: WireShape };
-  readonly counted?: { readonly [field: number]: { readonly name: string; readonly max: number } };
+  readonly [field: number]: FieldShape;
+}
+
+interface FieldShape {
+  /** Each entry is counted against a limit, over the whole message, wherever the field repeats. */
+  readonly counted?: { readonly name: string; readonly max: number };
+  /** The field is a message to walk into. */
+  readonly nested?: WireShape;
+  /** A length or a varint above this is unusual: whoever asks whether a message is usual gets a no. */
+  readonly usual?: number;
+}
+
+/** A shape with an array index for each field number and a place for each count: objects are slow to look into. */
+export interface WalkPlan {
+  readonly root: WalkedMessage;
+  readonly counters: number;
+}
+
+type WalkedMessage = readonly (WalkedField | undefined)[];
+
+interface WalkedField {
+  /** Place of its count, or -1. */
+  readonly counter: number;
+  readonly name: string;
+  readonly max: number;
+  readonly nested: WalkedMessage | undefined;
+  readonly usual: number;
+}
+
+/** Prepares a shape for many walks. Fields of one name share a count. */
+export function planWalk(shape: WireShape): WalkPlan {
+  const names: string[] = [];
+  const placeOf = (name: string): number => (names.includes(name) ? names.indexOf(name) : names.push(name) - 1);
+  const plan = (fields: WireShape): WalkedMessage => {
+    const walked: (WalkedField | undefined)[] = [];
+    for (const [number, { counted, nested, usual }] of Object.entries(fields as Record<string, FieldShape>)) {
+      while (walked.length <= Number(number)) walked.push(undefined);
+      walked[Number(number)] = {
+        counter: counted === undefined ? -1 : placeOf(counted.name),
+        name: counted?.name ?? '',
+        max: counted?.max ?? 0,
+        nested: nested === undefined ? undefined : plan(nested),
+        usual: usual ?? Number.POSITIVE_INFINITY,
+      };
+    }
+    return walked;
+  };
+  const root = plan(shape);
+  return { root, counters: names.length };
 }
 
 /** Why bytes are refused; `tooMany` names the field whose count is above its limit. */
 type ShapeError = 'malformed' | { readonly tooMany: string };
 
-/** Counts are over the whole message, wherever the field repeats. */
-type Counts = ReadonlyMap<string, number>;
+interface Walked {
+  /** All counts together. */
+  readonly entries: number;
+  /** No field is above what the shape calls usual. */
+  readonly usual: boolean;
+}
 
 interface Decoder<T> {
   decode(bytes: Uint8Array): T;
 }
 
+const anyShape = planWalk({});
+
 /** Decodes a message whose bytes are well-formed. */
 export function decodeStrictly<T>(type: Decoder<T>, bytes: Uint8Array): Result<T, ShapeError> {
-  const decoded = decodeCounted(type, bytes, {});
-  return decoded.ok ? ok(decoded.value.message) : decoded;
+  const walked = walkMessage(bytes, anyShape);
+  return walked.ok ? decodeWalked(type, bytes) : walked;
 }
 
-/** Decodes a message whose bytes are well-formed and within the counts of `shape`; with the counts. */
-export function decodeCounted<T>(
-  type: Decoder<T>,
-  bytes: Uint8Array,
-  shape: WireShape,
-): Result<{ readonly message: T; readonly counts: Counts }, ShapeError> {
-  const counts = countFields(bytes, shape);
-  if (!counts.ok) return counts;
+/** Decodes a message whose bytes have been found well-formed. */
+export function decodeWalked<T>(type: Decoder<T>, bytes: Uint8Array): Result<T, 'malformed'> {
   try {
-    return ok({ message: type.decode(bytes), counts: counts.value });
+    return ok(type.decode(bytes));
   } catch {
     return err('malformed');
   }
 }
 
-/** @internal exported for tests */
-export function countFields(bytes: Uint8Array, shape: WireShape): Result<Counts, ShapeError> {
-  const counts = new Map<string, number>();
+/** Walks a whole message, and into those inside that the plan names. */
+export function walkMessage(bytes: Uint8Array, plan: WalkPlan): Result<Walked, ShapeError> {
   const field = emptyField();
+  const counts = Array.from({ length: plan.counters }, () => 0);
+  let entries = 0;
+  let usual = true;
   let tooMany: string | undefined;
-  const walk = (from: number, to: number, { counted, nested }: WireShape): boolean => {
+  const walk = (from: number, to: number, message: WalkedMessage): boolean => {
     for (let position = from; position < to;) {
       position = readField(bytes, position, to, field);
       if (position === malformed) return false;
+      const walked = field.number < message.length ? message[field.number] : undefined;
+      if (walked === undefined) continue;
+      if (field.varint > walked.usual) usual = false;
       if (field.wireType !== 2) continue;
-      const { number, start, end } = field;
-      const limit = counted?.[number];
-      if (limit !== undefined) {
-        const count = (counts.get(limit.name) ?? 0) + 1;
-        counts.set(limit.name, count);
-        if (count > limit.max) {
-          tooMany = limit.name;
+      if (walked.counter >= 0) {
+        const count = (counts[walked.counter] ?? 0) + 1;
+        counts[walked.counter] = count;
+        entries += 1;
+        if (count > walked.max) {
+          tooMany = walked.name;
           return false;
         }
       }
-      const inside = nested?.[number];
-      if (inside !== undefined && !walk(start, end, inside)) return false;
+      if (walked.nested !== undefined && !walk(field.start, field.end, walked.nested)) return false;
     }
     return true;
   };
-  if (walk(0, bytes.length, shape)) return ok(counts);
+  if (walk(0, bytes.length, plan.root)) return ok({ entries, usual });
   return err(tooMany === undefined ? 'malformed' : { tooMany });
 }

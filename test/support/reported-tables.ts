@@ -1,0 +1,57 @@
+/** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
+import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
+import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
+
+export interface Reported extends Omit<HeartbeatFacts, 'link_metrics' | 'runtime_listeners'> {
+  readonly link_metrics: readonly LinkSample[];
+  readonly runtime_listeners: readonly RuntimeListener[];
+}
+
+const counter = (value: number | undefined) => (value === undefined ? undefined : BigInt(value));
+
+export function listenersOnWire(listeners: readonly RuntimeListener[]): Uint8Array {
+  const runtimeListeners = listeners.map((listener) => ({
+    transport: listener.transport,
+    listenAddr: listener.listen_addr,
+    listenPort: listener.listen_port,
+    state: listener.state,
+    routes: listener.routes.map(({ match_kind, match_value, next_hop, ...route }) => ({
+      ...route,
+      matchKind: match_kind,
+      matchValue: match_value,
+      nextHop: next_hop,
+    })),
+    bytesIn: counter(listener.bytes_in),
+    bytesOut: counter(listener.bytes_out),
+    activeSessions: counter(listener.active_sessions),
+    totalSessions: counter(listener.total_sessions),
+    errorSessions: counter(listener.error_sessions),
+  }));
+  return HeartbeatRequest.encode(HeartbeatRequest.fromPartial({ runtimeListeners } as object)).finish();
+}
+
+export function linksOnWire(links: readonly LinkSample[]): Uint8Array {
+  const linkMetrics = links.map((link) => ({
+    resourceType: link.resource_type,
+    resourceId: link.resource_id,
+    peerNodeId: link.peer_node_id,
+    peerEndpoint: link.peer_endpoint,
+    outer: OuterTransport[link.outer.toUpperCase() as keyof typeof OuterTransport] ?? 0,
+    rttMs: link.rtt_ms ?? undefined,
+    jitterMs: link.jitter_ms ?? undefined,
+    lossRatio: link.loss_ratio ?? undefined,
+    bytesIn: counter(link.bytes_in),
+    bytesOut: counter(link.bytes_out),
+    activeSessions: counter(link.active_sessions),
+  }));
+  return HeartbeatRequest.encode(HeartbeatRequest.fromPartial({ linkMetrics } as object)).finish();
+}
+
+export function heartbeatFactsOf({ link_metrics, runtime_listeners, ...figures }: Reported): HeartbeatFacts {
+  return {
+    ...figures,
+    link_metrics: linksOnWire(link_metrics),
+    runtime_listeners: listenersOnWire(runtime_listeners),
+  };
+}
