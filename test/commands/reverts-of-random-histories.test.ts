@@ -2,23 +2,18 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
-import type { CommandContext, Gateway } from '../../src/commands/port.js';
-import { createRevertHandlers } from '../../src/commands/revert.js';
-import { describeCommand } from '../../src/domain/audit/describe.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
-import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { resourceOf } from '../../src/domain/fleet/resources.js';
-import type { Revert } from '../../src/domain/revert/decide.js';
 import { undoOf } from '../../src/domain/revert/history.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { Actor, RecordedCommand } from '../../src/kernel/event.js';
-import { lastEvent } from '../../src/kernel/event.js';
 import type { Dealer } from '../support/dealer.js';
 import { dealer } from '../support/dealer.js';
 import { foldOf, recorded } from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
+import { fleetInstallation } from '../support/fleet-installation.js';
 import type { Move } from '../support/fleet-histories.js';
 import { commandOf } from '../support/fleet-histories.js';
 import type { Entry } from '../support/revert-model.js';
@@ -39,55 +34,6 @@ const never: { readonly [type: string]: string } = {
   LowerCompilerVersion: 'the compiler version follows',
 };
 const keyFields = ['public_key', 'private_key', 'certificate'];
-
-/** A fleet with its log and the handlers of reverts, without a store. */
-function installation() {
-  const fleet = emptyFleet();
-  const aggregate = fleetAggregate(fleet);
-  const log: RecordedCommand[] = [];
-  const write = (
-    events: readonly FleetEvent[],
-    context: Pick<CommandContext, 'actor' | 'revertOf'>,
-  ): RecordedCommand => {
-    const command = recorded(fleet, events, context);
-    const refusal = aggregate.apply(fleet, command);
-    if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
-    fleet.journal.commit();
-    log.push(command);
-    return command;
-  };
-  const gateway: Gateway<Fleet, FleetCommand | Revert> = {
-    async execute(command, context, select) {
-      const decision = aggregate.decide(fleet, command);
-      if (!decision.ok) throw new ServiceError(decision.error.code, decision.error.message);
-      const { events } = write(decision.value as readonly FleetEvent[], context);
-      const [{ position, metadata }] = events;
-      const commandId = metadata.command.id;
-      return { kind: 'done', commandId, events, position, result: select(fleet), lagging: false, waitedMs: 0 };
-    },
-    read: async (select) => select(fleet),
-    close: async () => undefined,
-  };
-  const handlers = createRevertHandlers({
-    gateway,
-    projections: { applied: async () => true },
-    audit: {
-      command: async (id) => log.find(({ events: [first] }) => first.metadata.command.id === id),
-      async *about(type, id, behind) {
-        for (const command of log.toReversed()) {
-          const [{ metadata }] = command.events;
-          const { position } = lastEvent(command);
-          const subject = resourceOf(command.events[0]);
-          if (position <= behind || subject.type !== type || subject.id !== id) continue;
-          const action = describeCommand(command)?.action ?? '';
-          const { occurred_at: at, actor } = metadata;
-          yield { id: metadata.command.id, action, actor: actor.type, at, position, events: command.events.length };
-        }
-      },
-    },
-  });
-  return { fleet, log, write, handlers };
-}
 
 /** Few resources that are edited often: reverts meet later work. */
 const weights: { readonly [K in Move['kind']]?: number } = {
@@ -134,7 +80,7 @@ const outcomes = { accepted: 0, conflict: 0, gone: 0, laterWork: 0, again: 0, ne
 it('a revert restores exactly what its entry changed, or is refused with the right culprits', async () => {
   await fc.assert(
     fc.asyncProperty(editing, fc.array(fc.nat(0x7fff_ffff), { minLength: 90, maxLength: 90 }), async (moves, seeds) => {
-      const { fleet, log, write, handlers } = installation();
+      const { fleet, log, write, handlers } = fleetInstallation();
       const model = new RevertModel(fieldsOf(fleet));
       const subjectOf = ({ events: [first] }: RecordedCommand): string => {
         const { type, id } = resourceOf(first);

@@ -1,0 +1,77 @@
+/**
+ * A fleet with its log, a gateway and the handlers of reverts, all in memory: commands are decided, checked and folded as by
+ * the real gateway, without a store, a queue or a log chain. For tests of handlers.
+ */
+import { fleetAggregate } from '../../src/commands/aggregate.js';
+import type { CommandContext, Gateway } from '../../src/commands/port.js';
+import type { AuditTrail } from '../../src/commands/revert.js';
+import { createRevertHandlers } from '../../src/commands/revert.js';
+import { describeCommand } from '../../src/domain/audit/describe.js';
+import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/events.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { resourceOf } from '../../src/domain/fleet/resources.js';
+import type { Revert } from '../../src/domain/revert/decide.js';
+import { ServiceError } from '../../src/kernel/errors.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import { lastEvent } from '../../src/kernel/event.js';
+import { recorded } from './fleet.js';
+
+/** @param hooks `read` is called with the number of reads of the audit so far, before each; `holds`: the audit is not behind */
+export function fleetInstallation(hooks: { read?(count: number): void; holds?(): boolean } = {}) {
+  const fleet = emptyFleet();
+  const aggregate = fleetAggregate(fleet);
+  const log: RecordedCommand[] = [];
+  const write = (
+    events: readonly FleetEvent[],
+    context: Pick<CommandContext, 'actor' | 'revertOf'>,
+  ): RecordedCommand => {
+    const command = recorded(fleet, events, context);
+    const refusal = aggregate.apply(fleet, command);
+    if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
+    fleet.journal.commit();
+    log.push(command);
+    return command;
+  };
+  const gateway: Gateway<Fleet, FleetCommand | Revert> = {
+    async execute(command, context, select) {
+      const decision = aggregate.decide(fleet, command);
+      if (!decision.ok) throw new ServiceError(decision.error.code, decision.error.message);
+      const { events } = write(decision.value as readonly FleetEvent[], context);
+      const [{ position, metadata }] = events;
+      const commandId = metadata.command.id;
+      return { kind: 'done', commandId, events, position, result: select(fleet), lagging: false, waitedMs: 0 };
+    },
+    read: async (select) => select(fleet),
+    close: async () => undefined,
+  };
+  let reads = 0;
+  const audit: AuditTrail = {
+    command: async (id) => log.find(({ events: [first] }) => first.metadata.command.id === id),
+    async *about(type, id, behind) {
+      reads += 1;
+      hooks.read?.(reads);
+      for (const command of log.toReversed()) {
+        const [{ metadata }] = command.events;
+        const { position } = lastEvent(command);
+        const subject = resourceOf(command.events[0]);
+        if (position <= behind || subject.type !== type || subject.id !== id) continue;
+        const action = describeCommand(command)?.action ?? '';
+        const { occurred_at: at, actor } = metadata;
+        yield { id: metadata.command.id, action, actor: actor.type, at, position, events: command.events.length };
+      }
+    },
+  };
+  const asked: unknown[][] = [];
+  const handlers = createRevertHandlers({
+    gateway,
+    projections: {
+      async applied(...args) {
+        asked.push(args);
+        return hooks.holds?.() ?? true;
+      },
+    },
+    audit,
+  });
+  return { fleet, log, write, gateway, handlers, asked };
+}
