@@ -1,6 +1,7 @@
 /** The agent listener: which connections it hands over with all their bytes, and which it closes. */
 import { once } from 'node:events';
-import { afterEach, expect, test } from 'vitest';
+import { Server } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { h2cPreface, judgeFirstBytes } from '../../src/transport/listener/first-bytes.js';
 import { startListener } from '../../src/transport/listener/listener.js';
@@ -81,6 +82,16 @@ test('destroy closes the socket and calls the close listeners, late ones include
   await eventually(() => closeCalls).toBe(1);
   accepted[0]!.onClose(() => (closeCalls += 1));
   expect(closeCalls).toBe(2);
+});
+
+test('4096 connections may wait to be accepted', async () => {
+  const listen = vi.spyOn(Server.prototype, 'listen');
+  try {
+    await start();
+    expect(listen.mock.calls[0]).toContainEqual({ host: '127.0.0.1', port: 0, backlog: 4096 });
+  } finally {
+    listen.mockRestore();
+  }
 });
 
 test('starting on an address in use fails with EADDRINUSE', async () => {

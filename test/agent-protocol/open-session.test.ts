@@ -1,9 +1,16 @@
 /** OpenSession as in `docs/contract/agent-protocol.md#opensession`: order of checks, answers, budgets, admission. */
 import { status } from '@grpc/grpc-js';
+import { randomBytes } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SessionOffer } from '../../src/gen/svc/control/v1/session.js';
+import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
+import {
+  OpenSessionRequest,
+  OpenSessionResponse,
+  SecureFrame,
+  SessionOffer,
+} from '../../src/gen/svc/control/v1/session.js';
 import { sessionIdOf } from '../../src/noise/handshake.js';
 import { issueControlPsk } from '../../src/security/psk.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
@@ -112,6 +119,37 @@ describe('UNAUTHENTICATED is the answer', () => {
       expect((answer as Refused).metadata.getMap()).not.toHaveProperty('server-time-ms');
     }
     expect(isRefused(await good.open())).toBe(false);
+  });
+  test('to a message 1 repeated at another instance only where it was seen: it opens a session that nobody can attach', async () => {
+    const secret = randomBytes(32);
+    const identity = { publicKey: fixture.servicePublic, privateKey: fixture.servicePrivate };
+    const other = await startAgentFixture({}, { identity, clock: fixture.clock });
+    try {
+      const agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1', secret));
+      const replaying = createRawAgent(other, 'node-1', await other.issue('node-1', secret));
+      agents.push(agent, replaying);
+      const { handshake } = await agent.session();
+      const request = Buffer.from(
+        OpenSessionRequest.encode({ nodeId: 'node-1', protocolVersion: 1, handshake }).finish(),
+      );
+      const replay = () => replaying.unary(SecureAgentServiceService.openSession.path, request);
+      const answer = await replay();
+      if (!Buffer.isBuffer(answer)) throw new Error(answer.details);
+      expect(other.transport.stats()).toMatchObject({ pending: 1, sessions: 0 });
+      expect(await replay()).toMatchObject({ code: status.UNAUTHENTICATED });
+      // Whoever has no keys can name the session, but not speak in it.
+      const call = replaying.bare();
+      call.resume();
+      const ended = new Promise<number>((resolve) => call.on('status', ({ code }) => resolve(code)));
+      const { sessionId } = OpenSessionResponse.decode(answer);
+      const frame = SecureFrame.fromPartial({ sessionId, ciphertext: Buffer.alloc(64) });
+      call.write(Buffer.from(SecureFrame.encode(frame).finish()));
+      expect(await ended).toBe(status.ABORTED);
+      expect(other.telemetry.opened).toEqual([]);
+      await eventually(() => other.transport.stats()).toMatchObject({ pending: 0, sessions: 0 });
+    } finally {
+      await other.close();
+    }
   });
   test('to a replayed message 1, not to a new one', async () => {
     const agent = await newAgent();

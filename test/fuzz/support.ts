@@ -45,6 +45,19 @@ const password = 'a password for fuzzing only';
 /** What the heap may have grown by after everything is collected: caches that fill, no more. */
 const heapGrowthBytes = 24 * 1024 * 1024;
 
+/** Gauges of a service with one agent and nothing else. */
+const onlyTheGoodAgent: Readonly<Record<string, number>> = {
+  svc_agent_sessions: 1,
+  svc_agent_pending_sessions: 0,
+  svc_agent_waiting_handshakes: 0,
+  svc_agent_unfinished_bytes: 0,
+  svc_agent_slow_streams: 0,
+  svc_agent_throttled_sessions: 0,
+  'svc_agent_connections{kind="sniffing"}': 0,
+  'svc_agent_connections{kind="without_session"}': 0,
+  'svc_agent_connections{kind="with_session"}': 1,
+};
+
 export interface Fuzzed {
   readonly service: ServiceProcess;
   readonly admin: RestClient;
@@ -52,16 +65,16 @@ export interface Fuzzed {
   readonly token: string;
   readonly host: string;
   readonly port: number;
-  /** Fails unless the service runs, its memory is back, and the good agent is unharmed. */
+  /** Fails unless the service runs, its memory is back, only the good agent's session is left, and that one is unharmed. */
   unharmed(): Promise<void>;
   close(): Promise<void>;
 }
 
-export async function startFuzzed(): Promise<Fuzzed> {
+export async function startFuzzed(environment: Readonly<Record<string, string>> = {}): Promise<Fuzzed> {
   const folder = mkdtempSync(join(tmpdir(), 'fuzz-'));
   const service = await prepareService({
     dataDir: join(folder, 'data'),
-    env: { SVC_LOG_LEVEL: 'warn', SVC_ADMIN_PASSWORD: password, ...collectable },
+    env: { SVC_LOG_LEVEL: 'warn', SVC_ADMIN_PASSWORD: password, ...environment, ...collectable },
   });
   await service.start();
   const account = { username: 'admin', password };
@@ -75,10 +88,18 @@ export async function startFuzzed(): Promise<Fuzzed> {
     (await admin.call<{ status: string }>('GET', path)).status === 'online' ? true : undefined,
   );
 
+  const metrics = async (): Promise<(name: string) => number> => {
+    const lines = (await (await fetch(`${service.url}/metrics`)).text()).split('\n');
+    return (name) => Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length));
+  };
   const usedHeap = async (): Promise<number> => {
     service.program().child.kill('SIGUSR2');
-    const text = await (await fetch(`${service.url}/metrics`)).text();
-    return Number(/^nodejs_heap_size_used_bytes (\S+)$/m.exec(text)?.[1]);
+    return (await metrics())('nodejs_heap_size_used_bytes');
+  };
+  /** What is left of sessions and connections. */
+  const left = async (): Promise<Readonly<Record<string, number>>> => {
+    const value = await metrics();
+    return Object.fromEntries(Object.keys(onlyTheGoodAgent).map((name) => [name, value(name)]));
   };
   const before = await usedHeap();
   const { hostname, port } = new URL(controlEndpoint);
@@ -94,6 +115,7 @@ export async function startFuzzed(): Promise<Fuzzed> {
       // The last resort of the process was not needed either.
       expect(service.program().output()).not.toContain('stream that has ended');
       expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+      await eventually(left).toEqual(onlyTheGoodAgent);
       await eventually(async () => (await usedHeap()) - before).toBeLessThan(heapGrowthBytes);
       expect(agent.output().split('connected to the service')).toHaveLength(2);
       const { generation } = await admin.call<{ generation: number }>('POST', `${path}/config`);

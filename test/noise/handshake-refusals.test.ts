@@ -94,6 +94,21 @@ describe('the handshake', () => {
     expect(respond(service, message).ok).toBe(true);
   });
 
+  it('lets nobody who holds only the stored verifier stand for the node, nor for the service', () => {
+    const { agent, service } = handshakeParties();
+    // The verifier is the psk and the node's public key; the service's public key is no secret. Both private keys are missing.
+    const asNode = { ...agent, localStatic: { ...generateX25519(), publicKey: agent.localStatic.publicKey } };
+    expect(respond(service, valueOf(initiate(asNode, randomBytes(24))).message)).toEqual({
+      ok: false,
+      error: 'bad_tag',
+    });
+    const asService = { ...service, localStatic: { ...generateX25519(), publicKey: service.localStatic.publicKey } };
+    const genuine = valueOf(initiate(agent, randomBytes(24)));
+    // What was recorded of a genuine session begins with the same message.
+    expect(respond(asService, genuine.message)).toEqual({ ok: false, error: 'bad_tag' });
+    expect(respond(service, genuine.message).ok).toBe(true);
+  });
+
   it('performs each step only once', () => {
     const { agent, service } = handshakeParties();
     const opened = valueOf(initiate(agent, new Uint8Array(0)));

@@ -27,6 +27,7 @@ import { createMasterKey } from '../../src/security/master-key.js';
 import { issueControlPsk, sealVerifier } from '../../src/security/psk.js';
 import type { SealedValue } from '../../src/security/sealing.js';
 import { generateServiceIdentity } from '../../src/security/service-identity.js';
+import type { NewServiceIdentity } from '../../src/security/service-identity.js';
 import type { HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/telemetry/port.js';
 import { createAgentTransport } from '../../src/transport/agent/agent-transport.js';
 import type { AgentTransport, AgentTransportOptions } from '../../src/transport/agent/agent-transport.js';
@@ -126,6 +127,8 @@ interface RealParts {
   readonly facts?: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly clock?: ShiftedClock;
   readonly instanceId?: string;
+  /** Shared by the instances of one service. */
+  readonly identity?: NewServiceIdentity;
 }
 
 export async function startAgentFixture(
@@ -133,7 +136,7 @@ export async function startAgentFixture(
   real: RealParts = {},
 ): Promise<AgentFixture> {
   const clock = real.clock ?? createShiftedClock();
-  const identity = generateServiceIdentity();
+  const identity = real.identity ?? generateServiceIdentity();
   const keyring = createKeyring({ masterKey: createMasterKey(randomBytes(32)), store: createMemoryDataKeyStore() });
   let beforeOpening = async (): Promise<void> => undefined;
   const verifiers = new Map<string, SealedValue>();

@@ -57,14 +57,14 @@ export interface RuntimeListener {
 
 /** Lower-case names; FAKE_TCP is "fake_tcp". */
 export interface RuntimeRoute {
-  /** The name of the rule's origin, for people. */
+  /** RuleOrigin.resource_name, for people. */
   readonly service: string;
   readonly payload: string;
   readonly outer: string;
   readonly security: string;
   /** "reality", "sni", "local_key", "l3_context" or "default". */
   readonly matchKind: string;
-  /** Empty for "default". */
+  /** Empty for "default", except for an HttpProxyRule, whose routes are told apart by host + path_prefix. */
   readonly matchValue: string;
   readonly nextHop: string;
 }

@@ -10,7 +10,10 @@ import { ConfigApplyReport, ConfigRequest, ConfigUpdate } from "./config.js";
 import { HeartbeatRequest, HeartbeatResponse } from "./heartbeat.js";
 import { MetricsReport } from "./metrics.js";
 
-/** In brackets: the gRPC status with which the service then ends the stream. */
+/**
+ * In brackets: the gRPC status with which the service then ends the stream. After a reason that it does not know, an agent
+ * reconnects with backoff.
+ */
 export const SessionCloseReason = {
   UNSPECIFIED: 0,
   /** NORMAL - The agent stops. [OK] */
@@ -22,7 +25,10 @@ export const SessionCloseReason = {
   REKEY: 2,
   /** SUPERSEDED - A newer session of the node is live. An agent that did not open that session itself waits 60 s. [ABORTED] */
   SUPERSEDED: 3,
-  /** REVOKED - The PSK was replaced or the node was deleted. [PERMISSION_DENIED] */
+  /**
+   * REVOKED - The PSK was replaced or the node was deleted. The agent tries again every 5 minutes, also while OpenSession answers
+   * UNAUTHENTICATED, until a session opens. [PERMISSION_DENIED]
+   */
   REVOKED: 4,
   /** DRAINING - The instance is stopping or cannot serve for now. [UNAVAILABLE] */
   DRAINING: 5,
@@ -30,7 +36,10 @@ export const SessionCloseReason = {
   IDLE: 6,
   /** EXPIRED - The agent did not rekey in time. [DEADLINE_EXCEEDED] */
   EXPIRED: 7,
-  /** PROTOCOL_ERROR - The agent violated the protocol. [INVALID_ARGUMENT: malformed or beyond a limit; FAILED_PRECONDITION: out of order] */
+  /**
+   * PROTOCOL_ERROR - The agent violated the protocol. It logs the message and waits 30 s or more. [INVALID_ARGUMENT: malformed or beyond
+   * a limit; FAILED_PRECONDITION: out of order]
+   */
   PROTOCOL_ERROR: 8,
   /** OVERLOADED - The service has too much to do. [RESOURCE_EXHAUSTED] */
   OVERLOADED: 9,

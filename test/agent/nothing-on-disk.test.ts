@@ -1,0 +1,14 @@
+/** "The agent keeps no configuration on disk": `docs/contract/agent-protocol.md#configuration`. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { projectRoot } from '../support/project-root.js';
+
+test('no module of the agent can write a file, or start a program that would', () => {
+  const folder = join(projectRoot, 'src/agent');
+  const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
+  expect(files).toContain('applier.ts');
+  for (const name of files) {
+    expect(readFileSync(join(folder, name), 'utf8'), name).not.toMatch(/'(node:)?(fs|fs\/promises|child_process)'/);
+  }
+});
