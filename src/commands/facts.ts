@@ -16,6 +16,7 @@ import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
+import { createTurns } from '../kernel/turns.js';
 import type { EventStore, Retention } from '../storage/event-store.js';
 import { createFactBudget } from './fact-budget.js';
 import type { FactRecorder } from './port.js';
@@ -45,12 +46,10 @@ export async function setFactRetention(eventStore: EventStore): Promise<void> {
 }
 
 const agentBatch = {
-  everyMs: tuning.agentFactsBatchMs,
   maxFacts: tuning.agentFactsQueue / agentShards,
   maxBytes: tuning.agentFactsQueueBytes / agentShards,
 };
 const signinBatch = {
-  everyMs: tuning.signinsBatchMs,
   maxFacts: tuning.signinsQueue,
   maxBytes: tuning.signinsQueueBytes,
 };
@@ -58,6 +57,14 @@ const signinBatch = {
 export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
   const { eventStore, clock, ids, logger } = options;
   const batches = new Map<string, StreamBatch>();
+  // One for all streams of agents: their appends then share a commit, and the read models apply them together.
+  const agentTurns = createTurns({
+    clock,
+    everyMs: tuning.agentFactsBatchMs,
+    busyMs: tuning.agentFactsBusyMs,
+    callersPerStep: tuning.agentStreamsPerStep,
+  });
+  const signinTurns = createTurns({ clock, everyMs: tuning.signinsBatchMs });
   const outcomes = new Map<FactOutcome, number>();
   // Repeated for as long as the store refuses: it may be every fact of a sixteenth of the nodes.
   const refusals = createSampledLog({ write: (fields, message) => logger.error(fields, message), clock });
@@ -70,7 +77,8 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
           { reason: 'fact_refused', stream, type, request_id: metadata.request_id, cause },
           'the event store refuses a fact for good',
         );
-      const bounds = stream === streams.signins ? signinBatch : agentBatch;
+      const bounds =
+        stream === streams.signins ? { ...signinBatch, turns: signinTurns } : { ...agentBatch, turns: agentTurns };
       batch = createStreamBatch(stream, { eventStore, logger, onRefused, ...bounds });
       batches.set(stream, batch);
     }

@@ -12,6 +12,7 @@ import type { ProposedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
+import type { Turns } from '../kernel/turns.js';
 import { eventBytes } from '../storage/event-json.js';
 import type { EventStore } from '../storage/event-store.js';
 import { tuning } from './tuning.js';
@@ -19,8 +20,8 @@ import { tuning } from './tuning.js';
 export interface StreamBatchOptions {
   readonly eventStore: Pick<EventStore, 'append'>;
   readonly logger: Logger;
-  /** How long the first fact waits for others. */
-  readonly everyMs: number;
+  /** What the first fact waits for, so that others join its batch. */
+  readonly turns: Turns;
   /** Facts that may wait, and their bytes. */
   readonly maxFacts: number;
   readonly maxBytes: number;
@@ -132,11 +133,19 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
     }
   };
 
+  /** Appends what waits now. What comes meanwhile waits for the next turn, or a steady stream would never share one. */
+  const appendWaiting = async (): Promise<void> => {
+    const newest = [...queue].at(-1);
+    while (newest !== undefined && queue.has(newest)) await appendNext();
+  };
+
   const run = async (): Promise<void> => {
-    // Facts that arrive soon after the first join its batch. A close ends this wait.
-    await sleep(options.everyMs, stop.signal);
     try {
-      while (queue.size > 0) await appendNext();
+      while (queue.size > 0) {
+        // Facts that arrive soon after the first join its batch. A close ends this wait.
+        await options.turns.next(stop.signal);
+        await appendWaiting();
+      }
     } catch (error) {
       logger.error({ stream, error: errorText(error), waiting: queue.size }, 'facts could not be appended');
       failAll('the event store did not take the fact');

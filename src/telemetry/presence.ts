@@ -5,11 +5,13 @@
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { shutdownMs } from '../kernel/closers.js';
+import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Json } from '../kernel/json.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
+import { createTurns } from '../kernel/turns.js';
 import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
 import type { PresenceFacts } from './port.js';
 import { tuning } from './tuning.js';
@@ -34,11 +36,23 @@ interface Renewal {
   readonly ttlMs: number;
 }
 
-export function createPresence(leases: Leases, logger: Logger): Presence {
+/** What the lease of a session says, and since when. */
+interface Written {
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  readonly generation: number;
+}
+
+export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, logger: Logger): Presence {
   const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
-  /** Ids of this instance's sessions. A renewal for any other is late and is ignored. */
-  const localSessions = new Set<string>();
+  /** This instance's sessions, by id, with what their lease was given last. A renewal for any other is late and is ignored. */
+  const localSessions = new Map<string, Written>();
+  /** Sessions that are opened soon after one another take their leases in one commit. */
+  const takes = createTurns({ clock, everyMs: tuning.takesEveryMs });
+  const note = ({ session_id, pushed_generation: generation }: PresenceFacts): void => {
+    if (localSessions.has(session_id)) localSessions.set(session_id, { at: clock.monotonic(), generation });
+  };
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'presence could not be written yet');
   const common = {
@@ -55,6 +69,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
     write: async (entries) => {
       for (const round of roundsByNode(entries.filter(([sessionId]) => localSessions.has(sessionId)))) {
         const lost = await leases.renew(presenceKind, [...round.values()].map(claimOf));
+        for (const { facts } of round.values()) note(facts);
         for (const nodeId of lost) await retake(round.get(nodeId));
       }
     },
@@ -84,8 +99,11 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
 
   return {
     async opened(nodeId, facts, ttlMs) {
-      localSessions.add(facts.session_id);
+      localSessions.set(facts.session_id, { at: clock.monotonic(), generation: facts.pushed_generation });
       try {
+        await takes.next();
+        // It may have ended meanwhile, and a newer session may hold the node.
+        if (!localSessions.has(facts.session_id)) return;
         await leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
       } catch (error) {
         localSessions.delete(facts.session_id);
@@ -93,7 +111,13 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
       }
     },
     alive(nodeId, facts, ttlMs) {
-      if (localSessions.has(facts.session_id)) renewals.put(facts.session_id, { nodeId, facts, ttlMs });
+      const written = localSessions.get(facts.session_id);
+      if (written === undefined) return;
+      // A lease that was just written lasts as long, to a tenth: an agent tells several things as soon as it connects.
+      const fresh = clock.monotonic() - written.at < Math.min(tuning.freshLeaseMs, ttlMs / 10);
+      if (!fresh || written.generation !== facts.pushed_generation) {
+        renewals.put(facts.session_id, { nodeId, facts, ttlMs });
+      }
     },
     async ended(nodeId, sessionId) {
       localSessions.delete(sessionId);

@@ -24,7 +24,7 @@ export interface TelemetryService extends Telemetry {
 /** @throws ServiceError `unavailable` */
 export async function createTelemetry({ readStore, clock, logger }: TelemetryDeps): Promise<TelemetryService> {
   const documents = await openNodeDocuments(readStore, logger);
-  const presence = createPresence(readStore.leases, logger);
+  const presence = createPresence(readStore.leases, clock, logger);
   const rate = createRate(clock);
   return {
     async sessionOpened(nodeId, facts, offlineAfterMs) {

@@ -9,6 +9,10 @@ export const tuning = {
   /** Newest values that wait while the read store is away. */
   waitingNodes: 65_536,
   waitingBytes: 256 * MiB,
+  /** How long the lease of an opened session waits for those of others. */
+  takesEveryMs: 25,
+  /** A lease that was written this recently is not written again with the same content; at most a tenth of its time. */
+  freshLeaseMs: 1_000,
   releaseTimeoutMs: 2_000,
   /** Presence that ended this long ago is deleted; `last_seen_at` stays. */
   presencePurgeAfterMs: 24 * 60 * 60_000,

@@ -89,6 +89,7 @@ describe('a session', () => {
     one.onLost((nodeId, sessionId) => lost.push(`${nodeId} ${sessionId}`));
     await one.sessionOpened('n1', facts('s1'), 30_000);
     await two.sessionOpened('n1', facts('s2'), 30_000);
+    clock.advance(1_000);
     one.alive('n1', facts('s1'), 30_000);
     await one.flush();
     one.alive('n1', facts('s1'), 30_000);
@@ -103,6 +104,7 @@ describe('a session', () => {
     telemetry.onLost((_nodeId, sessionId) => lost.push(sessionId));
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
     await telemetry.sessionOpened('n1', facts('s2'), 30_000);
+    clock.advance(1_000);
     telemetry.alive('n1', facts('s1'), 30_000);
     telemetry.alive('n1', facts('s2'), 30_000);
     await telemetry.flush();
@@ -115,6 +117,7 @@ describe('a session', () => {
     telemetry.onLost((_nodeId, sessionId) => lost.push(sessionId));
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
     await stores.readStore.leases.release('presence', 'n1', 's1');
+    clock.advance(1_000);
     telemetry.alive('n1', facts('s1'), 30_000);
     await telemetry.flush();
     expect(lost).toEqual([]);
@@ -124,6 +127,7 @@ describe('a session', () => {
   it('that has ended stays ended after a late sign of life', async () => {
     const telemetry = await start();
     await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    clock.advance(1_000);
     telemetry.alive('n1', facts('s1'), 30_000);
     await telemetry.sessionEnded('n1', 's1');
     telemetry.alive('n1', facts('s1'), 30_000);
@@ -167,5 +171,53 @@ describe('while the read store is away', () => {
     failing = false;
     await telemetry.flush();
     expect(await telemetry.presence('n1')).toBeUndefined();
+  });
+});
+
+describe('a lease', () => {
+  const counting = (): { readStore: ReadStore; renewed: () => number } => {
+    let renewals = 0;
+    const readStore = withLeases({
+      renew: (kind, claims) => {
+        renewals += claims.length;
+        return stores.readStore.leases.renew(kind, claims);
+      },
+    });
+    return { readStore, renewed: () => renewals };
+  };
+
+  it('that was just written is not written again, unless it has to say something new or a moment has passed', async () => {
+    const { readStore, renewed } = counting();
+    const telemetry = await start(readStore);
+    await telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    telemetry.alive('n1', facts('s1'), 30_000);
+    await telemetry.flush();
+    expect(renewed()).toBe(0);
+    telemetry.alive('n1', facts('s1', 7), 30_000);
+    await telemetry.flush();
+    expect([renewed(), await telemetry.presence('n1')]).toEqual([1, facts('s1', 7)]);
+    clock.advance(1_000);
+    telemetry.alive('n1', facts('s1', 7), 30_000);
+    await telemetry.flush();
+    expect(renewed()).toBe(2);
+  });
+
+  it('of an instance that tells little time is renewed within a tenth of it', async () => {
+    const { readStore, renewed } = counting();
+    const telemetry = await start(readStore);
+    await telemetry.sessionOpened('n1', facts('s1'), 3_000);
+    clock.advance(300);
+    telemetry.alive('n1', facts('s1'), 3_000);
+    await telemetry.flush();
+    expect(renewed()).toBe(1);
+  });
+
+  it('is not taken for a session that has ended before its turn came', async () => {
+    let taken = 0;
+    const telemetry = await start(withLeases({ take: async () => void (taken += 1) }));
+    const opening = telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    await telemetry.sessionEnded('n1', 's1');
+    await opening;
+    expect([taken, await telemetry.presence('n1')]).toEqual([0, undefined]);
   });
 });

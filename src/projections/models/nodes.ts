@@ -70,8 +70,10 @@ export const nodes: ReadModel<NodeFields> = {
       return document(node, before?.agent ?? neverConnected);
     }
     // Ignore facts about a node that does not exist.
-    if (before === undefined) return undefined;
+    if (fields === undefined || before === undefined) return undefined;
     const agent = evolveAgentFacts(before.agent, agentEvent(event), at);
-    return agent === before.agent ? fields : document(before.node, agent);
+    if (agent === before.agent) return fields;
+    // The rest stays as it is: where no indexed field changes, no index is written.
+    return { ...fields, agent: asJson(agent), connected_once: agent.connected_once };
   },
 };
