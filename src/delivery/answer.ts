@@ -3,6 +3,7 @@
  * answers with the target or with "unchanged". Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
+import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
@@ -21,6 +22,7 @@ export interface AnswerDeps {
   readonly histories: Pick<ApplyHistories, 'load'>;
   readonly applyReports: Pick<ApplyReports, 'applied'>;
   readonly raises: Pick<GenerationRaises, 'raise' | 'conflict'>;
+  readonly clock: Clock;
   readonly logger: Logger;
   generation(nodeId: string): number | undefined;
   /** Resolves true once the fold is up to date, false if that takes too long. */
@@ -110,7 +112,8 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
     if (named === undefined) return;
     // The answer does not wait for the fact. The history may change after the answer, which `ofTarget` allows for.
-    deps.applyReports.applied(record, session, { stamp: claim.stamp, named, durationMs: 0 }).catch((error: unknown) => {
+    const applied = { stamp: claim.stamp, named, durationMs: 0, at: deps.clock.monotonic() };
+    deps.applyReports.applied(record, session, applied).catch((error: unknown) => {
       deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
     });
   };

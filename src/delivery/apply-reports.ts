@@ -4,7 +4,6 @@
  * last-good one is counted and ignored. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { AgentEvent, ApplyError, RecordFact } from '../domain/agents/facts.js';
-import type { Clock } from '../kernel/clock.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
@@ -17,8 +16,11 @@ import { recordedErrors } from './recorded-errors.js';
 import { afterApply, afterReject, hasRejected, sameStamp, snapshotNamed } from './target.js';
 
 export interface ApplyReports {
-  /** Resolves once it is settled what becomes of the report's fact. @throws ServiceError `unavailable` */
-  report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport): Promise<void>;
+  /**
+   * Resolves once it is settled what becomes of the report's fact. @throws ServiceError `unavailable`
+   * @param at when it came, monotonic milliseconds
+   */
+  report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport, at: number): Promise<void>;
   /** The node runs the snapshot. The history changes at once; resolves as `report` does. */
   applied(record: ApplyHistoryRecord, session: ReportingSession, applied: Applied): Promise<void>;
   /** Reports by outcome, since the start. A confirmation in a ConfigRequest is none. */
@@ -34,13 +36,14 @@ interface Applied {
   readonly stamp: Stamp;
   readonly named: 'newest' | 'last_good';
   readonly durationMs: number;
+  /** When the node said so, monotonic milliseconds. */
+  readonly at: number;
 }
 
 export interface ApplyReportsDeps {
   readonly newest: NewestSnapshots;
   readonly lastGood: Pick<LastGoodSnapshots, 'save'>;
   readonly timeToApplied: Pick<TimeToApplied, 'applied' | 'rejected'>;
-  readonly clock: Clock;
   readonly logger: Logger;
   /** Where it is told that a node rejected its configuration, or applies again. */
   readonly sessionLog: Logger;
@@ -77,9 +80,9 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
   const applied = async (
     entry: ApplyHistoryRecord,
     { sessionId, offers }: ReportingSession,
-    { stamp, named, durationMs }: Applied,
+    { stamp, named, durationMs, at }: Applied,
   ): Promise<void> => {
-    deps.timeToApplied.applied(offers, stamp.generation, deps.clock.monotonic());
+    deps.timeToApplied.applied(offers, stamp.generation, at);
     const { history } = entry;
     const before = history.applied?.generation ?? 0;
     const lastGood = named === 'newest' ? await saveNewest(entry, stamp) : stamp;
@@ -136,7 +139,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
   return {
     applied,
     counts: () => counts,
-    async report(entry, session, report) {
+    async report(entry, session, report, at) {
       const generation = deps.generation(entry.nodeId);
       if (generation === undefined || report.generation > BigInt(generation)) return ignore(entry.nodeId);
       const stamp: Stamp = {
@@ -149,7 +152,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
       if (named === undefined) return ignore(entry.nodeId);
       count(report.status);
       if (report.status === 'rejected') return rejected(entry, session, stamp, report.errors);
-      return applied(entry, session, { stamp, named, durationMs: report.durationMs });
+      return applied(entry, session, { stamp, named, durationMs: report.durationMs, at });
     },
   };
 }

@@ -42,6 +42,7 @@ import { createSnapshotJson } from './snapshot-json.js';
 import { createApplyHistories } from './apply-history.js';
 import type { RecordedApplyReports } from './target.js';
 import { createApplyReports } from './apply-reports.js';
+import { createReportTurns } from './report-turns.js';
 import { createTimeToApplied } from './time-to-applied.js';
 import { tuning } from './tuning.js';
 
@@ -146,7 +147,6 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const timeToApplied = createTimeToApplied();
   const applyReports = createApplyReports({
     timeToApplied,
-    clock,
     sessionLog: deps.sessionLog ?? logger,
     newest,
     lastGood,
@@ -168,6 +168,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     histories,
     applyReports,
     raises,
+    clock,
     logger,
     generation,
     // Cut off from the log, the newest known snapshot is served: better than ending a session that works.
@@ -180,10 +181,12 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     drainRetryMs: () => Math.round(tuning.drainRetryMs * (0.5 + random())),
   });
   const sessions = createSessionRegistry();
+  const reportTurns = createReportTurns(() => fanOut.running);
   const nodeSessions = createNodeSessions({
     sessions,
     histories,
     applyReports,
+    reportTurns,
     newest,
     timeToApplied,
     clock,
@@ -196,6 +199,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     mayPush: fold.upToDate,
     hasSession: sessions.has,
     serve: nodeSessions.serve,
+    onRest: reportTurns.wake,
     onError: (nodeId, error) => logger.warn({ node_id: nodeId, error: errorText(error) }, 'a node was not served yet'),
   });
   const cleanup = createLastGoodCleanup({
@@ -259,6 +263,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     async close() {
       await fold.close();
       await fanOut.close();
+      reportTurns.close();
       await cleanup.close();
       await lastGood.close();
     },

@@ -12,16 +12,23 @@ export interface FanOutDeps {
   /** False while nothing may be pushed: changed nodes wait. */
   mayPush(): boolean;
   hasSession(nodeId: string): boolean;
-  /** Offers the node's newest snapshot to its sessions. @returns the bytes made for it */
-  serve(nodeId: string): Promise<number>;
+  /**
+   * Offers the node's newest snapshot to its sessions. @returns the bytes made for it; without a promise when nothing has
+   * to be waited for
+   */
+  serve(nodeId: string): number | Promise<number>;
   /** A node could not be served; it is tried again. */
   onError(nodeId: string, error: unknown): void;
+  /** All changed nodes have been served, or nothing may be pushed any more. */
+  onRest?(): void;
 }
 
 export interface FanOut {
   touch(nodeIds: Iterable<string>): void;
   /** Pushing may be allowed again. */
   wake(): void;
+  /** Nodes are being served. */
+  readonly running: boolean;
   /** Changed nodes that have not been served. */
   readonly waiting: number;
   close(): Promise<void>;
@@ -62,7 +69,8 @@ export function createFanOut(deps: FanOutDeps): FanOut {
       changed.delete(nodeId);
       nodes += 1;
       try {
-        bytes += await deps.serve(nodeId);
+        const served = deps.serve(nodeId);
+        bytes += typeof served === 'number' ? served : await served;
         if (failed.size === 0) failures = 0;
       } catch (error) {
         failed.add(nodeId);
@@ -86,6 +94,7 @@ export function createFanOut(deps: FanOutDeps): FanOut {
       running = undefined;
       // A node may have changed after the loop looked at the set for the last time.
       wake();
+      if (running === undefined) deps.onRest?.();
     });
   };
 
@@ -97,6 +106,9 @@ export function createFanOut(deps: FanOutDeps): FanOut {
   return {
     touch,
     wake,
+    get running() {
+      return running !== undefined;
+    },
     get waiting() {
       return changed.size + failed.size;
     },

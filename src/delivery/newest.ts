@@ -7,6 +7,7 @@
 import { compileNode } from '../domain/compile/compile-node.js';
 import { compilerVersion } from '../domain/compile/version.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { createLru } from '../kernel/lru.js';
@@ -14,7 +15,7 @@ import type { SnapshotCache } from './cache.js';
 import { stampOf } from './cache.js';
 import { encodeSnapshot } from './encode.js';
 import type { SnapshotPush } from './port.js';
-import type { SecretOpener } from './secrets.js';
+import type { OpenedSecrets, SecretOpener } from './secrets.js';
 import { openSecrets } from './secrets.js';
 import type { Stamp } from './target.js';
 import { tuning } from './tuning.js';
@@ -26,8 +27,11 @@ export type Newest<T> =
   | { readonly kind: 'withheld' };
 
 export interface NewestSnapshots {
-  /** @throws ServiceError `unavailable` without the data key store, or when the log is at another compiler version */
-  get(nodeId: string): Promise<Newest<SnapshotPush>>;
+  /**
+   * A plain value when nothing has to be waited for: an edit may ask for ten thousand nodes at once.
+   * @throws ServiceError `unavailable` without the data key store, or when the log is at another compiler version
+   */
+  get(nodeId: string): Newest<SnapshotPush> | Promise<Newest<SnapshotPush>>;
   /** Generation and checksum only: when both are cached, nothing is compiled. @throws as `get` */
   stamp(nodeId: string): Promise<Newest<undefined>>;
 }
@@ -54,11 +58,15 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   /** The withheld generation of each node that was logged: once, not at every request. */
   const logged = createLru<string, number>({ maxEntries: tuning.rememberedNodes });
 
-  const make = async (nodeId: string, generation: number): Promise<SnapshotPush> => {
-    // Nothing is awaited before this line, so the compiler sees the fleet at one revision.
+  const make = (nodeId: string, generation: number): SnapshotPush | Promise<SnapshotPush> => {
     const snapshot = compile(deps.fleet(), nodeId);
     const opened = openSecrets(snapshot, deps.openSecret);
-    const secrets = opened instanceof Promise ? await opened : opened;
+    return opened instanceof Promise
+      ? opened.then((secrets) => encode(nodeId, generation, snapshot, secrets))
+      : encode(nodeId, generation, snapshot, opened);
+  };
+
+  const encode = (nodeId: string, generation: number, snapshot: NodeSnapshot, secrets: OpenedSecrets): SnapshotPush => {
     const push = encodeSnapshot(snapshot, secrets);
     // While secrets were opened, the generation may have changed, or another call may have cached this one.
     if (cache.stamp(nodeId, generation) === undefined && deps.fleet().generationOf(nodeId) === generation) {
@@ -77,23 +85,35 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
     );
   };
 
-  const get = async (nodeId: string): Promise<Newest<SnapshotPush>> => {
+  const made = (nodeId: string, push: SnapshotPush): Newest<SnapshotPush> => ({
+    kind: 'made',
+    stamp: cache.stamp(nodeId, push.generation) ?? stampOf(push),
+    value: push,
+  });
+
+  /** @throws the error again when a later try may succeed */
+  const withheld = (nodeId: string, generation: number, error: unknown): Newest<SnapshotPush> => {
+    if (error instanceof ServiceError && error.code === 'unavailable') throw error;
+    if (logged.get(nodeId) !== generation) {
+      logged.set(nodeId, generation);
+      logger.error({ node_id: nodeId, generation, error: errorText(error) }, 'the configuration of a node is withheld');
+    }
+    return { kind: 'withheld' };
+  };
+
+  const get = (nodeId: string): Newest<SnapshotPush> | Promise<Newest<SnapshotPush>> => {
     checkCompilerVersion();
     const generation = deps.fleet().generationOf(nodeId);
     if (generation === undefined) return { kind: 'unknown_node' };
     try {
-      const push = cache.get(nodeId, generation) ?? (await make(nodeId, generation));
-      return { kind: 'made', stamp: cache.stamp(nodeId, push.generation) ?? stampOf(push), value: push };
+      const push = cache.get(nodeId, generation) ?? make(nodeId, generation);
+      if (!(push instanceof Promise)) return made(nodeId, push);
+      return push.then(
+        (late) => made(nodeId, late),
+        (error: unknown) => withheld(nodeId, generation, error),
+      );
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'unavailable') throw error;
-      if (logged.get(nodeId) !== generation) {
-        logged.set(nodeId, generation);
-        logger.error(
-          { node_id: nodeId, generation, error: errorText(error) },
-          'the configuration of a node is withheld',
-        );
-      }
-      return { kind: 'withheld' };
+      return withheld(nodeId, generation, error);
     }
   };
 
@@ -105,8 +125,8 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
       const generation = deps.fleet().generationOf(nodeId);
       const cached = generation === undefined ? undefined : cache.stamp(nodeId, generation);
       if (cached !== undefined) return { kind: 'made', stamp: cached, value: undefined };
-      const made = await get(nodeId);
-      return made.kind === 'made' ? { ...made, value: undefined } : made;
+      const newest = await get(nodeId);
+      return newest.kind === 'made' ? { kind: 'made', stamp: newest.stamp, value: undefined } : newest;
     },
   };
 }

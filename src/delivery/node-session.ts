@@ -6,11 +6,12 @@
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
 import { useUpSecondChance } from './answer.js';
-import type { NewestSnapshots } from './newest.js';
-import type { ConfigAnswer, NodeSession, PushSlot } from './port.js';
+import type { Newest, NewestSnapshots } from './newest.js';
+import type { ConfigAnswer, NodeSession, PushSlot, SnapshotPush } from './port.js';
 import { noteSent } from './session-registry.js';
 import type { SessionState, SessionRegistry } from './session-registry.js';
 import type { ApplyHistories } from './apply-history.js';
+import type { ReportTurns } from './report-turns.js';
 import { targetOf } from './target.js';
 import type { ApplyReports } from './apply-reports.js';
 import type { TimeToApplied } from './time-to-applied.js';
@@ -19,6 +20,7 @@ export interface NodeSessionsDeps {
   readonly sessions: SessionRegistry;
   readonly histories: ApplyHistories;
   readonly applyReports: Pick<ApplyReports, 'report'>;
+  readonly reportTurns: Pick<ReportTurns, 'turn'>;
   readonly newest: NewestSnapshots;
   readonly timeToApplied: Pick<TimeToApplied, 'offered'>;
   readonly clock: Clock;
@@ -32,7 +34,7 @@ export interface NodeSessionsDeps {
 export interface NodeSessions {
   open(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** Offers the node's newest snapshot to those of its sessions that lack it. @returns the bytes made for it */
-  serve(nodeId: string): Promise<number>;
+  serve(nodeId: string): number | Promise<number>;
   /** Offers made since the start. */
   offered(): number;
 }
@@ -62,6 +64,27 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     }
   };
 
+  /** @returns the bytes of the snapshot */
+  const offer = (nodeId: string, newest: Newest<SnapshotPush>): number => {
+    const record = histories.peek(nodeId);
+    if (newest.kind !== 'made' || record === undefined) return 0;
+    if (!deps.mayPush()) {
+      deps.touch(nodeId);
+      return 0;
+    }
+    const push = newest.value;
+    const target = targetOf(newest.stamp, record.history);
+    for (const session of sessions.waitingFor(nodeId, push.generation)) {
+      session.considered = push.generation;
+      // Any other target follows from the agent's own report, and is sent when it asks.
+      if (target !== 'newest') continue;
+      deps.timeToApplied.offered(session.offers, push.generation, deps.clock.monotonic());
+      session.slot.offer(push);
+      offered += 1;
+    }
+    return push.payload.length;
+  };
+
   /** Releases the history of a session that was closed while it was being loaded: nothing else would. */
   const releaseIfClosed = (session: SessionState): void => {
     if (session.closed && !sessions.has(session.nodeId)) histories.release(session.nodeId);
@@ -74,9 +97,16 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         request: (configVersion, checksum) => request(session, configVersion, checksum),
         async report(report) {
           try {
-            const record = await histories.load(nodeId);
+            const at = deps.clock.monotonic();
+            const turn = deps.reportTurns.turn();
+            if (turn !== undefined) {
+              await turn;
+              // A fact recorded now could come behind those of a newer session. The agent repeats the report on its next one.
+              if (session.closed) return;
+            }
+            const record = histories.peek(nodeId) ?? (await histories.load(nodeId));
             useUpSecondChance(session, record);
-            await deps.applyReports.report(record, session, report);
+            await deps.applyReports.report(record, session, report, at);
           } finally {
             releaseIfClosed(session);
           }
@@ -91,27 +121,11 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         },
       };
     },
-    async serve(nodeId) {
+    serve(nodeId) {
       const generation = deps.generation(nodeId);
       if (generation === undefined || sessions.waitingFor(nodeId, generation).length === 0) return 0;
-      const newest = await deps.newest.get(nodeId);
-      const record = histories.peek(nodeId);
-      if (newest.kind !== 'made' || record === undefined) return 0;
-      if (!deps.mayPush()) {
-        deps.touch(nodeId);
-        return 0;
-      }
-      const push = newest.value;
-      const target = targetOf(newest.stamp, record.history);
-      for (const session of sessions.waitingFor(nodeId, push.generation)) {
-        session.considered = push.generation;
-        // Any other target follows from the agent's own report, and is sent when it asks.
-        if (target !== 'newest') continue;
-        deps.timeToApplied.offered(session.offers, push.generation, deps.clock.monotonic());
-        session.slot.offer(push);
-        offered += 1;
-      }
-      return push.payload.length;
+      const newest = deps.newest.get(nodeId);
+      return newest instanceof Promise ? newest.then((made) => offer(nodeId, made)) : offer(nodeId, newest);
     },
     offered: () => offered,
   };

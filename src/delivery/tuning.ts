@@ -5,6 +5,9 @@ export const tuning = {
   /** Nodes compiled and offered, and bytes encoded, before the event loop gets a turn. */
   sliceNodes: 32,
   sliceBytes: 1 * MiB,
+  /** Apply reports that are worked on before the event loop gets a turn, and how long a fan-out may hold them up. */
+  sliceReports: 32,
+  reportTurnMs: 1_000,
   /** Encoded snapshots held in memory, sealed; the others are compiled again on demand. */
   cacheBytes: 256 * MiB,
   /** Snapshots of earlier generations that are kept as they were answered; they hold no secret. */

@@ -10,6 +10,7 @@ import { createSessionRegistry } from '../../src/delivery/session-registry.js';
 import type { SessionState } from '../../src/delivery/session-registry.js';
 import { emptyApplyHistory } from '../../src/delivery/target.js';
 import type { Stamp } from '../../src/delivery/target.js';
+import { systemClock } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 
 const pushOf = (generation: number): SnapshotPush => ({
@@ -40,6 +41,7 @@ function answerer(deps: Partial<AnswerDeps> = {}) {
     (_fields: object, text: string): void =>
       void logged.push(`${level}: ${text}`);
   const answer = createAnswerer({
+    clock: systemClock,
     newest: {
       get: () => Promise.resolve({ kind: 'made', stamp: stamp(10), value: pushOf(10) }),
       stamp: () => Promise.resolve({ kind: 'made', stamp: stamp(10), value: undefined }),

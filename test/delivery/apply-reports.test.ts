@@ -8,7 +8,6 @@ import type { ApplyReport, SnapshotPush } from '../../src/delivery/port.js';
 import { createTimeToApplied } from '../../src/delivery/time-to-applied.js';
 import { emptyApplyHistory } from '../../src/delivery/target.js';
 import type { AgentEvent, FactOutcome } from '../../src/domain/agents/facts.js';
-import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 
 const pushOf = (generation: number, fill = generation): SnapshotPush => ({
@@ -25,6 +24,9 @@ const reportOf = (push: SnapshotPush, status: ApplyReport['status']): ApplyRepor
   errors: status === 'applied' ? [] : [{ resource_type: 'node', resource_id: 'n1', path: 'p', message: 'no' }],
   durationMs: 12,
 });
+
+/** Monotonic milliseconds. */
+const arrived = 1_000;
 
 let record: ApplyHistoryRecord;
 let facts: [string, AgentEvent, string][];
@@ -46,7 +48,6 @@ const create = (deps: Partial<ApplyReportsDeps> = {}) => {
     lastGood: { save: (_nodeId, push) => void saved.push(push) },
     logger: silentLogger,
     sessionLog: silentLogger,
-    clock: systemClock,
     timeToApplied: createTimeToApplied(),
     generation: () => newest.generation,
     recordFact: async (...fact) => {
@@ -58,8 +59,8 @@ const create = (deps: Partial<ApplyReportsDeps> = {}) => {
   });
   return {
     reports,
-    applied: (push: SnapshotPush) => reports.report(record, session, reportOf(push, 'applied')),
-    rejected: (push: SnapshotPush) => reports.report(record, session, reportOf(push, 'rejected')),
+    applied: (push: SnapshotPush) => reports.report(record, session, reportOf(push, 'applied'), arrived),
+    rejected: (push: SnapshotPush) => reports.report(record, session, reportOf(push, 'rejected'), arrived),
   };
 };
 const types = (): readonly string[] => facts.map(([, { type }]) => type);
@@ -107,12 +108,12 @@ describe('an apply of the newest snapshot', () => {
   it('leaves the last-good one when there is a newer snapshot by the time it is stored', async () => {
     record.history = { ...emptyApplyHistory, lastGood: stamp(8) };
     const { reports } = create();
-    await reports.applied(record, session, { stamp: stamp(9), named: 'newest', durationMs: 1 });
+    await reports.applied(record, session, { stamp: stamp(9), named: 'newest', durationMs: 1, at: arrived });
     expect([saved, record.history.lastGood, record.history.applied]).toEqual([[], stamp(8), stamp(9)]);
     const withheld = create({
       newest: { get: async () => ({ kind: 'withheld' }), stamp: async () => ({ kind: 'withheld' }) },
     });
-    await withheld.reports.applied(record, session, { stamp: stamp(10), named: 'newest', durationMs: 1 });
+    await withheld.reports.applied(record, session, { stamp: stamp(10), named: 'newest', durationMs: 1, at: arrived });
     expect([saved, record.history.lastGood]).toEqual([[], stamp(8)]);
   });
 });

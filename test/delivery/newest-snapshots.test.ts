@@ -98,7 +98,7 @@ describe('the newest snapshot', () => {
         throw new ServiceError('unavailable', 'away');
       },
     });
-    await expect(newest.get('n1')).rejects.toThrow('away');
+    await expect((async () => newest.get('n1'))()).rejects.toThrow('away');
     await expect(newest.stamp('n1')).rejects.toThrow('away');
     const other = create({
       compile: () => {
@@ -114,7 +114,7 @@ describe('the newest snapshot', () => {
       const newest = create();
       await newest.get('n1');
       fleet.singletons.service.set(version);
-      await expect(newest.get('n1')).rejects.toMatchObject({ code: 'unavailable' });
+      await expect((async () => newest.get('n1'))()).rejects.toMatchObject({ code: 'unavailable' });
       await expect(newest.stamp('n1')).rejects.toMatchObject({ code: 'unavailable' });
     },
   );

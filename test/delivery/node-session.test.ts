@@ -49,6 +49,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
     sessions: registry,
     histories,
     applyReports: { report: () => Promise.resolve() },
+    reportTurns: { turn: () => undefined },
     newest: { get: newest, stamp: () => Promise.reject(new Error('not asked')) },
     timeToApplied: { offered: () => undefined },
     clock,
@@ -66,6 +67,35 @@ const ask = (session: { request(version: bigint, checksum: Uint8Array): Promise<
   session.request(0n, Buffer.alloc(0));
 
 describe('a session', () => {
+  it('takes a report that had to wait with the time when it came; one whose session has ended is left to the next', async () => {
+    const taken: [string, number][] = [];
+    let pass = (): void => undefined;
+    const { open } = create({
+      reportTurns: { turn: () => new Promise((resolve) => (pass = resolve)) },
+      applyReports: {
+        report: async (_record, { sessionId }, _report, at) => void taken.push([sessionId, at]),
+      },
+    });
+    const report = {
+      generation: 1n,
+      checksum: Buffer.alloc(32),
+      status: 'applied',
+      errors: [],
+      durationMs: 1,
+    } as const;
+    const [first, second] = [open('s1'), open('s2')];
+    const came = clock.monotonic();
+    const reported = first.report(report);
+    clock.advance(500);
+    pass();
+    await reported;
+    const late = second.report(report);
+    second.close();
+    pass();
+    await late;
+    expect(taken).toEqual([['s1', came]]);
+  });
+
   it('is offered nothing before its first answer, and every newer snapshot once afterwards', async () => {
     const { sessions, open } = create();
     const session = open('s1');

@@ -34,6 +34,7 @@ import { createGrpcServer } from './grpc-server.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets } from './read-budget.js';
+import { createTicks } from './ticks.js';
 import type { ReadLimits } from './read-budget.js';
 import { createUnfinishedBytes } from './unfinished-bytes.js';
 import { tuning } from './tuning.js';
@@ -248,11 +249,12 @@ export async function createAgentTransport(
     }),
     telemetry.onLost((nodeId, sessionId) => sessions.lost(nodeId, sessionId)),
   ];
+  const ticks = createTicks(() => sessions.all(), clock);
   const sweep = setInterval(() => {
     const now = clock.monotonic();
     pending.sweep(now);
     control.sweep(now);
-    for (const session of sessions.all()) session.tick(now);
+    ticks.next();
     sessions.sweep();
     reports.sweep();
   }, tuning.sweepMs);
@@ -292,6 +294,7 @@ export async function createAgentTransport(
       // Streams that do not end in time are cut by their own timers, or by the listener.
       await withDeadline(Promise.all(Array.from(sessions.all(), ({ closed }) => closed)), flushMs);
       clearInterval(sweep);
+      ticks.close();
       for (const stop of unsubscribe) stop();
       // The status of an ended stream may still be on its way, so the sockets are not closed yet.
       grpc.drain(flushMs);

@@ -76,6 +76,8 @@ interface Entry {
 export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const { clock, logger } = deps;
   const nodes = new Map<string, Entry>();
+  /** Nodes without a session: only they may be forgotten. */
+  const vacant = new Set<string>();
   /** Sessions that said hello: only they hold a presence lease. */
   const greeted = new WeakSet<LiveSession>();
   let size = 0;
@@ -85,6 +87,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     if (entry === undefined) {
       entry = { sessions: new Set(), live: undefined, announced: undefined, rekeyedAt: undefined, supersedings: [] };
       nodes.set(nodeId, entry);
+      vacant.add(nodeId);
     }
     return entry;
   };
@@ -138,9 +141,11 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     add(session) {
       const { sessions } = entryOf(session.nodeId);
       sessions.add(session);
+      vacant.delete(session.nodeId);
       size += 1;
       void session.closed.then(() => {
         sessions.delete(session);
+        if (sessions.size === 0) vacant.add(session.nodeId);
         size -= 1;
       });
     },
@@ -210,10 +215,12 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       return size;
     },
     sweep() {
-      for (const [nodeId, entry] of nodes) {
-        if (entry.sessions.size > 0) continue;
+      for (const nodeId of vacant) {
+        const entry = nodes.get(nodeId);
+        if (entry === undefined) continue;
         if (isRecentRekey(entry.rekeyedAt) || recentSupersedings(entry.supersedings, clock.now()).length > 0) continue;
         nodes.delete(nodeId);
+        vacant.delete(nodeId);
       }
     },
   };
