@@ -359,7 +359,10 @@ async function wire(
       sessionsEnded: cluster.sessionsEnded,
       heartbeatsPerMinute: cluster.heartbeatsPerMinute,
       readiness,
-      storesAway: () => (storeProblems().length === 0 ? undefined : storeProblems().join(', ')),
+      storesAway() {
+        const problems = storeProblems();
+        return problems.length === 0 ? undefined : problems.join(', ');
+      },
       metrics: () => metrics.text(),
     },
     { version, corsOrigins, trustedProxies, metricsToken, tls },

@@ -80,7 +80,8 @@ export function createDecidingFold<State extends DecidingState, Command>(
       if (decision.value.length === 0) {
         return answered({ kind: 'unchanged', position: newestPosition, result: select(state) });
       }
-      let head = state.logChain.value;
+      const before = state.logChain.value;
+      let head = before;
       const proposal = propose(decision.value, context, clock, ids, (events) => {
         const linked = logChain.link(head, stream, events);
         head = linked.head;
@@ -89,7 +90,10 @@ export function createDecidingFold<State extends DecidingState, Command>(
       const recorded = asRecorded(stream, proposal, state.revision.value);
       const refusal = apply(state, recorded);
       state.logChain.set(head);
-      if (refusal === undefined) return { kind: 'write', proposal, recorded, result: select(state) };
+      if (refusal === undefined) {
+        logChain.remember({ stream, events: proposal.events, before, after: head });
+        return { kind: 'write', proposal, recorded, result: select(state) };
+      }
       state.journal.rollback(mark);
       return answered(refusedBy(refusal));
     } catch (error) {

@@ -3,6 +3,7 @@
  * appended at once (`run-group.ts`). Knows nothing of what commands mean. Implements
  * `docs/contract/domain.md#commands-and-events`.
  */
+import { yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
@@ -64,13 +65,25 @@ export async function createGateway<State extends DecidingState, Command>(
     running = undefined;
   }
 
+  interface Shown {
+    readonly lagging: boolean;
+    readonly waitedMs: number;
+  }
+  let newestWait: { readonly revision: number; readonly shown: Promise<Shown> } | undefined;
+
   /** Waits until the read models hold the revision, within bounds. */
-  async function waitForProjections(
-    revision: number,
-  ): Promise<{ readonly lagging: boolean; readonly waitedMs: number }> {
+  async function waitForProjections(revision: number): Promise<Shown> {
     const began = clock.monotonic();
     const applied = await projections.applied(stream, revision, limits.rest.projectionWaitMs);
     return { lagging: !applied, waitedMs: clock.monotonic() - began };
+  }
+
+  /** The commands of a group stand in the log together and are shown together: they share one wait. */
+  function waitForGroup(lastRevision: number): Promise<Shown> {
+    if (newestWait?.revision !== lastRevision) {
+      newestWait = { revision: lastRevision, shown: waitForProjections(lastRevision) };
+    }
+    return newestWait.shown;
   }
 
   /** Where a command that was accepted before ends, read from the log. @param revision of its first event */
@@ -86,8 +99,9 @@ export async function createGateway<State extends DecidingState, Command>(
   async function outcomeOf(answer: Answer): Promise<CommandOutcome<unknown>> {
     switch (answer.kind) {
       case 'written': {
-        const { commandId, events, revision, position, result } = answer;
-        return { kind: 'done', commandId, events, position, result, ...(await waitForProjections(revision)) };
+        const { commandId, events, groupRevision, position, result } = answer;
+        const { lagging, waitedMs } = await waitForGroup(groupRevision);
+        return { kind: 'done', commandId, events, position, result, lagging, waitedMs };
       }
       case 'unchanged': {
         const { position, result } = answer;
@@ -116,7 +130,8 @@ export async function createGateway<State extends DecidingState, Command>(
       throw new ServiceError('unavailable', 'too many commands are waiting; nothing was written');
     }
     const answer = callers.add(call);
-    running ??= Promise.resolve().then(run);
+    // Behind this turn of the event loop, so that the callers of one turn share an append and its flush.
+    running ??= yieldToEventLoop().then(run);
     return answer;
   }
 

@@ -32,16 +32,13 @@ export function propose(
 ): Proposal {
   const commandId = ids.next();
   const occurred_at = timestamp(clock.now());
+  const { actor, requestId: request_id, revertOf: revert_of, idempotency } = context;
   const unlinked = decided.map(({ type, data }, index): ProposedEvent => {
-    const metadata: EventMetadata = {
-      command: { id: commandId, index, count: decided.length },
-      actor: context.actor,
-      request_id: context.requestId,
-      occurred_at,
-      schema_version: (schemaVersions as { readonly [type: string]: number })[type] ?? 1,
-      ...(context.revertOf === undefined ? {} : { revert_of: context.revertOf }),
-      ...(context.idempotency === undefined ? {} : { idempotency: context.idempotency }),
-    };
+    const command = { id: commandId, index, count: decided.length };
+    const schema_version = (schemaVersions as { readonly [type: string]: number })[type] ?? 1;
+    let metadata: EventMetadata = { command, actor, request_id, occurred_at, schema_version };
+    if (revert_of !== undefined) metadata = { ...metadata, revert_of };
+    if (idempotency !== undefined) metadata = { ...metadata, idempotency };
     return { id: ids.next(), type, data: data as JsonObject, metadata };
   });
   const events = withLink(unlinked, linkOf(unlinked));
@@ -63,17 +60,15 @@ export function propose(
 function withLink(events: readonly ProposedEvent[], link: CommandLink | undefined): readonly ProposedEvent[] {
   const last = events.at(-1);
   if (link === undefined || last === undefined) return events;
-  return events.with(-1, { ...last, metadata: { ...last.metadata, link } });
+  const { id, type, data, metadata } = last;
+  return [...events.slice(0, -1), { id, type, data, metadata: { ...metadata, link } }];
 }
 
 /** The proposal as it will stand in the log behind `revision`. Its position is not known before the append. */
 export function asRecorded(stream: string, proposal: Proposal, revision: number): RecordedCommand {
-  const [first, ...rest] = proposal.events.map((event, index): RecordedEvent => ({
-    ...event,
-    stream,
-    revision: revision + 1 + index,
-    position: 0,
-  }));
+  const [first, ...rest] = proposal.events.map(({ id, type, data, metadata }, index): RecordedEvent => {
+    return { id, type, data, metadata, stream, revision: revision + 1 + index, position: 0 };
+  });
   if (first === undefined) throw new RangeError('a command without events is not recorded');
   return { stream, events: [first, ...rest] };
 }

@@ -56,7 +56,7 @@ async function tryGroup<State, Command>(
   switch (outcome.kind) {
     case 'appended':
       fold.commit(outcome.position);
-      return settle((decided) => finalAnswer(decided, fold.newestPosition()));
+      return settle((decided) => finalAnswer(decided, expected + events.length, fold.newestPosition()));
     case 'conflict':
       if (attempt >= tuning.gatewayAttempts) return fail('the log moved on at every try; nothing was written');
       fold.rollback();
@@ -78,10 +78,8 @@ async function nothingToAppend(
   return (await fold.isBehind()) ? { kind: 'conflict' } : { kind: 'appended', position: fold.newestPosition() };
 }
 
-function finalAnswer(decided: Decided, position: number): Answer {
+function finalAnswer(decided: Decided, groupRevision: number, position: number): Answer {
   if (decided.kind === 'answer') return decided.answer;
   const { proposal, recorded, result } = decided;
-  const { events } = recorded;
-  const revision = events[0].revision + events.length - 1;
-  return { kind: 'written', commandId: proposal.commandId, events, revision, position, result };
+  return { kind: 'written', commandId: proposal.commandId, events: recorded.events, groupRevision, position, result };
 }

@@ -22,8 +22,8 @@ export type Answer =
       readonly kind: 'written';
       readonly commandId: string;
       readonly events: readonly RecordedEvent[];
-      /** Of the last event. */
-      readonly revision: number;
+      /** Of the last event of all commands that were appended together with it. */
+      readonly groupRevision: number;
       readonly position: number;
       readonly result: unknown;
     }
@@ -70,10 +70,12 @@ export function createWaitingCallers<State, Command>(): WaitingCallers<State, Co
     get count() {
       return queue.length;
     },
-    add: (call) =>
+    add: ({ command, context, select }) =>
       new Promise((resolve) => {
         const caller: WaitingCaller<State, Command> = {
-          ...call,
+          command,
+          context,
+          select,
           answer(answer) {
             clearTimeout(timer);
             resolve(answer);

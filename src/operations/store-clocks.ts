@@ -66,15 +66,20 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     return entry.time.kind === 'clock' ? clock.now() - clockOf(entry) : Math.min(0, clock.now() - entry.time.at);
   }
 
+  // A loop, because it is asked before every command.
   function problems(): readonly string[] {
-    return [...compared].flatMap(([name, entry]) => {
+    const found: string[] = [];
+    for (const [name, entry] of compared) {
       const ahead = aheadMs(entry);
-      if (Math.abs(ahead) <= apartMs) return [];
+      if (Math.abs(ahead) <= apartMs) continue;
       const seconds = Math.round(Math.abs(ahead) / 1000);
       const what = entry.time.kind === 'clock' ? `the ${name}'s` : `the newest event of the ${name}`;
       const direction = ahead > 0 ? 'ahead of' : 'behind';
-      return [`the clock of this instance is ${seconds} s ${direction} ${what}; expected at most ${apartMs / 1000} s`];
-    });
+      found.push(
+        `the clock of this instance is ${seconds} s ${direction} ${what}; expected at most ${apartMs / 1000} s`,
+      );
+    }
+    return found;
   }
 
   async function compare(name: string, store: Pick<EventStore, 'time'>): Promise<void> {

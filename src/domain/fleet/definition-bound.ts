@@ -13,6 +13,15 @@ import type { AnyState } from './resources.js';
 import { declaringResource, resourceOf } from './resources.js';
 
 /**
+ * An upper bound of the bytes that a value takes as JSON. What a definition is after an event, it has from the state before
+ * and from the event: nearly always, both together are within the bound, and the fold need not be tried.
+ */
+const mostBytes = (value: object | undefined): number =>
+  value === undefined ? 0 : utf8BytesPerUnit * JSON.stringify(value).length;
+/** Of a UTF-16 code unit, at most. */
+const utf8BytesPerUnit = 3;
+
+/**
  * The refusal of decided events that make a definition too large. Only of those that create or edit one: older logs
  * may hold larger definitions, which can still be deployed and deleted.
  */
@@ -23,6 +32,7 @@ export function oversizedDefinition(fleet: FleetView, events: readonly FleetEven
     const { type, noun, fields, evolve } = declaring.declaration;
     if (event.type !== `${noun}Created` && event.type !== `${noun}Updated`) continue;
     const before = fleet.get<AnyState>({ type }, resourceOf(event).id);
+    if (mostBytes(event.data) + mostBytes(before) <= limits.fleet.definitionBytes) continue;
     const after = evolve(before, event, { at: timestamp(0), commandId: '' });
     if (after === undefined) continue;
     const bytes = new TextEncoder().encode(JSON.stringify(pick(after, fields))).length;

@@ -38,6 +38,7 @@ export const schemaVersions = Object.fromEntries(
 export function readEvent(event: RecordedEvent): RecordedEvent {
   const schema = Object.hasOwn(schemas, event.type) ? schemas[event.type] : undefined;
   const version = event.metadata.schema_version;
+  if (version === schema?.schemaVersion) return event;
   const unknown = (): UnknownEventError => new UnknownEventError(event.stream, event.revision, event.type, version);
   if (schema === undefined || !Number.isInteger(version) || version > schema.schemaVersion || version < 1)
     throw unknown();
@@ -53,5 +54,8 @@ export function readEvent(event: RecordedEvent): RecordedEvent {
 /** The command with every event in its current shape. @throws UnknownEventError */
 export function readCommand(command: RecordedCommand): RecordedCommand {
   const [first, ...rest] = command.events;
-  return { stream: command.stream, events: [readEvent(first), ...rest.map(readEvent)] };
+  const read = readEvent(first);
+  // Nearly every command is one event in its current shape.
+  if (rest.length === 0 && read === first) return command;
+  return { stream: command.stream, events: [read, ...rest.map(readEvent)] };
 }

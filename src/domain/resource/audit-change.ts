@@ -86,9 +86,10 @@ export function removedFields(fields: object): readonly AuditChange[] {
 
 /** One entry per field, and one per key of `labels`. */
 function flat(fields: object): readonly [string, Json][] {
-  return Object.entries(fields).flatMap(([field, value]): [string, Json][] =>
-    field === 'labels'
-      ? Object.entries(value as { readonly [key: string]: string }).map(([key, label]) => [`labels.${key}`, label])
-      : [[field, value as Json]],
-  );
+  const entries: [string, Json][] = [];
+  for (const [field, value] of Object.entries(fields)) {
+    if (field !== 'labels') entries.push([field, value as Json]);
+    else for (const [key, label] of Object.entries(value as object)) entries.push([`labels.${key}`, label as Json]);
+  }
+  return entries;
 }

@@ -18,8 +18,11 @@ export function lifecycleAudit(fields: readonly string[]): {
   restored(event: CarriesDefinition): EventAudit;
 } {
   const ofDefinition = new Set(fields);
-  const definition = (data: object): object =>
-    Object.fromEntries(Object.entries(data).filter(([field]) => ofDefinition.has(field)));
+  const definition = (data: object): object => {
+    const found: Record<string, unknown> = {};
+    for (const [field, value] of Object.entries(data)) if (ofDefinition.has(field)) found[field] = value;
+    return found;
+  };
   return {
     created: ({ data }) => eventAudit('create', addedFields(definition(data))),
     updated: ({ data }) => eventAudit('update', fieldChanges(data.changes)),

@@ -21,18 +21,30 @@ export function lifecycleFold<S extends ResourceMeta, Noun extends string, Singu
   context: EventContext,
 ) => S | undefined {
   const idField = `${singular}_id`;
-  return (state, event, { at }) => {
-    if (event.type === `${noun}Created`) {
+  const [created, restored, deleted] = [`${noun}Created`, `${noun}Restored`, `${noun}Deleted`];
+  return (state, { type, data }, { at }) => {
+    if (type === created) {
       if (state !== undefined) return state;
-      const { [idField]: id, ...fields } = event.data as Record<string, unknown>;
-      return { ...fields, ...firstVersion(String(id), at) } as S;
+      return stateOf<S>(data, [idField], firstVersion(idIn(data, idField), at));
     }
-    if (event.type === `${noun}Restored`) {
+    if (type === restored) {
       if (state !== undefined) return state;
-      const { [idField]: id, former, ...fields } = event.data as Record<string, unknown>;
-      return { ...fields, ...restoredVersion(String(id), former as Former, at) } as S;
+      const { former } = data as { readonly former: Former };
+      return stateOf<S>(data, [idField, 'former'], restoredVersion(idIn(data, idField), former, at));
     }
-    if (state === undefined || event.type === `${noun}Deleted`) return undefined;
-    return nextVersion(withChanges(state, (event.data as { readonly changes: Changes }).changes), at);
+    if (state === undefined || type === deleted) return undefined;
+    return nextVersion(withChanges(state, (data as { readonly changes: Changes }).changes), at);
   };
+}
+
+const idIn = (data: object, idField: string): string => String(Reflect.get(data, idField));
+
+/**
+ * The definition in an event's data, then the meta. A loop, because every command is folded several times and taking fields
+ * out of an object by a computed name is slow.
+ */
+function stateOf<S extends ResourceMeta>(data: object, except: readonly string[], meta: ResourceMeta): S {
+  const state: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(data)) if (!except.includes(field)) state[field] = value;
+  return Object.assign(state, meta) as unknown as S;
 }

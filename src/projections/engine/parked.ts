@@ -41,9 +41,10 @@ export async function openParking(store: ReadStore, version: number): Promise<Pa
       { projection, id: entity, position, error },
     ]),
   );
+  let list = [...parked.values()];
   return {
     has: (projection, id) => parked.size > 0 && parked.has(keyOf(projection, id)),
-    list: () => [...parked.values()],
+    list: () => list,
     async add(entities) {
       if (parked.size + entities.length > tuning.parkedEntities) {
         throw new ProjectionsStopped(
@@ -58,6 +59,7 @@ export async function openParking(store: ReadStore, version: number): Promise<Pa
       }));
       await collection.write(writes);
       for (const entity of entities) parked.set(keyOf(entity.projection, entity.id), entity);
+      list = [...parked.values()];
     },
   };
 }

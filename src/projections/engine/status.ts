@@ -21,7 +21,11 @@ export function createStatusBoard(
   const listeners = createListeners<ProjectionStatus>((error) =>
     logger.error({ error: errorText(error) }, 'a listener to the state of the projections failed'),
   );
-  const current = (): ProjectionStatus => ({ ...state, position: position(), parked: parked() });
+  // Asked before every command.
+  const current = (): ProjectionStatus => {
+    const { caughtUp, unknownEvent, lastError } = state;
+    return { caughtUp, unknownEvent, lastError, position: position(), parked: parked() };
+  };
   return {
     current,
     set(change) {

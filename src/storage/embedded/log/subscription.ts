@@ -16,6 +16,7 @@ import {
   type AppendRecord,
   type LogEnvironment,
 } from './layout.js';
+import type { NewestAppends } from './newest-appends.js';
 import type { WakeUp } from './wake-up.js';
 import { tuning } from '../tuning.js';
 import { bounds } from '../../bounds.js';
@@ -82,8 +83,20 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
   return runs;
 }
 
+/** What subscriptions of one log share. */
+export interface LogReading {
+  readonly environment: LogEnvironment;
+  readonly nameOf: StreamNames;
+  readonly newest: Pick<NewestAppends, 'at'>;
+  readonly wakeUp: WakeUp;
+}
+
 /** Reads from a position on, slice by slice; keeps the runs that it has found and not finished. */
-function createReader(environment: LogEnvironment, nameOf: StreamNames, prefix: string, after: number): () => Slice {
+function createReader(
+  { environment, nameOf, newest }: Omit<LogReading, 'wakeUp'>,
+  prefix: string,
+  after: number,
+): () => Slice {
   const { itemEvents, itemBytes } = bounds;
   const { sliceEntries } = tuning;
   let upTo = after;
@@ -96,6 +109,17 @@ function createReader(environment: LogEnvironment, nameOf: StreamNames, prefix: 
     for (;;) {
       const run = runs.shift();
       if (run === undefined) {
+        const held = newest.at(upTo + 1);
+        if (held !== undefined) {
+          if (held.stream.startsWith(prefix)) {
+            const full = events.length + held.events.length > itemEvents || bytes + held.bytes > itemBytes;
+            if (full && events.length > 0) return { events, upTo, atHead: false };
+            for (const event of held.events) events.push(event);
+            bytes += held.bytes;
+          }
+          upTo += held.events.length;
+          continue;
+        }
         const appends = appendsAbove(environment, upTo);
         scanned += appends.length;
         runs = joinRuns(appends);
@@ -127,16 +151,15 @@ function createReader(environment: LogEnvironment, nameOf: StreamNames, prefix: 
 }
 
 export async function* subscribeLog(
-  environment: LogEnvironment,
-  nameOf: StreamNames,
-  wakeUp: WakeUp,
+  reading: LogReading,
   options: SubscribeOptions,
 ): AsyncGenerator<LogItem, void, void> {
+  const { wakeUp } = reading;
   let position = options.after === 'start' ? 0 : options.after.commit;
   /** The position up to which the consumer knows that it has everything. */
   let confirmed = position;
   let catchingUp = true;
-  const readSlice = createReader(environment, nameOf, options.prefix, position);
+  const readSlice = createReader(reading, options.prefix, position);
   while (!options.signal.aborted) {
     if (wakeUp.closed()) throw new ServiceError('unavailable', 'The event store is closed.');
     const turn = wakeUp.turn();
