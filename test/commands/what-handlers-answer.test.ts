@@ -1,4 +1,5 @@
 /** What the handlers of commands answer, and what becomes of new secrets. No store. */
+import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createCredentialHandlers } from '../../src/commands/credentials.js';
 import { keyMaterial } from '../../src/commands/credential-keys.js';
@@ -253,6 +254,9 @@ describe('key material', () => {
       { self_signed: { common_name: 'a.example', subject_alt_names, days: 2 } },
       now,
     );
+    // In the certificate itself, which is what clients look at.
+    const { subjectAltName } = new X509Certificate(fields.certificate_pem ?? '');
+    expect(subjectAltName).toBe(names.map((name) => `DNS:${name}`).join(', '));
     expect(fields.certificate).toMatchObject({
       subject_alt_names: names,
       not_before: new Date(now - tuning.certificateClockSkewMs).toISOString(),

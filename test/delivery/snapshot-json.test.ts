@@ -1,0 +1,310 @@
+/** A node's snapshot as operators see it: every field of every kind of rule, no secret, and which generation is shown. */
+import { describe, expect, it } from 'vitest';
+import type { SnapshotJsonDeps } from '../../src/delivery/snapshot-json.js';
+import { createSnapshotJson, snapshotToJson } from '../../src/delivery/snapshot-json.js';
+import type { NodeSnapshot, Outbound, RealityInbound, RuleOrigin } from '../../src/domain/snapshot/snapshot.js';
+import { ServiceError } from '../../src/kernel/errors.js';
+import * as f from '../support/fleet.js';
+
+const secret = { secret: f.sealed, stream: 'svc-fleet', resource_id: 'c', field: 'private_key' };
+const publicKey = Buffer.alloc(32, 0xfb);
+const origin: RuleOrigin = { resource_type: 'l4_chain', resource_id: 'chain', resource_name: 'Edge', hop_index: 1 };
+const head = { rule_id: 'chain/1', origin, listen_addr: '0.0.0.0', listen_port: 443 };
+const reality: RealityInbound = {
+  private_key: secret,
+  server_names: ['a.example'],
+  short_ids: ['0123'],
+  target_host: 'target.example',
+  target_port: 8443,
+};
+const dialled = { public_key: publicKey.toString('base64url'), server_name: 'b.example', short_id: '4567' };
+const plain: Outbound = {
+  next: { kind: 'endpoint', endpoint: '192.0.2.1:53' },
+  transport_profile: { payload: 'UDP', outer: 'UDP', security: 'NOISE' },
+  reality: null,
+  quic_reality: null,
+  noise_public_key: publicKey.toString('base64url'),
+  tls: false,
+  tls_server_name: '',
+};
+const covered: Outbound = {
+  ...plain,
+  next: { kind: 'upstream_cluster', name: 'up' },
+  reality: dialled,
+  quic_reality: { ...dialled, short_id: '89' },
+  noise_public_key: null,
+  tls: true,
+  tls_server_name: 'c.example',
+};
+const empty: NodeSnapshot = {
+  node_id: 'n',
+  generation: 7,
+  upstream_clusters: [],
+  tcp_proxy_rules: [],
+  http_proxy_rules: [],
+  tls_certificates: [],
+  quic_rules: [],
+  udp_rules: [],
+  listener_policies: [],
+  l3_rules: [],
+  node: { multiplex: false, multiplex_port: 0 },
+};
+const cluster = { name: 'up', endpoints: ['192.0.2.1:80'], server_names: ['a.example'], enabled: true };
+const tcp = { payload: 'TCP', outer: 'TCP', security: 'REALITY' } as const;
+const quic = { payload: 'TCP', outer: 'QUIC', security: 'REALITY' } as const;
+const udp = { payload: 'UDP', outer: 'UDP', security: 'NOISE' } as const;
+const ip = { payload: 'IP', outer: 'QUIC', security: 'REALITY' } as const;
+const tunnel = {
+  rule_id: 'net/1',
+  origin: { ...origin, resource_type: 'l3_network' } as const,
+  network_id: 'net',
+  network_name: 'Net',
+  local_endpoint: '0.0.0.0:9',
+  peer_endpoint: '192.0.2.9:9',
+  routes: ['10.2.0.0/16'],
+  allowed_sources: ['10.1.0.0/16'],
+  tun: { interface_name: 'svc0', address_family: 'IPV4', prefixes: ['10.1.0.1/32'], mtu: 1300, features: ['x'] },
+  datagram_context_id: 3,
+  transport_profile: ip,
+} as const;
+const policy = {
+  transport: 'tcp',
+  listen_addr: '::',
+  listen_port: 443,
+  priority_order: ['tls', 'raw'],
+} as const;
+
+const whole: NodeSnapshot = {
+  ...empty,
+  upstream_clusters: [
+    { ...cluster, health_check_interval_ms: 10_000 },
+    { ...cluster, health_check_interval_ms: null },
+  ],
+  tcp_proxy_rules: [
+    {
+      ...head,
+      mode: 'REALITY',
+      transport_profile: tcp,
+      server_names: ['a.example'],
+      reality,
+      tls_credential_id: '',
+      outbound: covered,
+      upstream_tls_spki_pins_sha256: ['AAAA'],
+    },
+    {
+      ...head,
+      mode: 'TLS',
+      transport_profile: { ...tcp, security: 'TLS' },
+      server_names: [],
+      reality: null,
+      tls_credential_id: 'cert',
+      outbound: plain,
+      upstream_tls_spki_pins_sha256: [],
+    },
+  ],
+  http_proxy_rules: [{ ...head, host: 'h.example', path_prefix: '/', upstream_cluster: 'up' }],
+  tls_certificates: [
+    { credential_id: 'cert', certificate_pem: 'PEM', private_key_pem: secret, server_names: ['a.example'] },
+  ],
+  quic_rules: [
+    {
+      ...head,
+      transport_profile: quic,
+      reality,
+      max_streams_per_connection: 100,
+      outbound: plain,
+      upstream_tls_spki_pins_sha256: ['BBBB'],
+    },
+  ],
+  udp_rules: [
+    {
+      ...head,
+      mode: 'ENC',
+      transport_profile: udp,
+      noise_private_key: secret,
+      noise_public_key: publicKey.toString('base64url'),
+      outbound: plain,
+    },
+    {
+      ...head,
+      mode: 'RAW',
+      transport_profile: { ...udp, security: 'RAW' },
+      noise_private_key: null,
+      noise_public_key: null,
+      outbound: plain,
+    },
+  ],
+  listener_policies: [policy],
+  l3_rules: [
+    { ...tunnel, role: 'LISTENER', reality_inbound: reality, reality_outbound: null },
+    { ...tunnel, role: 'CONNECTOR', reality_inbound: null, reality_outbound: dialled },
+  ],
+  node: { multiplex: true, multiplex_port: 4443 },
+};
+
+const shownProfile = (payload: string, outer: string, security: string) => ({
+  payload: `PAYLOAD_PROTOCOL_${payload}`,
+  outer: `OUTER_TRANSPORT_${outer}`,
+  security: `SECURITY_LAYER_${security}`,
+});
+const shownKey = publicKey.toString('base64');
+const shownReality = { ...reality, private_key: '***' };
+const shownDialled = { ...dialled, public_key: shownKey };
+const shownPlain = {
+  endpoint: '192.0.2.1:53',
+  transport_profile: shownProfile('UDP', 'UDP', 'NOISE'),
+  tls: false,
+  tls_server_name: '',
+  noise_public_key: shownKey,
+};
+const shownTunnel = {
+  ...tunnel,
+  enabled: true,
+  tun: { ...tunnel.tun, address_family: 'ADDRESS_FAMILY_IPV4' },
+  transport_profile: shownProfile('IP', 'QUIC', 'REALITY'),
+};
+
+describe('the snapshot JSON', () => {
+  it('has every field of every kind of rule, lists also when they are empty, and no message that is not set', () => {
+    const checksum = Buffer.alloc(32, 0xfe);
+    expect(JSON.parse(JSON.stringify(snapshotToJson(whole, checksum)))).toEqual({
+      node_id: 'n',
+      generation: '7',
+      checksum: checksum.toString('base64'),
+      gateway: {
+        upstream_clusters: [{ ...cluster, health_check: { interval_ms: 10_000, path: '' } }, cluster],
+        tcp_proxy_rules: [
+          {
+            ...head,
+            mode: 'TCP_PROXY_MODE_REALITY',
+            transport_profile: shownProfile('TCP', 'TCP', 'REALITY'),
+            server_names: ['a.example'],
+            reality: shownReality,
+            tls_credential_id: '',
+            outbound: {
+              upstream_cluster: 'up',
+              transport_profile: shownProfile('UDP', 'UDP', 'NOISE'),
+              reality: shownDialled,
+              quic_reality: { ...shownDialled, short_id: '89' },
+              tls: true,
+              tls_server_name: 'c.example',
+              noise_public_key: '',
+            },
+            upstream_tls_spki_pins_sha256: ['AAAA'],
+          },
+          {
+            ...head,
+            mode: 'TCP_PROXY_MODE_TLS',
+            transport_profile: shownProfile('TCP', 'TCP', 'TLS'),
+            server_names: [],
+            tls_credential_id: 'cert',
+            outbound: shownPlain,
+            upstream_tls_spki_pins_sha256: [],
+          },
+        ],
+        http_proxy_rules: [{ ...head, host: 'h.example', path_prefix: '/', upstream_cluster: 'up' }],
+        tls: {
+          certificates: [
+            { credential_id: 'cert', certificate_pem: 'PEM', private_key_pem: '***', server_names: ['a.example'] },
+          ],
+        },
+        quic_rules: [
+          {
+            ...head,
+            transport_profile: shownProfile('TCP', 'QUIC', 'REALITY'),
+            reality: shownReality,
+            max_streams_per_connection: 100,
+            outbound: shownPlain,
+            upstream_tls_spki_pins_sha256: ['BBBB'],
+          },
+        ],
+        udp_rules: [
+          {
+            ...head,
+            mode: 'UDP_MODE_ENC',
+            transport_profile: shownProfile('UDP', 'UDP', 'NOISE'),
+            noise_private_key: '***',
+            noise_public_key: shownKey,
+            outbound: shownPlain,
+          },
+          {
+            ...head,
+            mode: 'UDP_MODE_RAW',
+            transport_profile: shownProfile('UDP', 'UDP', 'RAW'),
+            noise_private_key: '',
+            noise_public_key: '',
+            outbound: shownPlain,
+          },
+        ],
+        listener_policies: [policy],
+      },
+      l3: {
+        rules: [
+          { ...shownTunnel, role: 'L3_ROLE_LISTENER', reality_inbound: shownReality },
+          { ...shownTunnel, role: 'L3_ROLE_CONNECTOR', reality_outbound: shownDialled },
+        ],
+      },
+      node: { multiplex: true, multiplex_port: 4443 },
+    });
+    expect(snapshotToJson(empty, checksum)).toMatchObject({ gateway: { tcp_proxy_rules: [], listener_policies: [] } });
+    expect(snapshotToJson(empty, checksum)).not.toHaveProperty('gateway.tls');
+  });
+});
+
+describe('the snapshot that is shown', () => {
+  const { fleet } = f.given(f.createNode('a'), f.createNode('b'), f.updateNode('a', { name: 'c' }));
+  const id = f.nodeId('a');
+  const now = fleet.generationOf(id) ?? -1;
+  const checksum = 'ab'.repeat(32);
+  const made = (generation: number) => ({ kind: 'made', stamp: { generation, checksum }, value: undefined }) as const;
+  function shown(stamp: SnapshotJsonDeps['newest']['stamp'], checkCompilerVersion = (): void => undefined) {
+    const asked: unknown[] = [];
+    const snapshotJson = createSnapshotJson({
+      fleet: () => fleet,
+      newest: { stamp, checkCompilerVersion },
+      async earlier(...args) {
+        asked.push(args);
+        return { generation: args[1] - 1, checksum: 'earlier', snapshot: {} };
+      },
+    });
+    return { snapshotJson, asked };
+  }
+
+  it('is the newest, also when a later generation is asked for', async () => {
+    const { snapshotJson, asked } = shown(async () => made(now));
+    const snapshot = expect.objectContaining({ node_id: id, generation: String(now) });
+    for (const wanted of [undefined, now, now + 1])
+      expect(await snapshotJson(id, wanted)).toEqual({ generation: now, checksum, snapshot });
+    expect(await snapshotJson(id)).toMatchObject({
+      snapshot: { checksum: Buffer.from(checksum, 'hex').toString('base64') },
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it('is an earlier one when that is asked for, as long as this compiler may compile', async () => {
+    const { snapshotJson, asked } = shown(async () => made(now));
+    expect(await snapshotJson(id, now - 1)).toMatchObject({ generation: now - 2, checksum: 'earlier' });
+    expect(asked).toEqual([[id, now - 1]]);
+    const other = shown(
+      async () => made(now),
+      () => {
+        throw new ServiceError('unavailable', 'another compiler');
+      },
+    );
+    await expect(other.snapshotJson(id, now - 1)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(other.asked).toEqual([]);
+  });
+
+  it('is read again when a command came between', async () => {
+    const stamps = [made(now - 1), made(now)];
+    const { snapshotJson } = shown(async () => stamps.shift() ?? made(-1));
+    expect(await snapshotJson(id)).toMatchObject({ generation: now });
+    expect(stamps).toEqual([]);
+  });
+
+  it('is none of an unknown node, and an error for one that cannot be compiled', async () => {
+    expect(await shown(async () => ({ kind: 'unknown_node' })).snapshotJson('nobody', 5)).toBeUndefined();
+    const withheld = shown(async () => ({ kind: 'withheld' })).snapshotJson(id);
+    await expect(withheld).rejects.toMatchObject({ code: 'internal' });
+  });
+});
