@@ -9,6 +9,8 @@ const algorithm = 'chacha20-poly1305';
 const options = { authTagLength: tagBytes };
 const none = new Uint8Array(0);
 
+// Without associated data OpenSSL counts none, as for an empty one: only the handshake pays for setting it.
+
 /** Four zero bytes, then the counter as 64 bits little-endian. */
 function nonceOf(counter: number): Buffer {
   const nonce = Buffer.alloc(12);
@@ -25,7 +27,7 @@ export function encryptAead(
   associated: Uint8Array = none,
 ): Uint8Array {
   const cipher = createCipheriv(algorithm, key, nonceOf(counter), options);
-  cipher.setAAD(associated, { plaintextLength: plaintext.length });
+  if (associated.length > 0) cipher.setAAD(associated, { plaintextLength: plaintext.length });
   const body = cipher.update(plaintext);
   cipher.final();
   return Buffer.concat([body, cipher.getAuthTag()], body.length + tagBytes);
@@ -41,7 +43,7 @@ export function decryptAead(
   const length = ciphertext.length - tagBytes;
   if (length < 0) return undefined;
   const decipher = createDecipheriv(algorithm, key, nonceOf(counter), options);
-  decipher.setAAD(associated, { plaintextLength: length });
+  if (associated.length > 0) decipher.setAAD(associated, { plaintextLength: length });
   decipher.setAuthTag(ciphertext.subarray(length));
   const plaintext = decipher.update(ciphertext.subarray(0, length));
   try {

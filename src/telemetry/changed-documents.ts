@@ -2,16 +2,16 @@
  * One table per node, as bytes, written only when it differs from what this instance wrote last: runtime tables and links
  * are large and come with every heartbeat. Keeps a hash of each, never the table.
  */
-import { hash } from 'node:crypto';
 import { createLru } from '../kernel/lru.js';
 import type { Collection } from '../storage/read-store.js';
+import type { ReportedTable } from './port.js';
 
 /** A stored table: a `HeartbeatRequest` of the wire with nothing but that list. */
 export type TableFields = { readonly wire: Uint8Array };
 
 export interface ChangedDocuments {
   /** Writes those that have changed. @throws ServiceError `unavailable` */
-  write(entries: readonly (readonly [nodeId: string, table: Uint8Array])[]): Promise<void>;
+  write(entries: readonly (readonly [nodeId: string, table: ReportedTable])[]): Promise<void>;
   /** The node's next table is written even if it has not changed. */
   forget(nodeId: string): void;
 }
@@ -23,14 +23,10 @@ export function createChangedDocuments(
   const hashes = createLru<string, string>({ maxEntries: rememberedNodes });
   return {
     async write(entries) {
-      const changed: { readonly nodeId: string; readonly wire: Uint8Array; readonly hashed: string }[] = [];
-      for (const [nodeId, wire] of entries) {
-        const hashed = hash('sha256', wire, 'base64');
-        if (hashes.get(nodeId) !== hashed) changed.push({ nodeId, wire, hashed });
-      }
+      const changed = entries.filter(([nodeId, { hash }]) => hashes.get(nodeId) !== hash);
       if (changed.length === 0) return;
-      await collection.set(changed.map(({ nodeId, wire }) => ({ id: nodeId, fields: { wire } })));
-      for (const { nodeId, hashed } of changed) hashes.set(nodeId, hashed);
+      await collection.set(changed.map(([nodeId, { bytes }]) => ({ id: nodeId, fields: { wire: bytes } })));
+      for (const [nodeId, { hash }] of changed) hashes.set(nodeId, hash);
     },
     forget: hashes.delete,
   };

@@ -129,7 +129,7 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
         ),
     ),
     heartbeats: batchOf<Heartbeat>(
-      ({ facts }) => facts.runtime_listeners.length + facts.link_metrics.length,
+      ({ facts }) => facts.runtime_listeners.bytes.length + facts.link_metrics.bytes.length,
       writeHeartbeats,
     ),
     metrics: batchOf<MetricsFields>(

@@ -40,14 +40,20 @@ export interface LinkSample {
   readonly active_sessions: number;
 }
 
+/** A list of a heartbeat as it came, found valid; `reported-tables.ts` makes and reads it. */
+export interface ReportedTable {
+  /** A `HeartbeatRequest` with nothing but that list. Must not keep much other memory alive. */
+  readonly bytes: Uint8Array;
+  /** SHA-256 of the bytes: most tables come again unchanged. */
+  readonly hash: string;
+}
+
 export interface HeartbeatFacts {
   readonly cpu_usage: number;
   readonly memory_usage: number;
   readonly uptime_seconds: number;
-  /** As it came, found valid; `reported-tables.ts` reads it. Must not keep much other memory alive. */
-  readonly link_metrics: Uint8Array;
-  /** Likewise. */
-  readonly runtime_listeners: Uint8Array;
+  readonly link_metrics: ReportedTable;
+  readonly runtime_listeners: ReportedTable;
 }
 
 /** The part of the newest reports that the view of a node shows. */

@@ -4,10 +4,16 @@
  * Numbers are made safe for JSON: 64-bit counters are capped at 2^53 - 1, NaN and infinities count as not measured.
  * Implements `docs/contract/wire.md#heartbeat-and-metrics`.
  */
+import { hash } from 'node:crypto';
 import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
 import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
-import type { LinkSample, RuntimeListener } from './port.js';
+import type { LinkSample, ReportedTable, RuntimeListener } from './port.js';
+
+/** @param bytes of a `HeartbeatRequest` with nothing but one of its lists */
+export function reportedTable(bytes: Uint8Array): ReportedTable {
+  return { bytes, hash: bytes.length === 0 ? '' : hash('sha256', bytes, 'base64url') };
+}
 
 /** @param bytes of a `HeartbeatRequest` with that list, found valid when it came */
 export function listenersIn(bytes: Uint8Array): readonly RuntimeListener[] {

@@ -9,6 +9,7 @@ import { HeartbeatRequest, RuntimeListener } from '../../src/gen/svc/control/v1/
 import { AgentPayload } from '../../src/gen/svc/control/v1/session.js';
 import { linksIn, listenersIn } from '../../src/telemetry/reported-tables.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
+import type { ValidTables } from '../../src/transport/agent/agent-payload.js';
 import { readPlainHeartbeat } from '../../src/transport/agent/plain-heartbeat.js';
 import { scanMessage } from '../../src/transport/agent/wire-scan.js';
 
@@ -18,11 +19,11 @@ const encoded = (value: HeartbeatRequest): Buffer =>
 const laterField = Buffer.of((15 << 3) | 0, 1);
 
 /** What becomes of a payload: the verdict, the charge, and all that anybody is ever shown of it. */
-function outcome(bytes: Uint8Array): unknown {
-  const read = readAgentPayload(bytes, 'node-1');
+function outcome(bytes: Uint8Array, known?: ValidTables): unknown {
+  const read = readAgentPayload(bytes, 'node-1', known);
   if (read.kind !== 'message' || read.message.$case !== 'heartbeat') return read;
   const { linkMetrics, runtimeListeners, ...figures } = read.message.value;
-  const shown = { links: linksIn(linkMetrics), listeners: listenersIn(runtimeListeners) };
+  const shown = { links: linksIn(linkMetrics.bytes), listeners: listenersIn(runtimeListeners.bytes) };
   return { entries: read.entries, figures, shown };
 }
 
@@ -176,6 +177,34 @@ describe('a heartbeat whose tables are not decoded', () => {
     );
   });
 
+  test('is taken, refused, charged and shown in the same way after another one of its session, whose tables it may repeat', () => {
+    const tables = fc.record({
+      linkMetrics: fc.array(link, { maxLength: 2 }),
+      runtimeListeners: fc.array(listener, { maxLength: 2 }),
+    });
+    const some = fc.tuple(tables, tables).chain((pool) =>
+      fc.array(
+        fc
+          .tuple(heartbeat, fc.constantFrom(...pool), fc.constantFrom(...pool))
+          .map(([value, { linkMetrics }, { runtimeListeners }]) =>
+            encoded({ ...value, linkMetrics, runtimeListeners }),
+          ),
+        { minLength: 2, maxLength: 5 },
+      ),
+    );
+    fc.assert(
+      fc.property(some, (heartbeats) => {
+        let known: ValidTables | undefined;
+        for (const bytes of heartbeats) {
+          expect(outcome(bytes, known)).toEqual(outcome(bytes));
+          const read = readAgentPayload(bytes, 'node-1', known);
+          if (read.kind === 'message') known = read.tables;
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   const full = (listeners: number) =>
     HeartbeatRequest.fromPartial({
       nodeId: 'node-1',
@@ -192,9 +221,11 @@ describe('a heartbeat whose tables are not decoded', () => {
     const bytes = encoded(full(20));
     const read = readPlainHeartbeat(bytes);
     expect(read).toMatchObject({ nodeId: 'node-1', sequence: 7n, cpuUsage: 0.5, uptimeSeconds: 9n });
-    expect(read?.runtimeListeners.buffer).toBe(bytes.buffer);
+    expect(read?.runtimeListeners.bytes.buffer).toBe(bytes.buffer);
     const { runtimeListeners } = full(20);
-    expect(HeartbeatRequest.decode(read!.runtimeListeners)).toEqual(HeartbeatRequest.fromPartial({ runtimeListeners }));
+    expect(HeartbeatRequest.decode(read!.runtimeListeners.bytes)).toEqual(
+      HeartbeatRequest.fromPartial({ runtimeListeners }),
+    );
   });
 
   test('keeps no payload in memory of which its tables are a small part', () => {
@@ -203,7 +234,7 @@ describe('a heartbeat whose tables are not decoded', () => {
     const read = readAgentPayload(bytes, 'node-1');
     expect(read).toMatchObject({ kind: 'message', entries: 7 });
     if (read.kind !== 'message' || read.message.$case !== 'heartbeat') throw new Error('not a heartbeat');
-    expect(read.message.value.runtimeListeners.buffer).not.toBe(bytes.buffer);
-    expect(listenersIn(read.message.value.runtimeListeners)).toHaveLength(3);
+    expect(read.message.value.runtimeListeners.bytes.buffer).not.toBe(bytes.buffer);
+    expect(listenersIn(read.message.value.runtimeListeners.bytes)).toHaveLength(3);
   });
 });

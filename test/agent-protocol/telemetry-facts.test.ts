@@ -62,8 +62,8 @@ describe('a heartbeat', () => {
     const { link_metrics, runtime_listeners, ...figures } = heartbeatFacts(heartbeatOf(heartbeat));
     const shown = {
       ...figures,
-      link_metrics: linksIn(link_metrics),
-      runtime_listeners: listenersIn(runtime_listeners),
+      link_metrics: linksIn(link_metrics.bytes),
+      runtime_listeners: listenersIn(runtime_listeners.bytes),
     };
     expect(shown).toStrictEqual({
       cpu_usage: 0.25,

@@ -1,6 +1,7 @@
 /** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
+import { reportedTable } from '../../src/telemetry/reported-tables.js';
 import type { HeartbeatFacts, LinkSample, RuntimeListener } from '../../src/telemetry/port.js';
 
 export interface Reported extends Omit<HeartbeatFacts, 'link_metrics' | 'runtime_listeners'> {
@@ -51,7 +52,7 @@ export function linksOnWire(links: readonly LinkSample[]): Uint8Array {
 export function heartbeatFactsOf({ link_metrics, runtime_listeners, ...figures }: Reported): HeartbeatFacts {
   return {
     ...figures,
-    link_metrics: linksOnWire(link_metrics),
-    runtime_listeners: listenersOnWire(runtime_listeners),
+    link_metrics: reportedTable(linksOnWire(link_metrics)),
+    runtime_listeners: reportedTable(listenersOnWire(runtime_listeners)),
   };
 }

@@ -48,13 +48,15 @@ export function encodeFrame(sequence: number, ciphertext: Uint8Array): Buffer {
   return frame;
 }
 
-function varintLength(value: number): number {
+/** Bytes of a varint. */
+export function varintLength(value: number): number {
   let length = 1;
   for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length += 1;
   return length;
 }
 
-function writeVarint(target: Buffer, at: number, value: number): number {
+/** @returns the position behind it */
+export function writeVarint(target: Buffer, at: number, value: number): number {
   let offset = at;
   let rest = value;
   while (rest >= 128) {

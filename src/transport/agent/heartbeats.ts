@@ -4,10 +4,10 @@
  */
 import type { AgentCommandName, Delivery } from '../../delivery/port.js';
 import { Command } from '../../gen/svc/control/v1/command.js';
-import type { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import { limits } from '../../kernel/limits.js';
 import { intervalsOf, sameIntervals } from './agent-intervals.js';
 import type { AgentIntervals } from './agent-intervals.js';
+import { encodeHeartbeatResponse } from './heartbeat-response.js';
 import type { Heartbeat } from './plain-heartbeat.js';
 import { createSerialQueue } from './serial-queue.js';
 
@@ -16,7 +16,8 @@ interface HeartbeatsDeps {
   /** False while no command waits for the node, which is nearly always: claiming would cost more than the answer. */
   hasCommands(): boolean;
   claimCommands(): Promise<readonly AgentCommandName[]>;
-  send(payload: ServicePayload['payload']): void;
+  /** Sends the bytes of a `ServicePayload`. */
+  send(payload: Uint8Array): void;
   /** A HeartbeatResponse with these intervals, which are new to the agent, has been queued. */
   onIntervals(intervals: AgentIntervals): void;
   onFailed(error: unknown): void;
@@ -41,7 +42,8 @@ export function createHeartbeats(deps: HeartbeatsDeps, granted: AgentIntervals):
 
   const respond = (heartbeat: Pick<Heartbeat, 'sequence'>, commands: readonly AgentCommandName[]): void => {
     const inForce = intervalsOf(deps.delivery.settings());
-    deps.send(heartbeatResponse(heartbeat, commands, inForce));
+    const values = commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]);
+    deps.send(encodeHeartbeatResponse(heartbeat.sequence, values, inForce));
     if (sameIntervals(inForce, intervals)) return;
     intervals = inForce;
     deps.onIntervals(intervals);
@@ -73,20 +75,3 @@ const commandValues: { readonly [name in AgentCommandName]: Command } = {
   RESTART_PINGORA: Command.RESTART_PINGORA,
   RUN_DIAGNOSTICS: Command.RUN_DIAGNOSTICS,
 };
-
-function heartbeatResponse(
-  heartbeat: Pick<Heartbeat, 'sequence'>,
-  commands: readonly AgentCommandName[],
-  intervals: AgentIntervals,
-): ServicePayload['payload'] {
-  return {
-    $case: 'heartbeatResponse',
-    value: {
-      ok: true,
-      ackSequence: heartbeat.sequence,
-      commands: commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]),
-      heartbeatIntervalSecs: intervals.heartbeatSecs,
-      metricsIntervalSecs: intervals.metricsSecs,
-    },
-  };
-}

@@ -147,7 +147,7 @@ export function startLiveSession(
       delivery,
       hasCommands: () => deps.hasCommands(nodeId),
       claimCommands: () => deps.claimCommands(nodeId),
-      send,
+      send: (payload) => outbox.send(payload),
       onIntervals: (intervals) => run({ kind: 'intervals', intervals }),
       onFailed: (error) => drainAfter(error, 'agent drained: its heartbeat cannot be answered'),
       onProgress: () => balance(),

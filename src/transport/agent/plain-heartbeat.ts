@@ -4,19 +4,19 @@
  * property compares the two. Pure. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
  */
 import { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
-import { emptyField, malformed, readField } from './wire-scan.js';
+import type { ReportedTable } from '../../telemetry/port.js';
+import { reportedTable } from '../../telemetry/reported-tables.js';
+import { emptyField, isWellFormed, malformed, readField } from './wire-scan.js';
 
-/** A heartbeat with its tables as bytes: each is a `HeartbeatRequest` with nothing but that list. */
+/** A heartbeat with its tables as bytes, which share the memory of the payload; that has few bytes besides. */
 export interface Heartbeat {
   readonly nodeId: string;
   readonly sequence: bigint;
   readonly cpuUsage: number;
   readonly memoryUsage: number;
   readonly uptimeSeconds: bigint;
-  /** Shares the memory of the payload, which has few bytes besides. */
-  readonly linkMetrics: Uint8Array;
-  /** Likewise. */
-  readonly runtimeListeners: Uint8Array;
+  readonly linkMetrics: ReportedTable;
+  readonly runtimeListeners: ReportedTable;
 }
 
 const heartbeatInPayload = 2;
@@ -30,8 +30,9 @@ interface Run {
 }
 
 /**
- * @param bytes of an `AgentPayload`, found well-formed and usual
- * @returns undefined if it is anything but one heartbeat in its ordinary form
+ * Does not look into the tables.
+ * @param bytes of an `AgentPayload`
+ * @returns undefined if it is anything but one heartbeat in its ordinary form, well-formed outside of its tables
  */
 export function readPlainHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
   const field = emptyField();
@@ -53,6 +54,9 @@ export function readPlainHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
         break;
       case (2 << 3) | 0:
         sequence = field.varint;
+        break;
+      case (3 << 3) | 2:
+        if (!isWellFormed(payload, field.start, field.end)) return undefined;
         break;
       case (4 << 3) | 1:
         cpuUsage = payload.readDoubleLE(field.start);
@@ -82,8 +86,8 @@ export function readPlainHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
     cpuUsage,
     memoryUsage,
     uptimeSeconds: BigInt(uptimeSeconds),
-    linkMetrics,
-    runtimeListeners,
+    linkMetrics: reportedTable(linkMetrics),
+    runtimeListeners: reportedTable(runtimeListeners),
   };
 }
 
@@ -104,6 +108,10 @@ const withoutTables = {
   uptimeSeconds: 0n,
 };
 
+function tableOf(lists: Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>): ReportedTable {
+  return reportedTable(HeartbeatRequest.encode({ ...withoutTables, ...lists }).finish());
+}
+
 /** The same form of a heartbeat that was decoded. */
 export function heartbeatOf(decoded: HeartbeatRequest): Heartbeat {
   const { nodeId, sequence, cpuUsage, memoryUsage, uptimeSeconds, linkMetrics, runtimeListeners } = decoded;
@@ -113,7 +121,7 @@ export function heartbeatOf(decoded: HeartbeatRequest): Heartbeat {
     cpuUsage,
     memoryUsage,
     uptimeSeconds,
-    linkMetrics: HeartbeatRequest.encode({ ...withoutTables, linkMetrics, runtimeListeners: [] }).finish(),
-    runtimeListeners: HeartbeatRequest.encode({ ...withoutTables, linkMetrics: [], runtimeListeners }).finish(),
+    linkMetrics: tableOf({ linkMetrics, runtimeListeners: [] }),
+    runtimeListeners: tableOf({ linkMetrics: [], runtimeListeners }),
   };
 }

@@ -12,8 +12,8 @@ import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { readAgentPayload } from './agent-payload.js';
-import type { AgentMessage } from './agent-payload.js';
+import { noTables, readAgentPayload } from './agent-payload.js';
+import type { AgentMessage, ValidTables } from './agent-payload.js';
 import { closeReasons } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
 import type { InboundFailure } from './inbound.js';
@@ -32,6 +32,8 @@ interface OpenState {
   /** Since when the service has not read, so that the agent's silence does not count; undefined while it reads. */
   readonly pausedSince: number | undefined;
   readonly intervals: AgentIntervals;
+  /** Of the last heartbeat. */
+  readonly tables: ValidTables;
 }
 
 export type SessionState = OpenState | { readonly phase: 'over' };
@@ -100,6 +102,7 @@ export function startState(start: SessionStart): SessionState {
     unfinishedSince: undefined,
     pausedSince: undefined,
     intervals: start.intervals,
+    tables: noTables,
   };
 }
 
@@ -191,19 +194,21 @@ function onTick(state: OpenState, now: number): Step {
 }
 
 function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
-  const read = readAgentPayload(bytes, state.nodeId);
+  const read = readAgentPayload(bytes, state.nodeId, state.tables);
   if (read.kind === 'refused') return over(closeReasons.protocolError(read.why));
-  const message = read.kind === 'message' ? read.message : undefined;
+  const { message, entries, tables } = read.kind === 'message' ? read : nothing;
   if (state.phase === 'hello' && message?.$case !== 'hello') {
     return over(closeReasons.outOfOrder('the first payload is not a hello'));
   }
   if (message === undefined) return over(closeReasons.protocolError('payload: contains nothing this release knows'));
-  const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined };
+  const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined, tables };
   if (state.phase === 'hello') {
     return message.$case === 'hello' ? next(alive, { kind: 'hello', hello: message.value }) : next(alive);
   }
-  return onMessage(alive, message, read.kind === 'message' ? read.entries : 0);
+  return onMessage(alive, message, entries);
 }
+
+const nothing = { message: undefined, entries: 0, tables: noTables };
 
 function onMessage(state: OpenState, message: AgentMessage, entries: number): Step {
   const charge: SessionOutput = { kind: 'charge', entries };

@@ -95,6 +95,14 @@ export function scanMessage(bytes: Uint8Array, visit: (field: Readonly<WireField
   return true;
 }
 
+/** Whether a message inside a message is well-formed. */
+export function isWellFormed(bytes: Uint8Array, from: number, to: number): boolean {
+  const field = emptyField();
+  let position = from;
+  while (position !== malformed && position < to) position = readField(bytes, position, to, field);
+  return position !== malformed;
+}
+
 /** What a walk does with the fields of a message, by field number. */
 export interface WireShape {
   readonly [field: number]: FieldShape;
@@ -188,8 +196,21 @@ export function walkMessage(bytes: Uint8Array, plan: WalkPlan): Result<Walked, S
   let tooMany: string | undefined;
   const walk = (from: number, to: number, message: WalkedMessage): boolean => {
     for (let position = from; position < to;) {
-      position = readField(bytes, position, to, field);
-      if (position === malformed) return false;
+      const tag = bytes[position] ?? 0;
+      const length = bytes[position + 1] ?? 0x80;
+      const end = position + 2 + length;
+      // Nearly all fields are short texts and messages, with one byte of tag and one of length: read without a call.
+      if (tag > 7 && (tag & 0x87) === 2 && length < 0x80 && end <= to) {
+        field.number = tag >>> 3;
+        field.wireType = 2;
+        field.varint = length;
+        field.start = position + 2;
+        field.end = end;
+        position = end;
+      } else {
+        position = readField(bytes, position, to, field);
+        if (position === malformed) return false;
+      }
       const walked = field.number < message.length ? message[field.number] : undefined;
       if (walked === undefined) continue;
       if (field.varint > walked.usual) usual = false;
