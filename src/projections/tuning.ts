@@ -1,8 +1,12 @@
 /** The numbers of the read side that the contract does not fix. */
 export const tuning = {
   batchEvents: 1000,
-  /** Folded events that wait behind a write before catching up pauses. */
-  backlogEvents: 1_000,
+  /**
+   * While catching up: events whose documents are written together, and batches, because a batch is bounded in bytes as
+   * well. As many are folded during a write, then catching up pauses.
+   */
+  segmentEvents: 8_000,
+  segmentBatches: 32,
   /** How long a backlog waits for more events before it is written. */
   backlogMs: 100,
   /** Documents of one read model that are kept in memory while it catches up with the log. */

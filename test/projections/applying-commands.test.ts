@@ -8,6 +8,7 @@ import type { RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { ApplyTarget } from '../../src/projections/engine/apply.js';
 import { applyCommands, documentsPerTurn, settlePoisoned, writeAll } from '../../src/projections/engine/apply.js';
+import { tuning } from '../../src/projections/tuning.js';
 import { createBacklog } from '../../src/projections/engine/backlog.js';
 import { announceReading, anyReader, othersRead, stopReading } from '../../src/projections/engine/layout-readers.js';
 import { ProjectionsStopped } from '../../src/projections/engine/stopped.js';
@@ -275,6 +276,21 @@ describe('the backlog', () => {
     expect([backlog.events(), backlog.take().commands]).toEqual([0, []]);
     await backlog.write(segment);
     expect(written).toEqual([[put('a', 30, 'XEF', before), put('b', 20, 'E')]]);
+  });
+
+  it('is full after so many events, and after so many batches of few, as a batch may hold large ones', async () => {
+    const backlog = createBacklog(target().apply);
+    const some = (count: number) => Array.from({ length: count }, (_, at) => command(at + 1, 'E', 'a'));
+    await backlog.add(some(tuning.segmentEvents - 1));
+    expect(backlog.full()).toBe(false);
+    await backlog.add(some(1));
+    expect(backlog.full()).toBe(true);
+    await backlog.write(backlog.take());
+    for (let batch = 1; batch <= tuning.segmentBatches; batch += 1) {
+      expect(backlog.full()).toBe(false);
+      await backlog.add(some(1));
+    }
+    expect(backlog.full()).toBe(true);
   });
 
   it('knows what is taken and not durable yet, and what changes often, without the store', async () => {

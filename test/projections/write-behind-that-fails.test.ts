@@ -18,6 +18,7 @@ function open({ poisoned = false } = {}) {
   const backlog: Backlog = {
     add: async (more) => void waiting.push(...more),
     events: () => waiting.length,
+    full: () => waiting.length >= tuning.segmentEvents,
     poisoned: () => poisoned && waiting.length > 0,
     take() {
       const segment = { commands: waiting, writes: new Map(), poisoned: [] };
@@ -49,7 +50,7 @@ afterEach(() => void vi.useRealTimers());
 describe('a write that fails for good', () => {
   it('is told, and thrown by every later call', async () => {
     const { behind, seen, running } = open();
-    await behind.add(commands(tuning.batchEvents));
+    await behind.add(commands(tuning.segmentEvents));
     behind.passed(at(5));
     running[0]?.fail(new Error('for good'));
     await turns();
@@ -76,20 +77,20 @@ describe('a write that fails for good', () => {
 describe('a backlog', () => {
   it('that is full waits for the running write, and then begins the next one', async () => {
     const { behind, seen, running } = open();
-    await behind.add(commands(tuning.batchEvents));
+    await behind.add(commands(tuning.segmentEvents));
     let added = false;
-    const more = behind.add(commands(tuning.backlogEvents)).then(() => (added = true));
+    const more = behind.add(commands(tuning.segmentEvents)).then(() => (added = true));
     await turns();
     expect([added, running.length]).toEqual([false, 1]);
     running[0]?.done();
     await more;
-    expect([seen, running.length]).toEqual([[`${tuning.batchEvents} commands`], 2]);
+    expect([seen, running.length]).toEqual([[`${tuning.segmentEvents} commands`], 2]);
   });
 
   it('that is nearly full does not wait, and does not write beside a running write', async () => {
     const { behind, running } = open();
-    await behind.add(commands(tuning.batchEvents));
-    await behind.add(commands(tuning.backlogEvents - 1));
+    await behind.add(commands(tuning.segmentEvents));
+    await behind.add(commands(tuning.segmentEvents - 1));
     vi.advanceTimersByTime(tuning.backlogMs);
     await turns();
     expect(running).toHaveLength(1);
@@ -124,21 +125,21 @@ describe('a backlog', () => {
 
   it('that holds no command but a point has the point passed alone', async () => {
     const { behind, seen, running } = open();
-    await behind.add(commands(tuning.batchEvents));
+    await behind.add(commands(tuning.segmentEvents));
     behind.passed(at(9));
     const flushed = behind.flush();
     running[0]?.done();
     await turns();
     running[1]?.done();
     await flushed;
-    expect(seen).toEqual([`${tuning.batchEvents} commands`, 'passed 9']);
+    expect(seen).toEqual([`${tuning.segmentEvents} commands`, 'passed 9']);
   });
 });
 
 describe('the end', () => {
   it('waits for the running write, tells nothing of it, and begins none', async () => {
     const { behind, seen, running, stop } = open();
-    await behind.add(commands(tuning.batchEvents));
+    await behind.add(commands(tuning.segmentEvents));
     await behind.add(commands(1));
     stop.abort();
     let closed = false;
@@ -148,7 +149,7 @@ describe('the end', () => {
     running[0]?.done();
     await closing;
     await behind.flush();
-    await behind.add(commands(tuning.batchEvents));
+    await behind.add(commands(tuning.segmentEvents));
     vi.advanceTimersByTime(10 * tuning.backlogMs);
     await turns();
     expect([seen, running.length]).toEqual([[], 1]);

@@ -36,6 +36,7 @@ function heldBacklog(): { readonly backlog: Backlog; release(): void; readonly w
         waiting.push(...more);
       },
       events: () => waiting.length,
+      full: () => waiting.length >= tuning.segmentEvents,
       poisoned: () => false,
       take() {
         const segment: Segment = { commands: waiting, writes: new Map(), poisoned: [] };
@@ -98,7 +99,7 @@ describe('a point of the log that has been read', () => {
 
   it('is not passed before the events below it are written, folded or on their way', async () => {
     start();
-    await behind.add(commands(tuning.batchEvents));
+    await behind.add(commands(tuning.segmentEvents));
     expect(held.writes()).toBe(1);
     behind.passed(at(10));
     await behind.add(commands(1));
@@ -108,10 +109,10 @@ describe('a point of the log that has been read', () => {
     held.release();
     await eventually(() => held.writes()).toBe(2);
     // The first segment is durable; 20 lies behind the second.
-    expect(durable).toEqual([`${tuning.batchEvents} commands`]);
+    expect(durable).toEqual([`${tuning.segmentEvents} commands`]);
     held.release();
     await flushed;
-    expect(durable).toEqual([`${tuning.batchEvents} commands`, '1 commands', 20]);
+    expect(durable).toEqual([`${tuning.segmentEvents} commands`, '1 commands', 20]);
   });
 });
 

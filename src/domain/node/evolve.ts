@@ -42,6 +42,9 @@ export function evolveNode(
   switch (event.type) {
     case 'NodeUpdated': {
       const { changes } = event.data;
+      const fields = Object.keys(changes);
+      // Few updates change labels, which takes several passes over them.
+      if (!fields.some(isLabelField)) return nextVersion(withChanges(state, changes), at);
       const plain = Object.fromEntries(Object.entries(changes).filter(([field]) => !isLabelField(field)));
       return nextVersion({ ...withChanges(state, plain), labels: evolveLabels(state.labels, changes) }, at);
     }

@@ -34,5 +34,7 @@ export function changesOf<S extends object>(
 
 /** The state with the new values of its changed fields; top-level fields only. */
 export function withChanges<S extends object>(state: S, changes: Changes): S {
-  return Object.assign({ ...state }, Object.fromEntries(Object.entries(changes).map(([field, { to }]) => [field, to])));
+  const values: Record<string, Json> = {};
+  for (const [field, { to }] of Object.entries(changes)) values[field] = to;
+  return { ...state, ...values };
 }

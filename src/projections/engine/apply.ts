@@ -102,8 +102,8 @@ async function prepare(
   const prepared: GuardedWrite[] = [];
   for (const id of ids) {
     const before = documents.get(id);
-    const folded = foldEntity(model, id, before, work.get(id) ?? []);
-    if (folded.write !== undefined) prepared.push(before === undefined ? folded.write : { ...folded.write, before });
+    const folded = foldEntity(model, id, before, work.get(id) ?? [], before);
+    if (folded.write !== undefined) prepared.push(folded.write);
     if (folded.poisoned !== undefined) poisoned.push({ projection: model.name, id, ...folded.poisoned });
   }
   return prepared;

@@ -7,7 +7,7 @@
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import { createLru } from '../../kernel/lru.js';
-import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-store.js';
+import type { GuardedWrite, StoredDocument } from '../../storage/read-store.js';
 import { documentsPerTurn, settlePoisoned, workFor, writeAll } from './apply.js';
 import type { ApplyTarget } from './apply.js';
 import { foldEntity } from './fold.js';
@@ -33,6 +33,8 @@ export interface Backlog {
   add(commands: readonly RecordedCommand[]): Promise<void>;
   /** How many events are folded and not taken yet. */
   events(): number;
+  /** True when they are enough for one segment. */
+  full(): boolean;
   /** True when one of their entities cannot be folded further: they must be written before more is added. */
   poisoned(): boolean;
   /** Takes everything that was folded since the last segment, which must be written by then. */
@@ -46,7 +48,7 @@ export interface Backlog {
 export function createBacklog(target: ApplyTarget): Backlog {
   const { models, collections, parking } = target;
   let commands: RecordedCommand[] = [];
-  let events = 0;
+  let [events, batches] = [0, 0];
   let folded = new Map<string, Writes>();
   let poisoned: ParkedEntity[] = [];
   /** The writes that were taken and may not be durable yet. */
@@ -57,18 +59,18 @@ export function createBacklog(target: ApplyTarget): Backlog {
   );
 
   /** A document as it is after the write; undefined when the write removed it. */
-  const after = ({ id, position }: GuardedWrite, fields: Fields | undefined): StoredDocument | undefined =>
-    fields === undefined ? undefined : { id, position, fields };
   const written = (write: GuardedWrite): StoredDocument | undefined =>
-    after(write, write.kind === 'put' ? write.fields : undefined);
+    write.kind === 'put' ? { id: write.id, position: write.position, fields: write.fields } : undefined;
 
   function remember(model: string, writes: Writes): void {
     const documents = hot.get(model);
     if (documents === undefined) return;
     for (const write of writes.values()) {
-      documents.delete(write.id);
+      // One that is new was not in memory before, and is not kept yet.
+      if (write.before === undefined) continue;
       const document = written(write);
-      if (document !== undefined && write.before !== undefined) documents.set(write.id, document);
+      if (document === undefined) documents.delete(write.id);
+      else documents.set(write.id, document);
     }
   }
 
@@ -76,9 +78,10 @@ export function createBacklog(target: ApplyTarget): Backlog {
   async function documentsOf(model: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredDocument>> {
     const documents = new Map<string, StoredDocument>();
     const missing: string[] = [];
+    const [beingWritten, kept] = [taken.get(model), hot.get(model)];
     for (const id of ids) {
-      const write = taken.get(model)?.get(id);
-      const document = write === undefined ? hot.get(model)?.get(id) : written(write);
+      const write = beingWritten?.get(id);
+      const document = write === undefined ? kept?.get(id) : written(write);
       if (document !== undefined) documents.set(id, document);
       else if (write === undefined) missing.push(id);
     }
@@ -95,10 +98,8 @@ export function createBacklog(target: ApplyTarget): Backlog {
       if (parking.has(model.name, id)) continue;
       const earlier = writes.get(id);
       const before = earlier === undefined ? stored.get(id) : earlier.before;
-      const outcome = foldEntity(model, id, earlier === undefined ? before : written(earlier), steps);
-      if (outcome.write !== undefined) {
-        writes.set(id, before === undefined ? outcome.write : { ...outcome.write, before });
-      }
+      const outcome = foldEntity(model, id, earlier === undefined ? before : written(earlier), steps, before);
+      if (outcome.write !== undefined) writes.set(id, outcome.write);
       if (outcome.poisoned !== undefined) poisoned.push({ projection: model.name, id, ...outcome.poisoned });
       sinceYield += 1;
       if (sinceYield % documentsPerTurn === 0) await yieldToEventLoop();
@@ -110,6 +111,7 @@ export function createBacklog(target: ApplyTarget): Backlog {
       for (const documents of hot.values()) documents.clear();
     },
     events: () => events,
+    full: () => events >= tuning.segmentEvents || batches >= tuning.segmentBatches,
     poisoned: () => poisoned.length > 0,
     async add(more) {
       // Everything that can fail comes first.
@@ -118,7 +120,8 @@ export function createBacklog(target: ApplyTarget): Backlog {
         const work = workFor(model, more);
         if (work.size === 0) continue;
         const writes = folded.get(model.name);
-        const ids = [...work.keys()].filter((id) => writes?.has(id) !== true && !parking.has(model.name, id));
+        const ids: string[] = [];
+        for (const id of work.keys()) if (writes?.has(id) !== true && !parking.has(model.name, id)) ids.push(id);
         prepared.push({ model, work, stored: await documentsOf(model.name, ids) });
       }
       for (const { model, work, stored } of prepared) await fold(model, work, stored);
@@ -126,11 +129,12 @@ export function createBacklog(target: ApplyTarget): Backlog {
         commands.push(command);
         events += command.events.length;
       }
+      batches += 1;
     },
     take() {
       const segment: Segment = { commands, writes: folded, poisoned };
       taken = folded;
-      [commands, events, folded, poisoned] = [[], 0, new Map(), []];
+      [commands, events, batches, folded, poisoned] = [[], 0, 0, new Map(), []];
       return segment;
     },
     async write(segment) {

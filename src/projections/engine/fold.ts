@@ -23,12 +23,15 @@ export function workOf(model: ReadModel, commands: readonly RecordedCommand[]): 
   const work = new Map<string, Step[]>();
   for (const command of commands) {
     for (const event of command.events) {
-      for (const id of new Set(model.keys(event))) {
-        const steps = work.get(id) ?? [];
-        const last = steps.at(-1);
-        if (last?.command === command) last.events.push(event);
+      const ids = model.keys(event);
+      // Nearly every event concerns none of a model's documents, or one.
+      if (ids.length === 0) continue;
+      for (const id of ids.length === 1 ? ids : new Set(ids)) {
+        const steps = work.get(id);
+        const last = steps?.at(-1);
+        if (steps === undefined) work.set(id, [{ command, events: [event] }]);
+        else if (last?.command === command) last.events.push(event);
         else steps.push({ command, events: [event] });
-        work.set(id, steps);
       }
     }
   }
@@ -52,19 +55,37 @@ export function shortError(error: unknown): string {
   return errorText(error).slice(0, tuning.errorChars);
 }
 
+function writeOf(
+  id: string,
+  position: number,
+  fields: Fields | undefined,
+  before: StoredDocument | undefined,
+): GuardedWrite {
+  if (before === undefined) {
+    return fields === undefined ? { kind: 'delete', id, position } : { kind: 'put', id, position, fields };
+  }
+  return fields === undefined
+    ? { kind: 'delete', id, position, before }
+    : { kind: 'put', id, position, fields, before };
+}
+
 /**
  * Folds an entity's steps. Steps that its document already reflects are skipped: they are repeats, or another instance
  * was faster. If a step fails, the entity stays as the command before it left it.
+ * @param before the stored document, which may be older than `document`; the write then says that it comes from it
  */
 export function foldEntity(
   model: ReadModel,
   id: string,
   document: StoredDocument | undefined,
   steps: readonly Step[],
+  before?: StoredDocument,
 ): Folded {
   const reflected = document?.position ?? -1;
   let fields: Fields | undefined = document?.fields;
-  let write: GuardedWrite | undefined;
+  let changedAt = -1;
+  // Created and deleted within one batch is a delete too: a slower instance may still write the document in between.
+  const written = (): GuardedWrite | undefined => (changedAt < 0 ? undefined : writeOf(id, changedAt, fields, before));
   for (const { command, events } of steps) {
     const { position } = lastEvent(command);
     if (position <= reflected) continue;
@@ -72,12 +93,11 @@ export function foldEntity(
     try {
       for (const event of events) next = model.evolve(next, event, command, id);
     } catch (error) {
-      return { write, poisoned: { position, error: shortError(error) } };
+      return { write: written(), poisoned: { position, error: shortError(error) } };
     }
     if (next === fields) continue;
-    // Created and deleted within one batch is a delete too: a slower instance may still write the document in between.
-    write = next === undefined ? { kind: 'delete', id, position } : { kind: 'put', id, position, fields: next };
+    changedAt = position;
     fields = next;
   }
-  return { write, poisoned: undefined };
+  return { write: written(), poisoned: undefined };
 }

@@ -90,12 +90,12 @@ export function createWriteBehind(deps: WriteBehindDeps): WriteBehind {
       throwIfFailed();
       if (signal.aborted) return;
       if (backlog.poisoned()) return flush();
-      if (backlog.events() >= tuning.backlogEvents) {
+      if (backlog.full()) {
         await writing;
         throwIfFailed();
       }
       if (signal.aborted) return;
-      if (writing === undefined && backlog.events() >= tuning.batchEvents) start();
+      if (writing === undefined && backlog.full()) start();
       else startSoon();
     },
     passed(next) {

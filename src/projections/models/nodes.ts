@@ -9,6 +9,7 @@ import { resourceOf } from '../../domain/fleet/resources.js';
 import { evolveNode } from '../../domain/node/evolve.js';
 import type { NodeEvent, NodeState } from '../../domain/node/node.js';
 import { nodeKey } from '../../domain/node/node.js';
+import { nameKey } from '../../domain/resource/names.js';
 import { streams } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
 import type { NodeAgentFacts } from '../../domain/agents/node-agent-facts.js';
@@ -17,7 +18,7 @@ import type { NodeRecord } from '../port.js';
 import { asJson, fromJson } from '../read-model.js';
 import type { ReadModel } from '../read-model.js';
 import { idOfResource } from './resources.js';
-import { sortFields, sortIndexes } from './sorted-list.js';
+import { sortIndexes } from './sorted-list.js';
 import type { SortFields } from './sorted-list.js';
 
 export type NodeFields = SortFields & {
@@ -37,13 +38,17 @@ export function nodeRecord(fields: NodeFields): NodeRecord {
   return { node: fromJson<NodeState>(fields.node), agent: fromJson<NodeAgentFacts>(fields.agent) };
 }
 
-function document(node: NodeState, agent: NodeAgentFacts): NodeFields {
+/** @param before the document before the event, whose labels stay when the node's do */
+function document(node: NodeState, agent: NodeAgentFacts, before: NodeFields | undefined): NodeFields {
+  const sameLabels = before !== undefined && fromJson<NodeState>(before.node).labels === node.labels;
   return {
-    ...sortFields(node),
+    name_key: nameKey(node.name),
+    created_at: node.created_at,
+    updated_at: node.updated_at,
     node: asJson(node),
     agent: asJson(agent),
     connected_once: agent.connected_once,
-    labels: Object.entries(node.labels).map(([key, value]) => labelEntry(key, value)),
+    labels: sameLabels ? before.labels : Object.entries(node.labels).map(([key, value]) => labelEntry(key, value)),
   };
 }
 
@@ -67,7 +72,7 @@ export const nodes: ReadModel<NodeFields> = {
       const node = evolveNode(before?.node, nodeEvent, { at, commandId: event.metadata.command.id });
       if (node === undefined) return undefined;
       // A restored node starts without facts too, as its delete took its document: its agent's PSK is no longer valid.
-      return document(node, before?.agent ?? neverConnected);
+      return document(node, before?.agent ?? neverConnected, fields);
     }
     // Ignore facts about a node that does not exist.
     if (fields === undefined || before === undefined) return undefined;

@@ -18,11 +18,14 @@ import { listQuery, sortFields, sortIndexes } from './sorted-list.js';
 /** The state is in the field named by `singular`: `upstream`, `chain`. Beside it are the fields that its list is filtered by. */
 export type ResourceFields = SortFields & { readonly [one: string]: Json };
 
+const none: readonly string[] = [];
+
 /** The id of the resource that an event is about, if it is of the type. */
 export function idOfResource(event: RecordedEvent, type: ResourceType): readonly string[] {
-  if (event.stream !== streams.fleet) return [];
-  const resource = resourceOf(fleetEvent(event));
-  return resource.type === type ? [resource.id] : [];
+  if (event.stream !== streams.fleet) return none;
+  // Every model is asked about every event: the id is looked up for the one that it concerns.
+  const fleet = fleetEvent(event);
+  return declaringResource(fleet).type === type ? [resourceOf(fleet).id] : none;
 }
 
 export function resourceModel(type: PlainType): ReadModel<ResourceFields> {
