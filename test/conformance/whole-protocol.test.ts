@@ -112,6 +112,25 @@ describe('an agent that shares no code with the service', () => {
     expect(control.fragments.at(-1)).toBeGreaterThan(1);
   });
 
+  it('reads slowly: it gets the snapshot that was on its way and the newest, not those between', async () => {
+    control.stream.pause();
+    let newest = 0;
+    for (let i = 0; i < 8; i += 1) {
+      await running.api.ok('PUT', `/api/l4-chains/${chain.id}`, { target: { endpoint: `192.0.2.1:${100 + i}` } });
+      newest = (await deploy(running.api, chain)).deployment.nodes[0]!.generation;
+    }
+    control.stream.resume();
+    const got: number[] = [];
+    while (got.at(-1) !== newest) {
+      runs = await control.snapshot();
+      got.push(Number(runs.generation));
+    }
+    expect(got).toEqual(got.toSorted((a, b) => a - b));
+    expect(got.length).toBeLessThan(5);
+    control.say(applied(runs));
+    await shows({ applied_generation: newest });
+  });
+
   it('rejects one: resource and field are shown on its node, its deployment and the dashboard, and it keeps what it runs', async () => {
     await running.api.ok('PUT', `/api/l4-chains/${chain.id}`, { target: { endpoint: '192.0.2.1:66' } });
     await deploy(running.api, chain);
