@@ -1,5 +1,7 @@
 /** Certificates and keys are read from PEM, or refused with a sentence (`docs/contract/rest.md#credentials`). */
 import { createHash, createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import 'reflect-metadata';
+import * as x509 from '@peculiar/x509';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readCertificateChain, readPrivateKey } from '../../src/security/certificates.js';
@@ -120,6 +122,56 @@ describe('a certificate chain', () => {
     expect(chainRefusal(pem())).toContain(sentence);
   });
 
+  it('is refused when it has the name of the authority that issued it, and not its key', async () => {
+    const impostor = await authority();
+    expect(impostor.subject).toBe(ca.subject);
+    expect(chainRefusal(leaf.cert + impostor.cert)).toContain('certificate 2 did not issue certificate 1');
+    expect(chainRefusal(leaf.cert + ca.cert)).toBe('accepted');
+  });
+
+  it('is refused when it has the key of the authority that issued it, and not its name', async () => {
+    const renamed = await issue({
+      name: 'other.example',
+      names: [],
+      sameKeyAs: ca,
+      extensions: [new x509.BasicConstraintsExtension(true, undefined, true)],
+    });
+    expect(chainRefusal(leaf.cert + renamed.cert)).toContain('certificate 2 did not issue certificate 1');
+  });
+
+  it('is self-signed only by its own key under its own name', async () => {
+    const own = await issue({ name: 'a.example' });
+    const sameName = await issue({ name: 'a.example', issuer: own });
+    const sameKey = await issue({ name: 'b.example', issuer: own, sameKeyAs: own });
+    expect([own, sameName, sameKey].map(({ cert }) => chainOf(cert).leaf.self_signed)).toEqual([true, false, false]);
+  });
+
+  it('names only DNS names, not addresses or locations', async () => {
+    const names = new x509.SubjectAlternativeNameExtension([
+      { type: 'dns', value: 'a.example' },
+      { type: 'ip', value: '192.0.2.1' },
+      { type: 'email', value: 'b.example' },
+      { type: 'url', value: 'c.example' },
+    ]);
+    const { cert } = await issue({ names: [], extensions: [names] });
+    expect(chainOf(cert).leaf.subject_alt_names).toEqual(['a.example']);
+  });
+
+  it('is read with spaces around its lines and blank lines in between', () => {
+    const spaced = leaf.cert
+      .split('\n')
+      .map((line) => `  ${line} \t`)
+      .join('\r\n\r\n');
+    expect(chainOf(spaced).pem).toBe(chainOf(leaf.cert).pem);
+    const key = leaf.key.replaceAll('\n', ' \n\n  ');
+    expect(keyOf(key).pem).toBe(keyOf(leaf.key).pem);
+  });
+
+  it('is refused when a block behind it has no end, or none is left', () => {
+    expect(chainRefusal(`${leaf.cert}-----BEGIN CERTIFICATE-----\nAAAA\n`)).toContain('expected PEM certificates');
+    expect(chainRefusal('only text')).toContain('expected PEM certificates');
+  });
+
   it('with a weak key is refused', async () => {
     const weak = await issue({ algorithm: 'weakRsa' });
     expect(chainRefusal(weak.cert)).toBe('expected an RSA key of at least 2048 bits');
@@ -198,6 +250,24 @@ it('a damaged certificate is refused or read, but nothing throws', () => {
 });
 
 describe('a self-signed certificate', () => {
+  it('is for a server and no authority, has a serial number of 128 bits and PEM as others write it', async () => {
+    const options = { commonName: 'a.example', subjectAltNames: ['a.example'], notBefore: 0, notAfter: 86_400_000 };
+    const made = await createSelfSigned(options);
+    const read = new X509Certificate(made.certificatePem);
+    expect([read.ca, read.keyUsage]).toEqual([false, ['1.3.6.1.5.5.7.3.1']]);
+    // 16 bytes whose first is positive and not zero: other writers do not shorten or lengthen it.
+    expect(read.serialNumber).toMatch(/^[4-7][0-9A-F]{31}$/);
+    expect(new X509Certificate((await createSelfSigned(options)).certificatePem).serialNumber).not.toBe(
+      read.serialNumber,
+    );
+    const parsed = new x509.X509Certificate(made.certificatePem);
+    const critical = (type: string) => parsed.getExtension(type)?.critical;
+    expect([critical('2.5.29.19'), critical('2.5.29.15')]).toEqual([true, true]);
+    const lines = made.privateKeyPem.trim().split('\n').slice(1, -1);
+    expect(lines.slice(0, -1).map(({ length }) => length)).toEqual(lines.slice(0, -1).map(() => 64));
+    expect(lines.length).toBeLessThan(5);
+  });
+
   it('has its names, its time and a new key each time', async () => {
     const wanted = {
       commonName: 'a.example, O=Other',

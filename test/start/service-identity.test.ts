@@ -89,3 +89,9 @@ test('neither private key is in the log or in an error message', async () => {
   const error = await start(await openKeyring(fixture, 8)).catch((thrown: unknown) => thrown);
   expect(clearTextIn([error], [...secrets, new Uint8Array(32).fill(8), new Uint8Array(32).fill(7)])).toEqual([]);
 });
+
+test('the keys of tokens come from a seed of 32 bytes, and from no other', () => {
+  const { publicKey } = tokenKeysFrom(new Uint8Array(32));
+  expect(publicKey.asymmetricKeyType).toBe('ed25519');
+  for (const bytes of [31, 33]) expect(() => tokenKeysFrom(new Uint8Array(bytes))).toThrow(RangeError);
+});
