@@ -7,7 +7,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
 import { useUpSecondChance } from './answer.js';
 import type { Newest, NewestSnapshots } from './newest.js';
-import type { ConfigAnswer, NodeSession, PushSlot, SnapshotPush } from './port.js';
+import type { ApplyReport, ConfigAnswer, NodeSession, PushSlot, SnapshotPush } from './port.js';
 import { noteSent } from './session-registry.js';
 import type { SessionState, SessionRegistry } from './session-registry.js';
 import type { ApplyHistories } from './apply-history.js';
@@ -37,6 +37,54 @@ export interface NodeSessions {
   serve(nodeId: string): number | Promise<number>;
   /** Offers made since the start. */
   offered(): number;
+}
+
+/** What all sessions of an instance share. */
+interface Parts extends Pick<NodeSessionsDeps, 'applyReports' | 'clock' | 'histories' | 'reportTurns' | 'sessions'> {
+  request(session: SessionState, configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
+  releaseIfClosed(session: SessionState): void;
+}
+
+/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+class OpenSession implements NodeSession {
+  readonly #parts: Parts;
+  readonly #session: SessionState;
+
+  constructor(parts: Parts, session: SessionState) {
+    this.#parts = parts;
+    this.#session = session;
+  }
+
+  request(configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer> {
+    return this.#parts.request(this.#session, configVersion, checksum);
+  }
+  async report(report: ApplyReport): Promise<void> {
+    const { histories, applyReports, clock, releaseIfClosed, reportTurns } = this.#parts;
+    const session = this.#session;
+    try {
+      const at = clock.monotonic();
+      const turn = reportTurns.turn();
+      if (turn !== undefined) {
+        await turn;
+        // A fact recorded now could come behind those of a newer session. The agent repeats the report on its next one.
+        if (session.closed) return;
+      }
+      const record = histories.peek(session.nodeId) ?? (await histories.load(session.nodeId));
+      useUpSecondChance(session, record);
+      await applyReports.report(record, session, report, at);
+    } finally {
+      releaseIfClosed(session);
+    }
+  }
+  sent(push: SnapshotPush): void {
+    const session = this.#session;
+    noteSent(session, push, this.#parts.clock.now());
+    const record = this.#parts.histories.peek(session.nodeId);
+    if (record !== undefined && session.secondChance === push.generation) useUpSecondChance(session, record);
+  }
+  close(): void {
+    if (this.#parts.sessions.remove(this.#session)) this.#parts.histories.release(this.#session.nodeId);
+  }
 }
 
 export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
@@ -90,37 +138,10 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     if (session.closed && !sessions.has(session.nodeId)) histories.release(session.nodeId);
   };
 
+  const parts: Parts = { ...deps, request, releaseIfClosed };
+
   return {
-    open(nodeId, sessionId, slot) {
-      const session = sessions.add(nodeId, sessionId, slot);
-      return {
-        request: (configVersion, checksum) => request(session, configVersion, checksum),
-        async report(report) {
-          try {
-            const at = deps.clock.monotonic();
-            const turn = deps.reportTurns.turn();
-            if (turn !== undefined) {
-              await turn;
-              // A fact recorded now could come behind those of a newer session. The agent repeats the report on its next one.
-              if (session.closed) return;
-            }
-            const record = histories.peek(nodeId) ?? (await histories.load(nodeId));
-            useUpSecondChance(session, record);
-            await deps.applyReports.report(record, session, report, at);
-          } finally {
-            releaseIfClosed(session);
-          }
-        },
-        sent(push) {
-          noteSent(session, push, deps.clock.now());
-          const record = histories.peek(nodeId);
-          if (record !== undefined && session.secondChance === push.generation) useUpSecondChance(session, record);
-        },
-        close() {
-          if (sessions.remove(session)) histories.release(nodeId);
-        },
-      };
-    },
+    open: (nodeId, sessionId, slot) => new OpenSession(parts, sessions.add(nodeId, sessionId, slot)),
     serve(nodeId) {
       const generation = deps.generation(nodeId);
       if (generation === undefined || sessions.waitingFor(nodeId, generation).length === 0) return 0;

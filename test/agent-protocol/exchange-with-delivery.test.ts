@@ -28,7 +28,7 @@ describe('the exchange with delivery', () => {
       delivery: { openNodeSession: () => nodeSession },
       clock,
       onAnswer: (answer) => void answers.push(answer),
-      onFailed: (error) => void failures.push(error),
+      onConfigFailed: (error) => void failures.push(error),
       onProgress: () => undefined,
     });
     return { made, answers, calls, failures, clock };

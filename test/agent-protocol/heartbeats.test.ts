@@ -27,7 +27,7 @@ describe('heartbeats', () => {
         claimCommands: claim,
         send: (bytes) => void sent.push(ServicePayload.decode(bytes).payload),
         onIntervals: ({ heartbeatSecs }) => void told.push(heartbeatSecs),
-        onFailed: (error) => void failures.push(error),
+        onHeartbeatFailed: (error) => void failures.push(error),
         onProgress: () => undefined,
       },
       intervalsOf(settings(5)),

@@ -12,10 +12,10 @@ describe('the queue of requests', () => {
     const done: string[] = [];
     let progress = 0;
     const finish: (() => void)[] = [];
-    const made = createSerialQueue(
-      (error) => failures.push(error),
-      () => (progress += 1),
-    );
+    const made = createSerialQueue({
+      onFailed: (error) => void failures.push(error),
+      onProgress: () => void (progress += 1),
+    });
     const add = (name: string): void =>
       made.run(async () => {
         await new Promise<void>((resolve) => finish.push(resolve));

@@ -14,12 +14,12 @@ interface ConfigExchangeDeps {
   readonly delivery: Pick<Delivery, 'openNodeSession'>;
   readonly clock: Clock;
   onAnswer(answer: ConfigAnswer): void;
-  onFailed(error: unknown): void;
+  onConfigFailed(error: unknown): void;
   /** A request or a report is done. */
   onProgress(): void;
 }
 
-interface ConfigExchange {
+export interface ConfigExchange {
   /** Opens the node session of delivery, which offers snapshots to `slot` from the first ConfigRequest on. */
   open(nodeId: string, sessionId: string, slot: PushSlot): void;
   request(version: bigint, checksum: Uint8Array): void;
@@ -36,13 +36,12 @@ interface ConfigExchange {
 /** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
 class Exchange implements ConfigExchange {
   readonly #deps: ConfigExchangeDeps;
-  readonly #queue: ReturnType<typeof createSerialQueue>;
+  readonly #queue = createSerialQueue(this);
   #nodeSession: NodeSession | undefined;
   pushed: ConfigExchange['pushed'];
 
   constructor(deps: ConfigExchangeDeps) {
     this.#deps = deps;
-    this.#queue = createSerialQueue(deps.onFailed, deps.onProgress);
   }
 
   open(nodeId: string, sessionId: string, slot: PushSlot): void {
@@ -69,6 +68,12 @@ class Exchange implements ConfigExchange {
   close(): void {
     this.#queue.close();
     this.#nodeSession?.close();
+  }
+  onFailed(error: unknown): void {
+    this.#deps.onConfigFailed(error);
+  }
+  onProgress(): void {
+    this.#deps.onProgress();
   }
 }
 

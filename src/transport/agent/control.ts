@@ -6,7 +6,7 @@
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import type { PendingTable } from './admission/pending-table.js';
-import type { AgentStream } from './agent-stream.js';
+import type { AgentStream, StreamHandlers } from './agent-stream.js';
 import { closeReasons } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
 import { decodeFrame } from './frame.js';
@@ -30,67 +30,75 @@ interface ControlStreams {
   drain(): void;
 }
 
-interface WaitingStream {
-  readonly openedAt: number;
-  end(reason: CloseReason): void;
-}
-
 /** Without a session there is no key to send a SessionClose with. */
 const drainingUnattached: CloseReason = { ...closeReasons.draining(0), close: undefined };
+
+/**
+ * A Control stream: waits for its first frame, and then hands everything on to the session. A class, because there is one
+ * for each agent: see `src/noise/cipher-state.ts`.
+ */
+class WaitingStream implements StreamHandlers {
+  readonly #deps: ControlDeps;
+  readonly #waiting: Set<WaitingStream>;
+  readonly #stream: AgentStream;
+  #session: LiveSession | undefined;
+  #cancelForcedClose: (() => void) | undefined;
+  readonly openedAt: number;
+
+  constructor(deps: ControlDeps, waiting: Set<WaitingStream>, stream: AgentStream) {
+    this.#deps = deps;
+    this.#waiting = waiting;
+    this.#stream = stream;
+    this.openedAt = deps.clock.monotonic();
+  }
+
+  end(reason: CloseReason): void {
+    this.#waiting.delete(this);
+    if (this.#cancelForcedClose !== undefined) return;
+    // Whoever had no chance to attach has done nothing wrong.
+    this.#stream.judge(reason === drainingUnattached ? 'sound' : 'faulty');
+    this.#deps.onUnattached(reason, this.#stream);
+    this.#cancelForcedClose = endUnattached(this.#stream, reason);
+  }
+  message(bytes: Uint8Array): void {
+    if (this.#session !== undefined) this.#session.message(bytes);
+    else if (this.#cancelForcedClose === undefined) this.#attach(bytes);
+  }
+  halfClosed(): void {
+    if (this.#session === undefined) this.end(closeReasons.unauthenticated);
+    else this.#session.halfClosed();
+  }
+  gone(): void {
+    this.#waiting.delete(this);
+    this.#cancelForcedClose?.();
+    this.#session?.gone();
+  }
+  #attach(bytes: Uint8Array): void {
+    const { clock, pending } = this.#deps;
+    const stream = this.#stream;
+    const frame = decodeFrame(bytes);
+    if (frame === undefined || frame.ciphertext.length > limits.agent.ciphertextBytes) {
+      return this.end(closeReasons.malformed);
+    }
+    const opened = pending.take(frame.sessionId, stream.connection, clock.monotonic());
+    if (opened === undefined) return this.end(closeReasons.unauthenticated);
+    this.#waiting.delete(this);
+    stream.judge('sound');
+    this.#session = startLiveSession(this.#deps.session, opened, stream, this.openedAt);
+    this.#session.frame(frame);
+  }
+}
 
 export function createControlStreams(deps: ControlDeps): ControlStreams {
   /** In the order of opening. Bounded by the connections and their streams. */
   const waiting = new Set<WaitingStream>();
-
-  const open = (stream: AgentStream): void => {
-    const openedAt = deps.clock.monotonic();
-    let session: LiveSession | undefined;
-    let cancelForcedClose: (() => void) | undefined;
-    const entry: WaitingStream = {
-      openedAt,
-      end(reason) {
-        waiting.delete(entry);
-        if (cancelForcedClose !== undefined) return;
-        // Whoever had no chance to attach has done nothing wrong.
-        stream.judge(reason === drainingUnattached ? 'sound' : 'faulty');
-        deps.onUnattached(reason, stream);
-        cancelForcedClose = endUnattached(stream, reason);
-      },
-    };
-
-    const attach = (bytes: Uint8Array): void => {
-      const frame = decodeFrame(bytes);
-      if (frame === undefined || frame.ciphertext.length > limits.agent.ciphertextBytes)
-        return entry.end(closeReasons.malformed);
-      const pending = deps.pending.take(frame.sessionId, stream.connection, deps.clock.monotonic());
-      if (pending === undefined) return entry.end(closeReasons.unauthenticated);
-      waiting.delete(entry);
-      stream.judge('sound');
-      session = startLiveSession(deps.session, pending, stream, openedAt);
-      session.frame(frame);
-    };
-
-    waiting.add(entry);
-    stream.start({
-      message(bytes) {
-        if (session !== undefined) session.message(bytes);
-        else if (cancelForcedClose === undefined) attach(bytes);
-      },
-      halfClosed() {
-        if (session === undefined) entry.end(closeReasons.unauthenticated);
-        else session.halfClosed();
-      },
-      gone() {
-        waiting.delete(entry);
-        cancelForcedClose?.();
-        session?.gone();
-      },
-    });
-    if (deps.draining()) entry.end(drainingUnattached);
-  };
-
   return {
-    open,
+    open(stream) {
+      const entry = new WaitingStream(deps, waiting, stream);
+      waiting.add(entry);
+      stream.start(entry);
+      if (deps.draining()) entry.end(drainingUnattached);
+    },
     sweep(now) {
       for (const entry of waiting) {
         if (now - entry.openedAt <= limits.agent.helloWithinMs) return;

@@ -13,7 +13,7 @@ import { SecureAgentServiceService } from '../../gen/svc/control/v1/secure_agent
 import { GrpcStatus, errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { AgentConnection, AgentStream, StreamStatus } from './agent-stream.js';
+import type { AgentConnection, AgentStream, StreamHandlers, StreamStatus } from './agent-stream.js';
 import {
   boundHeaders,
   connectionOf,
@@ -168,53 +168,64 @@ function controlHandler(handlers: GrpcHandlers, judge: Judge): handleBidiStreami
       call.end();
       return;
     }
-    handlers.control(agentStream(call, connection, judge));
+    handlers.control(new ControlStream(call, connection, judge));
   };
 }
 
-function agentStream(call: ServerDuplexStream<Buffer, Buffer>, connection: AgentConnection, judge: Judge): AgentStream {
-  let closing = false;
-  let over = false;
-  return {
-    connection,
-    judge: (verdict) => judge(call, verdict),
-    start(stream) {
-      call.on('data', (bytes: Buffer) => {
-        if (!over) stream.message(bytes);
-      });
-      call.on('end', () => {
-        if (!over) stream.halfClosed();
-      });
-      // The library emits this for every end, including a status that the service sent.
-      call.once('cancelled', () => {
-        over = true;
-        closeLater(call);
-        stream.gone();
-      });
-    },
-    send(bytes, done) {
-      if (over || closing) return;
-      call.write(asBuffer(bytes), (error?: Error | null) => {
-        if (!over && (error === undefined || error === null)) done();
-      });
-    },
-    pause(paused) {
-      if (over) return;
-      if (paused) call.pause();
-      else call.resume();
-    },
-    close(status) {
-      if (over || closing) return;
-      closing = true;
-      // Keep reading, so that what the peer still sends is discarded and its end is noticed.
-      call.resume();
-      if (status.code === GrpcStatus.OK) call.end();
-      else call.emit('error', { code: status.code, details: status.details, metadata: new Metadata() });
-    },
-    kill() {
-      connection.destroy();
-    },
-  };
+/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+class ControlStream implements AgentStream {
+  readonly #call: ServerDuplexStream<Buffer, Buffer>;
+  readonly #judge: Judge;
+  #closing = false;
+  #over = false;
+  readonly connection: AgentConnection;
+
+  constructor(call: ServerDuplexStream<Buffer, Buffer>, connection: AgentConnection, judge: Judge) {
+    this.#call = call;
+    this.#judge = judge;
+    this.connection = connection;
+  }
+
+  judge(verdict: CallVerdict): void {
+    this.#judge(this.#call, verdict);
+  }
+  start(handlers: StreamHandlers): void {
+    const call = this.#call;
+    call.on('data', (bytes: Buffer) => {
+      if (!this.#over) handlers.message(bytes);
+    });
+    call.on('end', () => {
+      if (!this.#over) handlers.halfClosed();
+    });
+    // The library emits this for every end, including a status that the service sent.
+    call.once('cancelled', () => {
+      this.#over = true;
+      closeLater(call);
+      handlers.gone();
+    });
+  }
+  send(bytes: Uint8Array, done: () => void): void {
+    if (this.#over || this.#closing) return;
+    this.#call.write(asBuffer(bytes), (error?: Error | null) => {
+      if (!this.#over && (error === undefined || error === null)) done();
+    });
+  }
+  pause(paused: boolean): void {
+    if (this.#over) return;
+    if (paused) this.#call.pause();
+    else this.#call.resume();
+  }
+  close(status: StreamStatus): void {
+    if (this.#over || this.#closing) return;
+    this.#closing = true;
+    // Keep reading, so that what the peer still sends is discarded and its end is noticed.
+    this.#call.resume();
+    if (status.code === GrpcStatus.OK) this.#call.end();
+    else this.#call.emit('error', { code: status.code, details: status.details, metadata: new Metadata() });
+  }
+  kill(): void {
+    this.connection.destroy();
+  }
 }
 
 /** From now on HTTP/2 ignores new calls; the answer of the last one has a moment to leave before the socket is closed. */

@@ -10,6 +10,7 @@ import type { AgentIntervals } from './agent-intervals.js';
 import { encodeHeartbeatResponse } from './heartbeat-response.js';
 import type { Heartbeat } from './plain-heartbeat.js';
 import { createSerialQueue } from './serial-queue.js';
+import type { SerialQueue } from './serial-queue.js';
 
 interface HeartbeatsDeps {
   readonly delivery: Pick<Delivery, 'settings'>;
@@ -20,7 +21,7 @@ interface HeartbeatsDeps {
   send(payload: Uint8Array): void;
   /** A HeartbeatResponse with these intervals, which are new to the agent, has been queued. */
   onIntervals(intervals: AgentIntervals): void;
-  onFailed(error: unknown): void;
+  onHeartbeatFailed(error: unknown): void;
   /** A heartbeat has been answered. */
   onProgress(): void;
 }
@@ -34,40 +35,53 @@ export interface Heartbeats {
   close(): void;
 }
 
+/** A class, because there is one for each agent: see `src/noise/cipher-state.ts`. */
+class AnswersInOrder implements Heartbeats {
+  readonly #deps: HeartbeatsDeps;
+  /** Undefined until a node has commands, which few ever have. */
+  #queue: SerialQueue | undefined;
+  #closed = false;
+  intervals: AgentIntervals;
+
+  constructor(deps: HeartbeatsDeps, granted: AgentIntervals) {
+    this.#deps = deps;
+    this.intervals = granted;
+  }
+
+  answer(heartbeat: Pick<Heartbeat, 'sequence'>): void {
+    if (this.waiting === 0 && !this.#deps.hasCommands()) return this.#respond(heartbeat, []);
+    this.#queue ??= createSerialQueue(this);
+    this.#queue.run(async () => {
+      const commands = await this.#deps.claimCommands();
+      if (!this.#closed) this.#respond(heartbeat, commands);
+    });
+  }
+  get waiting(): number {
+    return this.#queue?.size ?? 0;
+  }
+  close(): void {
+    this.#closed = true;
+    this.#queue?.close();
+  }
+  onFailed(error: unknown): void {
+    this.#deps.onHeartbeatFailed(error);
+  }
+  onProgress(): void {
+    this.#deps.onProgress();
+  }
+  #respond(heartbeat: Pick<Heartbeat, 'sequence'>, commands: readonly AgentCommandName[]): void {
+    const inForce = intervalsOf(this.#deps.delivery.settings());
+    const values = commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]);
+    this.#deps.send(encodeHeartbeatResponse(heartbeat.sequence, values, inForce));
+    if (sameIntervals(inForce, this.intervals)) return;
+    this.intervals = inForce;
+    this.#deps.onIntervals(inForce);
+  }
+}
+
 /** @param granted the intervals of the session's grant */
 export function createHeartbeats(deps: HeartbeatsDeps, granted: AgentIntervals): Heartbeats {
-  let intervals = granted;
-  let closed = false;
-  const queue = createSerialQueue(deps.onFailed, deps.onProgress);
-
-  const respond = (heartbeat: Pick<Heartbeat, 'sequence'>, commands: readonly AgentCommandName[]): void => {
-    const inForce = intervalsOf(deps.delivery.settings());
-    const values = commands.slice(0, limits.agent.commandsPerHeartbeat).map((name) => commandValues[name]);
-    deps.send(encodeHeartbeatResponse(heartbeat.sequence, values, inForce));
-    if (sameIntervals(inForce, intervals)) return;
-    intervals = inForce;
-    deps.onIntervals(intervals);
-  };
-
-  return {
-    answer(heartbeat) {
-      if (queue.size === 0 && !deps.hasCommands()) return respond(heartbeat, []);
-      queue.run(async () => {
-        const commands = await deps.claimCommands();
-        if (!closed) respond(heartbeat, commands);
-      });
-    },
-    get intervals() {
-      return intervals;
-    },
-    get waiting() {
-      return queue.size;
-    },
-    close() {
-      closed = true;
-      queue.close();
-    },
-  };
+  return new AnswersInOrder(deps, granted);
 }
 
 const commandValues: { readonly [name in AgentCommandName]: Command } = {

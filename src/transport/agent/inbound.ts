@@ -22,7 +22,7 @@ export type Inbound =
   | { readonly kind: 'fragment' }
   | { readonly kind: 'refused_frame'; readonly failure: InboundFailure };
 
-interface InboundFrames {
+export interface InboundFrames {
   /** One gRPC message. */
   take(bytes: Uint8Array): Inbound;
   /** The same for a frame that has been decoded already. */

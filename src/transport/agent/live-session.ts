@@ -3,31 +3,37 @@
  * with delivery, telemetry and the stream. Decides only when to stop reading. Implements
  * `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import type { AgentCommandName, Delivery } from '../../delivery/port.js';
+import type { AgentCommandName, ConfigAnswer, Delivery, SnapshotPush } from '../../delivery/port.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
+import type { CipherState } from '../../noise/cipher-state.js';
 import type { PresenceFacts, Telemetry } from '../../telemetry/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentConnection, AgentStream } from './agent-stream.js';
 import { jittered } from './close-reasons.js';
 import type { CloseReason } from './close-reasons.js';
+import type { AgentIntervals } from './agent-intervals.js';
 import { createConfigExchange } from './config-exchange.js';
+import type { ConfigExchange } from './config-exchange.js';
 import { countIn } from './counters.js';
 import type { Counters } from './counters.js';
 import type { Frame } from './frame.js';
 import { createHeartbeats } from './heartbeats.js';
+import type { Heartbeats } from './heartbeats.js';
 import { createInbound } from './inbound.js';
-import type { Inbound } from './inbound.js';
+import type { Inbound, InboundFrames } from './inbound.js';
 import { createOutbox } from './outbox.js';
+import type { Outbox } from './outbox.js';
 import type { ReadBudget } from './read-budget.js';
 import { createSessionClosing } from './session-closing.js';
+import type { SessionClosing } from './session-closing.js';
 import { startState, step } from './session.js';
 import type { SessionInput, SessionOutput, SessionState } from './session.js';
 import { heartbeatFacts, metricsFacts } from './telemetry-facts.js';
-import type { UnfinishedBytes } from './unfinished-bytes.js';
+import type { UnfinishedBytes, UnfinishedShare } from './unfinished-bytes.js';
 import { tuning } from './tuning.js';
 
 export interface LiveSessionDeps {
@@ -82,132 +88,205 @@ export interface LiveSession {
   readonly closed: Promise<void>;
 }
 
-/** @param streamAt when the Control stream was opened, monotonic milliseconds */
-export function startLiveSession(
-  deps: LiveSessionDeps,
-  pending: PendingSession,
-  stream: AgentStream,
-  streamAt: number,
-): LiveSession {
-  const { clock, counters, delivery, logger, telemetry } = deps;
-  const { nodeId, id } = pending;
-  let state: SessionState = startState({
-    nodeId,
-    openedAt: pending.openedAt,
-    streamAt,
-    rekeyAfterSecs: deps.rekeySeconds,
-    intervals: pending.intervals,
-  });
-  let proven = false;
-  let paused = false;
+/**
+ * A class, because there is one for each agent: see `src/noise/cipher-state.ts`. Its parts call it back, instead of functions
+ * of which each session would have two dozen.
+ */
+class AttachedSession implements LiveSession {
+  readonly #deps: LiveSessionDeps;
+  readonly #heartbeats: Heartbeats;
+  readonly #config: ConfigExchange;
+  readonly #outbox: Outbox;
+  readonly #inbound: InboundFrames;
+  readonly #closing: SessionClosing;
+  readonly #unfinished: UnfinishedShare;
+  readonly #budget: ReadBudget;
+  #state: SessionState;
+  #proven = false;
+  #paused = false;
   /** The agent cannot be heard through no fault of its own, or pays for what it has sent. */
-  let excused = false;
-  let over = false;
-  let throttled = false;
+  #excused = false;
+  #over = false;
+  #throttled = false;
+  readonly nodeId: string;
+  readonly id: string;
+  readonly address: string;
+  readonly openedAt: number;
+  readonly closed: Promise<void>;
+  /** For its parts. */
+  readonly stream: AgentStream;
+  readonly cipher: CipherState;
 
-  const run = (input: SessionInput): void => {
-    const stepped = step(state, input, clock.monotonic());
-    state = stepped.state;
-    for (const output of stepped.outputs) perform(output);
-  };
-  const drain = (): void => run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, deps.random) });
-  const drainAfter = (error: unknown, message: string): void => {
-    if (over) return;
-    logger.warn({ node_id: nodeId, session_id: id, error: errorText(error) }, message);
-    drain();
-  };
+  constructor(deps: LiveSessionDeps, pending: PendingSession, stream: AgentStream, streamAt: number) {
+    const { nodeId, openedAt, intervals } = pending;
+    this.#deps = deps;
+    this.nodeId = nodeId;
+    this.id = pending.id;
+    this.address = stream.connection.remoteAddress;
+    this.openedAt = openedAt;
+    this.stream = stream;
+    this.cipher = pending.noise.send;
+    this.#state = startState({ nodeId, openedAt, streamAt, rekeyAfterSecs: deps.rekeySeconds, intervals });
+    this.#unfinished = deps.unfinished.share();
+    this.#budget = deps.readBudget(nodeId);
+    this.#inbound = createInbound(pending.noise.receive, pending.sessionId);
+    this.#outbox = createOutbox(this);
+    this.#config = createConfigExchange(this);
+    this.#heartbeats = createHeartbeats(this, intervals);
+    this.#closing = createSessionClosing(stream, this.#outbox);
+    this.closed = this.#closing.closed;
+  }
 
-  const unfinished = deps.unfinished.share();
-  const budget = deps.readBudget(nodeId);
-  const inbound = createInbound(pending.noise.receive, pending.sessionId);
-  const outbox = createOutbox({
-    stream,
-    cipher: pending.noise.send,
-    now: () => clock.monotonic(),
-    onSent(push) {
-      countIn(counters.snapshots, 'sent');
-      config.sent(push);
-    },
-    onSnapshot: (fate) => countIn(counters.snapshots, fate),
-    onProgress: () => balance(),
-    onFrame() {
-      counters.framesOut += 1;
-    },
-  });
-  const send = (payload: ServicePayload['payload']): void => outbox.send(ServicePayload.encode({ payload }).finish());
-  const config = createConfigExchange({
-    delivery,
-    clock,
-    onAnswer: (answer) => run({ kind: 'config_answer', answer }),
-    onFailed: (error) => drainAfter(error, 'agent drained: its configuration cannot be served'),
-    onProgress: () => balance(),
-  });
-  const heartbeats = createHeartbeats(
-    {
-      delivery,
-      hasCommands: () => deps.hasCommands(nodeId),
-      claimCommands: () => deps.claimCommands(nodeId),
-      send: (payload) => outbox.send(payload),
-      onIntervals: (intervals) => run({ kind: 'intervals', intervals }),
-      onFailed: (error) => drainAfter(error, 'agent drained: its heartbeat cannot be answered'),
-      onProgress: () => balance(),
-    },
-    pending.intervals,
-  );
-  const closing = createSessionClosing(stream, outbox);
+  presence(): PresenceFacts {
+    const { pushed } = this.#config;
+    return {
+      session_id: this.id,
+      instance_id: this.#deps.instanceId,
+      pushed_generation: pushed?.generation ?? 0,
+      pushed_at: pushed?.at ?? null,
+    };
+  }
+  get offlineAfterMs(): number {
+    return this.#heartbeats.intervals.offlineAfterMs;
+  }
+  frame(frame: Frame): void {
+    if (!this.#over) this.#receive(this.#inbound.takeFrame(frame), frame.ciphertext.length);
+  }
+  message(bytes: Uint8Array): void {
+    if (!this.#over) this.#receive(this.#inbound.take(bytes), bytes.length);
+  }
+  halfClosed(): void {
+    this.#run({ kind: 'half_closed' });
+  }
+  gone(): void {
+    this.#run({ kind: 'lost' });
+    this.#closing.gone();
+  }
+  supersede(): void {
+    this.#run({ kind: 'superseded' });
+  }
+  revoke(): void {
+    this.#run({ kind: 'revoked' });
+  }
+  drain(): void {
+    this.#run({ kind: 'draining', retryAfterMs: jittered(tuning.drainRetryMs, this.#deps.random) });
+  }
+  tick(now: number): void {
+    if (this.#throttled) this.#balance();
+    if (!this.#over && mayHaveEnded(this.#state, now)) this.#run({ kind: 'tick' });
+  }
+  slowFor(now: number): number {
+    const since = this.#outbox.writingSince;
+    return since === undefined ? 0 : now - since;
+  }
+  get throttled(): boolean {
+    return this.#throttled && !this.#over;
+  }
+
+  // What its parts ask for and tell.
+
+  get delivery(): LiveSessionDeps['delivery'] {
+    return this.#deps.delivery;
+  }
+  get clock(): Clock {
+    return this.#deps.clock;
+  }
+  now(): number {
+    return this.#deps.clock.monotonic();
+  }
+  hasCommands(): boolean {
+    return this.#deps.hasCommands(this.nodeId);
+  }
+  claimCommands(): Promise<readonly AgentCommandName[]> {
+    return this.#deps.claimCommands(this.nodeId);
+  }
+  send(payload: Uint8Array): void {
+    this.#outbox.send(payload);
+  }
+  onSent(push: SnapshotPush): void {
+    countIn(this.#deps.counters.snapshots, 'sent');
+    this.#config.sent(push);
+  }
+  onSnapshot(fate: 'offered' | 'superseded' | 'discarded'): void {
+    countIn(this.#deps.counters.snapshots, fate);
+  }
+  onFrame(): void {
+    this.#deps.counters.framesOut += 1;
+  }
+  onProgress(): void {
+    this.#balance();
+  }
+  onAnswer(answer: ConfigAnswer): void {
+    this.#run({ kind: 'config_answer', answer });
+  }
+  onConfigFailed(error: unknown): void {
+    this.#drainAfter(error, 'agent drained: its configuration cannot be served');
+  }
+  onIntervals(intervals: AgentIntervals): void {
+    this.#run({ kind: 'intervals', intervals });
+  }
+  onHeartbeatFailed(error: unknown): void {
+    this.#drainAfter(error, 'agent drained: its heartbeat cannot be answered');
+  }
+
+  #run(input: SessionInput): void {
+    const stepped = step(this.#state, input, this.#deps.clock.monotonic());
+    this.#state = stepped.state;
+    for (const output of stepped.outputs) this.#perform(output);
+  }
+  #drainAfter(error: unknown, message: string): void {
+    if (this.#over) return;
+    this.#deps.logger.warn({ node_id: this.nodeId, session_id: this.id, error: errorText(error) }, message);
+    this.drain();
+  }
 
   /**
    * Stops reading while this side is busy, the agent has sent more than it may or does not read its answers, so that
    * nothing piles up here: HTTP/2 flow control holds the agent back. What it is sent goes on meanwhile.
    */
-  const balance = (): void => {
-    if (over) return;
-    const spent = state.phase === 'live' && budget.spent;
-    if (spent && !throttled) counters.readPauses += 1;
-    throttled = spent;
-    const busy = spent || Math.max(config.waiting, heartbeats.waiting) >= tuning.serialQueueRequests;
-    const full = outbox.waiting >= tuning.outboxPayloads;
-    const resumes = paused && !busy && !full;
-    if ((busy || full) !== paused) {
-      paused = busy || full;
-      stream.pause(paused);
+  #balance(): void {
+    if (this.#over) return;
+    const spent = this.#state.phase === 'live' && this.#budget.spent;
+    if (spent && !this.#throttled) this.#deps.counters.readPauses += 1;
+    this.#throttled = spent;
+    const busy = spent || Math.max(this.#config.waiting, this.#heartbeats.waiting) >= tuning.serialQueueRequests;
+    const full = this.#outbox.waiting >= tuning.outboxPayloads;
+    const resumes = this.#paused && !busy && !full;
+    if ((busy || full) !== this.#paused) {
+      this.#paused = busy || full;
+      this.stream.pause(this.#paused);
     }
     // While only `full` holds, the agent is to blame for its silence and may become idle.
-    if (busy === excused && !resumes) return;
-    excused = busy;
-    run({ kind: 'paused', paused: busy });
-  };
+    if (busy === this.#excused && !resumes) return;
+    this.#excused = busy;
+    this.#run({ kind: 'paused', paused: busy });
+  }
 
-  const presence = (): PresenceFacts => ({
-    session_id: id,
-    instance_id: deps.instanceId,
-    pushed_generation: config.pushed?.generation ?? 0,
-    pushed_at: config.pushed?.at ?? null,
-  });
-
-  const perform = (output: SessionOutput): void => {
+  #perform(output: SessionOutput): void {
+    const { nodeId } = this;
+    const { telemetry, counters } = this.#deps;
     switch (output.kind) {
       case 'hello':
-        config.open(nodeId, id, outbox);
-        deps.onHello(session, output.hello).catch((error: unknown) => {
-          drainAfter(error, 'agent drained: its session cannot be recorded');
+        this.#config.open(nodeId, this.id, this.#outbox);
+        this.#deps.onHello(this, output.hello).catch((error: unknown) => {
+          this.#drainAfter(error, 'agent drained: its session cannot be recorded');
         });
         return;
       case 'charge':
-        budget.payload(output.entries);
+        this.#budget.payload(output.entries);
         return;
       case 'alive':
-        telemetry.alive(nodeId, presence(), heartbeats.intervals.offlineAfterMs);
+        telemetry.alive(nodeId, this.presence(), this.offlineAfterMs);
         return;
       case 'heartbeat':
         telemetry.heartbeat(nodeId, heartbeatFacts(output.heartbeat));
-        heartbeats.answer(output.heartbeat);
+        this.#heartbeats.answer(output.heartbeat);
         return;
       case 'config_request':
-        config.request(output.version, output.checksum);
+        this.#config.request(output.version, output.checksum);
         return;
       case 'apply_report':
-        config.report(output.outcome);
+        this.#config.report(output.outcome);
         return;
       case 'ignored_report':
         counters.ignoredReports += 1;
@@ -216,83 +295,62 @@ export function startLiveSession(
         telemetry.metrics(nodeId, metricsFacts(output.metrics));
         return;
       case 'send_unchanged':
-        send({
-          $case: 'configUpdate',
-          value: { update: { $case: 'unchanged', value: { generation: BigInt(output.generation) } } },
-        });
+        this.send(unchanged(output.generation));
         return;
       case 'send_snapshot':
-        outbox.offer(output.push);
+        this.#outbox.offer(output.push);
         return;
       case 'end':
-        end(output.reason, output.agentReason);
+        this.#end(output.reason, output.agentReason);
         return;
       default:
         unreachable(output);
     }
-  };
+  }
 
-  const end = (reason: CloseReason, agentReason: SessionCloseReason | undefined): void => {
-    over = true;
-    countIn(counters.ends, reason.cause);
-    unfinished.hold(0);
-    inbound.discard();
-    config.close();
-    heartbeats.close();
-    deps.onEnded(session, reason, agentReason);
+  #end(reason: CloseReason, agentReason: SessionCloseReason | undefined): void {
+    this.#over = true;
+    countIn(this.#deps.counters.ends, reason.cause);
+    this.#unfinished.hold(0);
+    this.#inbound.discard();
+    this.#config.close();
+    this.#heartbeats.close();
+    this.#deps.onEnded(this, reason, agentReason);
     if (reason.cause === 'lost') return;
-    closing.begin(reason, proven);
-  };
+    this.#closing.begin(reason, this.#proven);
+  }
 
-  const receive = (incoming: Inbound, bytes: number): void => {
-    counters.framesIn += 1;
-    budget.frame(bytes);
-    if (!proven && inbound.proven) {
-      proven = true;
-      deps.onProven(session, stream.connection);
+  #receive(incoming: Inbound, bytes: number): void {
+    this.#deps.counters.framesIn += 1;
+    this.#budget.frame(bytes);
+    if (!this.#proven && this.#inbound.proven) {
+      this.#proven = true;
+      this.#deps.onProven(this, this.stream.connection);
     }
-    unfinished.hold(inbound.heldBytes);
-    if (unfinished.exceeded && incoming.kind === 'fragment') {
-      return run({ kind: 'overloaded', retryAfterMs: jittered(tuning.overloadRetryMs, deps.random) });
+    this.#unfinished.hold(this.#inbound.heldBytes);
+    if (this.#unfinished.exceeded && incoming.kind === 'fragment') {
+      const retryAfterMs = jittered(tuning.overloadRetryMs, this.#deps.random);
+      return this.#run({ kind: 'overloaded', retryAfterMs });
     }
-    run(incoming);
-    balance();
-  };
+    this.#run(incoming);
+    this.#balance();
+  }
+}
 
-  const session: LiveSession = {
-    nodeId,
-    id,
-    address: stream.connection.remoteAddress,
-    openedAt: pending.openedAt,
-    presence,
-    get offlineAfterMs() {
-      return heartbeats.intervals.offlineAfterMs;
-    },
-    frame(frame) {
-      if (!over) receive(inbound.takeFrame(frame), frame.ciphertext.length);
-    },
-    message(bytes) {
-      if (!over) receive(inbound.take(bytes), bytes.length);
-    },
-    halfClosed: () => run({ kind: 'half_closed' }),
-    gone() {
-      run({ kind: 'lost' });
-      closing.gone();
-    },
-    supersede: () => run({ kind: 'superseded' }),
-    revoke: () => run({ kind: 'revoked' }),
-    drain,
-    tick(now) {
-      if (throttled) balance();
-      if (!over && mayHaveEnded(state, now)) run({ kind: 'tick' });
-    },
-    slowFor: (now) => (outbox.writingSince === undefined ? 0 : now - outbox.writingSince),
-    get throttled() {
-      return throttled && !over;
-    },
-    closed: closing.closed,
-  };
-  return session;
+/** @param streamAt when the Control stream was opened, monotonic milliseconds */
+export function startLiveSession(
+  deps: LiveSessionDeps,
+  pending: PendingSession,
+  stream: AgentStream,
+  streamAt: number,
+): LiveSession {
+  return new AttachedSession(deps, pending, stream, streamAt);
+}
+
+/** The bytes of a `ServicePayload`. */
+function unchanged(generation: number): Uint8Array {
+  const update = { $case: 'unchanged', value: { generation: BigInt(generation) } } as const;
+  return ServicePayload.encode({ payload: { $case: 'configUpdate', value: { update } } }).finish();
 }
 
 /** Saves a step for each of ten thousand quiet sessions every time they are checked. */

@@ -5,7 +5,7 @@
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import { tuning } from './tuning.js';
 
-interface SerialQueue {
+export interface SerialQueue {
   run(task: () => Promise<void>): void;
   /** Tasks that wait or run. */
   readonly size: number;
@@ -13,17 +13,22 @@ interface SerialQueue {
   close(): void;
 }
 
+interface QueueOwner {
+  /** A task threw or took too long. */
+  onFailed(error: unknown): void;
+  /** A task has finished, whether or not it failed. */
+  onProgress(): void;
+}
+
 /** A class, because there are two for each agent: see `src/noise/cipher-state.ts`. */
 class TasksInOrder implements SerialQueue {
-  readonly #onFailed: (error: unknown) => void;
-  readonly #onProgress: () => void;
+  readonly #owner: QueueOwner;
   /** Undefined until a task has to wait, which is seldom. */
   #waiting: (() => Promise<void>)[] | undefined;
   #running = false;
 
-  constructor(onFailed: (error: unknown) => void, onProgress: () => void) {
-    this.#onFailed = onFailed;
-    this.#onProgress = onProgress;
+  constructor(owner: QueueOwner) {
+    this.#owner = owner;
   }
 
   run(task: () => Promise<void>): void {
@@ -41,20 +46,16 @@ class TasksInOrder implements SerialQueue {
     for (let task: typeof first | undefined = first; task !== undefined; task = this.#waiting?.shift()) {
       try {
         if ((await withDeadline(task(), tuning.serialQueueTimeoutMs)) === timedOut)
-          this.#onFailed(new Error('no answer in time'));
+          this.#owner.onFailed(new Error('no answer in time'));
       } catch (error) {
-        this.#onFailed(error);
+        this.#owner.onFailed(error);
       }
-      this.#onProgress();
+      this.#owner.onProgress();
     }
     this.#running = false;
   }
 }
 
-/**
- * @param onFailed a task threw or took too long
- * @param onProgress a task has finished, whether or not it failed
- */
-export function createSerialQueue(onFailed: (error: unknown) => void, onProgress: () => void): SerialQueue {
-  return new TasksInOrder(onFailed, onProgress);
+export function createSerialQueue(owner: QueueOwner): SerialQueue {
+  return new TasksInOrder(owner);
 }

@@ -9,7 +9,7 @@ import type { CloseReason } from './close-reasons.js';
 import type { Outbox } from './outbox.js';
 import { tuning } from './tuning.js';
 
-interface SessionClosing {
+export interface SessionClosing {
   /** @param proven false: the peer has not shown that it has the keys, so it gets the bare status */
   begin(reason: CloseReason, proven: boolean): void;
   /** The stream is over. */

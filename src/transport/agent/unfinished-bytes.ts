@@ -9,7 +9,7 @@ export interface UnfinishedBytes {
   share(): UnfinishedShare;
 }
 
-interface UnfinishedShare {
+export interface UnfinishedShare {
   /** Replaces what this session holds. */
   hold(bytes: number): void;
   /** All sessions together hold more than the bound. */
