@@ -1,112 +1,11 @@
-/**
- * A part of a benchmark in a separate process, started from TypeScript or from the build and called over IPC; both ends of
- * the IPC are here. The service itself is started by `scripts/stack/service.ts`.
- */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+/** The separate processes of benchmarks. */
+import { forkChild } from '../scripts/stack/child.js';
+import type { Child } from '../scripts/stack/child.js';
 
-interface Question {
-  readonly id: number;
-  readonly what: string;
-  readonly body: unknown;
-}
-
-type Answer =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly failed: string }
-  | { readonly event: unknown };
-
-export interface Child {
-  readonly pid: number;
-  /** @throws Error that the child's handler threw; after `timeoutMs`; when the child exits */
-  ask<T>(what: string, body?: unknown, timeoutMs?: number): Promise<T>;
-  /** Called for events that the child sends by itself. */
-  onEvent(listener: (event: unknown) => void): void;
-  /** SIGTERM, then SIGKILL after 5 s. */
-  close(): Promise<void>;
-}
-
-const killAfterMs = 5_000;
+export { answerParent } from '../scripts/stack/child.js';
+export type { Child };
 
 /** Starts `bench/<name>`. @param execArgv arguments for Node, for example `--expose-gc` */
 export function startChild(name: string, args: readonly string[] = [], execArgv: readonly string[] = []): Child {
-  const fromSource = import.meta.url.endsWith('.ts');
-  const entry = fileURLToPath(new URL(`./${name}.${fromSource ? 'ts' : 'js'}`, import.meta.url));
-  const child = fork(entry, args, {
-    execArgv: [...(fromSource ? ['--import', 'tsx'] : ['--enable-source-maps']), ...execArgv],
-    serialization: 'advanced',
-    // Standard output is for the report.
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  const ended = once(child, 'exit');
-  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  let listener: (event: unknown) => void = () => undefined;
-  let last = 0;
-  child.on('message', (message) => {
-    const answer = message as Answer;
-    if ('event' in answer) return listener(answer.event);
-    const pending = waiting.get(answer.id);
-    waiting.delete(answer.id);
-    if ('failed' in answer) pending?.reject(new Error(`${name}: ${answer.failed}`));
-    else pending?.resolve(answer.value);
-  });
-  child.once('exit', (code, signal) => {
-    for (const { reject } of waiting.values()) reject(new Error(`${name} exited with ${code ?? signal}`));
-    waiting.clear();
-  });
-  return {
-    pid: child.pid ?? -1,
-    async ask<T>(what: string, body?: unknown, timeoutMs = 60_000): Promise<T> {
-      if (!child.connected) throw new Error(`${name} has exited`);
-      const id = (last += 1);
-      let timer: NodeJS.Timeout | undefined;
-      try {
-        return (await new Promise<unknown>((resolve, reject) => {
-          waiting.set(id, { resolve, reject });
-          timer = setTimeout(
-            () => reject(new Error(`${name} did not answer "${what}" within ${timeoutMs} ms`)),
-            timeoutMs,
-          );
-          child.send({ id, what, body } satisfies Question);
-        })) as T;
-      } finally {
-        clearTimeout(timer);
-        waiting.delete(id);
-      }
-    },
-    onEvent(next) {
-      listener = next;
-    },
-    async close() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
-      await ended;
-      clearTimeout(timer);
-    },
-  };
-}
-
-type Handlers = { readonly [what: string]: (body: never) => unknown };
-
-/** The child's end: answers each question with its handler's result. The process exits when the parent disconnects. */
-export function answerParent(handlers: Handlers): { tell(event: unknown): void } {
-  const send = (answer: Answer): void => void process.send?.(answer);
-  process.on('message', (message) => {
-    const { id, what, body } = message as Question;
-    const handle = handlers[what] as ((body: unknown) => unknown) | undefined;
-    Promise.resolve()
-      .then(() => {
-        if (handle === undefined) throw new Error(`no handler for "${what}"`);
-        return handle(body);
-      })
-      .then(
-        (value) => send({ id, value }),
-        (error: unknown) =>
-          send({ id, failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
-      );
-  });
-  process.once('disconnect', () => process.exit(0));
-  return { tell: (event) => send({ event }) };
+  return forkChild(new URL(`./${name}`, import.meta.url), args, execArgv);
 }

@@ -8,6 +8,7 @@ import { createRestClient } from '../scripts/stack/rest-client.js';
 import type { RestClient } from '../scripts/stack/rest-client.js';
 import { prepareService } from '../scripts/stack/service.js';
 import type { ServiceProcess } from '../scripts/stack/service.js';
+export { processorSeconds } from '../scripts/stack/processor-time.js';
 import { openCaller } from './http-caller.js';
 import type { HttpCaller } from './http-caller.js';
 
@@ -58,9 +59,6 @@ export interface BenchService {
   callers(count: number): Promise<readonly HttpCaller[]>;
 }
 
-/** Linux counts processor time in ticks of 10 ms. */
-const ticksPerSecond = 100;
-
 /** Runs `use` with a new service on a temporary folder, or on `dataDir`. */
 export async function withService<T>(
   options: { readonly dataDir?: string; readonly env?: { readonly [name: string]: string } },
@@ -101,14 +99,6 @@ export async function residentBytes(pid: number): Promise<Resident> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
   return { peak: field('VmHWM'), anonymous: field('RssAnon') };
-}
-
-/** User and system seconds of a process with its threads, from the kernel. */
-export async function processorSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The name of the program, in parentheses, may hold spaces; the times are the 12th and 13th fields behind it.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
 /** A reader of the metrics without labels that the service shows now. */

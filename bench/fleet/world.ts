@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { eventually } from '../../scripts/stack/process.js';
 import { collectable } from '../../scripts/stack/service.js';
+import { addedCounts } from '../../scripts/simulate/crowd.js';
 import type { FleetCounts, Heartbeats, LightCredentials } from '../../scripts/simulate/light/fleet.js';
 import { watchApplies } from '../applies.js';
 import type { Applies } from '../applies.js';
@@ -11,7 +12,7 @@ import { nodeId } from '../fleet-log.js';
 import { spreadOver } from '../fleet-over-rest.js';
 import type { StartAgents } from '../processes/agents.js';
 import type { AgentFleet } from '../processes/fleet-writer.js';
-import { processorSeconds, withFolder, withService } from '../stack.js';
+import { metricsOf, processorSeconds, withFolder, withService } from '../stack.js';
 import type { BenchService } from '../stack.js';
 import type { Extent } from './rows.js';
 
@@ -28,8 +29,10 @@ export interface World {
   beat(heartbeats: Heartbeats): Promise<void>;
   /** Processor seconds of the service so far. */
   cpu(): Promise<number>;
-  /** Of the dashboard: how many nodes are online, and run what they should. */
-  nodes(): Promise<{ readonly online: number; readonly converged: number }>;
+  /** Waits until the service has recorded what agents told: no node is waited for, and its log does not grow. */
+  recorded(): Promise<void>;
+  /** How many nodes run what they should by the read models. Reads them all, so not while something is measured. */
+  converged(): Promise<number>;
 }
 
 export interface Group {
@@ -40,6 +43,8 @@ export interface Group {
 /** Longer than any row, so that no agent counts as silent while heartbeats are not measured. */
 const heartbeatSeconds = 3_600;
 const setUpWithinMs = 300_000;
+/** For what takes a minute on a machine with nothing else to do. */
+const waitMs = 480_000;
 /** In each process: enough to keep the service busy, few enough that nobody waits until its timeout. */
 const connectingAtOnce = 32;
 
@@ -107,35 +112,46 @@ async function withAgents<T>(
       applies,
       cpu,
       sum: async (what) => (await ask<number>(what)).reduce((total, each) => total + each, 0),
-      counts: async () => (await ask<FleetCounts>('counts')).reduce(added),
+      counts: async () => (await ask<FleetCounts>('counts')).reduce(addedCounts),
       beat: async (heartbeats) => void (await ask('heartbeats', heartbeats)),
-      nodes: async () =>
-        (await service.admin.call<{ nodes: { online: number; converged: number } }>('GET', '/api/dashboard/stats'))
-          .nodes,
+      recorded: () => recordedBy(service),
+      converged: () => convergedNodes(service),
     });
   } finally {
     await Promise.all(groups.map(({ child }) => child.close()));
   }
 }
 
-function added(one: FleetCounts, other: FleetCounts): FleetCounts {
-  const both = (a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> => {
-    const sum = { ...a };
-    for (const [name, count] of Object.entries(b)) sum[name] = (sum[name] ?? 0) + count;
-    return sum;
-  };
-  return {
-    connects: one.connects + other.connects,
-    losses: one.losses + other.losses,
-    failedDials: one.failedDials + other.failedDials,
-    refusals: both(one.refusals, other.refusals),
-    closes: both(one.closes, other.closes),
-    applies: one.applies + other.applies,
-    rejects: one.rejects + other.rejects,
-    heartbeats: one.heartbeats + other.heartbeats,
-    answers: one.answers + other.answers,
-    rekeys: one.rekeys + other.rekeys,
-  };
+interface NodeView {
+  readonly generation: number;
+  readonly applied_generation: number | null;
+}
+
+const pageSize = 500;
+
+async function convergedNodes({ admin }: BenchService): Promise<number> {
+  let converged = 0;
+  for (let page = 1; ; page += 1) {
+    const path = `/api/nodes?page_size=${pageSize}&page=${page}`;
+    const { items } = await admin.call<{ items: readonly NodeView[] }>('GET', path);
+    converged += items.filter(({ generation, applied_generation }) => generation === applied_generation).length;
+    if (items.length < pageSize) return converged;
+  }
+}
+
+async function recordedBy({ process }: BenchService): Promise<void> {
+  let last: number | undefined;
+  await eventually(
+    'the service has recorded what agents told',
+    async () => {
+      const gauge = await metricsOf(process.url);
+      const before = last;
+      last = gauge('svc_projection_position');
+      return gauge('svc_delivery_waiting_nodes') === 0 && last === before ? true : undefined;
+    },
+    waitMs,
+    500,
+  );
 }
 
 /** Asks until the answer is `expected`. @throws Error with the last answer after `timeoutMs` */
@@ -143,7 +159,7 @@ export async function until(
   what: string,
   ask: () => Promise<number>,
   expected: number,
-  timeoutMs = 240_000,
+  timeoutMs = waitMs,
   everyMs = 50,
 ): Promise<void> {
   let last = 0;

@@ -80,12 +80,12 @@ export async function compilePrograms(): Promise<void> {
   writeFileSync(stamp, now);
 }
 
-/** What `package.json` starts from the build, without the benchmarks, and the worker threads of the service. */
+/** What `package.json` starts from the build, without the benchmarks, the worker threads of the service, and the simulator's processes. */
 export function builtPrograms(): readonly string[] {
   const text = readFileSync(join(projectRoot, 'package.json'), 'utf8');
   return [...text.matchAll(/dist\/((?:src|scripts)\/\S+)\.js/g)]
     .map(([, program = '']) => program)
-    .concat('src/worker');
+    .concat('src/worker', 'scripts/simulate/process');
 }
 
 function testPrograms(): readonly string[] {

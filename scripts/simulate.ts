@@ -1,0 +1,59 @@
+/**
+ * Simulates a fleet of agents and reports how the service coped. `--help` shows the options; `scripts/simulate/` is the
+ * simulator. Progress goes to standard error, the report to standard output.
+ */
+import { writeFile } from 'node:fs/promises';
+import { CommandError, exitCodes, runCommand, say } from './maintenance/command-line.js';
+import type { ExitCode } from './maintenance/command-line.js';
+import { createProgressBar } from './maintenance/progress-bar.js';
+import { openInstallation } from './simulate/installation.js';
+import type { Installation } from './simulate/installation.js';
+import { createLiveLine } from './simulate/live-line.js';
+import { hasConverged, tenth } from './simulate/result.js';
+import type { Result } from './simulate/result.js';
+import { play } from './simulate/run.js';
+import { readScenario, usage } from './simulate/scenario.js';
+import type { Scenario } from './simulate/scenario.js';
+import { createSite } from './simulate/site.js';
+import { htmlReport, svgReport } from './simulate/svg-report.js';
+import { textReport } from './simulate/text-report.js';
+
+async function simulate(scenario: Scenario, installation: Installation, signal: AbortSignal): Promise<Result> {
+  const began = performance.now();
+  const bar = createProgressBar('creating', 'nodes');
+  const site = await createSite(installation.rest, Date.now().toString(36), scenario.agents, signal, (nodes) =>
+    bar.update(nodes / scenario.agents, nodes),
+  ).finally(() => bar.finish());
+  const line = createLiveLine(scenario.agents);
+  try {
+    const setUpSeconds = tenth((performance.now() - began) / 1_000);
+    return await play({ scenario, installation, site, setUpSeconds, signal, onSecond: line.show });
+  } finally {
+    line.end();
+    // A folder that is deleted anyway needs no tidying.
+    if (!installation.own && !scenario.keep) await site.remove();
+  }
+}
+
+async function main(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
+  const scenario = readScenario(argv);
+  const installation = await openInstallation(scenario, process.env['SVC_SIM_PASSWORD']);
+  let result: Result;
+  try {
+    result = await simulate(scenario, installation, signal);
+  } finally {
+    await installation.close();
+  }
+  const { reportFile } = scenario;
+  if (reportFile !== undefined) {
+    const report = reportFile.endsWith('.svg') ? svgReport(result) : htmlReport(result);
+    await writeFile(reportFile, report).catch((error: unknown) => {
+      throw new CommandError(`--report: cannot write ${reportFile}: ${String(error)}`);
+    });
+  }
+  say(scenario.json ? JSON.stringify(result) : textReport(result));
+  if (signal.aborted) return exitCodes.interrupted;
+  return hasConverged(result) ? exitCodes.done : exitCodes.failed;
+}
+
+await runCommand(usage, main);

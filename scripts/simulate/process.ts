@@ -1,0 +1,67 @@
+/** A separate process with a part of the simulated agents. */
+import { answerParent } from '../stack/child.js';
+import { startLightFleet } from './light/fleet.js';
+import type { FleetCounts, LightFleet, LightFleetOptions } from './light/fleet.js';
+
+/** An agent has applied a generation; `at` is in milliseconds of the clock that all processes of the machine share. */
+export interface AppliedEvent {
+  readonly nodeId: string;
+  readonly generation: number;
+  readonly at: number;
+}
+
+/** Each fleet of one process has agents that behave alike. */
+export type StartFleets = readonly Pick<
+  LightFleetOptions,
+  'endpoint' | 'agents' | 'heartbeats' | 'rejecting' | 'slow'
+>[];
+
+export interface ProcessState {
+  readonly connected: number;
+  readonly counts: readonly FleetCounts[];
+  readonly cpuSeconds: number;
+}
+
+const tellEveryMs = 10;
+const slowReadEveryMs = 2_000;
+
+const fleets: LightFleet[] = [];
+let unsent: AppliedEvent[] = [];
+
+/** Events go out together, because a message for each would cost more than the agents. */
+function tellSoon(nodeId: string, generation: number): void {
+  unsent.push({ nodeId, generation, at: Number(process.hrtime.bigint()) / 1e6 });
+  if (unsent.length > 1) return;
+  setTimeout(() => {
+    tell(unsent);
+    unsent = [];
+  }, tellEveryMs);
+}
+
+const drip = setInterval(() => {
+  for (const fleet of fleets) fleet.readOnce();
+}, slowReadEveryMs);
+
+const { tell } = answerParent({
+  start(parts: StartFleets) {
+    for (const part of parts) fleets.push(startLightFleet({ ...part, onApplied: tellSoon }));
+  },
+  state(): ProcessState {
+    const { user, system } = process.cpuUsage();
+    return {
+      connected: fleets.reduce((sum, fleet) => sum + fleet.connected(), 0),
+      counts: fleets.map(({ counts }) => counts),
+      cpuSeconds: (user + system) / 1e6,
+    };
+  },
+  /** @returns how many were cut */
+  cut: (count: number): number => fleets.reduce((done, fleet) => done + fleet.cut(count - done), 0),
+  relent() {
+    clearInterval(drip);
+    for (const fleet of fleets) fleet.relent();
+  },
+  async stop() {
+    clearInterval(drip);
+    await Promise.all(fleets.map((fleet) => fleet.close()));
+  },
+});
