@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createArrivals } from '../../scripts/simulate/arrivals.js';
+import { liveLine } from '../../scripts/simulate/live-line.js';
 import { createSample, histogramOf, timesOf } from '../../scripts/simulate/result.js';
 import { histogram, sparkline } from '../../scripts/simulate/text-report.js';
 
@@ -88,5 +89,22 @@ describe('the figures of a report', () => {
         8,
       ),
     ).toEqual(['  ≤ 2.0 ms │████████ 4', '  ≤ 4.0 ms │██       1']);
+  });
+
+  it('are one line while the simulation runs', () => {
+    const second = {
+      second: 12,
+      connected: 9_980,
+      behind: 30,
+      applies: 5,
+      rejects: 1,
+      p50: 12.4,
+      p99: 1_840,
+      cores: 0.5,
+    };
+    expect(liveLine(10_000, second, 7, 2)).toBe(
+      '12 s  connected 9,980/10,000  converged 9,950  rejects 7  refused 2  applied p50 12 ms, p99 1.8 s  service 0.50 cores',
+    );
+    expect(liveLine(1, { ...second, p50: null, p99: null, cores: null }, 0, 0)).toMatch(/applied p50 –, p99 –$/);
   });
 });
