@@ -12,7 +12,10 @@ export function milliseconds(ms: number): string {
   return ms >= 1_000 ? `${(ms / 1_000).toFixed(1)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
 }
 
-/** One character for each part of the series, from its lowest block for 0 to its highest for the largest value. */
+/**
+ * One character for each part of the series, from its lowest block for 0 to its highest for the largest value.
+ * @internal exported for tests
+ */
 export function sparkline(values: readonly (number | null)[], width = plotWidth): string {
   const parts = partsOf(values, width);
   const top = Math.max(...parts.map((value) => value ?? 0), 0);
@@ -35,7 +38,7 @@ function partsOf(values: readonly (number | null)[], width: number): readonly (n
   });
 }
 
-/** A bar for each bucket, of eighths of a character. */
+/** A bar for each bucket, of eighths of a character. @internal exported for tests */
 export function histogram(buckets: Result['histogram'], width = barWidth): readonly string[] {
   const top = Math.max(...buckets.map((bucket) => bucket.count), 1);
   const first = buckets.findIndex((bucket) => bucket.count > 0);
