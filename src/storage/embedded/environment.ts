@@ -20,8 +20,11 @@ import { commitBytes, createSpaceReserve } from './space-reserve.js';
 /** Bytes, or the same bytes as latin-1 text, which is cheaper to make, to hold and to compare. */
 export type Key = Buffer | string;
 
-/** What a commit writes: by database, keys as latin-1 text and their values. Undefined removes a key. */
-export type Changes<Name extends string> = ReadonlyMap<Name, ReadonlyMap<string, Buffer | undefined>>;
+/** What a commit writes, in order: by database, keys as latin-1 text and their values. Undefined removes a key. */
+export type Changes<Name extends string> = readonly (readonly [
+  database: Name,
+  entries: Iterable<readonly [key: string, value: Buffer | undefined]>,
+])[];
 
 export type CommitOutcome =
   | { readonly kind: 'durable' }
@@ -274,13 +277,13 @@ export function openEnvironment<Name extends string>(
       const current = handles;
       if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };
       try {
-        await reserve.ensure(usedBytes(current.root), commitBytes(changes.values()));
+        await reserve.ensure(usedBytes(current.root), commitBytes(changes.map(([, entries]) => entries)));
       } catch (error) {
         const cause = errorText(error);
         failed({ cause }, 'the storage has no room for a commit');
         return { kind: 'not_written', cause };
       }
-      const targets = [...changes].map(([name, entries]) => [database(name), entries] as const);
+      const targets = changes.map(([name, entries]) => [database(name), entries] as const);
       try {
         const written = await current.owner.ifVersion(ownerKey, ownership.id, () => {
           for (const [target, entries] of targets) {

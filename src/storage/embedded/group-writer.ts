@@ -52,48 +52,63 @@ interface Waiting<Name extends string> {
   settle(outcome: Written<undefined>): void;
 }
 
-/** The changes of a group, by database and by key as latin-1 text. */
+/** The changes of a group in a database that operations read: the last change of each key, as latin-1 text. */
 type Entries = Map<string, Buffer | undefined>;
-type Overlay<Name extends string> = Map<Name, Entries>;
+
+interface Changed<Name extends string> {
+  readonly overlay: Map<Name, Entries>;
+  /** Those in databases that no operation reads, in order: a list costs less than a map of so many keys. */
+  readonly lists: Map<Name, (readonly [key: string, value: Buffer | undefined])[]>;
+}
 
 /** The group has no change of the key. */
 const absent = Symbol('absent');
 
 const textOf = (key: Key): string => (typeof key === 'string' ? key : key.toString('latin1'));
 
+/** The value of a map, created if there is none. */
+function ofKey<K, V>(map: Map<K, V>, key: K, create: () => V): V {
+  const present = map.get(key);
+  if (present !== undefined) return present;
+  const created = create();
+  map.set(key, created);
+  return created;
+}
+
 /** Reads of the environment beneath the group's changes, and a way to undo the changes of one operation. */
 function layered<Name extends string>(
   environment: Environment<Name>,
-  group: Overlay<Name>,
+  { overlay, lists }: Changed<Name>,
+  unread: ReadonlySet<Name>,
 ): { readonly batch: Batch<Name>; bytes(): number; changes(): number; undo(): void } {
   const before: {
     readonly entries: Entries;
     readonly key: string;
     readonly value: Buffer | undefined | typeof absent;
   }[] = [];
+  const lengths = new Map([...lists].map(([name, list]) => [name, list.length]));
   let [bytes, changes] = [0, 0];
-  function entriesOf(database: Name): Entries {
-    const present = group.get(database);
-    if (present !== undefined) return present;
-    const created: Entries = new Map();
-    group.set(database, created);
-    return created;
-  }
   const set = (database: Name, key: Key, value: Buffer | undefined): void => {
-    const entries = entriesOf(database);
     const text = textOf(key);
     assertWritable(text, value);
+    bytes += text.length + (value?.length ?? 0);
+    if (unread.has(database)) {
+      ofKey(lists, database, () => []).push([text, value]);
+      changes += 1;
+      return;
+    }
+    const entries = ofKey<Name, Entries>(overlay, database, () => new Map());
     const earlier = entries.get(text);
     const isNew = earlier === undefined && !entries.has(text);
     before.push({ entries, key: text, value: isNew ? absent : earlier });
     entries.set(text, value);
     if (isNew) changes += 1;
-    bytes += text.length + (value?.length ?? 0);
   };
   return {
     batch: {
       get(database, key) {
-        const entries = group.get(database);
+        if (unread.has(database)) throw new Error(`operations do not read the database ${database}`);
+        const entries = overlay.get(database);
         if (entries === undefined) return environment.get(database, key);
         const text = textOf(key);
         const change = entries.get(text);
@@ -109,11 +124,16 @@ function layered<Name extends string>(
         if (value === absent) entries.delete(key);
         else entries.set(key, value);
       }
+      for (const [name, list] of lists) list.length = lengths.get(name) ?? 0;
     },
   };
 }
 
-export function createGroupWriter<Name extends string>(environment: Environment<Name>): GroupWriter<Name> {
+/** @param unread databases that operations change and never read through the batch */
+export function createGroupWriter<Name extends string>(
+  environment: Environment<Name>,
+  unread: ReadonlySet<Name> = new Set(),
+): GroupWriter<Name> {
   let queue: Waiting<Name>[] = [];
   let busy = false;
   let scheduled = false;
@@ -133,7 +153,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
 
   /** What one commit will write. */
   interface Group {
-    readonly overlay: Overlay<Name>;
+    readonly changed: Changed<Name>;
     readonly members: Waiting<Name>[];
     operations: number;
     changes: number;
@@ -153,7 +173,7 @@ export function createGroupWriter<Name extends string>(environment: Environment<
       taken += 1;
       if (waiting.state !== 'queued') continue;
       waiting.state = 'running';
-      const { batch, bytes, changes, undo } = layered(environment, group.overlay);
+      const { batch, bytes, changes, undo } = layered(environment, group.changed, unread);
       try {
         waiting.execute(batch);
       } catch {
@@ -170,7 +190,13 @@ export function createGroupWriter<Name extends string>(environment: Environment<
 
   async function turn(): Promise<void> {
     busy = true;
-    const group: Group = { overlay: new Map(), members: [], operations: 0, changes: 0, bytes: 0 };
+    const group: Group = {
+      changed: { overlay: new Map(), lists: new Map() },
+      members: [],
+      operations: 0,
+      changes: 0,
+      bytes: 0,
+    };
     gather(group);
     // Large commits make bulk writes fast: a page that many of the changes touch is written once.
     while (queue[0]?.bulk === true && !isFull(group, true)) {
@@ -179,10 +205,12 @@ export function createGroupWriter<Name extends string>(environment: Environment<
     }
     let outcome: Written<undefined> = { kind: 'durable', value: undefined };
     if (group.changes > 0) {
-      const committed = await environment.commit(group.overlay).catch((error: unknown) => ({
-        kind: 'unknown' as const,
-        cause: errorText(error),
-      }));
+      const committed = await environment
+        .commit([...group.changed.overlay, ...group.changed.lists])
+        .catch((error: unknown) => ({
+          kind: 'unknown' as const,
+          cause: errorText(error),
+        }));
       outcome = committed.kind === 'durable' ? { kind: 'durable', value: undefined } : committed;
       failed = outcome.kind !== 'durable';
     }

@@ -25,12 +25,12 @@ export interface SpaceReserve {
 /**
  * A generous upper bound of what a commit writes: per change, its leaf page, a split of it and the pages of its value;
  * once, the branch pages and the free list.
- * @param values of the changes, by database
+ * @param changes of each database
  */
-export function commitBytes(values: Iterable<ReadonlyMap<string, Buffer | undefined>>): number {
+export function commitBytes(changes: readonly Iterable<readonly [string, Buffer | undefined]>[]): number {
   let pages = 64;
-  for (const entries of values) {
-    for (const value of entries.values()) pages += 2 + (value === undefined ? 0 : Math.ceil(value.length / pageBytes));
+  for (const entries of changes) {
+    for (const [, value] of entries) pages += 2 + (value === undefined ? 0 : Math.ceil(value.length / pageBytes));
   }
   return Math.ceil(pages * 1.1) * pageBytes;
 }

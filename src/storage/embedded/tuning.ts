@@ -11,6 +11,8 @@ export const tuning = {
   bulkChanges: 16_384,
   /** Entries read before other callbacks of the event loop get a turn. */
   sliceEntries: 1000,
+  /** Keys of a dropped collection that are removed at once. */
+  removedKeys: 8_000,
   /** How many of the newest appends with expected revision `any` are recognised when they are repeated. */
   anyAppends: 10_000,
   /** The newest appends that subscriptions get from memory: how many, their bytes, and the events of one. */

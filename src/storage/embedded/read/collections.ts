@@ -3,6 +3,7 @@
  * in another format, and drops collections in slices. Finishes at the next start what a crash interrupted. Implements
  * `read-store.ts` (collection, drop).
  */
+import { yieldToEventLoop } from '../../../kernel/background.js';
 import { oneAtATime } from '../../one-at-a-time.js';
 import { assertSpec } from '../../read-store-limits.js';
 import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js';
@@ -104,11 +105,13 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   async function removeAll(database: ReadDatabase, prefix: Buffer): Promise<void> {
     const range = within(prefix);
     for (;;) {
-      const keys = environment.keys(database, { ...range, limit: tuning.sliceEntries });
+      // Large slices, because each is a commit: a page that many of the keys lie on is written once.
+      const keys = environment.keys(database, { ...range, limit: tuning.removedKeys });
       if (keys.length === 0) return;
       await run((batch) => {
         for (const key of keys) batch.remove(database, key);
       });
+      await yieldToEventLoop();
     }
   }
 

@@ -19,6 +19,8 @@ export const readDatabases = {
   state: 'bytes',
 } as const;
 export type ReadDatabase = keyof typeof readDatabases;
+/** Databases that only queries read. */
+export const unread: ReadonlySet<ReadDatabase> = new Set(['indexes'] as const);
 export type ReadEnvironment = Environment<ReadDatabase>;
 export type ReadBatch = Batch<ReadDatabase>;
 /** Runs an operation in a group commit. @throws ServiceError `unavailable` unless it became durable */
