@@ -293,7 +293,8 @@ describe('a rekey', () => {
     const service = await server({
       grant: { rekeyAfterSecs: 1 },
       onSaid(said, session) {
-        serving(configuration)(said, session);
+        // With intervals that are longer than this test.
+        serving(configuration, 60)(said, session);
         if (said.$case !== 'hello') return;
         const old = sessionsSeen.at(-1);
         if (old !== undefined && old.said.at(-1)?.$case !== 'close') closedBeforeHello = false;
