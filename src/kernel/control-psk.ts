@@ -3,7 +3,8 @@
  * Issuing and storing are in `src/security/psk.ts`, its use in `src/noise/`.
  * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
-import { hkdf } from '@noble/hashes/hkdf.js';
+import { hash } from 'node:crypto';
+import { expand, extract } from '@noble/hashes/hkdf.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { err, ok } from './result.js';
@@ -58,15 +59,16 @@ export function decodeControlPsk(text: string): Result<ControlPsk, string> {
  */
 export function deriveNodeSecrets(secret: Uint8Array): NodeSecrets {
   requireHalf(secret, 'control PSK secret');
-  return {
-    nodeStaticPrivate: hkdf(sha256, secret, salt, staticInfo, halfBytes),
-    psk: hkdf(sha256, secret, salt, pskInfo, halfBytes),
-  };
+  const extracted = extract(sha256, secret, salt);
+  const nodeStaticPrivate = expand(sha256, extracted, staticInfo, halfBytes);
+  const psk = expand(sha256, extracted, pskInfo, halfBytes);
+  extracted.fill(0);
+  return { nodeStaticPrivate, psk };
 }
 
 /** The fingerprint that operators compare. It covers the node's public key, so it reveals nothing about the PSK. */
 export function pskFingerprint(nodeStaticPublic: Uint8Array): string {
-  return `SHA256:${Buffer.from(sha256(nodeStaticPublic)).toString('base64url')}`;
+  return `SHA256:${hash('sha256', nodeStaticPublic, 'base64url')}`;
 }
 
 function requireHalf(bytes: Uint8Array, label: string): void {

@@ -77,7 +77,13 @@ const logChain = {
 
 /** A declaration, found by one of its events. */
 type DeclaringResource =
-  | { readonly kind: 'resource'; readonly type: ResourceType; readonly declaration: AnyResource }
+  | {
+      readonly kind: 'resource';
+      readonly type: ResourceType;
+      readonly declaration: AnyResource;
+      /** The field of its events' data that holds the resource's id. */
+      readonly idField: string;
+    }
   | { readonly kind: 'singleton'; readonly type: SingletonType; readonly declaration: AnySingleton }
   | { readonly kind: 'log'; readonly type: typeof logSubject.type; readonly declaration: typeof logChain };
 
@@ -86,6 +92,7 @@ const declaringResources: readonly DeclaringResource[] = [
     kind: 'resource' as const,
     type,
     declaration: resources[type] as unknown as AnyResource,
+    idField: `${resources[type].singular}_id`,
   })),
   ...singletonTypes.map((type) => ({
     kind: 'singleton' as const,
@@ -122,7 +129,8 @@ export const fleetEvents: EventTable = Object.assign(
 
 /** The resource that an event is about. */
 export function resourceOf(event: AnyEvent): { readonly type: ResourceType | SingletonType; readonly id: string } {
-  const { kind, type, declaration } = declaringResource(event);
-  if (kind !== 'resource') return { type, id: declaration.id };
-  return { type, id: String(Reflect.get(event.data, `${declaration.singular}_id`)) };
+  const declaring = declaringResource(event);
+  const { type } = declaring;
+  if (declaring.kind !== 'resource') return { type, id: declaring.declaration.id };
+  return { type, id: String(Reflect.get(event.data, declaring.idField)) };
 }

@@ -2,8 +2,8 @@
 import { unreachable } from '../../kernel/errors.js';
 import { withChanges } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
-import { firstVersion, nextVersion, restoredVersion } from '../resource/meta.js';
-import { evolveLabels, isLabelField, labelChanges } from './labels.js';
+import { nextVersion, restoredVersion } from '../resource/meta.js';
+import { evolveLabels, isLabelField, sortedLabels } from './labels.js';
 import type { NodeEvent, NodeState } from './node.js';
 import { unexpired } from './node.js';
 
@@ -23,12 +23,19 @@ export function evolveNode(
   const { at, commandId } = context;
   if (event.type === 'NodeCreated') {
     if (state !== undefined) return state;
-    const { node_id, ...fields } = event.data;
+    const { node_id, labels, ...fields } = event.data;
+    // In one object: one that is put together of many costs ten times as much.
     return {
       ...fields,
-      ...firstVersion(node_id, at),
-      ...neverConnected,
-      labels: evolveLabels({}, labelChanges({}, fields.labels)),
+      labels: sortedLabels(labels),
+      id: node_id,
+      version: 1,
+      created_at: at,
+      updated_at: at,
+      psk: null,
+      public_ipv4: null,
+      public_ipv6: null,
+      commands: [],
       generation_offset: 0,
     };
   }
@@ -52,7 +59,7 @@ export function evolveNode(
       return undefined;
     case 'NodePskIssued': {
       const { fingerprint, verifier } = event.data;
-      return nextVersion({ ...state, psk: { fingerprint, verifier, issued_at: at } }, at);
+      return { ...state, psk: { fingerprint, verifier, issued_at: at }, version: state.version + 1, updated_at: at };
     }
     case 'NodeConfigRefreshed':
       return nextVersion(state, at);

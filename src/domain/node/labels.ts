@@ -17,8 +17,15 @@ export function evolveLabels(labels: Labels, changes: Changes): Labels {
     if (typeof to === 'string') next.set(key, to);
     else next.delete(key);
   }
-  return Object.fromEntries([...next].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return inOrder([...next]);
 }
+
+/** The labels of a new node. */
+export function sortedLabels(labels: Labels): Labels {
+  return inOrder(Object.entries(labels));
+}
+
+const inOrder = (labels: [string, string][]): Labels => Object.fromEntries(labels.sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** The changes from one set of labels to another. */
 export function labelChanges(from: Labels, to: Labels): Changes {

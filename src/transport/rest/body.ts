@@ -83,9 +83,9 @@ function readBounded(payload: Readable, done: (error: Error | null, body?: Buffe
   });
   payload.on('end', () => settle(null));
   payload.on('error', settle);
-  payload.on('close', () =>
-    settle(new ServiceError('invalid_request', 'body: the connection was closed before its end')),
-  );
+  payload.on('close', () => {
+    if (!settled) settle(new ServiceError('invalid_request', 'body: the connection was closed before its end'));
+  });
 }
 
 function tooLarge(): ServiceError {
