@@ -8,12 +8,13 @@ import { tagBytes } from './failure.js';
 const algorithm = 'chacha20-poly1305';
 const options = { authTagLength: tagBytes };
 const none = new Uint8Array(0);
+/** Of the cipher that is being made, which copies it. */
+const nonce = Buffer.alloc(12);
 
 // Without associated data OpenSSL counts none, as for an empty one: only the handshake pays for setting it.
 
 /** Four zero bytes, then the counter as 64 bits little-endian. */
 function nonceOf(counter: number): Buffer {
-  const nonce = Buffer.alloc(12);
   nonce.writeUInt32LE(counter % 0x1_0000_0000, 4);
   nonce.writeUInt32LE(Math.floor(counter / 0x1_0000_0000), 8);
   return nonce;
@@ -30,7 +31,10 @@ export function encryptAead(
   if (associated.length > 0) cipher.setAAD(associated, { plaintextLength: plaintext.length });
   const body = cipher.update(plaintext);
   cipher.final();
-  return Buffer.concat([body, cipher.getAuthTag()], body.length + tagBytes);
+  const sealed = Buffer.allocUnsafe(body.length + tagBytes);
+  sealed.set(body);
+  sealed.set(cipher.getAuthTag(), body.length);
+  return sealed;
 }
 
 /** The plaintext; undefined when the tag is missing or does not verify. Unverified bytes are never returned. */

@@ -75,6 +75,8 @@ const serverOptions = {
   'grpc.enable_channelz': 0,
 };
 
+const grpcPrefixBytes = 5;
+
 const asBytes = (bytes: Buffer): Buffer => bytes;
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -176,6 +178,8 @@ function controlHandler(handlers: GrpcHandlers, judge: Judge): handleBidiStreami
 class ControlStream implements AgentStream {
   readonly #call: ServerDuplexStream<Buffer, Buffer>;
   readonly #judge: Judge;
+  readonly #http2: ServerHttp2Stream | undefined;
+  #headersSent = false;
   #closing = false;
   #over = false;
   readonly connection: AgentConnection;
@@ -183,6 +187,7 @@ class ControlStream implements AgentStream {
   constructor(call: ServerDuplexStream<Buffer, Buffer>, connection: AgentConnection, judge: Judge) {
     this.#call = call;
     this.#judge = judge;
+    this.#http2 = http2StreamOf(call);
     this.connection = connection;
   }
 
@@ -205,8 +210,12 @@ class ControlStream implements AgentStream {
     });
   }
   send(bytes: Uint8Array, done: () => void): void {
-    if (this.#over || this.#closing) return;
-    this.#call.write(asBuffer(bytes), (error?: Error | null) => {
+    if (this.#over || this.#closing || this.#http2 === undefined) return;
+    if (!this.#headersSent) this.#call.sendMetadata(new Metadata());
+    this.#headersSent = true;
+    // Past the library's own stream, whose queue is always empty here: it would copy each message once more, and call back
+    // two turns later. The status goes out behind what is written, as it is sent by the same HTTP/2 stream.
+    this.#http2.write(grpcMessage(bytes), (error?: Error | null) => {
       if (!this.#over && (error === undefined || error === null)) done();
     });
   }
@@ -226,6 +235,15 @@ class ControlStream implements AgentStream {
   kill(): void {
     this.connection.destroy();
   }
+}
+
+/** A message as gRPC frames it: not compressed, its length, its bytes. */
+function grpcMessage(bytes: Uint8Array): Buffer {
+  const framed = Buffer.allocUnsafe(grpcPrefixBytes + bytes.length);
+  framed[0] = 0;
+  framed.writeUInt32BE(bytes.length, 1);
+  framed.set(bytes, grpcPrefixBytes);
+  return framed;
 }
 
 /** From now on HTTP/2 ignores new calls; the answer of the last one has a moment to leave before the socket is closed. */
