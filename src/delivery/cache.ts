@@ -32,7 +32,8 @@ interface CachedPayload {
 }
 
 export function stampOf(push: Pick<SnapshotPush, 'generation' | 'checksum'>): Stamp {
-  return { generation: push.generation, checksum: Buffer.from(push.checksum).toString('hex') };
+  const { buffer, byteOffset, byteLength } = push.checksum;
+  return { generation: push.generation, checksum: Buffer.from(buffer, byteOffset, byteLength).toString('hex') };
 }
 
 /**

@@ -12,6 +12,10 @@ export function textBound(text = ''): number {
   return text.length * bytesPerUnit;
 }
 
-export function listBound(list: readonly string[] = []): number {
-  return list.reduce((sum, entry) => sum + textBound(entry) + entryBytes, 0);
+const noTexts: readonly string[] = [];
+
+export function listBound(list: readonly string[] = noTexts): number {
+  let sum = 0;
+  for (const entry of list) sum += entry.length * bytesPerUnit + entryBytes;
+  return sum;
 }
