@@ -81,9 +81,13 @@ export function createFanOut(deps: FanOutDeps): FanOut {
   };
 
   const run = async (): Promise<void> => {
+    // The caller of `touch` does not wait for the work. A few nodes are still served before anything else that waits: what
+    // is written in a later turn of the event loop leaves one turn later again.
+    let atOnce = changed.size <= tuning.atOnceNodes;
     while (changed.size > 0 && deps.mayPush() && !stop.signal.aborted) {
-      // Before the first slice too, so that the caller of `touch` is not kept waiting for the work.
-      await yieldToEventLoop();
+      if (atOnce) await Promise.resolve();
+      else await yieldToEventLoop();
+      atOnce = false;
       await serveSlice();
     }
   };

@@ -4,6 +4,8 @@ const MiB = 1024 * 1024;
 export const tuning = {
   /** Nodes compiled and offered, and bytes encoded, before the event loop gets a turn. */
   sliceNodes: 32,
+  /** Changed nodes that are served in the same turn. */
+  atOnceNodes: 4,
   sliceBytes: 1 * MiB,
   /** Apply reports that are worked on before the event loop gets a turn, and how long a fan-out may hold them up. */
   sliceReports: 32,

@@ -52,6 +52,29 @@ describe('a fan-out', () => {
     onError: () => undefined,
   };
 
+  it('serves a few nodes in the turn of their change, once each, and many in later turns', async () => {
+    const served: string[] = [];
+    const serve = (nodeId: string): number => {
+      served.push(nodeId);
+      return 0;
+    };
+    const fanOut = createFanOut({ ...deps, serve });
+    let turned = false;
+    setImmediate(() => (turned = true));
+    fanOut.touch(['a', 'b']);
+    fanOut.touch(['a']);
+    expect(served).toEqual([]);
+    for (let microtask = 0; microtask < 10; microtask += 1) await Promise.resolve();
+    expect([served, turned]).toEqual([['a', 'b'], false]);
+    const many = Array.from({ length: tuning.atOnceNodes + 1 }, (_, index) => `n${index}`);
+    fanOut.touch(many);
+    for (let microtask = 0; microtask < 10; microtask += 1) await Promise.resolve();
+    expect(served).toEqual(['a', 'b']);
+    await until(() => fanOut.waiting === 0);
+    expect(served).toEqual(['a', 'b', ...many]);
+    await fanOut.close();
+  });
+
   it('serves a node again that changes while it is served', async () => {
     let served = 0;
     const fanOut = createFanOut({

@@ -80,7 +80,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const vacant = new Set<string>();
   /** Sessions that said hello: only they hold a presence lease. */
   const greeted = new WeakSet<LiveSession>();
-  let size = 0;
+  /** The sessions of all nodes, which are gone through several times a second. */
+  const everyone = new Set<LiveSession>();
 
   const entryOf = (nodeId: string): Entry => {
     let entry = nodes.get(nodeId);
@@ -142,11 +143,11 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       const { sessions } = entryOf(session.nodeId);
       sessions.add(session);
       vacant.delete(session.nodeId);
-      size += 1;
+      everyone.add(session);
       void session.closed.then(() => {
         sessions.delete(session);
         if (sessions.size === 0) vacant.add(session.nodeId);
-        size -= 1;
+        everyone.delete(session);
       });
     },
     async hello(session, hello) {
@@ -208,11 +209,9 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       const closed = [...(nodes.get(nodeId)?.sessions ?? [])].map((session) => session.closed);
       return (await withDeadline(Promise.all(closed), timeoutMs)) !== timedOut;
     },
-    *all() {
-      for (const { sessions } of nodes.values()) yield* sessions;
-    },
+    all: () => everyone,
     get size() {
-      return size;
+      return everyone.size;
     },
     sweep() {
       for (const nodeId of vacant) {
