@@ -17,16 +17,17 @@ const allConverged = (world: World, count: number): Promise<void> =>
 
 /** All agents connect and confirm their configuration. */
 export async function connectAll(world: World, { agents }: Extent): Promise<Figures> {
-  const [before, began] = [await world.cpu(), sharedClock()];
+  const [before, agentsBefore, began] = [await world.cpu(), await world.agentsCpu(), sharedClock()];
   await Promise.all(world.groups.map(({ child }) => child.ask('connect')));
   await until('all have their configuration', () => world.sum('configured'), agents);
   const wall = seconds(began);
   await world.recorded();
-  const [recorded, cpu] = [seconds(began), (await world.cpu()) - before];
+  const [recorded, cpu, agentsCpu] = [seconds(began), await world.cpu(), await world.agentsCpu()];
   await allConverged(world, agents);
   const { failedDials, refusals, losses } = await world.counts();
   return {
-    cpu_ms_each: rounded(cpu * (1_000 / agents)),
+    cpu_ms_each: rounded((cpu - before) * (1_000 / agents)),
+    agents_own_cpu_ms_each: rounded((agentsCpu - agentsBefore) * (1_000 / agents)),
     until_all_have_it_s: wall,
     until_all_are_recorded_s: recorded,
     failed_dials: failedDials,

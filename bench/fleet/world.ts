@@ -29,6 +29,8 @@ export interface World {
   beat(heartbeats: Heartbeats): Promise<void>;
   /** Processor seconds of the service so far. */
   cpu(): Promise<number>;
+  /** Processor seconds of the agents' processes so far. */
+  agentsCpu(): Promise<number>;
   /** Waits until the service has recorded what agents told: no node is waited for, and its log does not grow. */
   recorded(): Promise<void>;
   /** How many nodes run what they should by the read models. Reads them all, so not while something is measured. */
@@ -114,6 +116,10 @@ async function withAgents<T>(
       sum: async (what) => (await ask<number>(what)).reduce((total, each) => total + each, 0),
       counts: async () => (await ask<FleetCounts>('counts')).reduce(addedCounts),
       beat: async (heartbeats) => void (await ask('heartbeats', heartbeats)),
+      agentsCpu: async () => {
+        const each = await Promise.all(groups.map(({ child }) => processorSeconds(child.pid)));
+        return each.reduce((total, one) => total + one, 0);
+      },
       recorded: () => recordedBy(service),
       converged: () => convergedNodes(service),
     });
