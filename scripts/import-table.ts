@@ -15,6 +15,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   storage: ['kernel'],
   security: ['storage', 'kernel'],
   noise: ['kernel'],
+  reality: ['kernel'],
   'log-chain': ['domain', 'storage', 'security', 'kernel'],
   commands: ['domain', 'log-chain', 'storage', 'security', 'kernel'],
   accounts: ['domain', 'commands', 'log-chain', 'storage', 'security', 'kernel'],
@@ -50,8 +51,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'gen',
     'kernel',
   ],
-  'transport/listener': ['kernel'],
-  agent: ['noise', 'gen', 'transport/listener', 'kernel'],
+  'transport/listener': ['reality', 'kernel'],
+  agent: ['noise', 'reality', 'gen', 'transport/listener', 'kernel'],
 };
 
 /** Files directly in src/ that wire the parts together and may import all of them. */

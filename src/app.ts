@@ -264,7 +264,7 @@ async function wire(
       refusals,
       instanceId,
       servicePrivate,
-      listen: startListener,
+      listen: (options, accept) => startListener({ ...options, reality: config.agents.reality }, accept),
       async reportAddress(nodeId, public_ipv4, public_ipv6) {
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
         await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);

@@ -8,9 +8,12 @@ import { createSecureContext } from 'node:tls';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isPassword } from './domain/accounts/rules.js';
-import { splitHostPort } from './kernel/host-port.js';
+import { parseHostPort, splitHostPort } from './kernel/host-port.js';
 import type { HostPort } from './kernel/host-port.js';
 import { limits } from './kernel/limits.js';
+import { importX25519Private, x25519KeyBytes } from './kernel/x25519.js';
+import type { X25519KeyPair } from './kernel/x25519.js';
+import type { RealitySettings } from './transport/listener/reality/settings.js';
 
 export interface Config {
   readonly http: {
@@ -29,6 +32,8 @@ export interface Config {
     readonly maxConnections: number;
     /** CIDRs of TCP balancers that begin each connection with a PROXY protocol v2 header. */
     readonly proxyFrom: readonly string[];
+    /** Undefined: agents speak h2c. */
+    readonly reality: RealitySettings | undefined;
   };
   readonly dataDir: string;
   /** `esdb://…` or `kurrentdb://…`; undefined: the log is in the data folder. */
@@ -59,14 +64,6 @@ const secrets: ReadonlySet<string> = new Set([
   'SVC_METRICS_TOKEN',
   'SVC_REALITY_PRIVATE_KEY',
 ]);
-
-/** Variables of the contract that this release does not serve: setting one is an error, not silently ignored. */
-const notYet: { readonly [name: string]: string } = {
-  SVC_REALITY_PRIVATE_KEY: 'this release serves agents over h2c only; leave it unset',
-  SVC_REALITY_SERVER_NAMES: 'this release serves agents over h2c only; leave it unset',
-  SVC_REALITY_SHORT_IDS: 'this release serves agents over h2c only; leave it unset',
-  SVC_REALITY_TARGET: 'this release serves agents over h2c only; leave it unset',
-};
 
 const listen = z.string().transform((text, context): HostPort => {
   const { host = '', port: digits } = splitHostPort(text) ?? {};
@@ -123,6 +120,34 @@ const budget = z.string().transform((text, context): { perSecond: number; burst:
   return { perSecond, burst };
 });
 
+const realityKey = z.string().transform((text, context): X25519KeyPair => {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length === x25519KeyBytes && bytes.toString('base64url') === text) return importX25519Private(bytes);
+  context.addIssue('expected 32 bytes in base64url without padding, as npm run reality:keygen prints them');
+  return z.NEVER;
+});
+
+const serverNames = list.superRefine((entries, context) => {
+  if (entries.length === 0) context.addIssue('expected comma-separated host names');
+  for (const entry of entries)
+    if (!/^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(entry))
+      context.addIssue(`expected comma-separated host names, got "${entry}"`);
+});
+
+const shortIds = list.superRefine((entries, context) => {
+  const expected = `expected comma-separated short ids, each an even number of 2 to ${limits.rest.shortIdDigits} hexadecimal digits`;
+  if (entries.length === 0) context.addIssue(expected);
+  for (const entry of entries)
+    if (!/^([0-9a-f]{2}){1,8}$/i.test(entry)) context.addIssue(`${expected}, got "${entry}"`);
+});
+
+const target = z.string().transform((text, context): HostPort => {
+  const parsed = parseHostPort(text);
+  if (parsed !== undefined) return parsed;
+  context.addIssue('expected host:port, an IPv6 address in brackets');
+  return z.NEVER;
+});
+
 const path = z.string().min(1, 'expected a path');
 
 const schema = z.object({
@@ -133,6 +158,12 @@ const schema = z.object({
   SVC_TRUSTED_PROXIES: cidrs.prefault(''),
   SVC_METRICS_TOKEN: z.string().min(8, 'expected at least 8 characters').optional(),
   SVC_REALITY_LISTEN_ADDR: listen.prefault('0.0.0.0:8443'),
+  SVC_REALITY_PRIVATE_KEY: realityKey.optional(),
+  SVC_REALITY_SERVER_NAMES: serverNames.optional(),
+  SVC_REALITY_SHORT_IDS: shortIds.optional(),
+  SVC_REALITY_TARGET: target.optional(),
+  SVC_REALITY_MAX_TIME_DIFF_MS: integer(1000, 3_600_000).prefault('60000'),
+  SVC_REALITY_ALLOW_H2C: z.enum(['true', 'false'], 'expected true or false').default('false'),
   SVC_DATA_DIR: path.prefault('./data'),
   // Both may contain a password: their values are never printed.
   SVC_EVENTSTORE_URL: z
@@ -165,6 +196,14 @@ const schema = z.object({
   SVC_AGENT_PROXY_FROM: cidrs.prefault(''),
 });
 
+/** Together they turn REALITY on. */
+const realityNames = [
+  'SVC_REALITY_PRIVATE_KEY',
+  'SVC_REALITY_SERVER_NAMES',
+  'SVC_REALITY_SHORT_IDS',
+  'SVC_REALITY_TARGET',
+] as const;
+
 type Variables = z.output<typeof schema>;
 type Environment = { readonly [name: string]: string | undefined };
 
@@ -180,9 +219,7 @@ function printable(name: string, value: string | undefined): string {
 
 function parse(env: Environment): Variables {
   const given = withoutEmpty(env);
-  const problems = Object.entries(notYet)
-    .filter(([name]) => given[name] !== undefined)
-    .map(([name, reason]) => `${name}: ${reason}`);
+  const problems: string[] = [];
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
@@ -193,6 +230,10 @@ function parse(env: Environment): Variables {
   const has = (name: string): boolean => given[name] !== undefined;
   if (has('SVC_HTTP_TLS_CERT_FILE') !== has('SVC_HTTP_TLS_KEY_FILE')) {
     problems.push('SVC_HTTP_TLS_CERT_FILE and SVC_HTTP_TLS_KEY_FILE: expected both or neither');
+  }
+  const missing = realityNames.filter((name) => !has(name));
+  if (missing.length > 0 && missing.length < realityNames.length) {
+    problems.push(`${missing.join(', ')}: required, because ${realityNames.filter(has).join(', ')} is set`);
   }
   const external = has('SVC_EVENTSTORE_URL') || has('SVC_MONGODB_URL');
   if (external && !has('SVC_MASTER_KEY') && !has('SVC_MASTER_KEY_FILE')) {
@@ -205,6 +246,21 @@ function parse(env: Environment): Variables {
   }
   if (problems.length > 0 || !parsed.success) throw new ConfigError(problems);
   return parsed.data;
+}
+
+function realityOf(v: Variables): RealitySettings | undefined {
+  const { SVC_REALITY_PRIVATE_KEY: keys, SVC_REALITY_SERVER_NAMES: names, SVC_REALITY_SHORT_IDS: shortIds } = v;
+  const { SVC_REALITY_TARGET: realityTarget } = v;
+  if (keys === undefined || names === undefined || shortIds === undefined || realityTarget === undefined)
+    return undefined;
+  return {
+    keys,
+    serverNames: names.map((name) => name.toLowerCase()),
+    shortIds: shortIds.map((digits) => digits.toLowerCase()),
+    target: realityTarget,
+    maxTimeDiffMs: v.SVC_REALITY_MAX_TIME_DIFF_MS,
+    allowH2c: v.SVC_REALITY_ALLOW_H2C === 'true',
+  };
 }
 
 /** The config of an environment. @throws ConfigError */
@@ -229,6 +285,7 @@ export function readConfig(env: Environment): Config {
       handshakeCpuShare: v.SVC_HANDSHAKE_CPU_SHARE,
       maxConnections: v.SVC_MAX_CONNECTIONS,
       proxyFrom: v.SVC_AGENT_PROXY_FROM,
+      reality: realityOf(v),
     },
     dataDir: v.SVC_DATA_DIR,
     eventStoreUrl: v.SVC_EVENTSTORE_URL,

@@ -7,13 +7,12 @@ import { z } from 'zod';
 import { limits } from '../kernel/limits.js';
 import { agentKeysFrom } from '../noise/keys.js';
 import type { AgentKeys } from '../noise/keys.js';
-import { parseHostPort } from '../kernel/host-port.js';
-import type { HostPort } from '../kernel/host-port.js';
+import { readEndpoint } from './reality/endpoint.js';
+import type { ControlEndpoint } from './reality/endpoint.js';
 
 export interface AgentConfig {
   readonly nodeId: string;
-  /** The service's h2c gRPC endpoint. */
-  readonly endpoint: HostPort;
+  readonly endpoint: ControlEndpoint;
   /** Derived from the control PSK, which itself is not kept. */
   readonly keys: AgentKeys;
   /** The service may grant less. */
@@ -92,13 +91,4 @@ export function readAgentConfig(environment: Environment): AgentConfig {
     rejectUnsupported: parsed.data.SVC_AGENT_REJECT_UNSUPPORTED,
     logLevel: parsed.data.SVC_LOG_LEVEL,
   };
-}
-
-/** Returns the endpoint, or what is wrong with it. */
-function readEndpoint(text: string): HostPort | string {
-  if (text.startsWith('reality://')) {
-    return 'expected http://host:port: this release of the agent does not support REALITY endpoints yet';
-  }
-  const match = /^http:\/\/([^/?#@]+)\/?$/.exec(text);
-  return parseHostPort(match?.[1] ?? '') ?? 'expected http://host:port, with an IPv6 host in brackets';
 }

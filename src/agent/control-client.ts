@@ -20,7 +20,8 @@ import type { AgentKeys } from '../noise/keys.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import { attachStream } from './control-stream.js';
 import type { ControlStream, StreamHandlers } from './control-stream.js';
-import type { HostPort } from '../kernel/host-port.js';
+import { realityCredentials } from './reality/credentials.js';
+import type { ControlEndpoint } from './reality/endpoint.js';
 import { tuning } from './tuning.js';
 
 /** Service time minus local time. Outlives connections, so that a skewed clock costs one refusal in all. */
@@ -29,7 +30,7 @@ interface ClockOffset {
 }
 
 interface ControlClientOptions {
-  readonly endpoint: HostPort;
+  readonly endpoint: ControlEndpoint;
   readonly nodeId: string;
   readonly keys: AgentKeys;
   readonly agentVersion: string;
@@ -60,7 +61,9 @@ export interface ControlClient {
 /** One client is one HTTP/2 connection, because a session attaches only on the connection that opened it. */
 export function createControlClient(options: ControlClientOptions): ControlClient {
   const { clock, offset } = options;
-  const client = new SecureAgentServiceClient(formatHostPort(options.endpoint), credentials.createInsecure(), {
+  const { reality } = options.endpoint;
+  const channel = reality === undefined ? credentials.createInsecure() : realityCredentials(reality, clock);
+  const client = new SecureAgentServiceClient(formatHostPort(options.endpoint), channel, {
     // Many agents in one process must not share a connection.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_http_proxy': 0,

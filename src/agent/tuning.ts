@@ -4,6 +4,8 @@
 export const tuning = {
   // The control side.
   openTimeoutMs: 10_000,
+  /** For the whole handshake of REALITY. */
+  realityTimeoutMs: 8_000,
   keepaliveMs: 30_000,
   keepaliveTimeoutMs: 10_000,
   /** A longer `retry_after_ms` counts as this one. */

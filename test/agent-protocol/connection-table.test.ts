@@ -49,7 +49,7 @@ function play(steps: readonly Step[]): void {
       const plain = entry.value;
       if (one.do === 'remove' || one.do === 'evict') drop(entry);
       else if (one.do === 'sniffed' && plain.sniffing) {
-        table.sniffed(entry, addresses[one.address]!);
+        table.sniffed(entry, addresses[one.address]!, now);
         plain.key = keys[one.address]!;
         plain.sniffing = false;
       } else if (one.do === 'opened' && !plain.sniffing) {
@@ -97,7 +97,7 @@ test('of an address, the connection that came or lost its session first is the e
   const table = createConnectionTable<string>();
   const [first, second, third] = ['first', 'second', 'third'].map((name, index) => table.add(name, '192.0.2.1', index));
   table.add('another address', '192.0.2.2', 0);
-  table.sniffed(first!, '192.0.2.1');
+  table.sniffed(first!, '192.0.2.1', 0);
   table.sessionOpened(first!);
   expect(table.expendable()).toBe(second);
   table.sessionEnded(first!, 10);

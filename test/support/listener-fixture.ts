@@ -2,10 +2,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import type { Clock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { OwnedConnection } from '../../src/transport/listener/connection.js';
 import { startListener } from '../../src/transport/listener/listener.js';
 import type { Listener } from '../../src/transport/listener/listener.js';
+import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
 
@@ -22,7 +24,13 @@ export interface ListenerFixture {
 }
 
 export async function startListenerFixture(
-  options: { readonly maxConnections?: number; readonly proxyFrom?: readonly string[] } = {},
+  options: {
+    readonly maxConnections?: number;
+    readonly proxyFrom?: readonly string[];
+    readonly reality?: RealitySettings;
+    /** Instead of the manual one. */
+    readonly clock?: Clock;
+  } = {},
 ): Promise<ListenerFixture> {
   const clock = createManualClock();
   const accepted: OwnedConnection[] = [];

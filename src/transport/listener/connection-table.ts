@@ -16,14 +16,16 @@ export interface Entry<T> {
   readonly sessions: number;
 }
 
-/** How many connections there are; of a `sniffing` one the first bytes are awaited. */
-export type ConnectionKinds = Readonly<Record<'sniffing' | 'without_session' | 'with_session', number>>;
+/** How many connections there are; of a `sniffing` one the first bytes are awaited, a `mirrored` one is the target's so far. */
+export type ConnectionKinds = Readonly<Record<'sniffing' | 'mirrored' | 'without_session' | 'with_session', number>>;
 
 export interface ConnectionTable<T> {
   /** Adds a connection whose first bytes are awaited. */
   add(value: T, address: string, now: number): Entry<T>;
-  /** Its first bytes have come; `address` is the client's, which a balancer may have named. */
-  sniffed(entry: Entry<T>, address: string): void;
+  /** It is mirrored to the target of REALITY, who may keep it waiting; `address` is the client's. */
+  mirrored(entry: Entry<T>, address: string, now: number): void;
+  /** Its first bytes have come, or REALITY has known an agent; `address` is the client's, which a balancer may have named. */
+  sniffed(entry: Entry<T>, address: string, now: number): void;
   sessionOpened(entry: Entry<T>): void;
   sessionEnded(entry: Entry<T>, now: number): void;
   /** Nothing happens if it was removed before. */
@@ -34,8 +36,10 @@ export interface ConnectionTable<T> {
   longestSniffed(): Entry<T> | undefined;
   /** The connection that has had no session for longest. */
   longestWithoutSession(): Entry<T> | undefined;
-  /** All without a session, that one first; each may be removed when it is its turn. */
+  /** All without a session, that one first, then those that are mirrored; each may be removed when it is its turn. */
   withoutSession(): Iterable<Entry<T>>;
+  /** The connection that has been mirrored for longest. */
+  longestMirrored(): Entry<T> | undefined;
   readonly size: number;
   kinds(): ConnectionKinds;
 }
@@ -58,11 +62,14 @@ interface Member<T> extends Entry<T> {
   inAge: Place<Member<T>> | undefined;
   inAddress: Place<Member<T>> | undefined;
   inSniffing: Place<Member<T>> | undefined;
+  /** While it is mirrored: instead of the order of age. */
+  inMirrored: Place<Member<T>> | undefined;
 }
 
 export function createConnectionTable<T>(): ConnectionTable<T> {
   const byAge = linkedList<Member<T>>();
   const sniffing = linkedList<Member<T>>();
+  const mirrored = linkedList<Member<T>>();
   const addresses = new Map<string, Address<T>>();
   /** `ranks[n]`: the addresses with n connections without a session. */
   const ranks: LinkedList<Address<T>>[] = [];
@@ -103,7 +110,19 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
   const leaveWithoutSession = (member: Member<T>): void => {
     if (member.inAge !== undefined) remove(member.inAge);
     member.inAge = undefined;
+    leaveMirrored(member);
     leaveAddress(member);
+  };
+  const leaveMirrored = (member: Member<T>): void => {
+    if (member.inMirrored !== undefined) remove(member.inMirrored);
+    member.inMirrored = undefined;
+  };
+  const moveTo = (member: Member<T>, address: string): void => {
+    const key = addressKey(address);
+    if (key === member.key) return;
+    leaveAddress(member);
+    member.key = key;
+    joinAddress(member);
   };
   const memberOf = (entry: Entry<T>): Member<T> => entry as Member<T>;
 
@@ -118,21 +137,33 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
         inAge: undefined,
         inAddress: undefined,
         inSniffing: undefined,
+        inMirrored: undefined,
       };
       size += 1;
       member.inSniffing = append(sniffing, member);
       loseSession(member, now);
       return member;
     },
-    sniffed(entry, address) {
+    mirrored(entry, address, now) {
       const member = memberOf(entry);
       if (!member.present) return;
       leaveSniffing(member);
-      const key = addressKey(address);
-      if (key === member.key) return;
-      leaveAddress(member);
-      member.key = key;
-      joinAddress(member);
+      if (member.inAge !== undefined) remove(member.inAge);
+      member.inAge = undefined;
+      member.since = now;
+      member.inMirrored = append(mirrored, member);
+      moveTo(member, address);
+    },
+    sniffed(entry, address, now) {
+      const member = memberOf(entry);
+      if (!member.present) return;
+      leaveSniffing(member);
+      if (member.inMirrored !== undefined) {
+        leaveMirrored(member);
+        member.since = now;
+        member.inAge = append(byAge, member);
+      }
+      moveTo(member, address);
     },
     sessionOpened(entry) {
       const member = memberOf(entry);
@@ -156,19 +187,23 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     longestSniffed: () => sniffing.first?.value,
     longestWithoutSession: () => byAge.first?.value,
     *withoutSession() {
-      for (let place = byAge.first; place !== undefined;) {
-        const { after, value } = place;
-        yield value;
-        place = after;
+      for (const list of [byAge, mirrored]) {
+        for (let place = list.first; place !== undefined;) {
+          const { after, value } = place;
+          yield value;
+          place = after;
+        }
       }
     },
+    longestMirrored: () => mirrored.first?.value,
     get size() {
       return size;
     },
     kinds: () => ({
       sniffing: sniffing.size,
+      mirrored: mirrored.size,
       without_session: byAge.size - sniffing.size,
-      with_session: size - byAge.size,
+      with_session: size - byAge.size - mirrored.size,
     }),
   };
 }

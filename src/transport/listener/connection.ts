@@ -1,7 +1,7 @@
 /**
  * A TCP connection that the service owns: the client's address, the stream that is handed over, whether it carries a
  * session, what it has sent without an answer, and the forced close. Not the protocol spoken on it. With REALITY the stream
- * will be the one inside the TLS session; address and forced close remain those of the socket.
+ * is the one inside the TLS connection; address and forced close remain those of the socket.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -44,20 +44,25 @@ export interface SessionMarks {
  */
 export class Connection implements OwnedConnection {
   readonly id: number;
-  readonly stream: Socket;
+  readonly socket: Socket;
+  /** The socket, until REALITY puts the stream inside in its place. */
+  stream: Duplex;
   /** Of the socket's peer, until a balancer has named the client. */
   remoteAddress: string;
   closed = false;
   isCostly: (() => boolean) | undefined;
+  /** Ends the wait for its first bytes, where those that do not come may be mirrored. */
+  giveUpSniffing: (() => void) | undefined;
   /** Its place in the listener's table. */
   entry: Entry<Connection> | undefined;
   #answeredBytes = 0;
   #closeListeners: (() => void)[] | undefined;
   readonly #marks: SessionMarks;
 
-  constructor(id: number, stream: Socket, peer: string, marks: SessionMarks) {
+  constructor(id: number, socket: Socket, peer: string, marks: SessionMarks) {
     this.id = id;
-    this.stream = stream;
+    this.socket = socket;
+    this.stream = socket;
     this.remoteAddress = peer;
     this.#marks = marks;
   }
@@ -72,10 +77,10 @@ export class Connection implements OwnedConnection {
     return this.entry !== undefined && this.entry.sessions > 0;
   }
   get unansweredBytes(): number {
-    return this.stream.bytesRead - this.#answeredBytes;
+    return this.socket.bytesRead - this.#answeredBytes;
   }
   answered(): void {
-    this.#answeredBytes = this.stream.bytesRead;
+    this.#answeredBytes = this.socket.bytesRead;
   }
   watch(isCostly: (() => boolean) | undefined): void {
     this.isCostly = isCostly;
@@ -85,7 +90,7 @@ export class Connection implements OwnedConnection {
     else (this.#closeListeners ??= []).push(listener);
   }
   destroy(): void {
-    this.stream.destroy();
+    this.socket.destroy();
   }
   /** The socket has closed. */
   noteClosed(): void {

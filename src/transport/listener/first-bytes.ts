@@ -1,6 +1,6 @@
 /**
- * Tells from the first bytes of a connection which protocol it speaks. Pure. Today only h2c is known; REALITY will be
- * another result here and another branch in `listener.ts`. Implements `docs/contract/agent-protocol.md#the-listener`.
+ * Tells from the first bytes of a connection whether it speaks h2c. Pure. What REALITY makes of the others is in `reality/`.
+ * Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 
 /** The preface of HTTP/2 with prior knowledge (RFC 9113, section 3.4). */

@@ -1,6 +1,7 @@
 /**
  * The agent listener, one TCP socket: accepts connections, reads their first bytes, hands over those that speak HTTP/2
- * with prior knowledge (h2c) and closes all others, and those that go without a session for too long. When it is full, a
+ * with prior knowledge (h2c) and closes all others, and those that go without a session for too long. With REALITY the
+ * others are mirrored to its target, and those that turn out to be agents are handed over. When it is full, a
  * newcomer takes the place of a connection without a session. Behind a TCP balancer, the client's address is the one that
  * the balancer names. Not gRPC: that is `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
@@ -21,6 +22,11 @@ import { Connection } from './connection.js';
 import type { OwnedConnection, SessionMarks } from './connection.js';
 import { sniff } from './sniff.js';
 import type { Sniffed } from './sniff.js';
+import { createMirroring } from './mirroring.js';
+import type { MetCounts } from './mirroring.js';
+import { createReality } from './reality/reality.js';
+import type { RealitySettings } from './reality/settings.js';
+import { tuning as realityTuning } from './reality/tuning.js';
 import { tuning } from './tuning.js';
 
 interface ListenerOptions {
@@ -34,6 +40,8 @@ interface ListenerOptions {
   readonly logger: Logger;
   /** Where connections that are closed for a fault are noted. */
   readonly refusals: Pick<SampledLog, 'note'>;
+  /** Undefined: agents speak h2c, and everything else is closed. */
+  readonly reality?: RealitySettings | undefined;
 }
 
 /** Why the listener closes a connection, with the sentence for the log; null: it is no fault. */
@@ -45,6 +53,10 @@ const closings = {
   foreign: 'a connection did not begin with the HTTP/2 preface',
   costly: 'a connection without a session sent more than an agent does, or began calls that it did not finish',
   no_proxy_header: 'a balancer (SVC_AGENT_PROXY_FROM) did not begin a connection with a valid PROXY v2 header',
+  no_target: 'the REALITY target (SVC_REALITY_TARGET) cannot be reached, so a connection was closed as it would be',
+  unfinished: null,
+  spent: null,
+  crowded: 'a connection to the REALITY target was closed to let another one in: there are too many at once',
 } as const;
 
 type Closing = keyof typeof closings;
@@ -55,6 +67,8 @@ interface ListenerStats {
   readonly open: ConnectionKinds;
   /** Closed by the listener, by reason. */
   readonly closed: Readonly<Record<Closing, number>>;
+  /** What REALITY met; undefined without it. */
+  readonly met: MetCounts | undefined;
 }
 
 export interface Listener {
@@ -69,7 +83,7 @@ export interface Listener {
 
 /**
  * Starts listening.
- * @param accept is given each connection that speaks h2c, with all its bytes unread; must not throw
+ * @param accept is given each connection that speaks h2c, in the clear or inside REALITY, unread; must not throw
  * @throws the error of the operating system if the address cannot be bound
  */
 export async function startListener(
@@ -77,11 +91,25 @@ export async function startListener(
   accept: (connection: OwnedConnection) => void,
 ): Promise<Listener> {
   const { clock, logger, maxConnections, refusals } = options;
+  const reality = options.reality && createReality({ settings: options.reality, clock });
+  const lookForH2c = options.reality === undefined || options.reality.allowH2c;
   const isBalancer = addressRanges(options.proxyFrom);
   /** Including those that are closed but still held by the operating system. */
   const sockets = new Set<Socket>();
   const table = createConnectionTable<Connection>();
-  const closed = { evicted: 0, refused: 0, idle: 0, silent: 0, foreign: 0, costly: 0, no_proxy_header: 0 };
+  const closed = {
+    evicted: 0,
+    refused: 0,
+    idle: 0,
+    silent: 0,
+    foreign: 0,
+    costly: 0,
+    no_proxy_header: 0,
+    no_target: 0,
+    unfinished: 0,
+    spent: 0,
+    crowded: 0,
+  };
   let accepted = 0;
   let onEmpty: (() => void) | undefined;
 
@@ -104,16 +132,25 @@ export async function startListener(
     connection.destroy();
   };
 
+  const handOver = (entry: Entry<Connection>): void => {
+    const { value: connection } = entry;
+    table.sniffed(entry, connection.remoteAddress, clock.monotonic());
+    accept(connection);
+  };
+  const mirroring = reality && createMirroring({ reality, table, clock, refusals, close, handOver });
+
   const settle = (entry: Entry<Connection>, result: Sniffed): void => {
     const { value: connection } = entry;
     switch (result.kind) {
       case 'h2c':
         connection.remoteAddress = result.client ?? connection.remoteAddress;
-        table.sniffed(entry, connection.remoteAddress);
-        accept(connection);
+        connection.socket.allowHalfOpen = false;
+        handOver(entry);
         return;
-      case 'foreign':
-        close(entry, 'foreign');
+      case 'other':
+        connection.remoteAddress = result.client ?? connection.remoteAddress;
+        if (mirroring === undefined) close(entry, 'foreign');
+        else void mirroring.mirror(entry);
         return;
       case 'no_proxy_header':
         close(entry, 'no_proxy_header');
@@ -126,7 +163,7 @@ export async function startListener(
     }
   };
 
-  const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
+  const server = createServer({ noDelay: true, keepAlive: true, allowHalfOpen: reality !== undefined }, (socket) => {
     accepted += 1;
     const peer = plainIp(socket.remoteAddress ?? '');
     const connection = new Connection(accepted, socket, peer, marks);
@@ -147,13 +184,17 @@ export async function startListener(
       close(expendable, expendable === entry ? 'refused' : 'evicted');
       if (expendable === entry) return;
     }
-    sniff(socket, isBalancer(peer), (result) => settle(entry, result));
+    const sniffing = sniff(socket, { expectHeader: isBalancer(peer), lookForH2c }, (result) => settle(entry, result));
+    if (reality !== undefined) connection.giveUpSniffing = sniffing.giveUp;
   });
 
   const sweep = setInterval(() => {
     const now = clock.monotonic();
-    closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
+    if (reality === undefined)
+      closeWhile(table.longestSniffed, (since) => now - since > limits.agent.sniffMs, 'silent');
+    else mirrorSilent(now);
     closeWhile(table.longestWithoutSession, (since) => now - since > limits.agent.withoutSessionMs, 'idle');
+    closeWhile(table.longestMirrored, (since) => now - since > realityTuning.mirroredMs, 'spent');
     for (const entry of table.withoutSession()) if (entry.value.isCostly?.() === true) close(entry, 'costly');
   }, tuning.sweepMs);
   sweep.unref();
@@ -163,6 +204,15 @@ export async function startListener(
     reason: Closing,
   ): void => {
     for (let entry = next(); entry !== undefined && isOverdue(entry.since); entry = next()) close(entry, reason);
+  };
+
+  /** With REALITY, whoever is silent meets the target; only of a balancer a header is expected in time. */
+  const mirrorSilent = (now: number): void => {
+    for (let entry = table.longestSniffed(); entry !== undefined; entry = table.longestSniffed()) {
+      if (now - entry.since <= limits.agent.sniffMs) return;
+      entry.value.giveUpSniffing?.();
+      if (table.longestSniffed() === entry) close(entry, 'silent');
+    }
   };
 
   try {
@@ -175,6 +225,7 @@ export async function startListener(
     });
   } catch (error) {
     clearInterval(sweep);
+    await reality?.close();
     throw error;
   }
   // For instance, no file descriptor is left for the next connection; the open ones stay.
@@ -186,10 +237,11 @@ export async function startListener(
   };
   return {
     address: formatHostPort({ host: bound.address, port: bound.port }),
-    stats: () => ({ accepted, open: table.kinds(), closed: { ...closed } }),
+    stats: () => ({ accepted, open: table.kinds(), closed: { ...closed }, met: mirroring?.counts() }),
     stop,
     async close(graceMs) {
       stop();
+      await reality?.close();
       const empty = new Promise<void>((resolve) => {
         onEmpty = resolve;
         if (sockets.size === 0) resolve();

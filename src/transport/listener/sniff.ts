@@ -10,22 +10,37 @@ import { readProxyHeader } from './proxy-header.js';
 
 export type Sniffed =
   | {
-      readonly kind: 'h2c';
+      /** `other`: whatever it is, it is unread, as h2c is. */
+      readonly kind: 'h2c' | 'other';
       /** The address that a balancer named, if one did. */
       readonly client: string | undefined;
     }
-  | { readonly kind: 'foreign' }
   /** A balancer did not begin with a PROXY header, or with one that is malformed. */
   | { readonly kind: 'no_proxy_header' }
   /** Ended or failed before the protocol was clear. */
   | { readonly kind: 'gone' };
 
+export interface Sniffing {
+  /** Settles for `other`, as if the bytes that are missing would never come; without effect while a header is missing. */
+  giveUp(): void;
+}
+
+interface SniffOptions {
+  /** The peer is a balancer, so a PROXY header comes first. */
+  readonly expectHeader: boolean;
+  /** Whether h2c is looked for; otherwise all that follows the header is `other`, even nothing. */
+  readonly lookForH2c: boolean;
+}
+
 /**
- * Calls `done` once; whoever loses patience closes the socket. For `h2c` the socket is then paused, with its preface and
- * what follows unread.
- * @param expectHeader the peer is a balancer, so a PROXY header comes first
+ * Calls `done` once; whoever loses patience closes the socket or gives up. For `h2c` and `other` the socket is then paused,
+ * with its first bytes and what follows unread.
  */
-export function sniff(socket: Socket, expectHeader: boolean, done: (result: Sniffed) => void): void {
+export function sniff(
+  socket: Socket,
+  { expectHeader, lookForH2c }: SniffOptions,
+  done: (result: Sniffed) => void,
+): Sniffing {
   let bytes: Buffer = Buffer.alloc(0);
   let headerExpected = expectHeader;
   let client: string | undefined;
@@ -51,22 +66,36 @@ export function sniff(socket: Socket, expectHeader: boolean, done: (result: Snif
   const read = (chunk: Buffer): void => {
     bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
     if (headerExpected && !passHeader()) return;
-    const protocol = judgeFirstBytes(bytes);
+    const protocol = lookForH2c ? judgeFirstBytes(bytes) : 'foreign';
     if (protocol === 'undecided') return;
-    if (protocol === 'foreign') return finish({ kind: 'foreign' });
+    handOver(protocol === 'h2c' ? 'h2c' : 'other');
+  };
+  const handOver = (kind: 'h2c' | 'other'): void => {
     socket.pause();
     socket.off('data', read);
-    socket.unshift(bytes);
-    finish({ kind: 'h2c', client });
+    if (bytes.length > 0) socket.unshift(bytes);
+    finish({ kind, client });
   };
   const gone = (): void => finish({ kind: 'gone' });
+  let finished = false;
   const finish = (result: Sniffed): void => {
+    finished = true;
     socket.off('data', read);
     socket.off('end', gone);
     socket.off('close', gone);
     done(result);
   };
+  const sniffing: Sniffing = {
+    giveUp() {
+      if (!finished && !headerExpected) handOver('other');
+    },
+  };
+  if (!headerExpected && !lookForH2c) {
+    sniffing.giveUp();
+    return sniffing;
+  }
   socket.on('data', read);
   socket.on('end', gone);
   socket.on('close', gone);
+  return sniffing;
 }

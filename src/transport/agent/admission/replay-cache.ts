@@ -4,6 +4,7 @@
  * Implements `docs/contract/agent-protocol.md#opensession` ("A message 1 already seen is refused").
  */
 import { limits } from '../../../kernel/limits.js';
+import { createSeenOnce } from '../../../kernel/seen-once.js';
 import { tuning } from '../tuning.js';
 
 export interface ReplayCache {
@@ -19,35 +20,14 @@ export interface ReplayCache {
 const keyBytes = 32;
 
 export function createReplayCache(maxEntries: number = tuning.replayEntries): ReplayCache {
-  const seen = new Set<string>();
-  /** Keys by the second in which they expire, so that the cost of forgetting depends on the expired keys only. */
-  const bySecond = new Map<number, string[]>();
-  let forgottenUpTo = 0;
-
-  const forget = (nowMs: number): void => {
-    const second = Math.floor(nowMs / 1000);
-    if (second <= forgottenUpTo) return;
-    forgottenUpTo = second;
-    for (const [due, keys] of bySecond) {
-      if (due >= second) continue;
-      for (const key of keys) seen.delete(key);
-      bySecond.delete(due);
-    }
-  };
-
+  const seen = createSeenOnce(maxEntries);
   return {
-    note(message, timestampMs, nowMs) {
-      forget(nowMs);
-      const key = Buffer.from(message.subarray(0, keyBytes)).toString('latin1');
-      if (seen.has(key)) return 'replayed';
-      if (seen.size >= maxEntries) return 'full';
-      seen.add(key);
-      const due = Math.floor((timestampMs + limits.agent.clockSkewMs) / 1000);
-      const keys = bySecond.get(due);
-      if (keys === undefined) bySecond.set(due, [key]);
-      else keys.push(key);
-      return 'new';
-    },
+    note: (message, timestampMs, nowMs) =>
+      seen.note(
+        Buffer.from(message.subarray(0, keyBytes)).toString('latin1'),
+        timestampMs + limits.agent.clockSkewMs,
+        nowMs,
+      ),
     get size() {
       return seen.size;
     },

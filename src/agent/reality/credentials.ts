@@ -1,0 +1,48 @@
+/** Lets gRPC speak inside REALITY: after a TCP connection is made, the handshake, and then HTTP/2 in the stream inside. */
+import { ChannelCredentials, credentials } from '@grpc/grpc-js';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../kernel/clock.js';
+import type { RealityAccess } from './endpoint.js';
+import { openReality } from './handshake.js';
+import { tuning } from '../tuning.js';
+
+type SecureConnector = ReturnType<ChannelCredentials['_createSecureConnector']>;
+
+/** A class, because the library accepts nothing else. It counts as insecure: what is inside is h2c. */
+class RealityCredentials extends ChannelCredentials {
+  readonly #access: RealityAccess;
+  readonly #clock: Clock;
+
+  constructor(access: RealityAccess, clock: Clock) {
+    super();
+    this.#access = access;
+    this.#clock = clock;
+  }
+
+  override _isSecure(): boolean {
+    return false;
+  }
+
+  override _equals(other: ChannelCredentials): boolean {
+    return other === this;
+  }
+
+  override _createSecureConnector(...of: Parameters<ChannelCredentials['_createSecureConnector']>): SecureConnector {
+    const plain = credentials.createInsecure()._createSecureConnector(...of);
+    return {
+      waitForReady: () => plain.waitForReady(),
+      getCallCredentials: () => plain.getCallCredentials(),
+      destroy: () => plain.destroy(),
+      connect: async (socket) => {
+        const opened = await openReality(socket, this.#access, this.#clock, tuning.realityTimeoutMs);
+        if (!opened.ok) throw new Error(`REALITY: ${opened.error}`);
+        // HTTP/2 takes any stream; the type of the library is narrower than what it does.
+        return { socket: opened.value as Socket, secure: false };
+      },
+    };
+  }
+}
+
+export function realityCredentials(access: RealityAccess, clock: Clock): ChannelCredentials {
+  return new RealityCredentials(access, clock);
+}

@@ -1,0 +1,56 @@
+/**
+ * Where an agent finds its service: `http://host:port`, or `reality://host:port?pbk=…&sid=…&sni=…`
+ * (`docs/contract/agent-protocol.md#the-listener`).
+ */
+import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
+import type { HostPort } from '../../kernel/host-port.js';
+import { x25519KeyBytes } from '../../kernel/x25519.js';
+
+/** What an agent must know to be let in by REALITY. */
+export interface RealityAccess {
+  /** X25519 public key of the service's listener, 32 bytes. */
+  readonly publicKey: Buffer;
+  /** Hexadecimal. */
+  readonly shortId: string;
+  readonly serverName: string;
+}
+
+export interface ControlEndpoint extends HostPort {
+  /** Undefined: h2c in the clear. */
+  readonly reality?: RealityAccess | undefined;
+}
+
+const namePattern = /^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i;
+
+/** Returns the endpoint, or what was expected instead. */
+export function readEndpoint(text: string): ControlEndpoint | string {
+  const [, scheme, address = '', query = ''] = /^(http|reality):\/\/([^/?#@]+)\/?(?:\?([^#]*))?$/.exec(text) ?? [];
+  const hostPort = parseHostPort(address);
+  if (scheme === undefined || hostPort === undefined || (scheme === 'http' && query !== ''))
+    return 'expected http://host:port or reality://host:port?pbk=…&sid=…&sni=…, with an IPv6 host in brackets';
+  return scheme === 'http' ? hostPort : withAccess(hostPort, new URLSearchParams(query));
+}
+
+function withAccess(hostPort: HostPort, query: URLSearchParams): ControlEndpoint | string {
+  const pbk = query.get('pbk') ?? '';
+  const publicKey = Buffer.from(pbk, 'base64url');
+  if (publicKey.length !== x25519KeyBytes || publicKey.toString('base64url') !== pbk)
+    return 'expected pbk to be 32 bytes in base64url without padding: the public key that npm run reality:keygen printed';
+  const shortId = query.get('sid') ?? '';
+  if (!/^([0-9a-f]{2}){1,8}$/i.test(shortId)) return 'expected sid to be a short id of 2 to 16 hexadecimal digits';
+  const serverName = query.get('sni') ?? '';
+  if (!namePattern.test(serverName)) return 'expected sni to be a name of SVC_REALITY_SERVER_NAMES';
+  return { ...hostPort, reality: { publicKey, shortId, serverName } };
+}
+
+/** The text of an endpoint, for `SVC_CONTROL_ENDPOINT`. */
+export function formatEndpoint(endpoint: ControlEndpoint): string {
+  const { reality } = endpoint;
+  if (reality === undefined) return `http://${formatHostPort(endpoint)}`;
+  const query = new URLSearchParams({
+    pbk: reality.publicKey.toString('base64url'),
+    sid: reality.shortId,
+    sni: reality.serverName,
+  });
+  return `reality://${formatHostPort(endpoint)}?${query.toString()}`;
+}

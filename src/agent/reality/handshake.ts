@@ -1,0 +1,261 @@
+/**
+ * The agent's side of REALITY on a TCP connection: an ordinary-looking TLS 1.3 handshake whose certificate shows whether the
+ * service answered, or the target. Implements the client of `docs/reality.md`.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import { timedOut, withDeadline } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { err, ok } from '../../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
+import { authKeyOf, sealClaim, shortIdFromHex } from '../../reality/auth.js';
+import type { SessionClaim } from '../../reality/auth.js';
+import { boundKeyOf, isSignedBy } from '../../reality/certificate.js';
+import {
+  alert,
+  changeCipherSpecRecord,
+  messageType,
+  recordHeaderBytes,
+  recordType,
+  signature,
+} from '../../reality/codes.js';
+import { createClientShares } from '../../reality/key-exchange.js';
+import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../reality/key-schedule.js';
+import type { HandshakeSecrets, Transcript } from '../../reality/key-schedule.js';
+import { createMessageReader } from '../../reality/message-reader.js';
+import type { HandshakeMessage } from '../../reality/message-reader.js';
+import { createRecordCipher } from '../../reality/record-cipher.js';
+import { createRecordReader } from '../../reality/record-reader.js';
+import type { RecordReader } from '../../reality/record-reader.js';
+import { nextRecord } from '../../reality/record-source.js';
+import { signedContent } from '../../reality/server-flight.js';
+import { readServerHello } from '../../reality/server-hello.js';
+import type { ServerHello } from '../../reality/server-hello.js';
+import { createTlsStream } from '../../reality/tls-stream.js';
+import { createReader, uint, unlessMalformed, vector } from '../../reality/vectors.js';
+import { buildBrowserHello } from './browser-hello.js';
+import { readCertificates } from './certificate-message.js';
+import type { RealityAccess } from './endpoint.js';
+import { isTrusted } from './real-certificate.js';
+import { visit } from './visit.js';
+
+/** Of the client's program, as its claim says it. */
+const version: SessionClaim['version'] = [1, 0, 0];
+/** Of the service's flight; the certificates of a target are the largest part of it. */
+const flightMessageMax = 128 * 1024;
+const uselessRecordsMax = 32;
+
+/** A flight that is whole, and what belongs to it. */
+interface Flight {
+  readonly protocol: string | undefined;
+  /** DER, the server's own first. */
+  readonly certificates: readonly Buffer[];
+  /** Of the transcript up to the certificate, which CertificateVerify signs. */
+  readonly certificateHash: Buffer;
+  readonly certificateVerify: Buffer;
+}
+
+/**
+ * Opens REALITY on a connection. The stream inside ends with the connection; on a failure the connection is closed.
+ * @param timeoutMs for the whole handshake
+ * @returns the stream inside, or what went wrong, for the log
+ */
+export async function openReality(
+  socket: Duplex,
+  access: RealityAccess,
+  clock: Clock,
+  timeoutMs: number,
+): Promise<Result<Duplex, string>> {
+  const opened = await withDeadline(open(socket, access, clock), timeoutMs);
+  if (opened !== timedOut && opened.ok) return opened;
+  socket.destroy();
+  return opened === timedOut ? err(`no complete handshake within ${timeoutMs} ms`) : opened;
+}
+
+async function open(socket: Duplex, access: RealityAccess, clock: Clock): Promise<Result<Duplex, string>> {
+  const shares = createClientShares();
+  const hello = buildBrowserHello(access.serverName, shares);
+  const authKey = authKeyOf(shares.x25519, access.publicKey, hello.random);
+  if (authKey === undefined) return err('pbk is no usable X25519 public key');
+  const claim = { version, seconds: Math.floor(clock.now() / 1000), shortId: shortIdFromHex(access.shortId) };
+  hello.bytes.set(sealClaim(authKey, hello.random, hello.bytes, claim), hello.sessionIdAt);
+  // The version of the first record is TLS 1.0, as browsers write it.
+  socket.write(Buffer.concat([uint(1, recordType.handshake), uint(2, 0x0301), vector(2, hello.bytes)]));
+
+  const records = createRecordReader();
+  const serverHello = await readHello(socket, records);
+  if (typeof serverHello === 'string') return err(serverHello);
+  const { suite } = serverHello;
+  const shared = shares.finish(serverHello);
+  if (shared === undefined) return err('the key share of the answer leads to no secret');
+  const transcript = createTranscript(suite);
+  transcript.add(hello.bytes);
+  transcript.add(serverHello.bytes);
+  const secrets = handshakeSecrets(suite, shared, transcript.hash());
+  const flight = await readFlight(socket, records, serverHello, secrets, transcript);
+  if (typeof flight === 'string') return err(flight);
+
+  const application = applicationSecrets(suite, secrets.master, transcript.hash());
+  const sendHandshake = createRecordCipher(suite, secrets.client);
+  const alertWith = (code: number): void =>
+    void socket.write(sendHandshake.seal(recordType.alert, Uint8Array.of(2, code)));
+  const key = boundKeyOf(flight.certificates[0] ?? Buffer.alloc(0), authKey);
+  if (key !== undefined && !provesItsKey(key, flight)) {
+    alertWith(alert.decryptError);
+    return err('the service did not prove the key of its certificate');
+  }
+  if (key === undefined && !isTrusted(flight.certificates, access.serverName, clock.now())) {
+    alertWith(alert.badCertificate);
+    return err('somebody answered whose certificate is neither that of the service nor of a known authority');
+  }
+  const finished = Buffer.concat([
+    uint(1, messageType.finished),
+    vector(3, finishedMac(suite, secrets.client, transcript.hash())),
+  ]);
+  socket.write(Buffer.concat([changeCipherSpecRecord, sendHandshake.seal(recordType.handshake, finished)]));
+  const stream = createTlsStream({
+    socket,
+    records,
+    receive: createRecordCipher(suite, application.server),
+    send: createRecordCipher(suite, application.client),
+    tickets: 'ignored',
+  });
+  if (key !== undefined) return ok(stream);
+  await visit(stream, access.serverName, flight.protocol);
+  return err(
+    `the certificate of ${access.serverName} was shown, so the target answered: pbk, sid, sni or this clock is wrong, or something stands between`,
+  );
+}
+
+function provesItsKey(key: KeyObject, { certificateHash, certificateVerify }: Flight): boolean {
+  const proof = unlessMalformed(() => {
+    const reader = createReader(certificateVerify);
+    const algorithm = reader.uint(2);
+    const bytes = reader.vector(2);
+    reader.end();
+    return { algorithm, bytes };
+  });
+  if (proof?.algorithm !== signature.ed25519) return false;
+  return isSignedBy(key, signedContent('server', certificateHash), proof.bytes);
+}
+
+async function readHello(socket: Duplex, records: RecordReader): Promise<ServerHello | string> {
+  const messages = createMessageReader(flightMessageMax);
+  for (;;) {
+    const record = await nextRecord(socket, records);
+    if (record === 'gone') return 'the connection ended before an answer';
+    if (record === 'malformed' || record.type !== recordType.handshake) return 'the answer is not that of TLS 1.3';
+    messages.push(record.bytes.subarray(recordHeaderBytes));
+    const message = messages.next();
+    if (message === 'incomplete') continue;
+    const hello = message === 'malformed' || messages.partial ? undefined : readServerHello(message.bytes);
+    return hello ?? 'the answer agrees on no TLS 1.3 with X25519 or X25519MLKEM768';
+  }
+}
+
+/** Reads up to the server's Finished, which it checks. The transcript ends with it. @returns what is wrong otherwise */
+async function readFlight(
+  socket: Duplex,
+  records: RecordReader,
+  { suite }: ServerHello,
+  secrets: HandshakeSecrets,
+  transcript: Transcript,
+): Promise<Flight | string> {
+  const receive = createRecordCipher(suite, secrets.server);
+  const messages = createMessageReader(flightMessageMax);
+  const flight: { -readonly [K in keyof Flight]?: Flight[K] } = {};
+  let useless = 0;
+  for (;;) {
+    const message = messages.next();
+    if (message === 'malformed') return 'a message of the handshake is too long';
+    if (message !== 'incomplete') {
+      if (message.type === messageType.finished)
+        return finishFlight(
+          flight,
+          message,
+          messages.partial,
+          finishedMac(suite, secrets.server, transcript.hash()),
+          transcript,
+        );
+      if (!takeMessage(flight, message, transcript))
+        return `the handshake has an unexpected message of type ${message.type}`;
+      continue;
+    }
+    const record = await nextRecord(socket, records);
+    if (record === 'gone') return 'the connection ended within the handshake';
+    if (record === 'malformed') return 'what came within the handshake is not TLS 1.3';
+    if (record.type === recordType.changeCipherSpec) {
+      useless += 1;
+      if (useless > uselessRecordsMax) return 'too many records without content';
+      continue;
+    }
+    const opened = receive.open(record.bytes);
+    if (opened === undefined) return 'a record of the handshake was not sealed with its keys';
+    if (opened.type === recordType.alert) return `the other side sent alert ${opened.content[1] ?? 0}`;
+    if (opened.type !== recordType.handshake || opened.content.length === 0)
+      return `a record of type ${opened.type} came within the handshake`;
+    messages.push(opened.content);
+  }
+}
+
+/** @returns false for a message that is malformed, or not expected at this place */
+function takeMessage(
+  flight: { -readonly [K in keyof Flight]?: Flight[K] },
+  { type, bytes, body }: HandshakeMessage,
+  transcript: Transcript,
+): boolean {
+  transcript.add(bytes);
+  if (type === messageType.encryptedExtensions && flight.certificates === undefined) {
+    const protocol = readProtocol(body);
+    if (protocol === undefined) return false;
+    flight.protocol = protocol === '' ? undefined : protocol;
+    return true;
+  }
+  if (type === messageType.certificate || type === messageType.compressedCertificate) {
+    if (flight.certificates !== undefined) return false;
+    const certificates = readCertificates(type, body);
+    if (certificates === undefined) return false;
+    flight.certificates = certificates;
+    flight.certificateHash = transcript.hash();
+    return true;
+  }
+  if (type === messageType.certificateVerify && flight.certificates !== undefined) {
+    flight.certificateVerify = body;
+    return true;
+  }
+  return false;
+}
+
+function finishFlight(
+  flight: { readonly [K in keyof Flight]?: Flight[K] },
+  finished: HandshakeMessage,
+  partial: boolean,
+  expected: Buffer,
+  transcript: Transcript,
+): Flight | string {
+  const { protocol, certificates, certificateHash, certificateVerify } = flight;
+  if (certificates === undefined || certificateHash === undefined || certificateVerify === undefined || partial)
+    return 'the handshake ended without a certificate and its proof';
+  if (finished.body.length !== expected.length || !timingSafeEqual(finished.body, expected))
+    return 'the handshake was altered on its way';
+  transcript.add(finished.bytes);
+  return { protocol, certificates, certificateHash, certificateVerify };
+}
+
+/** The protocol that was agreed on, empty if none was; undefined if the message is malformed. */
+function readProtocol(body: Buffer): string | undefined {
+  return unlessMalformed(() => {
+    const outer = createReader(body);
+    const extensions = createReader(outer.vector(2));
+    outer.end();
+    let protocol = '';
+    while (extensions.left > 0) {
+      const type = extensions.uint(2);
+      const content = extensions.vector(2);
+      if (type !== 16) continue;
+      protocol = createReader(createReader(content).vector(2)).vector(1).toString('latin1');
+    }
+    return protocol;
+  });
+}

@@ -1,0 +1,47 @@
+/**
+ * Remembers keys until their time is up, to tell a repetition from what is new. For messages that carry their own time: from
+ * then on the check of that time refuses a repetition.
+ */
+export interface SeenOnce {
+  /**
+   * @param until when the key may be forgotten, within a bounded time from `now`; both milliseconds since the Unix epoch
+   * @returns full: the key was not remembered, so what it stands for must be refused
+   */
+  note(key: string, until: number, now: number): 'new' | 'replayed' | 'full';
+  readonly size: number;
+}
+
+export function createSeenOnce(maxEntries: number): SeenOnce {
+  const seen = new Set<string>();
+  /** Keys by the second in which they expire, so that the cost of forgetting depends on the expired keys only. */
+  const bySecond = new Map<number, string[]>();
+  let forgottenUpTo = 0;
+
+  const forget = (now: number): void => {
+    const second = Math.floor(now / 1000);
+    if (second <= forgottenUpTo) return;
+    forgottenUpTo = second;
+    for (const [due, keys] of bySecond) {
+      if (due >= second) continue;
+      for (const key of keys) seen.delete(key);
+      bySecond.delete(due);
+    }
+  };
+
+  return {
+    note(key, until, now) {
+      forget(now);
+      if (seen.has(key)) return 'replayed';
+      if (seen.size >= maxEntries) return 'full';
+      seen.add(key);
+      const due = Math.floor(until / 1000);
+      const keys = bySecond.get(due);
+      if (keys === undefined) bySecond.set(due, [key]);
+      else keys.push(key);
+      return 'new';
+    },
+    get size() {
+      return seen.size;
+    },
+  };
+}

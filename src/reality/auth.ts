@@ -1,0 +1,88 @@
+/**
+ * How a client proves, inside the session id of an ordinary ClientHello, that it knows a server's public key and one of its
+ * short ids: 16 bytes, sealed under a key that only the two can derive. Pure. Implements `docs/reality.md#the-session-id`.
+ */
+import { createCipheriv, createDecipheriv, diffieHellman, hkdfSync } from 'node:crypto';
+import type { X25519KeyPair } from '../kernel/x25519.js';
+import { importX25519Public } from '../kernel/x25519.js';
+
+export const shortIdBytes = 8;
+const tagBytes = 16;
+const plaintextBytes = 16;
+export const sessionIdBytes = plaintextBytes + tagBytes;
+/** The random of a hello is the salt of the key, and then the nonce. */
+const saltBytes = 20;
+const randomBytes = 32;
+
+/** What a client says in its session id. */
+export interface SessionClaim {
+  /** Of the client's program: major, minor, patch, each 0 to 255. */
+  readonly version: readonly [number, number, number];
+  /** The client's clock, in whole seconds since the Unix epoch. */
+  readonly seconds: number;
+  readonly shortId: Buffer;
+}
+
+/** A short id as REALITY sends it: the bytes of the hexadecimal digits, then zeros up to eight bytes. */
+export function shortIdFromHex(digits: string): Buffer {
+  const bytes = Buffer.alloc(shortIdBytes);
+  bytes.write(digits, 'hex');
+  return bytes;
+}
+
+/**
+ * The key that binds a session id and a certificate to one ClientHello; undefined if the peer's key is of small order.
+ * @param random of the ClientHello
+ */
+export function authKeyOf(own: X25519KeyPair, peer: Uint8Array, random: Buffer): Buffer | undefined {
+  let shared: Buffer;
+  try {
+    shared = diffieHellman({ privateKey: own.privateKey, publicKey: importX25519Public(peer).key });
+  } catch {
+    return undefined;
+  }
+  return Buffer.from(hkdfSync('sha256', shared, random.subarray(0, saltBytes), 'REALITY', 32));
+}
+
+/**
+ * The session id of a ClientHello.
+ * @param hello the whole message, its session id still 32 zeros
+ */
+export function sealClaim(authKey: Uint8Array, random: Buffer, hello: Uint8Array, claim: SessionClaim): Buffer {
+  const plaintext = Buffer.alloc(plaintextBytes);
+  plaintext.set(claim.version, 0);
+  plaintext.writeUInt32BE(claim.seconds, 4);
+  plaintext.set(claim.shortId, 8);
+  const cipher = createCipheriv('aes-256-gcm', authKey, random.subarray(saltBytes, randomBytes));
+  cipher.setAAD(hello);
+  const sealed = cipher.update(plaintext);
+  cipher.final();
+  return Buffer.concat([sealed, cipher.getAuthTag()]);
+}
+
+/**
+ * What the session id of a ClientHello claims; undefined unless it was sealed under the key, for exactly this message.
+ * @param hello the whole message as it came, with the session id at `sessionIdAt`
+ */
+export function openClaim(
+  authKey: Uint8Array,
+  hello: { readonly bytes: Buffer; readonly random: Buffer; readonly sessionId: Buffer; readonly sessionIdAt: number },
+): SessionClaim | undefined {
+  if (hello.sessionId.length !== sessionIdBytes) return undefined;
+  const associated = Buffer.from(hello.bytes);
+  associated.fill(0, hello.sessionIdAt, hello.sessionIdAt + sessionIdBytes);
+  const decipher = createDecipheriv('aes-256-gcm', authKey, hello.random.subarray(saltBytes, randomBytes));
+  decipher.setAAD(associated);
+  decipher.setAuthTag(hello.sessionId.subarray(plaintextBytes));
+  const plaintext = decipher.update(hello.sessionId.subarray(0, plaintextBytes));
+  try {
+    decipher.final();
+  } catch {
+    return undefined;
+  }
+  return {
+    version: [plaintext.readUInt8(0), plaintext.readUInt8(1), plaintext.readUInt8(2)],
+    seconds: plaintext.readUInt32BE(4),
+    shortId: plaintext.subarray(8),
+  };
+}

@@ -1,0 +1,96 @@
+/**
+ * The key exchanges that REALITY knows, on both sides: X25519, and X25519MLKEM768, which a quantum computer does not break
+ * (draft-ietf-tls-ecdhe-mlkem). Keys live for one handshake.
+ */
+import { diffieHellman } from 'node:crypto';
+import { ml_kem768 } from '@noble/post-quantum/ml-kem.js';
+import { generateX25519, importX25519Public } from '../kernel/x25519.js';
+import type { X25519KeyPair } from '../kernel/x25519.js';
+import type { ClientHello } from './client-hello.js';
+import { group } from './codes.js';
+import type { ServerHello } from './server-hello.js';
+
+const x25519Bytes = 32;
+
+interface Agreed {
+  /** What the other side needs. */
+  readonly share: Buffer;
+  readonly secret: Buffer;
+}
+
+/**
+ * The server's half. Undefined if the client has no share of the group, or one that leads to no secret.
+ * @param agreed the group that the target chose
+ */
+export function answerShare(agreed: ServerHello['group'], hello: ClientHello): Agreed | undefined {
+  const own = generateX25519();
+  switch (agreed) {
+    case group.x25519: {
+      const secret = hello.x25519 && agree(own, hello.x25519);
+      return secret && { share: Buffer.from(own.publicKey.bytes), secret };
+    }
+    case group.x25519MlKem768: {
+      if (hello.hybrid === undefined) return undefined;
+      const encapsulated = encapsulate(hello.hybrid.subarray(0, -x25519Bytes));
+      const secret = agree(own, hello.hybrid.subarray(-x25519Bytes));
+      if (encapsulated === undefined || secret === undefined) return undefined;
+      return {
+        share: Buffer.concat([encapsulated.cipherText, own.publicKey.bytes]),
+        secret: Buffer.concat([encapsulated.sharedSecret, secret]),
+      };
+    }
+    default:
+      return agreed satisfies never;
+  }
+}
+
+/** Undefined for a key that is none. */
+function encapsulate(key: Uint8Array): { cipherText: Uint8Array; sharedSecret: Uint8Array } | undefined {
+  try {
+    return ml_kem768.encapsulate(key);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined for a key of small order. */
+function agree(own: X25519KeyPair, peer: Uint8Array): Buffer | undefined {
+  try {
+    return diffieHellman({ privateKey: own.privateKey, publicKey: importX25519Public(peer).key });
+  } catch {
+    return undefined;
+  }
+}
+
+/** A client's keys for one handshake. */
+export interface ClientShares {
+  /** The pair of the X25519 share, under which the session id is sealed as well. */
+  readonly x25519: X25519KeyPair;
+  /** The share of X25519MLKEM768. */
+  readonly hybrid: Buffer;
+  /** The secret that a ServerHello agrees on; undefined if it leads to none. */
+  finish(hello: Pick<ServerHello, 'group' | 'share'>): Buffer | undefined;
+}
+
+export function createClientShares(): ClientShares {
+  const x25519 = generateX25519();
+  const hybridX25519 = generateX25519();
+  const kem = ml_kem768.keygen();
+  return {
+    x25519,
+    hybrid: Buffer.concat([kem.publicKey, hybridX25519.publicKey.bytes]),
+    finish(hello) {
+      switch (hello.group) {
+        case group.x25519:
+          return agree(x25519, hello.share);
+        case group.x25519MlKem768: {
+          const secret = agree(hybridX25519, hello.share.subarray(-x25519Bytes));
+          const decapsulated = ml_kem768.decapsulate(hello.share.subarray(0, -x25519Bytes), kem.secretKey);
+          return secret && Buffer.concat([decapsulated, secret]);
+        }
+        default:
+          return hello.group satisfies never;
+      }
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/** Cuts a stream of bytes into TLS records (RFC 8446, section 5.1). What is in them is the business of others. */
+import { ciphertextMax, recordHeaderBytes } from './codes.js';
+
+export interface TlsRecord {
+  readonly type: number;
+  /** The record with its header. */
+  readonly bytes: Buffer;
+}
+
+export interface RecordReader {
+  push(bytes: Buffer): void;
+  /** The next whole record; `malformed` once what comes is none, and from then on. */
+  next(): TlsRecord | 'incomplete' | 'malformed';
+  /** What was pushed and not returned yet. */
+  rest(): Buffer;
+}
+
+/** @param lengthMax of a record, without its header; a longer one is malformed */
+export function createRecordReader(lengthMax: number = ciphertextMax): RecordReader {
+  let parts: Buffer[] = [];
+  let size = 0;
+  /** Joined only when a whole record is there, so that many small pieces cost no more than one copy. */
+  const joined = (): Buffer => {
+    const whole = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts, size);
+    parts = [whole];
+    return whole;
+  };
+  /** Bytes that are needed before it is worth looking. */
+  let wanted = recordHeaderBytes;
+  return {
+    push(bytes) {
+      if (bytes.length === 0) return;
+      parts.push(bytes);
+      size += bytes.length;
+    },
+    next() {
+      if (size < wanted) return 'incomplete';
+      const bytes = joined();
+      const type = bytes[0] ?? 0;
+      const length = bytes.readUInt16BE(3);
+      if (type < 20 || type > 23 || bytes[1] !== 3 || length > lengthMax) return 'malformed';
+      wanted = recordHeaderBytes + length;
+      if (size < wanted) return 'incomplete';
+      const record = bytes.subarray(0, wanted);
+      parts = size === wanted ? [] : [bytes.subarray(wanted)];
+      size -= wanted;
+      wanted = recordHeaderBytes;
+      return { type, bytes: record };
+    },
+    rest: () => (size === 0 ? Buffer.alloc(0) : joined()),
+  };
+}

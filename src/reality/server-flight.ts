@@ -1,0 +1,54 @@
+/**
+ * The messages with which a TLS 1.3 server proves itself, from EncryptedExtensions to Finished (RFC 8446, sections 4.3 and
+ * 4.4), with a certificate for one client. The client's side reads them in `src/agent/reality/`.
+ */
+import { messageType, signature } from './codes.js';
+import type { TemporaryIdentity } from './certificate.js';
+import { finishedMac } from './key-schedule.js';
+import type { Transcript } from './key-schedule.js';
+import type { Suite } from './suites.js';
+import { message, uint, vector } from './vectors.js';
+
+export interface ServerFlight {
+  readonly encryptedExtensions: Buffer;
+  readonly certificate: Buffer;
+  readonly certificateVerify: Buffer;
+  readonly finished: Buffer;
+}
+
+/**
+ * The flight after a ServerHello. Each message is added to the transcript.
+ * @param serverSecret handshake traffic secret of the server
+ */
+export function buildServerFlight(
+  suite: Suite,
+  transcript: Transcript,
+  serverSecret: Uint8Array,
+  identity: TemporaryIdentity,
+  authKey: Uint8Array,
+): ServerFlight {
+  const say = (bytes: Buffer): Buffer => {
+    transcript.add(bytes);
+    return bytes;
+  };
+  const none = vector(2);
+  const entry = Buffer.concat([vector(3, identity.certificateFor(authKey)), none]);
+  return {
+    encryptedExtensions: say(message(messageType.encryptedExtensions, none)),
+    certificate: say(message(messageType.certificate, vector(1), vector(3, entry))),
+    certificateVerify: say(
+      message(
+        messageType.certificateVerify,
+        uint(2, signature.ed25519),
+        vector(2, identity.sign(signedContent('server', transcript.hash()))),
+      ),
+    ),
+    finished: say(message(messageType.finished, finishedMac(suite, serverSecret, transcript.hash()))),
+  };
+}
+
+/** What a CertificateVerify signs. */
+export function signedContent(side: 'server' | 'client', transcriptHash: Uint8Array): Buffer {
+  const context = `TLS 1.3, ${side} CertificateVerify`;
+  return Buffer.concat([Buffer.alloc(64, 0x20), Buffer.from(context, 'latin1'), Buffer.alloc(1), transcriptHash]);
+}

@@ -1,0 +1,191 @@
+/**
+ * The bytes inside an established TLS 1.3 connection, as a stream: seals what is written, opens what comes, with
+ * backpressure both ways, key updates, alerts and an orderly end (RFC 8446, sections 4.6.3, 5 and 6). The handshake is over
+ * when it is made. Used by both sides.
+ */
+import { Duplex } from 'node:stream';
+import { alert, messageType, plaintextMax, recordType } from './codes.js';
+import { createMessageReader } from './message-reader.js';
+import type { MessageReader } from './message-reader.js';
+import type { RecordCipher } from './record-cipher.js';
+import type { RecordReader, TlsRecord } from './record-reader.js';
+import { message } from './vectors.js';
+
+export interface TlsStreamOptions {
+  /** The connection under it. Its bytes that came with the handshake are in `records`. */
+  readonly socket: Duplex;
+  readonly records: RecordReader;
+  readonly receive: RecordCipher;
+  readonly send: RecordCipher;
+  /** What a peer may send after the handshake beside data: a client gets tickets, which this one does not use. */
+  readonly tickets: 'ignored' | 'unexpected';
+}
+
+/** The other side broke the protocol, or said why it ends. */
+export class TlsEnded extends Error {
+  constructor(what: string) {
+    super(`the TLS connection ended: ${what}`);
+    this.name = 'TlsEnded';
+  }
+}
+
+/** Records without content that are read one after the other; each costs work and brings nothing. */
+const uselessRecordsMax = 32;
+/** AES-GCM seals about 2^24.5 records safely with one key (RFC 8446, section 5.5). */
+const recordsPerKey = 2 ** 23;
+/** Of what is allowed after the handshake; tickets are the largest. */
+const messageMax = 66_000;
+
+/** The stream owns the socket: whoever destroys or ends the one ends the other. */
+export function createTlsStream(options: TlsStreamOptions): Duplex {
+  const { socket, records, receive, send } = options;
+  const messages: MessageReader = createMessageReader(messageMax);
+  let useless = 0;
+  let ended = false;
+  let flowing = false;
+  /** An answer to a KeyUpdate is not written yet; one answers all that come meanwhile. */
+  let answering = false;
+
+  const sealed = (chunk: Buffer): Buffer[] => {
+    const out: Buffer[] = [];
+    for (let at = 0; at < chunk.length; at += plaintextMax) {
+      if (send.count >= recordsPerKey) out.push(updateSendKeys());
+      out.push(send.seal(recordType.applicationData, chunk.subarray(at, at + plaintextMax)));
+    }
+    return out;
+  };
+  /** Tells the other side that the next records have new keys, and takes them. */
+  const updateSendKeys = (): Buffer => {
+    const told = send.seal(recordType.handshake, message(messageType.keyUpdate, Uint8Array.of(0)));
+    send.update();
+    return told;
+  };
+  const sendAlert = (code: number): void => {
+    if (!socket.writable) return;
+    socket.write(send.seal(recordType.alert, Uint8Array.of(code === alert.closeNotify ? 1 : 2, code)));
+  };
+  const fail = (code: number, what: string): 'ended' => {
+    sendAlert(code);
+    stream.destroy(new TlsEnded(what));
+    return 'ended';
+  };
+  const end = (): 'ended' => {
+    if (!ended) stream.push(null);
+    ended = true;
+    return 'ended';
+  };
+
+  /** @returns whether to go on reading */
+  const takeRecord = (record: TlsRecord): 'on' | 'full' | 'ended' => {
+    const opened = receive.open(record.bytes);
+    if (opened === undefined) return fail(alert.badRecordMac, 'a record was not sealed with its keys');
+    const { type, content } = opened;
+    if (messages.partial && type !== recordType.handshake)
+      return fail(alert.unexpectedMessage, 'a handshake message was interrupted');
+    switch (type) {
+      case recordType.applicationData:
+        if (content.length === 0) return countUseless();
+        useless = 0;
+        return stream.push(content) ? 'on' : 'full';
+      case recordType.alert:
+        return takeAlert(content);
+      case recordType.handshake:
+        if (content.length === 0) return fail(alert.unexpectedMessage, 'an empty handshake record');
+        messages.push(content);
+        return takeMessages();
+      default:
+        return fail(alert.unexpectedMessage, `a record of type ${type}`);
+    }
+  };
+  const countUseless = (): 'on' | 'ended' => {
+    useless += 1;
+    return useless > uselessRecordsMax ? fail(alert.unexpectedMessage, 'too many records without content') : 'on';
+  };
+  const takeAlert = (content: Buffer): 'ended' => {
+    if (content.length !== 2) return fail(alert.decodeError, 'a malformed alert');
+    if (content[1] === alert.closeNotify) return end();
+    stream.destroy(new TlsEnded(`the other side sent alert ${content[1]}`));
+    return 'ended';
+  };
+  const takeMessages = (): 'on' | 'ended' => {
+    for (;;) {
+      const next = messages.next();
+      if (next === 'incomplete') return 'on';
+      if (next === 'malformed') return fail(alert.decodeError, 'a handshake message is too long');
+      if (next.type === messageType.keyUpdate) {
+        const [requested] = next.body;
+        if (next.body.length !== 1 || requested === undefined || requested > 1)
+          return fail(alert.illegalParameter, 'a malformed KeyUpdate');
+        if (messages.partial) return fail(alert.unexpectedMessage, 'a message goes on over a change of keys');
+        receive.update();
+        if (requested === 1 && !answering) {
+          answering = true;
+          socket.write(updateSendKeys(), () => (answering = false));
+        }
+      } else if (next.type !== messageType.newSessionTicket || options.tickets === 'unexpected') {
+        return fail(alert.unexpectedMessage, `a handshake message of type ${next.type}`);
+      }
+      if (countUseless() === 'ended') return 'ended';
+    }
+  };
+
+  /** Takes all whole records; pauses the socket while nobody reads. */
+  const pump = (): void => {
+    while (!ended && !stream.destroyed) {
+      const record = records.next();
+      if (record === 'incomplete') break;
+      if (record === 'malformed') {
+        fail(alert.recordOverflow, 'what came is not a record');
+        return;
+      }
+      const taken = takeRecord(record);
+      if (taken === 'ended') return;
+      if (taken === 'full') {
+        flowing = false;
+        socket.pause();
+        return;
+      }
+    }
+  };
+  const write = (bytes: readonly Buffer[], done: (error?: Error | null) => void): void => {
+    socket.write(bytes.length === 1 && bytes[0] !== undefined ? bytes[0] : Buffer.concat(bytes), done);
+  };
+
+  const stream = new Duplex({
+    // Reading may stay open after the end of writing, and the other way round, as on a socket.
+    allowHalfOpen: true,
+    read() {
+      if (flowing || ended) return;
+      flowing = true;
+      pump();
+      if (flowing && !ended && !stream.destroyed) socket.resume();
+    },
+    write(chunk: Buffer, _encoding, done) {
+      write(sealed(chunk), done);
+    },
+    writev(chunks, done) {
+      write(sealed(Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer))), done);
+    },
+    final(done) {
+      sendAlert(alert.closeNotify);
+      socket.end(() => done());
+    },
+    destroy(error, done) {
+      socket.destroy();
+      done(error);
+    },
+  });
+  socket.on('data', (bytes: Buffer) => {
+    records.push(bytes);
+    if (flowing) pump();
+  });
+  // Without an alert before it the end may be a cut; HTTP/2 sees by itself whether something is missing.
+  socket.on('end', () => void end());
+  socket.on('error', (error) => stream.destroy(error));
+  socket.on('close', () => {
+    // What came before the end is still there to be read.
+    if (!ended) stream.destroy();
+  });
+  socket.pause();
+  return stream;
+}

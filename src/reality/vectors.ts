@@ -1,0 +1,82 @@
+/**
+ * The vectors of TLS: fields with their length before them (RFC 8446, section 3.4), read and written. A field that is cut
+ * off throws `Malformed`; the functions that take bytes from a peer catch it and answer with a value.
+ */
+
+/** Bytes from a peer that are not what they should be. Never leaves this room. */
+export class Malformed extends Error {
+  constructor(what: string) {
+    super(what);
+    this.name = 'Malformed';
+  }
+}
+
+export interface Reader {
+  readonly left: number;
+  /** How many bytes were taken. */
+  readonly at: number;
+  uint(bytes: 1 | 2 | 3): number;
+  take(count: number): Buffer;
+  /** The content after a length of so many bytes. */
+  vector(lengthBytes: 1 | 2 | 3): Buffer;
+  /** @throws Malformed unless everything was taken */
+  end(): void;
+}
+
+/** Reads from the front; the buffers that it gives are parts of `bytes`, not copies. */
+export function createReader(bytes: Buffer): Reader {
+  let at = 0;
+  const take = (count: number): Buffer => {
+    if (at + count > bytes.length) throw new Malformed('a field is cut off');
+    at += count;
+    return bytes.subarray(at - count, at);
+  };
+  const uint = (count: 1 | 2 | 3): number => take(count).readUIntBE(0, count);
+  return {
+    get left() {
+      return bytes.length - at;
+    },
+    get at() {
+      return at;
+    },
+    uint,
+    take,
+    vector: (lengthBytes) => take(uint(lengthBytes)),
+    end() {
+      if (at !== bytes.length) throw new Malformed('bytes are left over');
+    },
+  };
+}
+
+/** The value of a reading, or undefined if the bytes are malformed. */
+export function unlessMalformed<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Malformed) return undefined;
+    throw error;
+  }
+}
+
+/** Big-endian. */
+export function uint(bytes: 1 | 2 | 3, value: number): Buffer {
+  const out = Buffer.alloc(bytes);
+  out.writeUIntBE(value, 0, bytes);
+  return out;
+}
+
+/** The parts, joined, with their length before them. */
+export function vector(lengthBytes: 1 | 2 | 3, ...parts: readonly Uint8Array[]): Buffer {
+  const content = Buffer.concat(parts);
+  return Buffer.concat([uint(lengthBytes, content.length), content]);
+}
+
+/** A handshake message with its header. */
+export function message(type: number, ...parts: readonly Uint8Array[]): Buffer {
+  return Buffer.concat([uint(1, type), vector(3, ...parts)]);
+}
+
+/** An extension of a hello or a certificate. */
+export function extensionField(type: number, ...parts: readonly Uint8Array[]): Buffer {
+  return Buffer.concat([uint(2, type), vector(2, ...parts)]);
+}

@@ -1,0 +1,97 @@
+/**
+ * What the listener does with a connection that REALITY meets: it belongs to the target, within bounds of number, bytes and
+ * time, until it turns out to be an agent's and is handed over. How agents are told from strangers: `reality/`.
+ */
+import type { Socket } from 'node:net';
+import type { Clock } from '../../kernel/clock.js';
+import { unreachable } from '../../kernel/errors.js';
+import type { SampledLog } from '../../kernel/sampled-log.js';
+import type { Connection } from './connection.js';
+import type { ConnectionTable, Entry } from './connection-table.js';
+import type { StrangerReason } from './reality/authenticate.js';
+import type { Met, Reality } from './reality/reality.js';
+import { tuning } from './reality/tuning.js';
+
+/** How many connections turned out to be what. */
+export type MetCounts = Readonly<Record<Met['kind'], number>>;
+
+/** Why the listener is to close a connection that was mirrored. */
+export type MirrorClosing = 'crowded' | 'no_target' | 'unfinished';
+
+interface MirroringDeps {
+  readonly reality: Reality;
+  readonly table: ConnectionTable<Connection>;
+  readonly clock: Clock;
+  readonly refusals: Pick<SampledLog, 'note'>;
+  close(entry: Entry<Connection>, reason: MirrorClosing): void;
+  /** Takes the connection of an agent; its stream is the one inside. */
+  handOver(entry: Entry<Connection>): void;
+}
+
+export interface Mirroring {
+  mirror(entry: Entry<Connection>): Promise<void>;
+  counts(): MetCounts;
+}
+
+/** What anybody may send is not worth a line; what a wrong setting of an agent causes is. */
+const strangers: { readonly [reason in Exclude<StrangerReason, 'other'>]: string } = {
+  server_name: 'a ClientHello asked for a name that is not in SVC_REALITY_SERVER_NAMES; the target answered it',
+  short_id: 'an agent knows the public key, but its short id is not in SVC_REALITY_SHORT_IDS; the target answered it',
+  clock: 'the clock of an agent differs by more than SVC_REALITY_MAX_TIME_DIFF_MS; the target answered it',
+  replayed: 'a ClientHello of an agent came a second time; the target answered it',
+};
+const unusableTarget =
+  'the target answered an agent itself: expected a SVC_REALITY_TARGET that speaks TLS 1.3 with X25519 or X25519MLKEM768';
+
+export function createMirroring(deps: MirroringDeps): Mirroring {
+  const { reality, table, clock, refusals } = deps;
+  const counts = { agent: 0, stranger: 0, unusable_target: 0, no_target: 0, unfinished: 0 };
+  const note = ({ remoteAddress }: Connection, reason: string, sentence: string): void =>
+    refusals.note({ reason, address: remoteAddress }, sentence);
+
+  return {
+    counts: () => ({ ...counts }),
+    async mirror(entry) {
+      const { value: connection } = entry;
+      table.mirrored(entry, connection.remoteAddress, clock.monotonic());
+      connection.watch(isSpent(connection.socket, clock));
+      const oldest = table.longestMirrored();
+      if (oldest !== undefined && table.kinds().mirrored > tuning.mirrored) deps.close(oldest, 'crowded');
+      const met = await reality.meet(connection.socket);
+      counts[met.kind] += 1;
+      switch (met.kind) {
+        case 'agent':
+          connection.watch(undefined);
+          connection.stream = met.stream;
+          connection.answered();
+          deps.handOver(entry);
+          return;
+        case 'stranger':
+          if (met.reason !== 'other') note(connection, `reality_${met.reason}`, strangers[met.reason]);
+          return;
+        case 'unusable_target':
+          note(connection, 'reality_unusable_target', unusableTarget);
+          return;
+        case 'no_target':
+        case 'unfinished':
+          deps.close(entry, met.kind);
+          return;
+        default:
+          unreachable(met);
+      }
+    },
+  };
+}
+
+/** Whether a mirrored connection has used up its bytes, or has been silent for too long; asked again and again. */
+function isSpent(socket: Socket, clock: Clock): () => boolean {
+  let bytes = 0;
+  let since = clock.monotonic();
+  return () => {
+    const now = clock.monotonic();
+    const current = socket.bytesRead + socket.bytesWritten;
+    if (current !== bytes) since = now;
+    bytes = current;
+    return bytes > tuning.mirroredBytes || now - since > tuning.mirroredIdleMs;
+  };
+}

@@ -1,0 +1,42 @@
+/**
+ * Tells agents from strangers by their ClientHello. Whoever is a stranger never learns why: the target answers instead. Pure
+ * but for the memory of hellos that came before. Implements `docs/reality.md#the-session-id`.
+ */
+import { createSeenOnce } from '../../../kernel/seen-once.js';
+import { authKeyOf, openClaim, shortIdFromHex } from '../../../reality/auth.js';
+import type { ClientHello } from '../../../reality/client-hello.js';
+import type { RealitySettings } from './settings.js';
+import { tuning } from './tuning.js';
+
+/** Why a hello is a stranger's; `other` names what anybody may send. */
+export type StrangerReason = 'other' | 'server_name' | 'short_id' | 'clock' | 'replayed';
+
+export type Verdict =
+  { readonly kind: 'agent'; readonly authKey: Buffer } | { readonly kind: 'stranger'; readonly reason: StrangerReason };
+
+/** @param now milliseconds since the Unix epoch */
+export type Authenticate = (hello: ClientHello, now: number) => Verdict;
+
+export function createAuthenticator(settings: RealitySettings): Authenticate {
+  const names = new Set(settings.serverNames);
+  const shortIds = new Set(settings.shortIds.map((digits) => shortIdFromHex(digits).toString('hex')));
+  const seen = createSeenOnce(tuning.replayEntries);
+  const stranger = (reason: StrangerReason): Verdict => ({ kind: 'stranger', reason });
+
+  return (hello, now) => {
+    if (!hello.offersTls13) return stranger('other');
+    if (!names.has(hello.serverName?.toLowerCase() ?? '')) return stranger('server_name');
+    // The half of the hybrid share is what a client takes that offers no share of X25519 alone.
+    const share = hello.x25519 ?? hello.hybrid?.subarray(-32);
+    const authKey = share && authKeyOf(settings.keys, share, hello.random);
+    const claim = authKey && openClaim(authKey, hello);
+    if (authKey === undefined || claim === undefined) return stranger('other');
+    if (!shortIds.has(claim.shortId.toString('hex'))) return stranger('short_id');
+    const time = claim.seconds * 1000;
+    // A claim has whole seconds.
+    if (Math.abs(now - time) > settings.maxTimeDiffMs + 1000) return stranger('clock');
+    const until = time + settings.maxTimeDiffMs + 1000;
+    if (seen.note(hello.random.toString('latin1'), until, now) !== 'new') return stranger('replayed');
+    return { kind: 'agent', authKey };
+  };
+}

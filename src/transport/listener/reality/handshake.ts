@@ -1,0 +1,155 @@
+/**
+ * Completes the handshake with an agent, in the shape of the target's: its ServerHello with another key share, and records
+ * of the same lengths. Nobody outside can tell that the target did not answer itself.
+ * Implements `docs/reality.md#the-answer-to-an-agent`.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { withDeadline } from '../../../kernel/background.js';
+import type { TemporaryIdentity } from '../../../reality/certificate.js';
+import type { ClientHello } from '../../../reality/client-hello.js';
+import {
+  alert,
+  changeCipherSpecRecord,
+  legacyVersion,
+  messageHeaderBytes,
+  messageType,
+  recordType,
+} from '../../../reality/codes.js';
+import { answerShare } from '../../../reality/key-exchange.js';
+import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../../reality/key-schedule.js';
+import { createMessageReader } from '../../../reality/message-reader.js';
+import { createRecordCipher, recordOverhead } from '../../../reality/record-cipher.js';
+import type { RecordCipher } from '../../../reality/record-cipher.js';
+import { createRecordReader } from '../../../reality/record-reader.js';
+import type { RecordReader } from '../../../reality/record-reader.js';
+import { nextRecord } from '../../../reality/record-source.js';
+import { buildServerFlight } from '../../../reality/server-flight.js';
+import type { ServerFlight } from '../../../reality/server-flight.js';
+import { withShare } from '../../../reality/server-hello.js';
+import { createTlsStream } from '../../../reality/tls-stream.js';
+import { uint, vector } from '../../../reality/vectors.js';
+import type { TargetFlight } from './target-flight.js';
+import { tuning } from './tuning.js';
+
+/** An answer that is ready to be sent, and what follows from it. */
+export interface PreparedAnswer {
+  readonly bytes: Buffer;
+  /**
+   * Sends the answer and waits for the agent's Finished.
+   * @param afterwards asked when the agent has finished: lengths of the records that the target then sends by itself
+   * @returns the bytes inside; undefined if the agent did not finish, and the socket is then closed
+   */
+  complete(socket: Socket, afterwards: () => Promise<readonly number[]>): Promise<Duplex | undefined>;
+}
+
+/** Undefined if it cannot be done unnoticed: the client's share leads nowhere, or the target's records are too short. */
+export function prepareAnswer(
+  hello: ClientHello,
+  target: TargetFlight,
+  authKey: Uint8Array,
+  identity: TemporaryIdentity,
+): PreparedAnswer | undefined {
+  const { serverHello, ticket } = target;
+  const { suite } = serverHello;
+  const agreed = answerShare(serverHello.group, hello);
+  if (agreed === undefined) return undefined;
+  const transcript = createTranscript(suite);
+  const ownHello = withShare(serverHello, agreed.share);
+  transcript.add(hello.bytes);
+  transcript.add(ownHello);
+  const secrets = handshakeSecrets(suite, agreed.secret, transcript.hash());
+  const flight = buildServerFlight(suite, transcript, secrets.server, identity, authKey);
+  const application = applicationSecrets(suite, secrets.master, transcript.hash());
+  const clientFinished = finishedMac(suite, secrets.client, transcript.hash());
+  const sealed = sealFlight(createRecordCipher(suite, secrets.server), flight, target.lengths);
+  if (sealed === undefined) return undefined;
+  const send = createRecordCipher(suite, application.server);
+  const bytes = Buffer.concat([
+    uint(1, recordType.handshake),
+    uint(2, legacyVersion),
+    vector(2, ownHello),
+    changeCipherSpecRecord,
+    ...sealed,
+    ...(ticket === undefined ? [] : padding(send, [ticket])),
+  ]);
+
+  return {
+    bytes,
+    async complete(socket, afterwards) {
+      const records = createRecordReader();
+      socket.write(bytes);
+      const receive = createRecordCipher(suite, secrets.client);
+      const finished = await withDeadline(awaitFinished(socket, records, receive, clientFinished), tuning.finishedMs);
+      if (finished !== 'finished') {
+        if (typeof finished === 'number') socket.write(send.seal(recordType.alert, Uint8Array.of(2, finished)));
+        socket.destroySoon();
+        return undefined;
+      }
+      for (const record of padding(send, await afterwards())) socket.write(record);
+      const data = createRecordCipher(suite, application.client);
+      return createTlsStream({ socket, records, receive: data, send, tickets: 'unexpected' });
+    },
+  };
+}
+
+/** Records of the given lengths; undefined if the messages do not fit into them. */
+function sealFlight(
+  cipher: RecordCipher,
+  flight: ServerFlight,
+  lengths: TargetFlight['lengths'],
+): readonly Buffer[] | undefined {
+  const { encryptedExtensions, certificate, certificateVerify, finished } = flight;
+  const messages = [encryptedExtensions, certificate, certificateVerify, finished];
+  const contents = lengths.length === 1 ? [Buffer.concat(messages)] : messages;
+  const out: Buffer[] = [];
+  for (const [index, content] of contents.entries()) {
+    const length = lengths[index] ?? 0;
+    if (length < recordOverhead + content.length) return undefined;
+    out.push(cipher.seal(recordType.handshake, content, length));
+  }
+  return out;
+}
+
+/** Records that say nothing, of the given lengths. */
+function padding(cipher: RecordCipher, lengths: readonly number[]): readonly Buffer[] {
+  const nothing = Buffer.alloc(0);
+  return lengths
+    .filter((length) => length >= recordOverhead)
+    .map((length) => cipher.seal(recordType.applicationData, nothing, length));
+}
+
+/** Reads until the agent's Finished; later bytes stay in `records`. @returns an alert, or that the agent is gone */
+async function awaitFinished(
+  socket: Socket,
+  records: RecordReader,
+  receive: RecordCipher,
+  expected: Buffer,
+): Promise<'finished' | 'gone' | number> {
+  const messages = createMessageReader(messageHeaderBytes + expected.length);
+  for (let useless = 0; ;) {
+    const record = await nextRecord(socket, records);
+    if (record === 'gone') return record;
+    if (record === 'malformed') return alert.decodeError;
+    if (record.type === recordType.changeCipherSpec) {
+      useless += 1;
+      if (useless > tuning.uselessRecords || !record.bytes.equals(changeCipherSpecRecord))
+        return alert.unexpectedMessage;
+      continue;
+    }
+    // An alert of a client that does not trust the certificate is not sealed by every library.
+    if (record.type === recordType.alert) return 'gone';
+    const opened = receive.open(record.bytes);
+    if (opened === undefined) return alert.badRecordMac;
+    if (opened.type === recordType.alert) return 'gone';
+    if (opened.type !== recordType.handshake || opened.content.length === 0) return alert.unexpectedMessage;
+    messages.push(opened.content);
+    const message = messages.next();
+    if (message === 'incomplete') continue;
+    if (message === 'malformed' || message.type !== messageType.finished || messages.partial)
+      return alert.unexpectedMessage;
+    const right = message.body.length === expected.length && timingSafeEqual(message.body, expected);
+    return right ? 'finished' : alert.decryptError;
+  }
+}

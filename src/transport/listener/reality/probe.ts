@@ -1,0 +1,114 @@
+/**
+ * Learns what the target sends by itself right after a handshake, such as tickets: the lengths of those records. An agent
+ * gets records of the same lengths. The target sees an ordinary client.
+ * Implements `docs/reality.md#records-after-the-handshake`.
+ */
+import { connect as connectTls } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
+import { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
+import { sleep, timedOut, withDeadline } from '../../../kernel/background.js';
+import { recordType } from '../../../reality/codes.js';
+import { createRecordReader } from '../../../reality/record-reader.js';
+import type { Target } from './target.js';
+import { tuning } from './tuning.js';
+
+/** What a client offers besides TLS decides what a target sends: nothing, HTTP/1.1 alone, or HTTP/2 as well. */
+export type OfferedProtocols = 'none' | 'http/1.1' | 'h2';
+
+const offers: { readonly [offered in OfferedProtocols]: readonly string[] | undefined } = {
+  none: undefined,
+  'http/1.1': ['http/1.1'],
+  h2: ['h2', 'http/1.1'],
+};
+
+export function offeredBy(protocols: readonly string[]): OfferedProtocols {
+  if (protocols.includes('h2')) return 'h2';
+  return protocols.length > 0 ? 'http/1.1' : 'none';
+}
+
+/**
+ * @param watchMs how long the target is watched after the handshake
+ * @returns lengths of whole records, in their order; undefined if there was no handshake with TLS 1.3
+ */
+export async function probeTarget(
+  target: Target,
+  serverName: string,
+  offered: OfferedProtocols,
+  watchMs: number,
+  signal: AbortSignal,
+): Promise<readonly number[] | undefined> {
+  const socket = await target.dial();
+  if (socket === undefined) return undefined;
+  const watched = watch(socket);
+  const protocols = offers[offered];
+  const tls = connectTls({
+    socket: watched.stream,
+    servername: serverName,
+    minVersion: 'TLSv1.3',
+    // It is the target that is asked, whoever that is: nothing secret is sent to it.
+    rejectUnauthorized: false,
+    ...(protocols === undefined ? {} : { ALPNProtocols: [...protocols] }),
+  });
+  const stop = (): void => void tls.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    const connected = await withDeadline(secured(tls), tuning.probeHandshakeMs);
+    if (connected === timedOut || !connected) return undefined;
+    await sleep(watchMs, signal);
+    return watched.lengths();
+  } finally {
+    signal.removeEventListener('abort', stop);
+    tls.destroy();
+    socket.destroy();
+  }
+}
+
+function secured(tls: TLSSocket): Promise<boolean> {
+  return new Promise((resolve) => {
+    tls.once('secureConnect', () => resolve(true));
+    tls.on('error', () => resolve(false));
+    tls.once('close', () => resolve(false));
+    // What the target says inside is of no interest, only how long it is.
+    tls.resume();
+  });
+}
+
+/** Counts the records that come after the client has changed its keys, which it does with its Finished. */
+function watch(socket: Socket): { readonly stream: Duplex; lengths(): readonly number[] } {
+  const incoming = createRecordReader();
+  const outgoing = createRecordReader();
+  const lengths: number[] = [];
+  let finished = false;
+  const noteOutgoing = (bytes: Buffer): void => {
+    if (finished) return;
+    outgoing.push(bytes);
+    for (let record = outgoing.next(); typeof record === 'object'; record = outgoing.next())
+      if (record.type === recordType.changeCipherSpec) finished = true;
+  };
+  const noteIncoming = (bytes: Buffer): void => {
+    incoming.push(bytes);
+    for (let record = incoming.next(); typeof record === 'object'; record = incoming.next())
+      if (finished) lengths.push(record.bytes.length);
+  };
+  const stream = new Duplex({
+    read: () => void socket.resume(),
+    write(chunk: Buffer, _encoding, done) {
+      noteOutgoing(chunk);
+      socket.write(chunk, done);
+    },
+    final: (done) => void socket.end(() => done()),
+    destroy(error, done) {
+      socket.destroy();
+      done(error);
+    },
+  });
+  socket.on('data', (bytes: Buffer) => {
+    noteIncoming(bytes);
+    if (!stream.push(bytes)) socket.pause();
+  });
+  socket.on('end', () => stream.push(null));
+  socket.on('error', (error) => stream.destroy(error));
+  socket.on('close', () => stream.destroy());
+  return { stream, lengths: () => lengths };
+}

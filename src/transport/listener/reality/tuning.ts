@@ -1,0 +1,38 @@
+/** Numbers of REALITY that the contract does not state. */
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const SECOND = 1000;
+
+export const tuning = {
+  /** How long a dial of the target may take, the wait for a place included. */
+  dialMs: 5 * SECOND,
+  /** Dials at once; more wait. */
+  dials: 256,
+  dialsWaiting: 4096,
+  /** Of a ClientHello; those of browsers have 2 KiB. */
+  clientHelloMaxBytes: 16 * KiB,
+  /** From the ClientHello of an agent to the end of the target's flight. */
+  targetFlightMs: 5 * SECOND,
+  /** From the answer to an agent to its Finished. */
+  finishedMs: 10 * SECOND,
+  /** Records without meaning that an agent may send before its Finished. */
+  uselessRecords: 16,
+  /** Hellos of agents that are remembered, to notice a repetition. */
+  replayEntries: 1_000_000,
+  /** Connections that are mirrored to the target at once; for one more the oldest is closed. */
+  mirrored: 4096,
+  /** Of one mirrored connection, both directions together. */
+  mirroredBytes: 256 * MiB,
+  mirroredMs: 600 * SECOND,
+  /** Without a byte either way. */
+  mirroredIdleMs: 120 * SECOND,
+  /** How long the target is watched after a handshake for what it sends by itself. */
+  probeMs: 5 * SECOND,
+  probeHandshakeMs: 5 * SECOND,
+  /** How long an agent waits for the first probe of the target, beyond `probeMs`. */
+  probeWaitMs: 1 * SECOND,
+  /** Until the next try, when the target could not be probed. */
+  probeRetryMs: 60 * SECOND,
+  /** Until a probe is repeated, since a target may change. */
+  probeAgainMs: 6 * 3600 * SECOND,
+} as const;

@@ -1,0 +1,289 @@
+/**
+ * The listener with REALITY, before a real TLS server, with the agent's own client: who is let in, and what everybody else
+ * meets (`docs/contract/agent-protocol.md#the-listener`).
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openReality } from '../../src/agent/reality/handshake.js';
+import { generateX25519 } from '../../src/kernel/x25519.js';
+import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
+import { eventually } from '../support/eventually.js';
+import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
+import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
+
+let target: TlsTarget;
+let reality: RealityFixture;
+
+beforeAll(async () => {
+  target = await startTlsTarget();
+  reality = await startRealityFixture(target.port);
+});
+afterAll(async () => {
+  await reality.close();
+  await target.close();
+});
+afterEach(() => {
+  reality.listener.refusals.length = 0;
+});
+
+/** Everything that a socket reads until it ends. */
+async function untilEnd(socket: Socket): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  socket.on('data', (bytes: Buffer) => parts.push(bytes));
+  await once(socket, 'end');
+  return Buffer.concat(parts);
+}
+
+describe('an agent', () => {
+  test('is handed over, and its bytes pass both ways', async () => {
+    const { stream, connection } = await reality.agent();
+    const bytes = randomBytes(1_000_000);
+    connection.stream.pipe(connection.stream);
+    stream.write(bytes);
+    const echoed: Buffer[] = [];
+    stream.on('data', (chunk: Buffer) => echoed.push(chunk));
+    await eventually(() => echoed.reduce((sum, { length }) => sum + length, 0)).toBe(bytes.length);
+    expect(Buffer.concat(echoed).equals(bytes)).toBe(true);
+    stream.end();
+    await once(stream, 'close');
+    await eventually(() => connection.closed).toBe(true);
+  });
+
+  test('has its address, and the forced close is that of the socket', async () => {
+    const { stream, connection } = await reality.agent();
+    expect(connection.remoteAddress).toBe('127.0.0.1');
+    const ended = once(stream.resume(), 'end');
+    connection.destroy();
+    await ended;
+  });
+
+  test('counts as a connection without a session, and is closed when it opens none', async () => {
+    const { stream, connection } = await reality.agent();
+    const ended = once(stream.resume(), 'end');
+    reality.listener.clock.advance(10_001);
+    await ended;
+    stream.end();
+    await eventually(() => connection.closed).toBe(true);
+  });
+
+  test.each([
+    ['a wrong public key', { publicKey: Buffer.from(generateX25519().publicKey.bytes) }, []],
+    ['a wrong short id', { shortId: 'fe' }, ['reality_short_id']],
+    ['a server name that is not listed', { serverName: 'other.example' }, ['reality_server_name']],
+  ])('with %s meets the target', async (_what, wrong, noted) => {
+    const before = reality.listener.accepted.length;
+    const opened = await reality.open(wrong);
+    expect(opened).toMatchObject({ ok: false, error: expect.stringContaining('neither that of the service') });
+    expect(reality.listener.accepted.length).toBe(before);
+    expect(reality.listener.refusals.map(({ reason }) => reason)).toEqual(noted);
+  });
+
+  test.each([-62_000, 62_000])('whose clock differs by %i ms meets the target', async (difference) => {
+    const { clock } = reality.listener;
+    const skewed = { now: () => clock.now() + difference, monotonic: () => clock.monotonic() };
+    const opened = await openReality(await reality.dial(), reality.access, skewed, 5_000);
+    expect(opened.ok).toBe(false);
+    expect(reality.listener.refusals.map(({ reason }) => reason)).toEqual(['reality_clock']);
+  });
+
+  test('whose hello is repeated by somebody else: the target answers the repetition', async () => {
+    const before = reality.listener.accepted.length;
+    const sent: Buffer[] = [];
+    const socket = await reality.dial();
+    const { write } = socket;
+    socket.write = ((bytes: Buffer, ...rest: never[]) => {
+      sent.push(bytes);
+      return write.call(socket, bytes, ...rest);
+    }) as typeof socket.write;
+    const opened = await openReality(socket, reality.access, reality.listener.clock, 5_000);
+    expect(opened.ok).toBe(true);
+    await eventually(() => reality.listener.accepted.length).toBe(before + 1);
+    const prober = await reality.dial();
+    prober.write(sent[0] ?? Buffer.alloc(0));
+    await once(prober, 'data');
+    await eventually(() => reality.listener.refusals.map(({ reason }) => reason)).toEqual(['reality_replayed']);
+    expect(reality.listener.accepted.length).toBe(before + 1);
+    prober.destroy();
+  });
+
+  test('whose hello comes byte by byte is let in', async () => {
+    const socket = await reality.dial();
+    const { write } = socket;
+    let hello = true;
+    socket.write = ((bytes: Buffer, ...rest: never[]) => {
+      if (!hello) return write.call(socket, bytes, ...rest);
+      hello = false;
+      for (const byte of bytes) write.call(socket, Buffer.of(byte));
+      return true;
+    }) as typeof socket.write;
+    const opened = await openReality(socket, reality.access, reality.listener.clock, 5_000);
+    expect(opened.ok).toBe(true);
+  });
+});
+
+describe('a stranger', () => {
+  test('that speaks TLS talks with the target', async () => {
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port: reality.port,
+      servername: targetName,
+      ca: target.certificate,
+    });
+    await once(socket, 'secureConnect');
+    expect(socket.authorized).toBe(true);
+    socket.write('hello');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toBe('target: hello');
+    socket.destroy();
+  });
+
+  test.each([
+    ['the preface of h2c', Buffer.from(h2cPreface)],
+    ['junk', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
+    ['a record that is too long', Buffer.of(22, 3, 1, 255, 255, 1)],
+    ['an alert', Buffer.of(21, 3, 1, 0, 2, 2, 40)],
+  ])('that sends %s reads what the target answers, byte for byte', async (_what, bytes) => {
+    const answers = await Promise.all(
+      [reality.port, target.port].map(async (port) => {
+        const socket = await reality.dial(port);
+        socket.write(bytes);
+        const answer = await untilEnd(socket);
+        socket.destroy();
+        return answer.toString('hex');
+      }),
+    );
+    expect(answers[0]).toBe(answers[1]);
+    expect(reality.listener.refusals).toEqual([]);
+  });
+});
+
+describe('with a target that is no TLS server', () => {
+  /** What a server of its own sees and says. */
+  async function withServer(
+    serve: (socket: Socket) => void,
+    run: (fixture: RealityFixture) => Promise<void>,
+  ): Promise<void> {
+    const sockets: Socket[] = [];
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      sockets.push(socket);
+      socket.on('error', () => undefined);
+      serve(socket);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const fixture = await startRealityFixture((server.address() as AddressInfo).port);
+    try {
+      await run(fixture);
+    } finally {
+      await fixture.close();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    }
+  }
+
+  test('the end of one direction is passed on, and the other stays open', async () => {
+    const serve = (socket: Socket): void => {
+      const parts: Buffer[] = [];
+      socket.on('data', (bytes: Buffer) => parts.push(bytes));
+      socket.on('end', () => socket.end(Buffer.concat([Buffer.from('got '), ...parts])));
+    };
+    await withServer(serve, async (fixture) => {
+      const socket = await fixture.dial();
+      socket.end('all of it');
+      expect((await untilEnd(socket)).toString()).toBe('got all of it');
+    });
+  });
+
+  test('a silent client is joined to the target, which may speak first', async () => {
+    await withServer(
+      (socket) => socket.write('220 ready\r\n'),
+      async (fixture) => {
+        const socket = await fixture.dial();
+        const [greeting] = (await once(socket, 'data')) as [Buffer];
+        expect(greeting.toString()).toBe('220 ready\r\n');
+        // Nobody loses patience in the place of the target.
+        fixture.listener.clock.advance(30_000);
+        expect(socket.destroyed).toBe(false);
+        expect(fixture.listener.listener.stats().open).toMatchObject({ mirrored: 1, without_session: 0 });
+      },
+    );
+  });
+
+  test('a reset by the target reaches the client as one', async () => {
+    await withServer(
+      (socket) => socket.once('data', () => socket.resetAndDestroy()),
+      async (fixture) => {
+        const socket = await fixture.dial();
+        const failed = once(socket, 'error');
+        socket.on('data', () => undefined);
+        socket.write('x');
+        const [error] = (await failed) as [NodeJS.ErrnoException];
+        expect(error.code).toBe('ECONNRESET');
+      },
+    );
+  });
+
+  test('an agent gets what the target says, because its answer cannot be taken over', async () => {
+    await withServer(
+      (socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+      async (fixture) => {
+        const opened = await fixture.open();
+        expect(opened).toEqual({ ok: false, error: 'the answer is not that of TLS 1.3' });
+        expect(fixture.listener.refusals.map(({ reason }) => reason)).toEqual(['reality_unusable_target']);
+      },
+    );
+  });
+
+  test('a connection that is silent in both directions for too long is closed', async () => {
+    await withServer(
+      () => undefined,
+      async (fixture) => {
+        const socket = await fixture.dial();
+        await eventually(() => fixture.listener.listener.stats().open.mirrored).toBe(1);
+        const ended = once(socket.resume(), 'end');
+        fixture.listener.clock.advance(121_000);
+        await ended;
+      },
+    );
+  });
+});
+
+test('without a target the connection is closed, as it would be at a host that is down', async () => {
+  const nobody = createServer().listen(0, '127.0.0.1');
+  await once(nobody, 'listening');
+  const { port } = nobody.address() as AddressInfo;
+  nobody.close();
+  const fixture = await startRealityFixture(port);
+  const socket = await fixture.dial();
+  expect((await untilEnd(socket)).length).toBe(0);
+  await eventually(() => fixture.listener.refusals.map(({ reason }) => reason)).toEqual(['connection_no_target']);
+  await fixture.close();
+});
+
+describe('with h2c admitted beside', () => {
+  test('the preface is handed over, and everything else meets the target', async () => {
+    const fixture = await startRealityFixture(target.port, { allowH2c: true });
+    const plain = await fixture.dial();
+    plain.write(h2cPreface);
+    await eventually(() => fixture.listener.accepted.length).toBe(1);
+    const { stream } = await fixture.agent();
+    expect(stream.destroyed).toBe(false);
+    const junk = await fixture.dial();
+    junk.write(Buffer.of(22, 3, 1, 255, 255, 1));
+    expect((await untilEnd(junk))[0]).toBe(21);
+    await fixture.close();
+  });
+
+  test('whoever is silent is joined to the target after five seconds', async () => {
+    const fixture = await startRealityFixture(target.port, { allowH2c: true });
+    await fixture.dial();
+    await eventually(() => fixture.listener.listener.stats().open.sniffing).toBe(1);
+    fixture.listener.clock.advance(5_001);
+    await eventually(() => fixture.listener.listener.stats().open.mirrored).toBe(1);
+    await fixture.close();
+  });
+});
