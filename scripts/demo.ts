@@ -1,8 +1,8 @@
 /**
  * The main job from start to end on this machine: a service, three agents, a two-hop TCP chain, an edit, hops inside TLS,
  * a shared port, a new certificate under traffic, a kill -9 while traffic flows, a restart. Processes, sockets and stores
- * are real; the stores are embedded in a temporary folder unless SVC_EVENTSTORE_URL or SVC_MONGODB_URL name others. Exits
- * with 0 only if every step succeeds.
+ * are real; the stores are embedded in a temporary folder unless SVC_EVENTSTORE_URL or SVC_MONGODB_URL name others. With
+ * `--reality` agents come in by REALITY, and plain h2c meets the target. Exits with 0 only if every step succeeds.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,7 @@ import { ServiceError } from '../src/kernel/errors.js';
 import { StoreSettingError } from '../src/storage/open-stores.js';
 import { CommandError, parseArguments, UsageError } from './maintenance/command-line.js';
 import { startAgentProcess } from './stack/agent.js';
+import { startDemoReality } from './stack/demo-reality.js';
 import type { DemoStores } from './stack/demo-stores.js';
 import { openDemoStores } from './stack/demo-stores.js';
 import { expectEqual, fetchThrough, httpTarget, startTraffic } from './stack/demo-traffic.js';
@@ -43,12 +44,12 @@ async function nodesOf(admin: RestClient): Promise<readonly NodeAnswer[]> {
 }
 
 async function main(): Promise<void> {
-  const { flags } = parseArguments(process.argv.slice(2), ['--test-servers'], 0);
+  const { flags } = parseArguments(process.argv.slice(2), ['--test-servers', '--reality'], 0);
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-demo-'));
   try {
     const stores = await openDemoStores({ testServers: flags.has('--test-servers'), dataDir, env: process.env });
     try {
-      await play(dataDir, stores);
+      await play(dataDir, stores, flags.has('--reality'));
     } finally {
       await stores.close();
     }
@@ -57,10 +58,13 @@ async function main(): Promise<void> {
   }
 }
 
-async function play(dataDir: string, stores: DemoStores): Promise<void> {
+async function play(dataDir: string, stores: DemoStores, withReality: boolean): Promise<void> {
   const story = createStory('gateway control service: the main job from start to end');
   story.note(stores.text);
-  const service = await prepareService({ dataDir, env: { ...stores.env, SVC_LOG_LEVEL: 'info' } });
+  const reality = withReality ? await startDemoReality() : undefined;
+  const env = { ...stores.env, ...reality?.env, SVC_LOG_LEVEL: 'info' };
+  const service = await prepareService({ dataDir, env });
+  const controlEndpoint = reality?.endpoint(service.controlEndpoint) ?? service.controlEndpoint;
   const agents: RunningProgram[] = [];
   const servers: DemoTarget[] = [];
   try {
@@ -84,20 +88,29 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
     const [edge, relay, bystander] = nodes;
     if (edge === undefined || relay === undefined || bystander === undefined) throw new Error('expected three nodes');
 
-    await story.step('start an agent on each; they connect over Noise KKpsk0', async () => {
-      for (const node of nodes) {
-        agents.push(
-          startAgentProcess({ nodeId: node.id, controlEndpoint: service.controlEndpoint, controlPsk: node.psk }),
-        );
-      }
-      await eventually('all agents are online', async () => {
-        const online = (await nodesOf(admin)).filter(
-          (node) => node.status === 'online' && node.applied_generation === node.generation,
-        );
-        return online.length === nodes.length ? true : undefined;
+    await story.step(
+      `start an agent on each; they connect over Noise KKpsk0${withReality ? ' inside REALITY' : ''}`,
+      async () => {
+        for (const node of nodes) {
+          agents.push(startAgentProcess({ nodeId: node.id, controlEndpoint, controlPsk: node.psk }));
+        }
+        await eventually('all agents are online', async () => {
+          const online = (await nodesOf(admin)).filter(
+            (node) => node.status === 'online' && node.applied_generation === node.generation,
+          );
+          return online.length === nodes.length ? true : undefined;
+        });
+        return 'three nodes online, each at its newest generation';
+      },
+    );
+
+    if (reality !== undefined) {
+      await story.step('speak plain h2c to the agent port', async () => {
+        const { port, answer, page } = await reality.probe(service.controlEndpoint);
+        expectEqual('what the agent port answers to h2c', answer.listener, answer.target);
+        return `refused as by the camouflage itself; with TLS, https://camouflage.example:${port} says "${page}"`;
       });
-      return 'three nodes online, each at its newest generation';
-    });
+    }
 
     const [blue, green] = [await httpTarget('blue'), await httpTarget('green')];
     servers.push(blue, green);
@@ -241,6 +254,7 @@ async function play(dataDir: string, stores: DemoStores): Promise<void> {
     await Promise.all(agents.map((agent) => agent.stop()));
     await service.stop().catch(() => undefined);
     for (const server of servers) server.close();
+    reality?.close();
   }
 }
 

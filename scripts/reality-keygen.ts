@@ -1,0 +1,40 @@
+/**
+ * `npm run reality:keygen`: makes what REALITY needs on the agent listener, and the endpoint that agents are given.
+ * See `docs/reality.md#turning-it-on`.
+ */
+import { randomBytes } from 'node:crypto';
+import { formatEndpoint } from '../src/agent/reality/endpoint.js';
+import { parseHostPort } from '../src/kernel/host-port.js';
+import { exportX25519Private, generateX25519 } from '../src/kernel/x25519.js';
+import { UsageError, exitCodes, parseArguments, runCommand, say } from './maintenance/command-line.js';
+
+const usage = `Usage: npm run reality:keygen -- [--target HOST:PORT] [--endpoint HOST:PORT]
+
+Prints a new key pair and a short id as the variables of the service and of its agents. Nothing is stored: keep the private
+key as you keep the master key. --target is the TLS server that strangers see (TLS 1.3, not yours to run); --endpoint is
+where agents reach this service.`;
+
+const shortIdBytes = 8;
+
+await runCommand(usage, async (argv) => {
+  const given = parseArguments(argv, [], 0, ['--target', '--endpoint']);
+  const read = (option: string, fallback: string) => {
+    const text = given.values(option).at(-1) ?? fallback;
+    const parsed = parseHostPort(text);
+    if (parsed === undefined) throw new UsageError(`${option}: expected host:port, got "${text}"`);
+    return { text, ...parsed };
+  };
+  const target = read('--target', 'www.example.com:443');
+  const endpoint = read('--endpoint', 'control.example.com:8443');
+  const keys = generateX25519();
+  const shortId = randomBytes(shortIdBytes).toString('hex');
+  const reality = { publicKey: Buffer.from(keys.publicKey.bytes), shortId, serverName: target.host };
+  say('# For the service');
+  say(`SVC_REALITY_PRIVATE_KEY=${Buffer.from(exportX25519Private(keys)).toString('base64url')}`);
+  say(`SVC_REALITY_SERVER_NAMES=${target.host}`);
+  say(`SVC_REALITY_SHORT_IDS=${shortId}`);
+  say(`SVC_REALITY_TARGET=${target.text}`);
+  say('# For each agent');
+  say(`SVC_CONTROL_ENDPOINT=${formatEndpoint({ ...endpoint, reality })}`);
+  return exitCodes.done;
+});
