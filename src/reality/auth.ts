@@ -6,7 +6,7 @@ import { createCipheriv, createDecipheriv, diffieHellman, hkdfSync } from 'node:
 import type { X25519KeyPair } from '../kernel/x25519.js';
 import { importX25519Public } from '../kernel/x25519.js';
 
-export const shortIdBytes = 8;
+const shortIdBytes = 8;
 const tagBytes = 16;
 const plaintextBytes = 16;
 export const sessionIdBytes = plaintextBytes + tagBytes;

@@ -22,9 +22,9 @@ export interface ClientHello {
   readonly hybrid: Buffer | undefined;
 }
 
-export const x25519ShareBytes = 32;
+const x25519ShareBytes = 32;
 /** An ML-KEM-768 encapsulation key, then an X25519 public key. */
-export const hybridClientShareBytes = 1184 + x25519ShareBytes;
+const hybridClientShareBytes = 1184 + x25519ShareBytes;
 
 /** @param bytes a whole message with its header; undefined if it is not well-formed */
 export function readClientHello(bytes: Buffer): ClientHello | undefined {

@@ -22,7 +22,7 @@ export interface TlsStreamOptions {
 }
 
 /** The other side broke the protocol, or said why it ends. */
-export class TlsEnded extends Error {
+class TlsEnded extends Error {
   constructor(what: string) {
     super(`the TLS connection ended: ${what}`);
     this.name = 'TlsEnded';

@@ -13,17 +13,18 @@ interface Plain {
   since: number;
   sessions: number;
   sniffing: boolean;
+  mirrored: boolean;
 }
 
 type Step =
   | { readonly do: 'add'; readonly address: number }
-  | { readonly do: 'sniffed'; readonly which: number; readonly address: number }
+  | { readonly do: 'sniffed' | 'mirrored'; readonly which: number; readonly address: number }
   | { readonly do: 'opened' | 'ended' | 'remove' | 'evict'; readonly which: number };
 
 const address = fc.integer({ min: 0, max: addresses.length - 1 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('add' as const), address }) },
-  fc.record({ do: fc.constant('sniffed' as const), which: fc.nat(), address }),
+  fc.record({ do: fc.constantFrom('sniffed', 'mirrored'), which: fc.nat(), address }),
   fc.record({ do: fc.constantFrom('opened', 'ended', 'remove', 'evict'), which: fc.nat() }),
 );
 
@@ -41,18 +42,21 @@ function play(steps: readonly Step[]): void {
   for (const one of steps) {
     now += 1;
     if (one.do === 'add') {
-      const plain = { id: (last += 1), key: keys[one.address]!, since: now, sessions: 0, sniffing: true };
+      const plain = { id: (last += 1), key: keys[one.address]!, since: now, sessions: 0, sniffing: true, mirrored: false };
       entries.push(table.add(plain, addresses[one.address]!, now));
     } else {
       const entry = one.do === 'evict' ? table.expendable() : pick(one.which);
       if (entry === undefined) continue;
       const plain = entry.value;
       if (one.do === 'remove' || one.do === 'evict') drop(entry);
-      else if (one.do === 'sniffed' && plain.sniffing) {
+      else if (one.do === 'mirrored' && plain.sniffing) {
+        table.mirrored(entry, addresses[one.address]!, now);
+        Object.assign(plain, { key: keys[one.address]!, sniffing: false, mirrored: true, since: now });
+      } else if (one.do === 'sniffed' && (plain.sniffing || plain.mirrored)) {
         table.sniffed(entry, addresses[one.address]!, now);
-        plain.key = keys[one.address]!;
-        plain.sniffing = false;
-      } else if (one.do === 'opened' && !plain.sniffing) {
+        if (plain.mirrored) plain.since = now;
+        Object.assign(plain, { key: keys[one.address]!, sniffing: false, mirrored: false });
+      } else if (one.do === 'opened' && !plain.sniffing && !plain.mirrored) {
         table.sessionOpened(entry);
         plain.sessions += 1;
       } else if (one.do === 'ended' && plain.sessions > 0) {
@@ -69,14 +73,20 @@ function agree(table: ConnectionTable<Plain>, entries: readonly Entry<Plain>[]):
   const plains = entries.map(({ value }) => value);
   const without = plains.filter(({ sessions }) => sessions === 0);
   const sniffing = plains.filter((plain) => plain.sniffing);
+  const mirrored = plains.filter((plain) => plain.mirrored);
+  const known = without.filter((plain) => !plain.mirrored);
   expect(table.size).toBe(plains.length);
   expect(table.kinds()).toEqual({
     sniffing: sniffing.length,
-    without_session: without.length - sniffing.length,
+    mirrored: mirrored.length,
+    without_session: known.length - sniffing.length,
     with_session: plains.length - without.length,
   });
-  const oldest = Math.min(...without.map(({ since }) => since));
-  expect(table.longestWithoutSession()?.since).toBe(without.length === 0 ? undefined : oldest);
+  const oldest = (some: readonly Plain[]): number | undefined =>
+    some.length === 0 ? undefined : Math.min(...some.map(({ since }) => since));
+  expect(table.longestWithoutSession()?.since).toBe(oldest(known));
+  expect(table.longestMirrored()?.value.since).toBe(oldest(mirrored));
+  expect([...table.withoutSession()].length).toBe(without.length);
   expect(table.longestSniffed()?.value).toBe(sniffing[0]);
   const held = new Map<string, number>();
   for (const { key } of without) held.set(key, (held.get(key) ?? 0) + 1);

@@ -2,9 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { AgentConfigError, readAgentConfig } from '../../src/agent/config.js';
+import { formatEndpoint } from '../../src/agent/reality/endpoint.js';
 import { encodeControlPsk } from '../../src/kernel/control-psk.js';
 
 const psk = encodeControlPsk({ secret: randomBytes(32), servicePublic: randomBytes(32) });
+const pbk = Buffer.alloc(32, 9).toString('base64url');
 const good = { SVC_AGENT_ID: 'node-1', SVC_CONTROL_ENDPOINT: 'http://gateway.example:8443', SVC_CONTROL_PSK: psk };
 
 function problemOf(change: Record<string, string | undefined>): string {
@@ -30,6 +32,14 @@ describe('the environment of the agent', () => {
       host: '2001:db8::1',
       port: 1,
     });
+    const reality = `reality://[2001:db8::1]:8443?pbk=${pbk}&sid=0123ab&sni=www.example.com`;
+    const { endpoint } = readAgentConfig({ ...good, SVC_CONTROL_ENDPOINT: reality });
+    expect(endpoint).toEqual({
+      host: '2001:db8::1',
+      port: 8443,
+      reality: { publicKey: Buffer.alloc(32, 9), shortId: '0123ab', serverName: 'www.example.com' },
+    });
+    expect(formatEndpoint(endpoint)).toBe(reality);
     expect(
       readAgentConfig({ ...good, SVC_AGENT_REJECT_UNSUPPORTED: 'true', SVC_CONTROL_REKEY_INTERVAL_SECS: '60' }),
     ).toMatchObject({
@@ -45,10 +55,13 @@ describe('the environment of the agent', () => {
     [{ SVC_CONTROL_ENDPOINT: 'https://a:1' }, /^SVC_CONTROL_ENDPOINT: expected http:\/\/host:port/],
     [{ SVC_CONTROL_ENDPOINT: 'http://a' }, /^SVC_CONTROL_ENDPOINT: expected http:\/\/host:port/],
     [{ SVC_CONTROL_ENDPOINT: 'http://a:70000' }, /^SVC_CONTROL_ENDPOINT: expected/],
+    [{ SVC_CONTROL_ENDPOINT: 'http://a:1?pbk=x' }, /^SVC_CONTROL_ENDPOINT: expected http:\/\/host:port/],
     [
-      { SVC_CONTROL_ENDPOINT: 'reality://a:1?pbk=x&sid=y&sni=z' },
-      /^SVC_CONTROL_ENDPOINT: .*does not support REALITY endpoints yet/,
+      { SVC_CONTROL_ENDPOINT: 'reality://a:1?pbk=x&sid=ab&sni=z' },
+      /^SVC_CONTROL_ENDPOINT: expected pbk to be 32 bytes/,
     ],
+    [{ SVC_CONTROL_ENDPOINT: `reality://a:1?pbk=${pbk}&sid=abc&sni=z` }, /^SVC_CONTROL_ENDPOINT: expected sid to be/],
+    [{ SVC_CONTROL_ENDPOINT: `reality://a:1?pbk=${pbk}&sid=ab&sni=a b` }, /^SVC_CONTROL_ENDPOINT: expected sni to be/],
     [{ SVC_CONTROL_PSK: undefined }, /^SVC_CONTROL_PSK: required/],
     [{ SVC_CONTROL_REKEY_INTERVAL_SECS: '9' }, /^SVC_CONTROL_REKEY_INTERVAL_SECS: expected at least 10 seconds/],
     [{ SVC_CONTROL_REKEY_INTERVAL_SECS: '1.5' }, /^SVC_CONTROL_REKEY_INTERVAL_SECS: expected a whole number/],

@@ -54,6 +54,7 @@ const onlyTheGoodAgent: Readonly<Record<string, number>> = {
   svc_agent_slow_streams: 0,
   svc_agent_throttled_sessions: 0,
   'svc_agent_connections{kind="sniffing"}': 0,
+  'svc_agent_connections{kind="mirrored"}': 0,
   'svc_agent_connections{kind="without_session"}': 0,
   'svc_agent_connections{kind="with_session"}': 1,
 };

@@ -50,6 +50,8 @@ export interface ConnectionStats {
   readonly open: Readonly<Record<string, number>>;
   /** Closed by the listener, by reason. */
   readonly closed: Readonly<Record<string, number>>;
+  /** What REALITY met, by outcome; undefined without it. */
+  readonly met?: Readonly<Record<string, number>> | undefined;
 }
 
 export function metricSources(
@@ -63,7 +65,7 @@ export function metricSources(
     {
       type: 'gauge',
       name: 'svc_agent_connections',
-      help: 'Open agent connections: first bytes awaited, without a session, with one',
+      help: 'Open agent connections: first bytes awaited, mirrored to the target of REALITY, without a session, with one',
       label: 'kind',
       read: () => byName(connections().open),
     },
@@ -79,6 +81,13 @@ export function metricSources(
       help: 'Agent connections that the listener closed, by reason',
       label: 'reason',
       read: () => byName(connections().closed),
+    },
+    {
+      type: 'counter',
+      name: 'svc_agent_reality_total',
+      help: 'Connections that REALITY met, by what they turned out to be; nothing without REALITY',
+      label: 'outcome',
+      read: () => byName(connections().met ?? {}),
     },
     { type: 'gauge', name: 'svc_agent_sessions', help: 'Attached agent sessions', read: () => gauges().sessions },
     {
