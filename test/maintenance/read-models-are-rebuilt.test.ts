@@ -6,6 +6,7 @@ import { placeOf, readLayoutRecord } from '../../src/projections/engine/layout.j
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import type { RebuildOptions } from '../../src/projections/rebuild/rebuild.js';
+import { tuning } from '../../src/projections/tuning.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { appendFacts } from '../support/installations.js';
 import { append, dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
@@ -174,7 +175,7 @@ describe('a rebuild', () => {
 
   it('that is interrupted continues where it stopped; the old documents are read meanwhile', async () => {
     await side.append(randomLog(6));
-    await appendFacts(side.stores.eventStore, 4000, true);
+    await appendFacts(side.stores.eventStore, tuning.segmentEvents + 100, true);
     await (await side.started()).close();
     const before = await documents();
     await spoil('nodes');
@@ -199,7 +200,7 @@ describe('a rebuild', () => {
 
   it('that is abandoned for another one leaves nothing behind', async () => {
     await side.append(randomLog(7));
-    await appendFacts(side.stores.eventStore, 4000, true);
+    await appendFacts(side.stores.eventStore, tuning.segmentEvents + 100, true);
     await (await side.started()).close();
     const before = await documents();
     const stop = new AbortController();
