@@ -101,12 +101,12 @@ function associatedData(context: SealContext): Uint8Array {
 }
 
 export function lengthPrefixed(parts: readonly string[]): Uint8Array {
-  return Buffer.concat(
-    parts.flatMap((part) => {
-      const bytes = Buffer.from(part, 'utf8');
-      const length = Buffer.alloc(4);
-      length.writeUInt32BE(bytes.length);
-      return [length, bytes];
-    }),
-  );
+  const lengths = parts.map((part) => Buffer.byteLength(part));
+  const all = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, 0));
+  let offset = 0;
+  for (const [index, part] of parts.entries()) {
+    offset = all.writeUInt32BE(lengths[index] ?? 0, offset);
+    offset += all.write(part, offset);
+  }
+  return all;
 }
