@@ -262,6 +262,7 @@ describe('a self-signed certificate', () => {
     );
     const parsed = new x509.X509Certificate(made.certificatePem);
     const critical = (type: string) => parsed.getExtension(type)?.critical;
+    expect(parsed.getExtension(x509.BasicConstraintsExtension)?.ca).toBe(false);
     expect([critical('2.5.29.19'), critical('2.5.29.15')]).toEqual([true, true]);
     const lines = made.privateKeyPem.trim().split('\n').slice(1, -1);
     expect(lines.slice(0, -1).map(({ length }) => length)).toEqual(lines.slice(0, -1).map(() => 64));
