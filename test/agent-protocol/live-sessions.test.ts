@@ -166,6 +166,30 @@ describe('heartbeats and metrics', () => {
       uptime_seconds: Number.MAX_SAFE_INTEGER,
     });
   });
+  test('metrics reports are added up in /metrics until their session ends', async () => {
+    const stream = await agent.connect();
+    const value = { sequence: 1n, timestamp: undefined, bandwidth: undefined, gateway: undefined };
+    const connections = { active: 3n, accepted: 5n, closed: 0n, failed: 0n, handshakeFailures: 0n };
+    stream.say({ $case: 'metrics', value: { ...value, connections } });
+    stream.say({ $case: 'metrics', value: { ...value, connections: { ...connections, accepted: 12n } } });
+    stream.say(heartbeatOf(1));
+    const shown = (name: string) => {
+      const read = fixture.transport.metrics().find((source) => source.name === name) as { read(): unknown };
+      return read.read();
+    };
+    await eventually(() => shown('svc_agent_heartbeats_total')).toBe(1);
+    expect(shown('svc_node_connections')).toBe(3);
+    expect(shown('svc_node_connections_total')).toEqual(
+      new Map([
+        ['accepted', 7],
+        ['closed', 0],
+        ['failed', 0],
+        ['handshake_failed', 0],
+      ]),
+    );
+    stream.halfClose();
+    await eventually(() => shown('svc_node_connections')).toBe(0);
+  });
   test('a metrics report reaches telemetry and is not answered', async () => {
     const stream = await agent.connect();
     stream.say({

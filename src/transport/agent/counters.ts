@@ -1,5 +1,7 @@
 /** The transport's counters and gauges, and how `/metrics` shows them. Totals only: no node is named. */
 import type { MetricSource } from '../../operations/metrics.js';
+import { createReportedTotals } from './reported-totals.js';
+import type { ReportedTotals } from './reported-totals.js';
 
 export interface Counters {
   /** OpenSession calls by outcome: `ok`, or why they were refused. */
@@ -13,6 +15,9 @@ export interface Counters {
   readonly snapshots: Map<'offered' | 'sent' | 'superseded' | 'discarded', number>;
   /** How often a session's reads were paused because it had sent more than it may. */
   readPauses: number;
+  heartbeats: number;
+  /** What agents report of their traffic. */
+  readonly reported: ReportedTotals;
 }
 
 export function createCounters(): Counters {
@@ -24,6 +29,8 @@ export function createCounters(): Counters {
     ignoredReports: 0,
     snapshots: new Map(),
     readPauses: 0,
+    heartbeats: 0,
+    reported: createReportedTotals(),
   };
 }
 
@@ -155,5 +162,12 @@ export function metricSources(
       label: 'outcome',
       read: () => counters.snapshots,
     },
+    {
+      type: 'counter',
+      name: 'svc_agent_heartbeats_total',
+      help: 'Heartbeats received',
+      read: () => counters.heartbeats,
+    },
+    ...counters.reported.metrics(),
   ];
 }

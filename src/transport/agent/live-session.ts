@@ -279,6 +279,7 @@ class AttachedSession implements LiveSession {
         telemetry.alive(nodeId, this.presence(), this.offlineAfterMs);
         return;
       case 'heartbeat':
+        counters.heartbeats += 1;
         telemetry.heartbeat(nodeId, heartbeatFacts(output.heartbeat));
         this.#heartbeats.answer(output.heartbeat);
         return;
@@ -292,6 +293,7 @@ class AttachedSession implements LiveSession {
         counters.ignoredReports += 1;
         return;
       case 'metrics':
+        counters.reported.note(this.id, output.metrics);
         telemetry.metrics(nodeId, metricsFacts(output.metrics));
         return;
       case 'send_unchanged':
@@ -311,6 +313,7 @@ class AttachedSession implements LiveSession {
   #end(reason: CloseReason, agentReason: SessionCloseReason | undefined): void {
     this.#over = true;
     countIn(this.#deps.counters.ends, reason.cause);
+    this.#deps.counters.reported.ended(this.id);
     this.#unfinished.hold(0);
     this.#inbound.discard();
     this.#config.close();
