@@ -16,6 +16,7 @@ import { handshakes } from './handshakes.js';
 import { memory } from './memory.js';
 import type { BenchOptions } from './options.js';
 import { readOptions } from './options.js';
+import { reality } from './reality.js';
 import { replay } from './replay.js';
 import { rest } from './rest.js';
 import { abandon } from './stack.js';
@@ -29,6 +30,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   convergence,
   fleet,
   handshakes,
+  reality,
   flood,
   memory,
   adapters,

@@ -175,6 +175,8 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
       done(error);
     },
   });
+  // A reset by the peer is ordinary, and may come when nobody listens any more; the event would end the process.
+  stream.on('error', () => undefined);
   socket.on('data', (bytes: Buffer) => {
     records.push(bytes);
     if (flowing) pump();
