@@ -302,6 +302,7 @@ async function wire(
     clock,
     logger,
     compilerVersion,
+    alone: config.mongoUrl === undefined,
     position: followers.position,
     revision: delivery.revision,
     accounts: () => accountsView.accounts.revision.value,

@@ -29,6 +29,8 @@ export interface InstanceLeaseDeps {
   readonly compilerVersion: number;
   /** Heartbeats that this instance took in the last minute. */
   heartbeatsPerMinute(): number;
+  /** No other process can have this read store open, so every other lease in it is that of a process that has died. */
+  readonly alone: boolean;
 }
 
 export interface InstanceLease {
@@ -71,6 +73,8 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   });
   // Nobody else has this id, so the lease can always be taken, also after it was purged.
   const take = (): Promise<void> => leases.take(instanceKind, claim());
+  // Otherwise this instance would wait for one that was killed, until its lease is over.
+  if (deps.alone) await releaseOthers(leases, instanceId);
   await take();
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'the lease of this instance was not renewed');
@@ -89,6 +93,11 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
       await leases.release(instanceKind, instanceId, instanceId).catch(complain);
     },
   };
+}
+
+async function releaseOthers(leases: ReadStore['leases'], instanceId: string): Promise<void> {
+  for (const { name } of await leases.list(instanceKind))
+    if (name !== instanceId) await leases.release(instanceKind, name, name);
 }
 
 /** Every live instance. @throws ServiceError `unavailable` */

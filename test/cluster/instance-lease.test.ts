@@ -17,10 +17,14 @@ beforeEach(async () => {
 });
 afterEach(() => stores.close());
 
-const start = (position: InstanceLeaseDeps['position']): Promise<InstanceLease> =>
+const start = (
+  position: InstanceLeaseDeps['position'],
+  { instanceId = 'i1', alone = false } = {},
+): Promise<InstanceLease> =>
   startInstanceLease({
     readStore: stores.readStore,
-    instanceId: 'i1',
+    instanceId,
+    alone,
     clock,
     logger: silentLogger,
     position,
@@ -54,4 +58,12 @@ test('a killed instance is gone once its lease has ended', async () => {
   clock.advance(10_000);
   expect(await liveInstances(stores.readStore)).toEqual([]);
   await lease.close();
+});
+
+test('on a store that no other process can have open, a killed instance is gone as soon as the next one starts', async () => {
+  const killed = await start(() => 1);
+  const next = await start(() => 2, { instanceId: 'i2', alone: true });
+  expect(await liveInstances(stores.readStore)).toMatchObject([{ instance_id: 'i2' }]);
+  await next.close();
+  await killed.close();
 });
