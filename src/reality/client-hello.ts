@@ -4,6 +4,7 @@
  */
 import { extension, group, messageType, tls13 } from './codes.js';
 import { Malformed, createReader, unlessMalformed } from './vectors.js';
+import type { Reader } from './vectors.js';
 
 export interface ClientHello {
   /** The message with its header. */
@@ -74,11 +75,17 @@ function readExtensions(bytes: Buffer): ReadonlyMap<number, Buffer> {
   return found;
 }
 
+/** The list that fills the content of an extension. */
+function listIn(content: Buffer, lengthBytes: 1 | 2): Reader {
+  const outer = createReader(content);
+  const list = createReader(outer.vector(lengthBytes));
+  outer.end();
+  return list;
+}
+
 function readServerName(content: Buffer | undefined): string | undefined {
   if (content === undefined) return undefined;
-  const outer = createReader(content);
-  const names = createReader(outer.vector(2));
-  outer.end();
+  const names = listIn(content, 2);
   let name: string | undefined;
   while (names.left > 0) {
     const type = names.uint(1);
@@ -92,9 +99,7 @@ function readServerName(content: Buffer | undefined): string | undefined {
 
 function readVersions(content: Buffer | undefined): readonly number[] {
   if (content === undefined) return [];
-  const outer = createReader(content);
-  const list = createReader(outer.vector(1));
-  outer.end();
+  const list = listIn(content, 1);
   const versions: number[] = [];
   while (list.left > 0) versions.push(list.uint(2));
   return versions;
@@ -102,9 +107,7 @@ function readVersions(content: Buffer | undefined): readonly number[] {
 
 function readProtocols(content: Buffer | undefined): readonly string[] {
   if (content === undefined) return [];
-  const outer = createReader(content);
-  const list = createReader(outer.vector(2));
-  outer.end();
+  const list = listIn(content, 2);
   const protocols: string[] = [];
   while (list.left > 0) protocols.push(list.vector(1).toString('latin1'));
   return protocols;
@@ -112,9 +115,7 @@ function readProtocols(content: Buffer | undefined): readonly string[] {
 
 /** The first share of a group; one of another length than the group's does not count. */
 function readKeyShares(content: Buffer): (id: number, length: number) => Buffer | undefined {
-  const outer = createReader(content);
-  const list = createReader(outer.vector(2));
-  outer.end();
+  const list = listIn(content, 2);
   const shares: { readonly id: number; readonly share: Buffer }[] = [];
   while (list.left > 0) shares.push({ id: list.uint(2), share: list.vector(2) });
   return (id, length) => shares.find((one) => one.id === id && one.share.length === length)?.share;

@@ -12,6 +12,7 @@ import { openReality } from '../../src/agent/reality/handshake.js';
 import { generateX25519 } from '../../src/kernel/x25519.js';
 import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
 import { eventually } from '../support/eventually.js';
+import { proxyHeader } from '../support/proxy-header.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
 import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
 
@@ -284,6 +285,24 @@ describe('with h2c admitted beside', () => {
     await eventually(() => fixture.listener.listener.stats().open.sniffing).toBe(1);
     fixture.listener.clock.advance(5_001);
     await eventually(() => fixture.listener.listener.stats().open.mirrored).toBe(1);
+    await fixture.close();
+  });
+});
+
+describe('behind a balancer', () => {
+  test('an agent comes in under the address that the header names, and a stranger without a header does not meet the target', async () => {
+    const fixture = await startRealityFixture(target.port, {}, undefined, ['127.0.0.1/32']);
+    const socket = await fixture.dial();
+    socket.write(proxyHeader('198.51.100.7'));
+    const opened = await openReality(socket, fixture.access, fixture.listener.clock, 5_000);
+    expect(opened.ok).toBe(true);
+    await eventually(() => fixture.listener.accepted.map(({ remoteAddress }) => remoteAddress)).toEqual([
+      '198.51.100.7',
+    ]);
+    const bare = await fixture.dial();
+    bare.write('GET / HTTP/1.1\r\n\r\n');
+    expect((await untilEnd(bare)).length).toBe(0);
+    expect(fixture.listener.refusals.map(({ reason }) => reason)).toEqual(['connection_no_proxy_header']);
     await fixture.close();
   });
 });

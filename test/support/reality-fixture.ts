@@ -80,9 +80,11 @@ export async function startRealityFixture(
   targetPort: number,
   settings: Partial<RealitySettings> = {},
   clock?: Clock,
+  proxyFrom: readonly string[] = [],
 ): Promise<RealityFixture> {
   const keys = generateX25519();
   const listener = await startListenerFixture({
+    proxyFrom,
     reality: {
       keys,
       serverNames: [targetName],
