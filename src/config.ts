@@ -11,8 +11,9 @@ import { isPassword } from './domain/accounts/rules.js';
 import { parseHostPort, splitHostPort } from './kernel/host-port.js';
 import type { HostPort } from './kernel/host-port.js';
 import { limits } from './kernel/limits.js';
-import { importX25519Private, x25519KeyBytes } from './kernel/x25519.js';
+import { importX25519Private } from './kernel/x25519.js';
 import type { X25519KeyPair } from './kernel/x25519.js';
+import { isServerName, isShortId, readKey } from './reality/text-forms.js';
 import type { RealitySettings } from './transport/listener/reality/settings.js';
 
 export interface Config {
@@ -121,8 +122,8 @@ const budget = z.string().transform((text, context): { perSecond: number; burst:
 });
 
 const realityKey = z.string().transform((text, context): X25519KeyPair => {
-  const bytes = Buffer.from(text, 'base64url');
-  if (bytes.length === x25519KeyBytes && bytes.toString('base64url') === text) return importX25519Private(bytes);
+  const bytes = readKey(text);
+  if (bytes !== undefined) return importX25519Private(bytes);
   context.addIssue('expected 32 bytes in base64url without padding, as npm run reality:keygen prints them');
   return z.NEVER;
 });
@@ -130,15 +131,13 @@ const realityKey = z.string().transform((text, context): X25519KeyPair => {
 const serverNames = list.superRefine((entries, context) => {
   if (entries.length === 0) context.addIssue('expected comma-separated host names');
   for (const entry of entries)
-    if (!/^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(entry))
-      context.addIssue(`expected comma-separated host names, got "${entry}"`);
+    if (!isServerName(entry)) context.addIssue(`expected comma-separated host names, got "${entry}"`);
 });
 
 const shortIds = list.superRefine((entries, context) => {
   const expected = `expected comma-separated short ids, each an even number of 2 to ${limits.rest.shortIdDigits} hexadecimal digits`;
   if (entries.length === 0) context.addIssue(expected);
-  for (const entry of entries)
-    if (!/^([0-9a-f]{2}){1,8}$/i.test(entry)) context.addIssue(`${expected}, got "${entry}"`);
+  for (const entry of entries) if (!isShortId(entry)) context.addIssue(`${expected}, got "${entry}"`);
 });
 
 const target = z.string().transform((text, context): HostPort => {

@@ -3,6 +3,7 @@ import { startLightFleet } from '../../scripts/simulate/light/fleet.js';
 import type { Heartbeats, LightCredentials, LightFleet } from '../../scripts/simulate/light/fleet.js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
+import { toldTogether } from '../told-together.js';
 
 /** An agent has applied a generation; `at` is a time of `sharedClock`. */
 export interface AgentEvent {
@@ -22,18 +23,7 @@ export interface StartAgents {
 }
 
 let fleet: LightFleet | undefined;
-let unsent: AgentEvent[] = [];
-
-/** Events go out together, because a message for each would cost both processes more than the agents. */
-function tellSoon(event: AgentEvent): void {
-  unsent.push(event);
-  if (unsent.length > 1) return;
-  setTimeout(() => {
-    tell(unsent);
-    unsent = [];
-  }, tellEveryMs);
-}
-const tellEveryMs = 5;
+const tellSoon = toldTogether<AgentEvent>((events) => tell(events));
 
 const { tell } = answerParent({
   start({ host, port, ...options }: StartAgents) {

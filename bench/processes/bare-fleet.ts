@@ -10,6 +10,7 @@ import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 import { bareService, kinds } from '../floors/bare-grpc.js';
 import type { AgentEvent } from './agents.js';
+import { toldTogether } from '../told-together.js';
 
 export interface StartBare {
   readonly port: number;
@@ -28,16 +29,7 @@ export interface BareHeartbeats {
 const streams: Call[] = [];
 const timers: NodeJS.Timeout[] = [];
 let configured = 0;
-let unsent: AgentEvent[] = [];
-
-function tellSoon(event: AgentEvent): void {
-  unsent.push(event);
-  if (unsent.length > 1) return;
-  setTimeout(() => {
-    tell(unsent);
-    unsent = [];
-  }, 5);
-}
+const tellSoon = toldTogether<AgentEvent>((events) => tell(events));
 
 function message(kind: number, bytes: number, value: number): Buffer {
   const made = Buffer.alloc(bytes, kind);

@@ -2,9 +2,9 @@
  * How a client proves, inside the session id of an ordinary ClientHello, that it knows a server's public key and one of its
  * short ids: 16 bytes, sealed under a key that only the two can derive. Pure. Implements `docs/reality.md#the-session-id`.
  */
-import { createCipheriv, createDecipheriv, diffieHellman, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { X25519KeyPair } from '../kernel/x25519.js';
-import { importX25519Public } from '../kernel/x25519.js';
+import { agree } from './key-exchange.js';
 
 const shortIdBytes = 8;
 const tagBytes = 16;
@@ -35,13 +35,8 @@ export function shortIdFromHex(digits: string): Buffer {
  * @param random of the ClientHello
  */
 export function authKeyOf(own: X25519KeyPair, peer: Uint8Array, random: Buffer): Buffer | undefined {
-  let shared: Buffer;
-  try {
-    shared = diffieHellman({ privateKey: own.privateKey, publicKey: importX25519Public(peer).key });
-  } catch {
-    return undefined;
-  }
-  return Buffer.from(hkdfSync('sha256', shared, random.subarray(0, saltBytes), 'REALITY', 32));
+  const shared = agree(own, peer);
+  return shared && Buffer.from(hkdfSync('sha256', shared, random.subarray(0, saltBytes), 'REALITY', 32));
 }
 
 /**

@@ -53,8 +53,8 @@ function encapsulate(key: Uint8Array): { cipherText: Uint8Array; sharedSecret: U
   }
 }
 
-/** Undefined for a key of small order. */
-function agree(own: X25519KeyPair, peer: Uint8Array): Buffer | undefined {
+/** The secret that two X25519 keys agree on; undefined for a key of small order. */
+export function agree(own: X25519KeyPair, peer: Uint8Array): Buffer | undefined {
   try {
     return diffieHellman({ privateKey: own.privateKey, publicKey: importX25519Public(peer).key });
   } catch {

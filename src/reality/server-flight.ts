@@ -40,15 +40,15 @@ export function buildServerFlight(
       message(
         messageType.certificateVerify,
         uint(2, signature.ed25519),
-        vector(2, identity.sign(signedContent('server', transcript.hash()))),
+        vector(2, identity.sign(signedContent(transcript.hash()))),
       ),
     ),
     finished: say(message(messageType.finished, finishedMac(suite, serverSecret, transcript.hash()))),
   };
 }
 
-/** What a CertificateVerify signs. */
-export function signedContent(side: 'server' | 'client', transcriptHash: Uint8Array): Buffer {
-  const context = `TLS 1.3, ${side} CertificateVerify`;
-  return Buffer.concat([Buffer.alloc(64, 0x20), Buffer.from(context, 'latin1'), Buffer.alloc(1), transcriptHash]);
+/** What the CertificateVerify of a server signs. */
+export function signedContent(transcriptHash: Uint8Array): Buffer {
+  const context = Buffer.from('TLS 1.3, server CertificateVerify', 'latin1');
+  return Buffer.concat([Buffer.alloc(64, 0x20), context, Buffer.alloc(1), transcriptHash]);
 }

@@ -14,7 +14,6 @@ export interface ServerHello {
   readonly bytes: Buffer;
   readonly suite: Suite;
   readonly group: Group;
-  readonly sessionId: Buffer;
   /** Part of `bytes`. */
   readonly share: Buffer;
   /** Where the share begins in `bytes`. */
@@ -43,7 +42,7 @@ function read(bytes: Buffer): ServerHello {
   outer.end();
   if (body.uint(2) !== legacyVersion) throw new Malformed('not TLS 1.3');
   if (body.take(32).equals(retryRandom)) throw new Malformed('a HelloRetryRequest');
-  const sessionId = body.vector(1);
+  body.vector(1);
   const suite = suiteOf(body.uint(2));
   if (suite === undefined) throw new Malformed('an unknown cipher suite');
   if (body.uint(1) !== 0) throw new Malformed('compression');
@@ -66,7 +65,7 @@ function read(bytes: Buffer): ServerHello {
     }
   }
   if (version !== tls13 || agreed === undefined) throw new Malformed('not TLS 1.3');
-  return { bytes, suite, sessionId, ...agreed };
+  return { bytes, suite, ...agreed };
 }
 
 function groupOf(id: number): Group {

@@ -4,7 +4,7 @@
  */
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
 import type { HostPort } from '../../kernel/host-port.js';
-import { x25519KeyBytes } from '../../kernel/x25519.js';
+import { isServerName, isShortId, readKey } from '../../reality/text-forms.js';
 
 /** What an agent must know to be let in by REALITY. */
 export interface RealityAccess {
@@ -20,8 +20,6 @@ export interface ControlEndpoint extends HostPort {
   readonly reality?: RealityAccess | undefined;
 }
 
-const namePattern = /^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i;
-
 /** Returns the endpoint, or what was expected instead. */
 export function readEndpoint(text: string): ControlEndpoint | string {
   const [, scheme, address = '', query = ''] = /^(http|reality):\/\/([^/?#@]+)\/?(?:\?([^#]*))?$/.exec(text) ?? [];
@@ -32,14 +30,13 @@ export function readEndpoint(text: string): ControlEndpoint | string {
 }
 
 function withAccess(hostPort: HostPort, query: URLSearchParams): ControlEndpoint | string {
-  const pbk = query.get('pbk') ?? '';
-  const publicKey = Buffer.from(pbk, 'base64url');
-  if (publicKey.length !== x25519KeyBytes || publicKey.toString('base64url') !== pbk)
+  const publicKey = readKey(query.get('pbk') ?? '');
+  if (publicKey === undefined)
     return 'expected pbk to be 32 bytes in base64url without padding: the public key that npm run reality:keygen printed';
   const shortId = query.get('sid') ?? '';
-  if (!/^([0-9a-f]{2}){1,8}$/i.test(shortId)) return 'expected sid to be a short id of 2 to 16 hexadecimal digits';
+  if (!isShortId(shortId)) return 'expected sid to be a short id of 2 to 16 hexadecimal digits';
   const serverName = query.get('sni') ?? '';
-  if (!namePattern.test(serverName)) return 'expected sni to be a name of SVC_REALITY_SERVER_NAMES';
+  if (!isServerName(serverName)) return 'expected sni to be a name of SVC_REALITY_SERVER_NAMES';
   return { ...hostPort, reality: { publicKey, shortId, serverName } };
 }
 

@@ -15,6 +15,7 @@ import { boundKeyOf, isSignedBy } from '../../reality/certificate.js';
 import {
   alert,
   changeCipherSpecRecord,
+  extension,
   messageType,
   recordHeaderBytes,
   recordType,
@@ -33,7 +34,7 @@ import { signedContent } from '../../reality/server-flight.js';
 import { readServerHello } from '../../reality/server-hello.js';
 import type { ServerHello } from '../../reality/server-hello.js';
 import { createTlsStream } from '../../reality/tls-stream.js';
-import { createReader, uint, unlessMalformed, vector } from '../../reality/vectors.js';
+import { createReader, message, uint, unlessMalformed, vector } from '../../reality/vectors.js';
 import { buildBrowserHello } from './browser-hello.js';
 import { readCertificates } from './certificate-message.js';
 import type { RealityAccess } from './endpoint.js';
@@ -109,10 +110,7 @@ async function open(socket: Duplex, access: RealityAccess, clock: Clock): Promis
     alertWith(alert.badCertificate);
     return err('somebody answered whose certificate is neither that of the service nor of a known authority');
   }
-  const finished = Buffer.concat([
-    uint(1, messageType.finished),
-    vector(3, finishedMac(suite, secrets.client, transcript.hash())),
-  ]);
+  const finished = message(messageType.finished, finishedMac(suite, secrets.client, transcript.hash()));
   socket.write(Buffer.concat([changeCipherSpecRecord, sendHandshake.seal(recordType.handshake, finished)]));
   const stream = createTlsStream({
     socket,
@@ -137,7 +135,7 @@ function provesItsKey(key: KeyObject, { certificateHash, certificateVerify }: Fl
     return { algorithm, bytes };
   });
   if (proof?.algorithm !== signature.ed25519) return false;
-  return isSignedBy(key, signedContent('server', certificateHash), proof.bytes);
+  return isSignedBy(key, signedContent(certificateHash), proof.bytes);
 }
 
 async function readHello(socket: Duplex, records: RecordReader): Promise<ServerHello | string> {
@@ -253,7 +251,7 @@ function readProtocol(body: Buffer): string | undefined {
     while (extensions.left > 0) {
       const type = extensions.uint(2);
       const content = extensions.vector(2);
-      if (type !== 16) continue;
+      if (type !== extension.alpn) continue;
       protocol = createReader(createReader(content).vector(2)).vector(1).toString('latin1');
     }
     return protocol;

@@ -7,7 +7,6 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../kernel/clock.js';
-import { unreachable } from '../../../kernel/errors.js';
 import type { ClientHello } from '../../../reality/client-hello.js';
 import { createTemporaryIdentity } from '../../../reality/certificate.js';
 import { learnAfterHandshake } from './after-handshake.js';
@@ -89,18 +88,14 @@ export function createReality({ settings, clock }: RealityOptions): Reality {
       }
       const said: Buffer[] = [];
       const hello = await readHello(client, server, said);
-      const verdict =
-        hello === undefined ? ({ kind: 'stranger', reason: 'other' } as const) : authenticate(hello, clock.now());
-      switch (verdict.kind) {
-        case 'agent':
-          // Without a hello there is no such verdict.
-          return hello === undefined ? { kind: 'unfinished' } : meetAgent(client, server, hello, verdict.authKey, said);
-        case 'stranger':
-          introduce(client, server, said);
-          return verdict;
-        default:
-          return unreachable(verdict);
+      if (hello === undefined) {
+        introduce(client, server, said);
+        return { kind: 'stranger', reason: 'other' };
       }
+      const verdict = authenticate(hello, clock.now());
+      if (verdict.kind === 'agent') return meetAgent(client, server, hello, verdict.authKey, said);
+      introduce(client, server, said);
+      return verdict;
     },
     async close() {
       target.close();

@@ -1,0 +1,20 @@
+/** How keys, short ids and server names are written, in the settings of the service and in the endpoints of agents alike. */
+import { x25519KeyBytes } from '../kernel/x25519.js';
+
+const namePattern = /^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i;
+const shortIdPattern = /^([0-9a-f]{2}){1,8}$/i;
+
+/** The 32 bytes of an X25519 key, from base64url without padding; undefined for any other text. */
+export function readKey(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url');
+  return bytes.length === x25519KeyBytes && bytes.toString('base64url') === text ? bytes : undefined;
+}
+
+/** An even number of 2 to 16 hexadecimal digits. */
+export function isShortId(text: string): boolean {
+  return shortIdPattern.test(text);
+}
+
+export function isServerName(text: string): boolean {
+  return namePattern.test(text);
+}
