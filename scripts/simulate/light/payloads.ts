@@ -57,16 +57,7 @@ export function encodeTables(size: TableSize): Tables {
   );
 }
 
-const emptyHeartbeat: HeartbeatRequest = {
-  nodeId: '',
-  sequence: 0n,
-  timestamp: undefined,
-  cpuUsage: 0,
-  memoryUsage: 0,
-  uptimeSeconds: 0n,
-  linkMetrics: [],
-  runtimeListeners: [],
-};
+const emptyHeartbeat = HeartbeatRequest.create();
 
 /** Field 2 of AgentPayload, length-delimited. */
 const heartbeatTag = (2 << 3) | 2;

@@ -99,14 +99,7 @@ function extend(run: Run, from: number, end: number): boolean {
   return true;
 }
 
-const withoutTables = {
-  nodeId: '',
-  sequence: 0n,
-  timestamp: undefined,
-  cpuUsage: 0,
-  memoryUsage: 0,
-  uptimeSeconds: 0n,
-};
+const withoutTables = HeartbeatRequest.create();
 
 function tableOf(lists: Pick<HeartbeatRequest, 'linkMetrics' | 'runtimeListeners'>): ReportedTable {
   return reportedTable(HeartbeatRequest.encode({ ...withoutTables, ...lists }).finish());

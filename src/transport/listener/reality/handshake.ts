@@ -35,7 +35,6 @@ import { tuning } from './tuning.js';
 
 /** An answer that is ready to be sent, and what follows from it. */
 export interface PreparedAnswer {
-  readonly bytes: Buffer;
   /**
    * Sends the answer and waits for the agent's Finished.
    * @param afterwards asked when the agent has finished: lengths of the records that the target then sends by itself
@@ -76,7 +75,6 @@ export function prepareAnswer(
   ]);
 
   return {
-    bytes,
     async complete(socket, afterwards) {
       const records = createRecordReader();
       socket.write(bytes);
