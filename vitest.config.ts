@@ -13,6 +13,7 @@ const alone = [
 export default defineConfig({
   test: {
     globalSetup: ['test/run/global-setup.ts'],
+    setupFiles: ['test/run/property-seed.ts'],
     reporters: ['default', new SkippedReporter()],
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -9,7 +9,7 @@ import { resourceOf } from '../domain/fleet/resources.js';
 import type { Revert } from '../domain/revert/decide.js';
 import { fieldsInTheWay, tryRevert, versionOfSubject } from '../domain/revert/decide.js';
 import type { EntryAbout, History } from '../domain/revert/history.js';
-import { changes, deletes, deletesPolicy, movesOverride, verbOf } from '../domain/revert/history.js';
+import { changes, deletes, deletesPolicy, movesOverride, movesPolicy, verbOf } from '../domain/revert/history.js';
 import { nodeOfPolicy, policyKey } from '../domain/listener-policy/policy.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Former } from '../domain/resource/lifecycle.js';
@@ -43,6 +43,17 @@ export async function auditHolds(projections: ProjectionWait, stream: string, re
   throw new ServiceError('unavailable', 'the audit of this instance is behind the log; nothing was written');
 }
 
+/** The node whose delete and return take a field along, and whether a command did that; undefined when no node does. */
+function nodeThatMoves(
+  type: string,
+  id: string,
+  field: string,
+): { readonly id: string; moves(command: RecordedCommand): boolean } | undefined {
+  if (type === policyKey.type) return { id: nodeOfPolicy(id), moves: (command) => movesPolicy(command, id) };
+  const overridden = overriddenNode(field);
+  return overridden === undefined ? undefined : { id: overridden, moves: movesOverride };
+}
+
 /** Entries that change nothing which a revert would take back or overwrite. */
 const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
 
@@ -60,7 +71,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
     const { position } = lastEvent(entry);
     const later: EntryAbout[] = [];
     for await (const one of audit.about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
-    const changedBy = await changersOf(seen.fields, later, position);
+    const changedBy = await changersOf({ type, id, fields: seen.fields }, later, position);
     const history = { version: seen.version, later, changedBy };
     if (deletes(entry)) return { ...history, former: await formerOf(type, id) };
     return seen.version === undefined ? { ...history, deletedBy: await deleterOf(type, id, position) } : history;
@@ -68,7 +79,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
 
   /** The newest entry that changed each field. */
   async function changersOf(
-    fields: readonly string[],
+    { type, id, fields }: { readonly type: string; readonly id: string; readonly fields: readonly string[] },
     later: readonly EntryAbout[],
     behind: number,
   ): Promise<ReadonlyMap<string, string>> {
@@ -80,14 +91,14 @@ export function createRevertHandlers(options: RevertHandlerOptions): RevertHandl
         if (!found.has(field) && command !== undefined && changes(command, field)) found.set(field, one);
       }
     }
-    // The delete of a node takes its override along, and its revert brings it back.
+    // The delete of a node takes its override and its policies along, and its revert brings back what the delete took.
     for (const field of fields) {
-      const nodeId = overriddenNode(field);
-      if (nodeId === undefined) continue;
-      const moved = await newest(nodeKey.type, nodeId, found.get(field)?.position ?? behind, movesOverride);
+      const node = nodeThatMoves(type, id, field);
+      if (node === undefined) continue;
+      const moved = await newest(nodeKey.type, node.id, found.get(field)?.position ?? behind, node.moves);
       if (moved !== undefined) found.set(field, moved);
     }
-    return new Map([...found].map(([field, { id }]) => [field, id]));
+    return new Map([...found].map(([field, one]) => [field, one.id]));
   }
 
   /** The newest entry that deleted the resource; that of its node, if it belongs to one. */

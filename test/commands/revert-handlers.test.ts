@@ -165,6 +165,19 @@ describe('a refused revert names', () => {
     expect([message.includes(idOf(changed)), message.includes(idOf(back))]).toEqual([true, false]);
   });
 
+  it('the return of a node that brought an older policy along', async () => {
+    const { run, revert, refusal } = site();
+    run(f.createNode('a'));
+    run(f.savePolicy('a', 443, ['tls']));
+    const removed = run(removeNode('a'));
+    const back = await revert(removed);
+    const changed = run(f.savePolicy('a', 443, ['raw']));
+    await revert(back);
+    const again = await revert(removed);
+    const { message } = await refusal(changed);
+    expect([message.includes('changed since by'), message.includes(idOf(again))]).toEqual([true, true]);
+  });
+
   it('what deleted the resource: its own delete', async () => {
     const { run, refusal } = site();
     const created = run(f.createUpstream('up'));

@@ -64,6 +64,8 @@ export class RevertModel {
   readonly entries: Entry[] = [];
   readonly #revertedBy = new Map<string, string>();
   readonly #lastChange = new Map<string, string>();
+  /** What brought a subject into being last: it gave every field its value, those that are absent included. */
+  readonly #cameWith = new Map<string, string>();
   #fields: Fields = new Map();
 
   constructor(initial: Fields) {
@@ -86,6 +88,7 @@ export class RevertModel {
     const [was, is] = [this.#fields.has(subject), after.has(subject)];
     this.entries.push({ ...given, changes, kind: was && !is ? 'deleted' : !was && is ? 'created' : 'changed' });
     for (const change of changes) this.#lastChange.set(`${change.subject} ${change.field}`, id);
+    for (const here of after.keys()) if (!this.#fields.has(here)) this.#cameWith.set(here, id);
     if (reverts !== undefined) this.#revertedBy.set(reverts, id);
     this.#fields = after;
   }
@@ -111,12 +114,7 @@ export class RevertModel {
     }
     const conflicts = entry.changes.filter((change) => this.#now(change) !== change.after);
     if (conflicts.length > 0) {
-      return refused(
-        ...conflicts.flatMap(({ subject, field }) => [
-          `${field}: is now `,
-          this.#lastChange.get(`${subject} ${field}`) ?? 'nobody',
-        ]),
-      );
+      return refused(...conflicts.flatMap(({ subject, field }) => [`${field}: is now `, this.#whoSet(subject, field)]));
     }
     return this.#undone(entry);
   }
@@ -147,6 +145,11 @@ export class RevertModel {
   #standing(id: string): string | undefined {
     const by = this.#revertedBy.get(id);
     return by === undefined || this.#standing(by) !== undefined ? undefined : by;
+  }
+
+  #whoSet(subject: string, field: string): string {
+    const candidates = [this.#lastChange.get(`${subject} ${field}`), this.#cameWith.get(subject)];
+    return this.entries.findLast(({ id }) => candidates.includes(id))?.id ?? 'nobody';
   }
 
   #whoDeleted(subject: string): string {

@@ -58,12 +58,19 @@ export function deletes({ events }: RecordedCommand): boolean {
 
 /** Whether a command deleted a node together with a policy. @param id of the policy */
 export function deletesPolicy({ events }: RecordedCommand, id: string): boolean {
-  return events.some((recorded) => {
-    const event = fleetEvent(recorded);
-    if (event.type !== 'NodeDeleted') return false;
-    const { node_id, policies } = event.data;
-    return policies.some((policy) => policyId({ ...policy, node_id }) === id);
-  });
+  return events.some((recorded) => recorded.type === 'NodeDeleted' && takesPolicyAlong(recorded, id));
+}
+
+/** Whether a command deleted or brought back a node together with a policy. @param id of the policy */
+export function movesPolicy({ events }: RecordedCommand, id: string): boolean {
+  return events.some((recorded) => takesPolicyAlong(recorded, id));
+}
+
+function takesPolicyAlong(recorded: RecordedEvent, id: string): boolean {
+  const event = fleetEvent(recorded);
+  if (event.type !== 'NodeDeleted' && event.type !== 'NodeRestored') return false;
+  const { node_id, policies } = event.data;
+  return policies.some((policy) => policyId({ ...policy, node_id }) === id);
 }
 
 /** Whether a command deleted or brought back a node with an override of the connectivity settings. */
