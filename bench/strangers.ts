@@ -10,25 +10,10 @@ import { rounded } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import type { StartStrangers } from './processes/strangers.js';
+import { kinds } from './stranger-kinds.js';
+import type { Kind } from './stranger-kinds.js';
 import { memoryOf, metricsOf, residentBytes, withService } from './stack.js';
 import type { BenchService } from './stack.js';
-
-const kinds = [
-  'silent',
-  'proxy_header_cut_off',
-  'half_preface',
-  'preface',
-  'settings',
-  'one_call',
-  'four_calls_with_large_headers',
-  'half_header_list',
-  'half_frame',
-  'half_request',
-  'request_in_pieces',
-  'header_table',
-  'pings',
-] as const;
-export type Kind = (typeof kinds)[number];
 
 const balancer = '127.0.0.2';
 /** What the contract allows, in KiB. */

@@ -16,7 +16,7 @@ import {
 } from '../../scripts/stack/http2-frames.js';
 import { h2cPreface } from '../../src/transport/listener/first-bytes.js';
 import { answerParent } from '../child.js';
-import type { Kind } from '../strangers.js';
+import type { Kind } from '../stranger-kinds.js';
 
 export interface StartStrangers {
   readonly kind: Kind;

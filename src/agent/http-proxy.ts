@@ -13,6 +13,7 @@ import { dialNextHop } from './dial.js';
 import type { Dialled } from './dial.js';
 import { readTarget, requestHeaders, responseHeaders, upgradeOf, withoutUpgrade } from './http-headers.js';
 import type { HttpRoutes } from './http-routes.js';
+import type { RelayRoute } from './plan.js';
 import { answer, joinUpgraded, sendHead } from './http-upgrade.js';
 import type { RelayDependencies } from './relay.js';
 import { reset } from './side.js';
@@ -21,7 +22,7 @@ import { tuning } from './tuning.js';
 
 export interface HttpProxy {
   /** Sets the routes of all requests that begin from now on; undefined: there are none. */
-  route(routes: HttpRoutes | undefined): void;
+  route(routes: HttpRoutes<RelayRoute> | undefined): void;
   /** Serves all requests of a connection. Resolves when it is closed. */
   serve(client: Socket): Promise<void>;
   /** Closes connections without a request; the others after their answers. */
@@ -49,7 +50,7 @@ const onlyWebSockets: object = { shouldUpgradeCallback: asksForWebSocket };
 /** @param meter of the listener: each request is one of its sessions */
 export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): HttpProxy {
   const connections = new Map<Duplex, Connection>();
-  let routes: HttpRoutes | undefined;
+  let routes: HttpRoutes<RelayRoute> | undefined;
   let draining = false;
 
   const server = createServer({

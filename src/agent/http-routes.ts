@@ -3,24 +3,24 @@
  * does (`/api` holds `/api` and `/api/x`, not `/apix`). Paths are compared as they were sent, neither decoded nor
  * resolved. Pure. Implements `HttpProxyRule` of `docs/contract/wire.md#configuration`.
  */
-import type { RelayRoute } from './plan.js';
 
-export interface HttpRoute {
+/** @typeParam R what a request is relayed by */
+export interface HttpRoute<R> {
   readonly host: string;
   readonly pathPrefix: string;
-  readonly route: RelayRoute;
+  readonly route: R;
 }
 
-export interface HttpRoutes {
+export interface HttpRoutes<R> {
   /**
    * @param host in lower case, without port
    * @param path with or without a query
    */
-  match(host: string, path: string): RelayRoute | undefined;
+  match(host: string, path: string): R | undefined;
 }
 
-export function createHttpRoutes(routes: readonly HttpRoute[]): HttpRoutes {
-  const byHost = new Map<string, { readonly prefix: string; readonly route: RelayRoute }[]>();
+export function createHttpRoutes<R>(routes: readonly HttpRoute<R>[]): HttpRoutes<R> {
+  const byHost = new Map<string, { readonly prefix: string; readonly route: R }[]>();
   for (const { host, pathPrefix, route } of routes) {
     const name = host.toLowerCase();
     const list = byHost.get(name) ?? [];

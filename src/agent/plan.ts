@@ -46,7 +46,7 @@ export interface NamedRule {
 export type PlainService =
   | { readonly kind: 'relay'; readonly route: RelayRoute }
   /** Each request of a connection has its own route. */
-  | { readonly kind: 'http'; readonly routes: HttpRoutes };
+  | { readonly kind: 'http'; readonly routes: HttpRoutes<RelayRoute> };
 
 export type TcpService =
   | PlainService

@@ -67,7 +67,7 @@ function putsRawFirst({ priorityOrder }: ListenerPolicy): boolean {
 /** Undefined without rules. */
 function tcpService(actions: readonly RuleAction[], rawFirst: boolean): TcpService | undefined {
   const names: (readonly [string, NamedRule])[] = [];
-  const http: HttpRoute[] = [];
+  const http: HttpRoute<RelayRoute>[] = [];
   let fallback: PlainService | undefined;
   for (const action of actions) {
     switch (action.kind) {

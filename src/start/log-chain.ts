@@ -5,7 +5,7 @@
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
-import type { EnsureLogChain } from '../domain/log-chain/declaration.js';
+import type { EnsureLogChain } from '../domain/log-chain/decide.js';
 import { asLogChainEvent } from '../domain/log-chain/declaration.js';
 import type { ChainHead } from '../domain/log-chain/links.js';
 import { unreachable } from '../kernel/errors.js';

@@ -5,7 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { auditOfLogChainEvent, decideLogChain, isOfLogChain } from '../../src/domain/log-chain/declaration.js';
+import { decideLogChain } from '../../src/domain/log-chain/decide.js';
+import { auditOfLogChainEvent, isOfLogChain } from '../../src/domain/log-chain/declaration.js';
 import type { LogChainEvent } from '../../src/domain/log-chain/declaration.js';
 import {
   BrokenChainError,

@@ -34,7 +34,7 @@ import type { Followers } from '../../src/start/followers.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
-import { createRequestCounts } from '../../src/transport/rest/request-records.js';
+import { createRequestCounts } from '../../src/transport/rest/request-counts.js';
 import { createRestSockets } from '../../src/transport/rest/sockets.js';
 import { createWaitingPlaces } from '../../src/transport/rest/waiting-places.js';
 import type { WaitingBounds } from '../../src/transport/rest/waiting-places.js';

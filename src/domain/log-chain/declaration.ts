@@ -4,12 +4,9 @@
  * Implements `docs/operations.md#the-log-chain`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
-import { ok } from '../../kernel/result.js';
 import { eventAudit, fieldChanges } from '../resource/audit-change.js';
 import type { EventAudit } from '../resource/audit-change.js';
 import type { EventDeclaration, EventSchemas } from '../resource/declaration.js';
-import type { Decision } from '../resource/refusal.js';
-import type { ChainHead } from './links.js';
 
 export type LogChainEvent =
   | { readonly type: 'LogChainStarted'; readonly data: { readonly key_id: string } }
@@ -33,18 +30,6 @@ export type LogChainKeySealed = {
     readonly ct: string;
   };
 };
-
-/** Begins the chain of a stream, or takes it over to the key of this instance. */
-export interface EnsureLogChain {
-  readonly type: 'EnsureLogChain';
-  readonly keyId: string;
-}
-
-export function decideLogChain(head: ChainHead, { keyId }: EnsureLogChain): Decision<LogChainEvent> {
-  if (head.keyId === keyId) return ok([]);
-  if (head.keyId === null) return ok([{ type: 'LogChainStarted', data: { key_id: keyId } }]);
-  return ok([{ type: 'LogChainKeyChanged', data: { key_id: { from: head.keyId, to: keyId } } }]);
-}
 
 const audit = (key_id: { readonly from: string | null; readonly to: string }): EventAudit =>
   eventAudit('update', fieldChanges({ log_chain_key: key_id }), 'the log chain follows the master key');

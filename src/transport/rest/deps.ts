@@ -18,7 +18,7 @@ import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { Projections } from '../../projections/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import type { RouteConfig, RouteSchema } from './described.js';
-import type { RequestCounts } from './request-records.js';
+import type { RequestCounts } from './request-counts.js';
 import type { RestSockets } from './sockets.js';
 import type { Patience } from './tuning.js';
 import type { WaitingPlaces } from './waiting-places.js';

@@ -9,22 +9,9 @@ import { plainIp } from '../../kernel/addresses.js';
 import { errorText } from '../../kernel/errors.js';
 import type { ServiceError } from '../../kernel/errors.js';
 import type { LogFields, Logger } from '../../kernel/logger.js';
-import { createHistogram, createTally, secondsBounds } from '../../kernel/tallies.js';
-import type { Histogram, Tally } from '../../kernel/tallies.js';
 import type { RestApp, RestDeps } from './deps.js';
 import type { RouteTable } from './route-table.js';
 import { createShownPath } from './shown-path.js';
-
-export interface RequestCounts {
-  /** By route, method and class of the status. */
-  readonly seconds: Histogram;
-  /** Requests of callers with a token, by the code of the error. */
-  readonly refused: Tally;
-}
-
-export function createRequestCounts(): RequestCounts {
-  return { seconds: createHistogram(secondsBounds), refused: createTally() };
-}
 
 /** The only values of the label `method`: a client may send any word. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
