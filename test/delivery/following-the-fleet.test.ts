@@ -1,0 +1,324 @@
+/** How the committed fold follows the log: when it is ready, what it tells, and where it ends. No store. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openCommittedFold } from '../../src/delivery/committed-fold.js';
+import type { CommittedFold, CommittedFoldDeps } from '../../src/delivery/committed-fold.js';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import type { FleetCommand } from '../../src/domain/fleet/events.js';
+import type { RecordedCommand } from '../../src/kernel/event.js';
+import { streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { EventStore, FoldCheckpoint, LogItem, SubscribeOptions } from '../../src/storage/event-store.js';
+import { eventually } from '../support/eventually.js';
+import * as f from '../support/fleet.js';
+import { chainedLog, testLogChain } from '../support/log-chain.js';
+
+const ownVersion = 3;
+const raised: FleetCommand = { type: 'RaiseCompilerVersion', version: ownVersion };
+
+/** The commands as the log of the fleet holds them, the first at this release's compiler version. */
+function logOf(...commands: readonly FleetCommand[]): readonly RecordedCommand[] {
+  const fleet = emptyFleet();
+  return [raised, ...commands].map((command) => {
+    const performed = f.perform(fleet, command);
+    if (performed.kind !== 'written') throw new Error(`${command.type} wrote nothing`);
+    fleet.journal.commit();
+    return performed.command;
+  });
+}
+const delivered = (...commands: readonly RecordedCommand[]): LogItem => ({
+  kind: 'events',
+  events: commands.flatMap(({ events }) => events),
+});
+const caughtUp: LogItem = { kind: 'caught_up' };
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** A log whose subscriptions deliver what the test gives them; an error drops the current one. */
+function logOfTest() {
+  const subscriptions: SubscribeOptions[] = [];
+  const saved: FoldCheckpoint[] = [];
+  let waiting: (LogItem | Error)[] = [];
+  let wake = (): void => undefined;
+  const give = (...items: readonly (LogItem | Error)[]): void => {
+    waiting.push(...items);
+    wake();
+  };
+  const store: Partial<EventStore> = {
+    loadFoldCheckpoint: async () => saved.at(-1),
+    saveFoldCheckpoint: async (_name, checkpoint) => void saved.push(checkpoint),
+    async *subscribe(options) {
+      subscriptions.push(options);
+      options.signal.addEventListener('abort', () => wake());
+      while (!options.signal.aborted) {
+        const item = waiting.shift();
+        if (item instanceof Error) throw item;
+        if (item !== undefined) yield item;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+  };
+  return { store: store as EventStore, subscriptions, saved, give, forget: () => (waiting = []) };
+}
+
+let log: ReturnType<typeof logOfTest>;
+let told: string[];
+let lines: string[];
+let open: CommittedFold[];
+
+beforeEach(() => {
+  [log, told, lines, open] = [logOfTest(), [], [], []];
+});
+afterEach(async () => {
+  for (const fold of open) await fold.close();
+});
+
+async function follow(over: Partial<CommittedFoldDeps> = {}): Promise<CommittedFold> {
+  const fold = await openCommittedFold({
+    eventStore: log.store,
+    logger: {
+      ...silentLogger,
+      error: (fields, message) => void lines.push(`${JSON.stringify(fields)} ${message}`),
+    },
+    logChain: testLogChain(),
+    onBatch: ({ touched }) => void told.push(`touched ${touched.size}`),
+    onStateChange: ({ kind }) => void told.push(kind),
+    onUpToDate: () => void told.push('up to date'),
+    compilerVersion: ownVersion,
+    ...over,
+  });
+  open.push(fold);
+  fold.start();
+  return fold;
+}
+const stateOf = (fold: CommittedFold) => expect.poll(() => fold.state().kind, { interval: 1 });
+const [first, second, third] = logOf(f.createNode('a'), f.createNode('b')) as [
+  RecordedCommand,
+  RecordedCommand,
+  RecordedCommand,
+];
+
+describe('the committed fold', () => {
+  it('tells each batch, then that it is ready, then that it is up to date, and only at the end of the log', async () => {
+    const fold = await follow();
+    fold.start();
+    expect([fold.state(), fold.upToDate()]).toEqual([{ kind: 'catching_up' }, false]);
+    log.give(delivered(first, second));
+    await eventually(() => told).toEqual(['touched 1']);
+    expect([fold.state().kind, fold.upToDate()]).toEqual(['catching_up', false]);
+    log.give(caughtUp);
+    await stateOf(fold).toBe('ready');
+    expect(fold.upToDate()).toBe(true);
+    await eventually(() => told).toEqual(['touched 1', 'ready', 'up to date', 'up to date']);
+    log.give(delivered(third));
+    await eventually(() => told.at(-1)).toBe('touched 1');
+    expect(fold.fleet().tables.node.get(f.nodeId('b'))?.name).toBe('b');
+    expect(log.subscriptions.length).toBe(1);
+    expect(log.subscriptions[0]).toMatchObject({ prefix: streams.fleet, streams: [streams.fleet], after: 'start' });
+  });
+
+  it('follows nothing before it is told to start', async () => {
+    const fold = await openCommittedFold({
+      eventStore: log.store,
+      logger: silentLogger,
+      logChain: testLogChain(),
+      onBatch: () => undefined,
+      onStateChange: () => undefined,
+      onUpToDate: () => undefined,
+    });
+    await turns();
+    expect(log.subscriptions).toEqual([]);
+    await fold.close();
+  });
+
+  it('answers those who wait after the batch is told, and those whose wait is over at once', async () => {
+    const fold = await follow();
+    const waited = fold.until(() => fold.fleet().revision.value >= 0, 10_000).then((held) => told.push(`held ${held}`));
+    log.give(delivered(first));
+    await waited;
+    expect(told).toEqual(['touched 0', 'held true']);
+    const never = fold.until(() => false, 10_000);
+    await fold.close();
+    expect(await never).toBe(false);
+  });
+
+  it('is up to date again when the log comes to the compiler version of this release', async () => {
+    const lower = logOf().map((command) => ({
+      ...command,
+      events: [{ ...command.events[0], data: { version: { from: 0, to: ownVersion - 1 } } }] as const,
+    }));
+    const fold = await follow();
+    log.give(delivered(...lower), caughtUp);
+    await eventually(() => told).toEqual(['touched 0']);
+    await turns();
+    expect([fold.state().kind, fold.upToDate(), told]).toEqual(['catching_up', false, ['touched 0']]);
+    const next = { ...first.events[0], revision: 1, position: first.events[0].position + 1 };
+    log.give(delivered({ ...first, events: [{ ...next, data: { version: { from: ownVersion - 1, to: ownVersion } } }] }));
+    await stateOf(fold).toBe('ready');
+    expect(told.slice(1)).toEqual(['touched 0', 'ready', 'up to date']);
+  });
+
+  it('stays ready for a while without a subscription, pushes nothing then, and counts as cut off afterwards', async () => {
+    const fold = await follow({ dropGraceMs: 30 });
+    log.give(delivered(first), caughtUp);
+    await stateOf(fold).toBe('ready');
+    log.give(new Error('gone'));
+    await eventually(() => fold.upToDate()).toBe(false);
+    expect(fold.state().kind).toBe('ready');
+    let held = false;
+    void fold.until(() => fold.state().kind === 'cut_off', 10_000).then((value) => (held = value));
+    await stateOf(fold).toBe('cut_off');
+    await eventually(() => held).toBe(true);
+    // Something arrives, but not the end of the log: it is in reach again, and this instance is behind.
+    log.give({ kind: 'checkpoint', point: { commit: 1e9, prepare: 1e9 } });
+    await stateOf(fold).toBe('catching_up');
+    log.give(caughtUp);
+    await stateOf(fold).toBe('ready');
+    expect(told.filter((what) => !what.startsWith('touched'))).toEqual([
+      'ready',
+      'up to date',
+      'up to date',
+      'cut_off',
+      'catching_up',
+      'ready',
+      'up to date',
+      'up to date',
+    ]);
+  });
+
+  it('counts as behind, not cut off, when commands arrive after a drop', async () => {
+    const fold = await follow({ dropGraceMs: 60 });
+    log.give(delivered(first), caughtUp);
+    await stateOf(fold).toBe('ready');
+    log.give(new Error('gone'), delivered(second));
+    await eventually(() => fold.fleet().revision.value).toBe(1);
+    await stateOf(fold).toBe('catching_up');
+    expect(told).not.toContain('cut_off');
+    expect(log.subscriptions.at(-1)?.after).toEqual({
+      commit: first.events[0].position,
+      prepare: first.events[0].position,
+    });
+  });
+
+  it('writes a checkpoint when one is due, not before the end of the log, and continues from it', async () => {
+    const fold = await follow({ checkpointEvery: 2 });
+    log.give(delivered(first), delivered(second));
+    await eventually(() => fold.fleet().revision.value).toBe(1);
+    await turns();
+    expect(log.saved).toEqual([]);
+    log.give(caughtUp);
+    await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([1]);
+    await fold.close();
+    // One more event is not enough for the next one, which counts from the one that it started with.
+    const again = await follow({ checkpointEvery: 2 });
+    const { position } = second.events[0];
+    await eventually(() => log.subscriptions.at(-1)?.after).toEqual({ commit: position, prepare: position });
+    log.give(delivered(third), caughtUp);
+    await stateOf(again).toBe('ready');
+    await turns();
+    expect(again.fleet().revision.value).toBe(2);
+    expect(log.saved.length).toBe(1);
+    expect(again.capture().revision).toBe(2);
+  });
+});
+
+describe('a log that cannot be folded on', () => {
+  it('ends the fold at an event that this release does not know, behind the commands before it', async () => {
+    const fold = await follow();
+    log.give(delivered(first), caughtUp);
+    await stateOf(fold).toBe('ready');
+    const strange = { ...third, events: [{ ...third.events[0], type: 'MoonPhaseChanged' }] as const };
+    const until = fold.until(() => fold.state().kind === 'unknown_event', 10_000);
+    log.give(delivered(second, strange));
+    expect(await until).toBe(true);
+    expect(fold.state()).toEqual({ kind: 'unknown_event', eventType: 'MoonPhaseChanged' });
+    expect([fold.upToDate(), fold.fleet().revision.value]).toEqual([false, 1]);
+    expect(told.slice(-2)).toEqual(['touched 1', 'unknown_event']);
+    await turns();
+    expect([log.subscriptions.length, lines.length]).toEqual([1, 1]);
+    expect(lines[0]).toContain('MoonPhaseChanged');
+  });
+
+  it('ends the fold at the first command that does not fit into the chain', async () => {
+    const { commands } = chainedLog([first, second, third], 0);
+    const altered = commands.map((command) =>
+      command.events[0].type !== 'NodeCreated'
+        ? command
+        : {
+            ...command,
+            events: [{ ...command.events[0], data: { ...command.events[0].data, name: 'another' } }] as const,
+          },
+    );
+    const fold = await follow();
+    log.give(delivered(...altered), caughtUp);
+    await stateOf(fold).toBe('broken_log');
+    expect(fold.state()).toEqual({ kind: 'broken_log', reason: expect.stringContaining('revision 2') });
+    expect(fold.fleet().tables.node.size).toBe(0);
+    expect(log.subscriptions.length).toBe(1);
+  });
+
+  it('reads the log again from its start when events are missing, at once, and goes on when they are there', async () => {
+    const fold = await follow({ checkpointEvery: 2 });
+    log.give(delivered(first, second), caughtUp);
+    await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([1]);
+    const [gap] = third.events;
+    log.give(delivered({ ...third, events: [{ ...gap, revision: 7, position: 1000 }] }));
+    await eventually(() => log.subscriptions.map(({ after }) => after)).toEqual(['start', 'start']);
+    expect([fold.state().kind, fold.upToDate(), fold.fleet().revision.value]).toEqual(['catching_up', false, -1]);
+    expect(told.at(-1)).toBe('catching_up');
+    log.give(delivered(first, second, third), caughtUp);
+    await stateOf(fold).toBe('ready');
+    expect(fold.fleet().tables.node.size).toBe(2);
+    // Checkpoints count from the start again.
+    await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([1, 2]);
+    expect(lines.length).toBe(1);
+  });
+
+  it('ends the fold when the same events are missing a second time', async () => {
+    const fold = await follow();
+    log.give(delivered(first, third));
+    await eventually(() => log.subscriptions.length).toBe(2);
+    log.give(delivered(first, third));
+    await stateOf(fold).toBe('broken_log');
+    expect(fold.state()).toEqual({ kind: 'broken_log', reason: 'svc-fleet continues at 2 instead of 1' });
+    expect([log.subscriptions.length, lines.length]).toEqual([2, 2]);
+  });
+
+  it('does not end the fold when others are missing than before', async () => {
+    const fold = await follow();
+    log.give(delivered(first, third));
+    await eventually(() => log.subscriptions.length).toBe(2);
+    log.give(delivered(second));
+    await eventually(() => log.subscriptions.length).toBe(3);
+    expect(fold.state().kind).toBe('catching_up');
+    // A command whose events are incomplete counts like missing ones.
+    const torn = {
+      ...first.events[0],
+      metadata: { ...first.events[0].metadata, command: { id: 'c', index: 1, count: 2 } },
+    };
+    log.give({ kind: 'events', events: [torn] });
+    await eventually(() => log.subscriptions.length).toBe(4);
+    log.give({ kind: 'events', events: [torn] });
+    await stateOf(fold).toBe('broken_log');
+  });
+
+  it('reads the log again after a pause when anything else fails, however often', async () => {
+    let fails = true;
+    const fold = await follow({
+      onBatch: ({ touched }) => {
+        told.push(`touched ${touched.size}`);
+        if (fails) throw new Error('a listener has a fault');
+      },
+    });
+    log.give(delivered(first));
+    await eventually(() => lines.length).toBe(1);
+    expect(lines[0]).toContain('a listener has a fault');
+    await delay(50);
+    expect([log.subscriptions.length, fold.state().kind]).toEqual([1, 'catching_up']);
+    fails = false;
+    // A shutdown does not wait for the end of the pause.
+    await fold.close();
+    expect(log.subscriptions.length).toBe(1);
+  });
+});
