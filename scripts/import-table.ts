@@ -15,7 +15,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   storage: ['kernel'],
   security: ['storage', 'kernel'],
   noise: ['kernel'],
-  reality: ['kernel'],
+  tls: ['kernel'],
+  reality: ['tls', 'kernel'],
   'log-chain': ['domain', 'storage', 'security', 'kernel'],
   commands: ['domain', 'log-chain', 'storage', 'security', 'kernel'],
   accounts: ['domain', 'commands', 'log-chain', 'storage', 'security', 'kernel'],
@@ -51,8 +52,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'gen',
     'kernel',
   ],
-  'transport/listener': ['reality', 'kernel'],
-  agent: ['noise', 'reality', 'gen', 'transport/listener', 'kernel'],
+  'transport/listener': ['tls', 'reality', 'kernel'],
+  agent: ['noise', 'tls', 'reality', 'gen', 'transport/listener', 'kernel'],
 };
 
 /** Files directly in src/ that wire the parts together and may import all of them. */

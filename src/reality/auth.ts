@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { X25519KeyPair } from '../kernel/x25519.js';
-import { agree } from './key-exchange.js';
+import { agree } from '../tls/key-exchange.js';
 
 const shortIdBytes = 8;
 const tagBytes = 16;

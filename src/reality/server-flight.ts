@@ -2,12 +2,12 @@
  * The messages with which a TLS 1.3 server proves itself, from EncryptedExtensions to Finished (RFC 8446, sections 4.3 and
  * 4.4), with a certificate for one client. The client's side reads them in `src/agent/reality/`.
  */
-import { messageType, signature } from './codes.js';
+import { messageType, signature } from '../tls/codes.js';
 import type { TemporaryIdentity } from './certificate.js';
-import { finishedMac } from './key-schedule.js';
-import type { Transcript } from './key-schedule.js';
-import type { Suite } from './suites.js';
-import { message, uint, vector } from './vectors.js';
+import { finishedMac } from '../tls/key-schedule.js';
+import type { Transcript } from '../tls/key-schedule.js';
+import type { Suite } from '../tls/suites.js';
+import { message, uint, vector } from '../tls/vectors.js';
 
 export interface ServerFlight {
   readonly encryptedExtensions: Buffer;

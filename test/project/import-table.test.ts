@@ -26,7 +26,7 @@ describe('the import check reports a forbidden import', () => {
     [
       'src/agent/relay.ts',
       '../transport/agent/server.js',
-      'src/agent may import noise, reality, gen, transport/listener, kernel; not transport/agent',
+      'src/agent may import noise, tls, reality, gen, transport/listener, kernel; not transport/agent',
     ],
     ['src/transport/rest/nodes.ts', '../agent/server.js', 'not transport/agent'],
     ['src/delivery/target.ts', '../app.js', 'src/delivery does not import the wiring of the program'],

@@ -5,10 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { buildBrowserHello } from '../../src/agent/reality/browser-hello.js';
 import { generateX25519 } from '../../src/kernel/x25519.js';
 import { authKeyOf, openClaim, sealClaim, shortIdFromHex } from '../../src/reality/auth.js';
-import { readClientHello } from '../../src/reality/client-hello.js';
-import { createClientShares, answerShare } from '../../src/reality/key-exchange.js';
-import { readServerHello, withShare } from '../../src/reality/server-hello.js';
-import { extensionField, message, uint, vector } from '../../src/reality/vectors.js';
+import { readClientHello } from '../../src/tls/client-hello.js';
+import { createClientShares, answerShare } from '../../src/tls/key-exchange.js';
+import { readServerHello, withShare } from '../../src/tls/server-hello.js';
+import { extensionField, message, uint, vector } from '../../src/tls/vectors.js';
 import { createHelloCollector } from '../../src/transport/listener/reality/hello-collector.js';
 import { createTargetFlightReader } from '../../src/transport/listener/reality/target-flight.js';
 

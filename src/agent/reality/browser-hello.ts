@@ -5,9 +5,9 @@
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { sessionIdBytes } from '../../reality/auth.js';
-import { extension, group, legacyVersion, messageType, tls13 } from '../../reality/codes.js';
-import type { ClientShares } from '../../reality/key-exchange.js';
-import { extensionField, message, uint, vector } from '../../reality/vectors.js';
+import { extension, group, legacyVersion, messageType, tls13 } from '../../tls/codes.js';
+import type { ClientShares } from '../../tls/key-exchange.js';
+import { extensionField, message, uint, vector } from '../../tls/vectors.js';
 
 export interface BrowserHello {
   /** The message, its session id 32 zeros. */

@@ -20,21 +20,21 @@ import {
   recordHeaderBytes,
   recordType,
   signature,
-} from '../../reality/codes.js';
-import { createClientShares } from '../../reality/key-exchange.js';
-import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../reality/key-schedule.js';
-import type { HandshakeSecrets, Transcript } from '../../reality/key-schedule.js';
-import { createMessageReader } from '../../reality/message-reader.js';
-import type { HandshakeMessage } from '../../reality/message-reader.js';
-import { createRecordCipher } from '../../reality/record-cipher.js';
-import { createRecordReader } from '../../reality/record-reader.js';
-import type { RecordReader } from '../../reality/record-reader.js';
-import { nextRecord } from '../../reality/record-source.js';
+} from '../../tls/codes.js';
+import { createClientShares } from '../../tls/key-exchange.js';
+import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../tls/key-schedule.js';
+import type { HandshakeSecrets, Transcript } from '../../tls/key-schedule.js';
+import { createMessageReader } from '../../tls/message-reader.js';
+import type { HandshakeMessage } from '../../tls/message-reader.js';
+import { createRecordCipher } from '../../tls/record-cipher.js';
+import { createRecordReader } from '../../tls/record-reader.js';
+import type { RecordReader } from '../../tls/record-reader.js';
+import { nextRecord } from '../../tls/record-source.js';
 import { signedContent } from '../../reality/server-flight.js';
-import { readServerHello } from '../../reality/server-hello.js';
-import type { ServerHello } from '../../reality/server-hello.js';
-import { createTlsStream } from '../../reality/tls-stream.js';
-import { createReader, message, uint, unlessMalformed, vector } from '../../reality/vectors.js';
+import { readServerHello } from '../../tls/server-hello.js';
+import type { ServerHello } from '../../tls/server-hello.js';
+import { createTlsStream } from '../../tls/tls-stream.js';
+import { createReader, message, uint, unlessMalformed, vector } from '../../tls/vectors.js';
 import { buildBrowserHello } from './browser-hello.js';
 import { readCertificates } from './certificate-message.js';
 import type { RealityAccess } from './endpoint.js';

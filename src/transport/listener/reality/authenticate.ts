@@ -4,7 +4,7 @@
  */
 import { createSeenOnce } from '../../../kernel/seen-once.js';
 import { authKeyOf, openClaim, shortIdFromHex } from '../../../reality/auth.js';
-import type { ClientHello } from '../../../reality/client-hello.js';
+import type { ClientHello } from '../../../tls/client-hello.js';
 import type { RealitySettings } from './settings.js';
 import { tuning } from './tuning.js';
 

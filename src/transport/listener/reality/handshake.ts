@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { withDeadline } from '../../../kernel/background.js';
 import type { TemporaryIdentity } from '../../../reality/certificate.js';
-import type { ClientHello } from '../../../reality/client-hello.js';
+import type { ClientHello } from '../../../tls/client-hello.js';
 import {
   alert,
   changeCipherSpecRecord,
@@ -16,20 +16,20 @@ import {
   messageHeaderBytes,
   messageType,
   recordType,
-} from '../../../reality/codes.js';
-import { answerShare } from '../../../reality/key-exchange.js';
-import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../../reality/key-schedule.js';
-import { createMessageReader } from '../../../reality/message-reader.js';
-import { createRecordCipher, recordOverhead } from '../../../reality/record-cipher.js';
-import type { RecordCipher } from '../../../reality/record-cipher.js';
-import { createRecordReader } from '../../../reality/record-reader.js';
-import type { RecordReader } from '../../../reality/record-reader.js';
-import { nextRecord } from '../../../reality/record-source.js';
+} from '../../../tls/codes.js';
+import { answerShare } from '../../../tls/key-exchange.js';
+import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../../tls/key-schedule.js';
+import { createMessageReader } from '../../../tls/message-reader.js';
+import { createRecordCipher, recordOverhead } from '../../../tls/record-cipher.js';
+import type { RecordCipher } from '../../../tls/record-cipher.js';
+import { createRecordReader } from '../../../tls/record-reader.js';
+import type { RecordReader } from '../../../tls/record-reader.js';
+import { nextRecord } from '../../../tls/record-source.js';
 import { buildServerFlight } from '../../../reality/server-flight.js';
 import type { ServerFlight } from '../../../reality/server-flight.js';
-import { withShare } from '../../../reality/server-hello.js';
-import { createTlsStream } from '../../../reality/tls-stream.js';
-import { uint, vector } from '../../../reality/vectors.js';
+import { withShare } from '../../../tls/server-hello.js';
+import { createTlsStream } from '../../../tls/tls-stream.js';
+import { uint, vector } from '../../../tls/vectors.js';
 import type { TargetFlight } from './target-flight.js';
 import { tuning } from './tuning.js';
 

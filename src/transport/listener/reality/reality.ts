@@ -7,7 +7,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../kernel/clock.js';
-import type { ClientHello } from '../../../reality/client-hello.js';
+import type { ClientHello } from '../../../tls/client-hello.js';
 import { createTemporaryIdentity } from '../../../reality/certificate.js';
 import { learnAfterHandshake } from './after-handshake.js';
 import { createAuthenticator } from './authenticate.js';

@@ -1,4 +1,4 @@
-/** The numbers of TLS 1.3 that REALITY needs, under their names in RFC 8446 (the hybrid group: draft-ietf-tls-ecdhe-mlkem). */
+/** The numbers of TLS 1.3 that are needed here, under their names in RFC 8446 (the hybrid group: draft-ietf-tls-ecdhe-mlkem). */
 
 export const recordType = { changeCipherSpec: 20, alert: 21, handshake: 22, applicationData: 23 } as const;
 

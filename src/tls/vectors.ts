@@ -3,7 +3,7 @@
  * off throws `Malformed`; the functions that take bytes from a peer catch it and answer with a value.
  */
 
-/** Bytes from a peer that are not what they should be. Never leaves this room. */
+/** Bytes from a peer that are not what they should be. `unlessMalformed` catches it. */
 export class Malformed extends Error {
   constructor(what: string) {
     super(what);

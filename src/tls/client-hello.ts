@@ -1,12 +1,13 @@
 /**
- * Reads a ClientHello (RFC 8446, section 4.1.2) as far as REALITY needs it. Pure; takes any bytes. What a server decides by
- * it is in `src/transport/listener/reality/`.
+ * Reads a ClientHello (RFC 8446, section 4.1.2; its server name: RFC 6066, section 3). Pure; takes any bytes. What is decided
+ * by it: `src/transport/listener/reality/` of agents that connect, `src/agent/client-hello.ts` of the agent's own clients.
  */
-import { extension, group, messageType, tls13 } from './codes.js';
+import { extension, group, legacyVersion, messageType, tls13 } from './codes.js';
 import { Malformed, createReader, unlessMalformed } from './vectors.js';
 import type { Reader } from './vectors.js';
 
-export interface ClientHello {
+/** What every ClientHello holds, of any version of TLS. */
+export interface HelloFields {
   /** The message with its header. */
   readonly bytes: Buffer;
   readonly random: Buffer;
@@ -16,6 +17,12 @@ export interface ClientHello {
   readonly sessionIdAt: number;
   /** As sent; undefined if none was. */
   readonly serverName: string | undefined;
+  /** Contents by type. */
+  readonly extensions: ReadonlyMap<number, Buffer>;
+}
+
+/** A ClientHello with what it offers to a server of TLS 1.3. */
+export interface ClientHello extends Omit<HelloFields, 'extensions'> {
   readonly offersTls13: boolean;
   readonly protocols: readonly string[];
   /** The key shares of the groups that REALITY knows, of the right length. */
@@ -28,38 +35,45 @@ const x25519ShareBytes = 32;
 const hybridClientShareBytes = 1184 + x25519ShareBytes;
 
 /** @param bytes a whole message with its header; undefined if it is not well-formed */
-export function readClientHello(bytes: Buffer): ClientHello | undefined {
-  return unlessMalformed(() => read(bytes));
+export function readHelloFields(bytes: Buffer): HelloFields | undefined {
+  return unlessMalformed(() => fieldsOf(bytes));
 }
 
-function read(bytes: Buffer): ClientHello {
+/** @param bytes as above; undefined also if what it offers is not well-formed */
+export function readClientHello(bytes: Buffer): ClientHello | undefined {
+  return unlessMalformed(() => {
+    const { extensions, ...fields } = fieldsOf(bytes);
+    const share = readKeyShares(extensions.get(extension.keyShare));
+    return {
+      ...fields,
+      offersTls13: readVersions(extensions.get(extension.supportedVersions)).includes(tls13),
+      protocols: readProtocols(extensions.get(extension.alpn)),
+      x25519: share(group.x25519, x25519ShareBytes),
+      hybrid: share(group.x25519MlKem768, hybridClientShareBytes),
+    };
+  });
+}
+
+function fieldsOf(bytes: Buffer): HelloFields {
   const outer = createReader(bytes);
   if (outer.uint(1) !== messageType.clientHello) throw new Malformed('not a ClientHello');
   const lengthBytes = 3;
   const body = createReader(outer.vector(lengthBytes));
   outer.end();
-  body.uint(2);
+  if (body.uint(1) !== legacyVersion >> 8) throw new Malformed('not a version of TLS');
+  body.uint(1);
   const random = body.take(32);
   const sessionIdAt = 1 + lengthBytes + body.at + 1;
   const sessionId = body.vector(1);
   if (sessionId.length > 32) throw new Malformed('a session id has more than 32 bytes');
-  if (body.vector(2).length < 2) throw new Malformed('no cipher suites');
+  const suites = body.vector(2).length;
+  if (suites < 2 || suites % 2 !== 0) throw new Malformed('no cipher suites, or half a one');
   if (body.vector(1).length === 0) throw new Malformed('no compression methods');
-  const found = readExtensions(body.vector(2));
+  // Versions before 1.3 allow a hello without any.
+  const extensions: ReadonlyMap<number, Buffer> = body.left === 0 ? new Map() : readExtensions(body.vector(2));
   body.end();
-  const shares = found.get(extension.keyShare);
-  const share = shares === undefined ? undefined : readKeyShares(shares);
-  return {
-    bytes,
-    random,
-    sessionId,
-    sessionIdAt,
-    serverName: readServerName(found.get(extension.serverName)),
-    offersTls13: readVersions(found.get(extension.supportedVersions)).includes(tls13),
-    protocols: readProtocols(found.get(extension.alpn)),
-    x25519: share?.(group.x25519, x25519ShareBytes),
-    hybrid: share?.(group.x25519MlKem768, hybridClientShareBytes),
-  };
+  const serverName = readServerName(extensions.get(extension.serverName));
+  return { bytes, random, sessionId, sessionIdAt, serverName, extensions };
 }
 
 function readExtensions(bytes: Buffer): ReadonlyMap<number, Buffer> {
@@ -83,15 +97,20 @@ function listIn(content: Buffer, lengthBytes: 1 | 2): Reader {
   return list;
 }
 
+const hostName = 0;
+
 function readServerName(content: Buffer | undefined): string | undefined {
   if (content === undefined) return undefined;
   const names = listIn(content, 2);
+  if (names.left === 0) throw new Malformed('no server name in the list of them');
   let name: string | undefined;
   while (names.left > 0) {
     const type = names.uint(1);
     const value = names.vector(2);
-    if (type !== 0) continue;
-    if (name !== undefined || value.length === 0) throw new Malformed('a server name comes twice, or is empty');
+    if (value.length === 0) throw new Malformed('a server name is empty');
+    if (type !== hostName) continue;
+    // Two names would let two readers see two of them.
+    if (name !== undefined) throw new Malformed('a server name comes twice');
     name = value.toString('latin1');
   }
   return name;
@@ -114,7 +133,8 @@ function readProtocols(content: Buffer | undefined): readonly string[] {
 }
 
 /** The first share of a group; one of another length than the group's does not count. */
-function readKeyShares(content: Buffer): (id: number, length: number) => Buffer | undefined {
+function readKeyShares(content: Buffer | undefined): (id: number, length: number) => Buffer | undefined {
+  if (content === undefined) return () => undefined;
   const list = listIn(content, 2);
   const shares: { readonly id: number; readonly share: Buffer }[] = [];
   while (list.left > 0) shares.push({ id: list.uint(2), share: list.vector(2) });
