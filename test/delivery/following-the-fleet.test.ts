@@ -154,7 +154,9 @@ describe('the committed fold', () => {
     await turns();
     expect([fold.state().kind, fold.upToDate(), told]).toEqual(['catching_up', false, ['touched 0']]);
     const next = { ...first.events[0], revision: 1, position: first.events[0].position + 1 };
-    log.give(delivered({ ...first, events: [{ ...next, data: { version: { from: ownVersion - 1, to: ownVersion } } }] }));
+    log.give(
+      delivered({ ...first, events: [{ ...next, data: { version: { from: ownVersion - 1, to: ownVersion } } }] }),
+    );
     await stateOf(fold).toBe('ready');
     expect(told.slice(1)).toEqual(['touched 0', 'ready', 'up to date']);
   });
