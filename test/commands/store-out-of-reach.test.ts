@@ -13,6 +13,7 @@ import {
   settings,
   updateNode,
 } from '../support/fleet.js';
+import { logAlone } from '../support/log-in-memory.js';
 import type { AppendStep } from '../support/scripted-event-store.js';
 import { notWritten, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
@@ -21,7 +22,7 @@ let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  fixture = await createCommandFixture();
+  fixture = await createCommandFixture(logAlone());
   gateway = await fixture.gateway();
 });
 afterEach(() => fixture.close());

@@ -1,6 +1,6 @@
 /**
- * Gateways on a real embedded log in a temporary folder, without REST, projections and delivery. Several gateways may
- * share the log, as instances do.
+ * Gateways on a real embedded log in a temporary folder, or on one in memory, without REST, projections and delivery.
+ * Several gateways may share the log, as instances do.
  */
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import type { GatewayOptions } from '../../src/commands/gateway.js';
@@ -61,8 +61,9 @@ export interface CommandFixture<C extends Clock = ManualClock> {
   close(): Promise<void>;
 }
 
-export function createCommandFixture(): Promise<CommandFixture> {
-  return openCommandFixture(createManualClock());
+/** @param stores an opened folder, by default a new one; `logAlone()` where nothing is asked of a store */
+export function createCommandFixture(stores?: TemporaryStores): Promise<CommandFixture> {
+  return openCommandFixture(createManualClock(), stores);
 }
 
 export async function openCommandFixture<C extends Clock>(
