@@ -5,7 +5,7 @@ import { streams } from '../../src/kernel/event.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { actor, bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
-import { logAlone } from '../support/log-in-memory.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 import { after } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
@@ -14,7 +14,7 @@ let gateway: FleetGateway;
 let other: FleetGateway;
 
 beforeEach(async () => {
-  fixture = await createCommandFixture(logAlone());
+  fixture = await createCommandFixture(storesInMemory());
   gateway = await fixture.gateway();
   other = await fixture.other();
 });

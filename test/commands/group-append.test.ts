@@ -12,7 +12,7 @@ import { limits } from '../../src/kernel/limits.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { actor, bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed, updateNode } from '../support/fleet.js';
-import { logAlone } from '../support/log-in-memory.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 import { after, unavailable } from '../support/scripted-event-store.js';
 
 const KiB = 1024;
@@ -20,7 +20,7 @@ let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  fixture = await createCommandFixture(logAlone());
+  fixture = await createCommandFixture(storesInMemory());
   gateway = await fixture.gateway();
 });
 afterEach(() => fixture.close());

@@ -5,7 +5,7 @@ import { limits } from '../../src/kernel/limits.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed } from '../support/fleet.js';
-import { logAlone } from '../support/log-in-memory.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 import { answerLost, notWritten } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
@@ -13,7 +13,7 @@ let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  fixture = await createCommandFixture(logAlone());
+  fixture = await createCommandFixture(storesInMemory());
   gateway = await fixture.gateway();
 });
 afterEach(() => fixture.close());

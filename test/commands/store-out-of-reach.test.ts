@@ -13,7 +13,7 @@ import {
   settings,
   updateNode,
 } from '../support/fleet.js';
-import { logAlone } from '../support/log-in-memory.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 import type { AppendStep } from '../support/scripted-event-store.js';
 import { notWritten, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
@@ -22,7 +22,7 @@ let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  fixture = await createCommandFixture(logAlone());
+  fixture = await createCommandFixture(storesInMemory());
   gateway = await fixture.gateway();
 });
 afterEach(() => fixture.close());

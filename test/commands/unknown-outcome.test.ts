@@ -5,7 +5,7 @@ import type { AppendOutcome } from '../../src/storage/event-store.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, updateNode } from '../support/fleet.js';
-import { logAlone } from '../support/log-in-memory.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 import type { AppendStep } from '../support/scripted-event-store.js';
 import { after, answerLost, notWritten, positionLost, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
@@ -14,7 +14,7 @@ let fixture: CommandFixture;
 let gateway: FleetGateway;
 
 beforeEach(async () => {
-  fixture = await createCommandFixture(logAlone());
+  fixture = await createCommandFixture(storesInMemory());
   gateway = await fixture.gateway();
   await gateway.run(createNode('before'));
 });

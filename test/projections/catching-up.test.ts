@@ -25,7 +25,7 @@ import { switchedReadStore } from '../support/switched-read-store.js';
 
 let side: ReadSide;
 beforeEach(async () => {
-  side = await openReadSide();
+  side = await openReadSide(undefined, { inMemory: true });
 });
 afterEach(() => side.close());
 
@@ -66,7 +66,7 @@ async function appendAll(to: ReadSide, log: readonly Planned[]): Promise<void> {
 
 /** The documents of the same log, appended in parts while the read models follow it live. */
 async function followedLive(log: readonly Planned[]) {
-  const other = await openReadSide();
+  const other = await openReadSide(undefined, { inMemory: true });
   try {
     const projections = await other.started();
     for (let from = 0; from < log.length; from += 60) {

@@ -23,7 +23,7 @@ import { switchedReadStore } from '../support/switched-read-store.js';
 
 let side: ReadSide;
 beforeEach(async () => {
-  side = await openReadSide();
+  side = await openReadSide(undefined, { inMemory: true });
 });
 afterEach(() => side.close());
 

@@ -13,7 +13,7 @@ import type { Planned, ReadSide } from '../support/read-side.js';
 
 let side: ReadSide;
 beforeEach(async () => {
-  side = await openReadSide();
+  side = await openReadSide(undefined, { inMemory: true });
 });
 afterEach(() => side.close());
 

@@ -61,7 +61,7 @@ export interface CommandFixture<C extends Clock = ManualClock> {
   close(): Promise<void>;
 }
 
-/** @param stores an opened folder, by default a new one; `logAlone()` where nothing is asked of a store */
+/** @param stores an opened folder, by default a new one; `storesInMemory()` where nothing is asked of one */
 export function createCommandFixture(stores?: TemporaryStores): Promise<CommandFixture> {
   return openCommandFixture(createManualClock(), stores);
 }

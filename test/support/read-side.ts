@@ -30,6 +30,7 @@ import { play } from './fleet-play.js';
 import { createDice } from './hostile.js';
 import { createManualClock } from './manual-clock.js';
 import type { ManualClock } from './manual-clock.js';
+import { storesInMemory } from './stores-in-memory.js';
 import { openTemporaryStores } from './temporary-stores.js';
 
 /** A command that is not in the log yet. */
@@ -249,9 +250,13 @@ export function caughtUp(projections: Projections): Promise<void> {
   });
 }
 
-export async function openReadSide(logger: Logger = silentLogger): Promise<ReadSide> {
+/** @param inMemory where nothing is asked of a store but its answers: no retention, nothing durable */
+export async function openReadSide(
+  logger: Logger = silentLogger,
+  { inMemory = false }: { readonly inMemory?: boolean } = {},
+): Promise<ReadSide> {
   const clock = createManualClock();
-  const stores = await openTemporaryStores(clock, logger);
+  const stores = inMemory ? storesInMemory() : await openTemporaryStores(clock, logger);
   const running: Projections[] = [];
   const start: ReadSide['start'] = async (options = {}) => {
     const { eventStore, readStore } = stores;

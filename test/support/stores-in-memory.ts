@@ -1,0 +1,222 @@
+/**
+ * A log and a read store in memory, for tests of what stands above the two ports and asks nothing of a store but its
+ * answers. Nothing is durable, expires or is bounded; for all that there are the temporary stores.
+ */
+import type { ProposedEvent, RecordedEvent } from '../../src/kernel/event.js';
+import { assertAppendable } from '../../src/storage/append-limits.js';
+import { eventBytes } from '../../src/storage/event-json.js';
+import { isAfter } from '../../src/storage/event-store.js';
+import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
+import type {
+  Checkpoint,
+  Collection,
+  Fields,
+  Lease,
+  LeaseClaim,
+  Leases,
+  ReadStore,
+  StoredDocument,
+} from '../../src/storage/read-store.js';
+import { naiveQuery } from '../storage/contract/query-oracle.js';
+import type { TemporaryStores } from './temporary-stores.js';
+
+function logInMemory(): EventStore {
+  const streams = new Map<string, RecordedEvent[]>();
+  const log: RecordedEvent[] = [];
+  const checkpoints = new Map<string, FoldCheckpoint>();
+  const waiting = new Set<() => void>();
+  const wake = (): void => {
+    for (const one of waiting) one();
+    waiting.clear();
+  };
+  const answer = (stream: readonly RecordedEvent[]) => {
+    const last = stream.at(-1);
+    return { kind: 'appended', revision: last?.revision ?? -1, position: last?.position } as const;
+  };
+  const store: Omit<EventStore, 'setRetention'> = {
+    async append(stream, expected, events) {
+      assertAppendable(stream, events.map(eventBytes));
+      const held = streams.get(stream) ?? [];
+      const behind = expected === 'any' ? held.length : expected === 'no_stream' ? 0 : expected + 1;
+      if (behind !== held.length) {
+        const there = held.slice(behind, behind + events.length);
+        if (there.length === events.length && there.every(({ id }, index) => id === events[index]?.id)) {
+          return answer(there);
+        }
+        return { kind: 'conflict', actual: held.length === 0 ? 'no_stream' : held.length - 1 };
+      }
+      // As a store gives them back: other objects, with what JSON keeps.
+      const recorded = (JSON.parse(JSON.stringify(events)) as ProposedEvent[]).map((event, index): RecordedEvent => ({
+        ...event,
+        stream,
+        revision: behind + index,
+        position: 10 * (log.length + index + 1),
+      }));
+      streams.set(stream, held);
+      held.push(...recorded);
+      log.push(...recorded);
+      wake();
+      return answer(recorded);
+    },
+    async *read(stream, { direction, from, maxCount }) {
+      const held = streams.get(stream) ?? [];
+      if (direction === 'forward') yield* held.slice(from === 'start' ? 0 : Number(from)).slice(0, maxCount);
+      else
+        yield* held
+          .slice(0, from === 'end' ? held.length : Number(from) + 1)
+          .toReversed()
+          .slice(0, maxCount);
+    },
+    async *subscribe({ prefix, after, signal }) {
+      let next = after === 'start' ? 0 : log.filter(({ position }) => position <= after.commit).length;
+      signal.addEventListener('abort', wake);
+      let told = false;
+      while (!signal.aborted) {
+        const events = log.slice(next, next + 500).filter(({ stream }) => stream.startsWith(prefix));
+        next = Math.min(next + 500, log.length);
+        if (events.length > 0) yield { kind: 'events', events };
+        if (next < log.length || signal.aborted) continue;
+        if (!told) yield { kind: 'caught_up' };
+        told = true;
+        if (next === log.length && !signal.aborted) await new Promise<void>((resolve) => waiting.add(resolve));
+      }
+    },
+    loadFoldCheckpoint: async (name) => checkpoints.get(name),
+    saveFoldCheckpoint: async (name, checkpoint) => void checkpoints.set(name, checkpoint),
+    starved: () => 0,
+    headPosition: async () => log.at(-1)?.position ?? 0,
+    time: async () => undefined,
+    ping: async () => undefined,
+    close: async () => undefined,
+  };
+  return store as EventStore;
+}
+
+function collectionInMemory(spec: Collection['spec']): Collection {
+  /** Without fields: a tombstone. */
+  const held = new Map<string, { readonly position: number; readonly fields: Fields | undefined }>();
+  const live = (): StoredDocument[] =>
+    [...held].flatMap(([id, { position, fields }]) => (fields === undefined ? [] : [{ id, position, fields }]));
+  const get = (id: string): StoredDocument | undefined => {
+    const { position = 0, fields } = held.get(id) ?? {};
+    return fields === undefined ? undefined : { id, position, fields };
+  };
+  return {
+    spec,
+    get: async (id) => get(id),
+    getMany: async (ids) => ids.flatMap((id) => get(id) ?? []),
+    async find(query) {
+      const { ids, total } = naiveQuery(live(), query);
+      return { items: ids.flatMap((id) => get(id) ?? []), total };
+    },
+    count: async (where = []) => naiveQuery(live(), { where, limit: 1 }).total,
+    async write(writes) {
+      let applied = 0;
+      for (const write of writes) {
+        if (write.position <= (held.get(write.id)?.position ?? -1)) continue;
+        const { position } = write;
+        held.set(write.id, { position, fields: write.kind === 'put' ? write.fields : undefined });
+        applied += 1;
+      }
+      return applied;
+    },
+    async set(documents) {
+      for (const { id, fields } of documents) held.set(id, { position: 0, fields });
+    },
+    async insert(id, fields) {
+      if (get(id) !== undefined) return false;
+      held.set(id, { position: 0, fields });
+      return true;
+    },
+    async remove(ids) {
+      for (const id of ids) held.delete(id);
+    },
+    async purgeTombstones(upTo) {
+      const over = [...held].filter(([, { position, fields }]) => fields === undefined && position <= upTo);
+      for (const [id] of over) held.delete(id);
+      return over.length;
+    },
+  };
+}
+
+function leasesInMemory(): Leases {
+  const held = new Map<string, LeaseClaim & { readonly until: number }>();
+  const keyOf = (kind: string, name: string): string => `${kind}/${name}`;
+  const put = (kind: string, claim: LeaseClaim): void =>
+    void held.set(keyOf(kind, claim.name), { ...claim, until: performance.now() + claim.ttlMs });
+  const get = (kind: string, name: string): Lease | undefined => {
+    const found = held.get(keyOf(kind, name));
+    const remainingMs = (found?.until ?? 0) - performance.now();
+    return found === undefined || remainingMs <= 0
+      ? undefined
+      : { kind, name, holder: found.holder, remainingMs, data: found.data };
+  };
+  return {
+    take: async (kind, claim) => put(kind, claim),
+    async acquire(kind, claim) {
+      const free = (get(kind, claim.name)?.holder ?? claim.holder) === claim.holder;
+      if (free) put(kind, claim);
+      return free;
+    },
+    async renew(kind, claims) {
+      const lost = claims.filter(({ name, holder }) => held.get(keyOf(kind, name))?.holder !== holder);
+      for (const claim of claims) if (!lost.includes(claim)) put(kind, claim);
+      return lost.map(({ name }) => name);
+    },
+    async release(kind, name, holder) {
+      if (held.get(keyOf(kind, name))?.holder === holder) held.delete(keyOf(kind, name));
+    },
+    get: async (kind, name) => get(kind, name),
+    list: async (kind) =>
+      [...held.keys()].flatMap((key) =>
+        key.startsWith(`${kind}/`) ? (get(kind, key.slice(kind.length + 1)) ?? []) : [],
+      ),
+    async purge(kind) {
+      for (const [key, { name }] of held)
+        if (key === keyOf(kind, name) && get(kind, name) === undefined) held.delete(key);
+    },
+  };
+}
+
+function readStoreInMemory(): ReadStore {
+  const collections = new Map<string, Collection>();
+  const checkpoints = new Map<string, Checkpoint>();
+  const versions = new Map<string, number>();
+  return {
+    async collection<F extends Fields>(spec: Collection['spec']) {
+      const name = `${spec.name}@${spec.version}`;
+      const collection = collections.get(name) ?? collectionInMemory(spec);
+      collections.set(name, collection);
+      return collection as unknown as Collection<F>;
+    },
+    async drop(name, version) {
+      collections.delete(`${name}@${version}`);
+    },
+    loadCheckpoint: async (projection, version) => checkpoints.get(`${projection}@${version}`),
+    async saveCheckpoint(projection, version, checkpoint) {
+      const stored = checkpoints.get(`${projection}@${version}`);
+      if (stored === undefined || !isAfter(stored, checkpoint)) checkpoints.set(`${projection}@${version}`, checkpoint);
+    },
+    async deleteCheckpoint(projection, version) {
+      checkpoints.delete(`${projection}@${version}`);
+    },
+    activeVersion: async (projection) => versions.get(projection),
+    activate: async (projection, version) => void versions.set(projection, version),
+    leases: leasesInMemory(),
+    time: async () => undefined,
+    ping: async () => undefined,
+    close: async () => undefined,
+  };
+}
+
+/** Both stores; opened again they hold what they held. */
+export function storesInMemory(): TemporaryStores {
+  const stores = {
+    eventStore: logInMemory(),
+    readStore: readStoreInMemory(),
+    folder: 'none',
+    reopened: async () => stores,
+    close: async () => undefined,
+  } as unknown as TemporaryStores;
+  return stores;
+}
