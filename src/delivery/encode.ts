@@ -4,7 +4,7 @@
  * `wire.ts` starts to give other bytes for the same input, the compiler's output changes: raise `compilerVersion` too.
  * Implements `docs/contract/wire.md#configuration`.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
@@ -40,34 +40,38 @@ export function encodeSnapshot(snapshot: NodeSnapshot, secrets: OpenedSecrets): 
 }
 
 function encodeWith(writer: BinaryWriter, snapshot: NodeSnapshot, secrets: OpenedSecrets): SnapshotPush {
-  const generation = BigInt(snapshot.generation);
+  const { node_id: nodeId, generation } = snapshot;
   const { gateway, l3, node } = wireParts(snapshot, secrets);
-  // In two parts, because the checksum (field 3) is between the parts that are hashed: nothing is encoded twice.
-  const head = RuntimeConfigSnapshot.encode(
-    { nodeId: snapshot.node_id, generation, checksum: noBytes, gateway: undefined, l3: undefined, node: undefined },
+  const hashed = RuntimeConfigSnapshot.encode(
+    { nodeId, generation: BigInt(generation), checksum: noBytes, gateway, l3, node },
     writer,
   ).finish();
-  const tail = RuntimeConfigSnapshot.encode(
-    { nodeId: '', generation: 0n, checksum: noBytes, gateway, l3, node },
-    writer,
-  ).finish();
-  const checksum = createHash('sha256').update(head).update(tail).digest();
-  const bytes = head.length + checksumHead.length + checksumBytes + tail.length;
+  const checksum = Buffer.from(hash('sha256', hashed, 'hex'), 'hex');
+  // The checksum (field 3) has its place in the middle of what is hashed, behind the node's id and the generation.
+  const headBytes = textFieldBytes(nodeId) + (generation === 0 ? 0 : 1 + varintBytes(generation));
+  const bytes = hashed.length + checksumHead.length + checksumBytes;
   const payload = writer
     .uint32((configUpdateField << 3) | lengthDelimited)
     .uint32(1 + varintBytes(bytes) + bytes)
     .uint32((snapshotField << 3) | lengthDelimited)
     .uint32(bytes)
-    .raw(head)
+    .raw(hashed.subarray(0, headBytes))
     .raw(checksumHead)
     .raw(checksum)
-    .raw(tail)
+    .raw(hashed.subarray(headBytes))
     .finish();
-  return { generation: snapshot.generation, checksum, payload };
+  return { generation, checksum, payload };
+}
+
+/** Of a text with its tag and its length; proto3 leaves out an empty one. */
+function textFieldBytes(text: string): number {
+  if (text === '') return 0;
+  const bytes = Buffer.byteLength(text);
+  return 1 + varintBytes(bytes) + bytes;
 }
 
 function varintBytes(value: number): number {
   let bytes = 1;
-  for (let rest = value; rest > 0x7f; rest >>>= 7) bytes += 1;
+  for (let rest = value; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes += 1;
   return bytes;
 }

@@ -70,10 +70,13 @@ export function createSessionRegistry(): SessionRegistry {
       return true;
     },
     has: (nodeId) => byNode.has(nodeId),
-    waitingFor: (nodeId, generation) =>
-      [...(byNode.get(nodeId) ?? [])].filter(
-        (session) => session.opened && session.answering === 0 && session.considered < generation,
-      ),
+    waitingFor(nodeId, generation) {
+      const waiting: SessionState[] = [];
+      for (const session of byNode.get(nodeId) ?? []) {
+        if (session.opened && session.answering === 0 && session.considered < generation) waiting.push(session);
+      }
+      return waiting;
+    },
     pushed(nodeId) {
       const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));
       return all.sort((a, b) => b.generation - a.generation)[0];

@@ -7,9 +7,9 @@ export const tuning = {
   /** Changed nodes that are served in the same turn. */
   atOnceNodes: 4,
   sliceBytes: 1 * MiB,
-  /** Apply reports that are worked on before the event loop gets a turn, and how long a fan-out may hold them up. */
+  /** Apply reports that are worked on before the event loop gets a turn, and how long a fan-out may hold them up: longer than one of all nodes takes. */
   sliceReports: 32,
-  reportTurnMs: 1_000,
+  reportTurnMs: 5_000,
   /** Encoded snapshots held in memory, sealed; the others are compiled again on demand. */
   cacheBytes: 256 * MiB,
   /** Snapshots of earlier generations that are kept as they were answered; they hold no secret. */

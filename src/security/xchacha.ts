@@ -13,6 +13,9 @@ const algorithm = 'chacha20-poly1305';
 const options = { authTagLength: tagBytes };
 /** "expand 32-byte k" as four little-endian words. */
 const sigma = Uint32Array.of(0x61707865, 0x3320646e, 0x79622d32, 0x6b206574);
+/** Of the subkey that is being derived: one edit of a fleet seals a snapshot for each node. */
+const keyWords = new Uint32Array(8);
+const nonceWords = new Uint32Array(4);
 
 /** @returns the ciphertext followed by its tag */
 export function sealXChaCha(
@@ -57,14 +60,13 @@ export function openXChaCha(
 function subkeyOf(key: Uint8Array, nonce: Uint8Array): Uint8Array {
   if (key.length !== xchachaKeyBytes) throw new RangeError(`key: expected 32 bytes, got ${key.length}`);
   if (nonce.length !== xchachaNonceBytes) throw new RangeError(`nonce: expected 24 bytes, got ${nonce.length}`);
+  // Copied, because a view of a larger buffer may not be aligned to words.
+  new Uint8Array(keyWords.buffer).set(key);
+  new Uint8Array(nonceWords.buffer).set(nonce.subarray(0, 16));
   const out = new Uint32Array(8);
-  hchacha(sigma, wordsOf(key), wordsOf(nonce.subarray(0, 16)), out);
+  hchacha(sigma, keyWords, nonceWords, out);
+  keyWords.fill(0);
   return new Uint8Array(out.buffer);
-}
-
-/** Copies the bytes: a view of a larger buffer may not be aligned to words. */
-function wordsOf(bytes: Uint8Array): Uint32Array {
-  return new Uint32Array(Uint8Array.from(bytes).buffer);
 }
 
 function innerNonce(nonce: Uint8Array): Uint8Array {

@@ -56,6 +56,21 @@ describe('the queue of requests', () => {
     expect([done, progress()]).toEqual([['next'], 3]);
   });
 
+  test('goes on without a task that may be passed, and tells if that one has failed before', async () => {
+    const { made, add, done, failures, finish } = queue();
+    made.run(() => new Promise(() => undefined), 2_000);
+    add('next');
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(made.size).toBe(2);
+    await vi.advanceTimersByTimeAsync(1);
+    finish();
+    await turn();
+    expect([done, failures, made.size]).toEqual([['next'], [], 0]);
+    made.run(() => Promise.reject(new Error('bad')), 2_000);
+    await turn();
+    expect(failures).toEqual([new Error('bad')]);
+  });
+
   test('drops what waits when it is closed, and lets the running one finish', async () => {
     const { made, add, done, finish } = queue();
     add('a');

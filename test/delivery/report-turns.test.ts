@@ -41,7 +41,7 @@ describe('an apply report', () => {
     reportTurns.close();
   });
 
-  it('is held up for a second at most by a fan-out that does not end, and not by a shutdown', async () => {
+  it('is held up for a bounded time by a fan-out that does not end, and not by a shutdown', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const reportTurns = createReportTurns(() => true);
     const passed = reports(1, () => reportTurns.turn());

@@ -63,15 +63,18 @@ const compiled: Compiled<ChainState> = {
         listenPort: hop.listen_port,
       })),
   nodesUsing(chain, type, id) {
-    const hops = liveDefinition(chain)?.hops ?? [];
-    const target = chain.deployed === null ? undefined : upstreamOf(chain.deployed);
-    // The last hop has the upstream; the hop with the credential has its keys, and the one before it dials by them.
-    const using = hops.filter((hop, index) =>
-      type === upstreamKey.type
-        ? index === hops.length - 1 && target === id
-        : type === credentialKey.type && [hop, hops[index + 1]].some((one) => one?.credential_id === id),
-    );
-    return using.map((hop) => hop.node_id);
+    const live = liveDefinition(chain);
+    if (live === null) return [];
+    const { hops } = live;
+    if (type === upstreamKey.type) {
+      const last = hops.at(-1);
+      return last !== undefined && upstreamOf(live) === id ? [last.node_id] : [];
+    }
+    if (type !== credentialKey.type) return [];
+    // The hop with the credential has its keys, and the one before it dials by them.
+    return hops
+      .filter((hop, index) => hop.credential_id === id || hops[index + 1]?.credential_id === id)
+      .map((hop) => hop.node_id);
   },
   diallersOf(chain, nodeId) {
     const hops = liveDefinition(chain)?.hops ?? [];

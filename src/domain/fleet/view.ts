@@ -107,11 +107,13 @@ export function viewOf(state: FleetState): FleetView {
       return collisionAfter(type, edited as AnyState);
     },
     nodesUsing(type, id) {
-      const users = [...references.get(ownerOf(type, id))].flatMap((owner) => {
+      const nodes = new Set<string>();
+      for (const owner of references.get(ownerOf(type, id))) {
         const user = resolve(owner);
-        return user?.declaration.compiled?.nodesUsing(user.state, type, id) ?? [];
-      });
-      return new Set(users);
+        if (user === undefined) continue;
+        for (const nodeId of user.declaration.compiled?.nodesUsing(user.state, type, id) ?? []) nodes.add(nodeId);
+      }
+      return nodes;
     },
     nodesChangedBy(type, edited) {
       const after: FleetView = { ...view, get: withEdited(type, edited) };

@@ -10,9 +10,33 @@ export function ownerOf(type: string, id: string): Owner {
   return `${type}/${id}`;
 }
 
-export function splitOwner(owner: Owner): { readonly type: string; readonly id: string } {
+interface OwnerParts {
+  readonly type: string;
+  readonly id: string;
+}
+
+/**
+ * The parts of owners that were split before. One edit splits the owners of every node again and again, and a slice is a new
+ * string that each look-up has to hash and to compare.
+ */
+const splitBefore = new Map<Owner, OwnerParts>();
+/** More than a fleet has; all are forgotten at once, because it matters only to speed. */
+const splitsRemembered = 100_000;
+
+export function splitOwner(owner: Owner): OwnerParts {
+  const known = splitBefore.get(owner);
+  if (known !== undefined) return known;
   const at = owner.indexOf('/');
-  return { type: owner.slice(0, at), id: owner.slice(at + 1) };
+  const parts = { type: ownText(owner.slice(0, at)), id: ownText(owner.slice(at + 1)) };
+  if (splitBefore.size >= splitsRemembered) splitBefore.clear();
+  splitBefore.set(owner, parts);
+  return parts;
+}
+
+/** The text as a string of its own: a slice would keep the whole and be compared through it. */
+function ownText(slice: string): string {
+  const [text = slice] = Object.keys({ [slice]: true });
+  return text;
 }
 
 /** Looks up names for sentences. */

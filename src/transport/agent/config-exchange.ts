@@ -4,7 +4,6 @@
  * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { ApplyReport, ConfigAnswer, Delivery, NodeSession, PushSlot, SnapshotPush } from '../../delivery/port.js';
-import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { timestamp } from '../../kernel/clock.js';
 import { createSerialQueue } from './serial-queue.js';
@@ -55,8 +54,7 @@ class Exchange implements ConfigExchange {
   }
   report(outcome: ApplyReport): void {
     // The report becomes a fact, which waits while the event store is away; the requests behind it must not.
-    const reporting = async (): Promise<void> => this.#nodeSession?.report(outcome);
-    this.#queue.run(async () => void (await withDeadline(reporting(), tuning.reportWaitMs)));
+    this.#queue.run(() => this.#nodeSession?.report(outcome) ?? Promise.resolve(), tuning.reportWaitMs);
   }
   sent(push: SnapshotPush): void {
     this.pushed = { generation: push.generation, at: timestamp(this.#deps.clock.now()) };
