@@ -8,6 +8,7 @@ import { connect } from 'node:http2';
 import { createConnection } from 'node:net';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
@@ -88,6 +89,13 @@ const request = (partial: Partial<OpenSessionRequest>): Buffer =>
   message(
     OpenSessionRequest.encode({ nodeId: 'n', protocolVersion: 1, handshake: Buffer.alloc(96), ...partial }).finish(),
   );
+/** A message as gRPC sends it after it was compressed. */
+function compressed(framed: Buffer): Buffer {
+  const bytes = message(gzipSync(framed.subarray(5)));
+  bytes[0] = 1;
+  return bytes;
+}
+
 const unknownSession = message(
   SecureFrame.encode({ sessionId: Buffer.alloc(16), sequence: 0n, ciphertext: Buffer.alloc(32) }).finish(),
 );
@@ -139,6 +147,12 @@ const faulty: Readonly<Record<string, Call>> = {
   'a Control stream of an unknown session': {
     path: controlPath,
     body: unknownSession,
+    answer: `200 ${status.UNAUTHENTICATED}`,
+  },
+  'a Control stream of an unknown session, compressed': {
+    path: controlPath,
+    headers: { 'grpc-encoding': 'gzip' },
+    body: compressed(unknownSession),
     answer: `200 ${status.UNAUTHENTICATED}`,
   },
   'a Control stream without a frame': {

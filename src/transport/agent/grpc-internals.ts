@@ -2,7 +2,7 @@
  * The one file that reaches into @grpc/grpc-js: from a call to its HTTP/2 stream and the connection beneath, which the
  * library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The path
  * `call.call.stream.session.socket` is private, so the version is pinned and `grpc-self-check.ts` checks the path at
- * start. The same file guards the one place where the library trusts its peer too much (`guardRefusals`), bounds headers
+ * start. The same file reads the stream of a call past the library (`takeReading`), guards the one place where the library trusts its peer too much (`guardRefusals`), bounds headers
  * (`boundHeaders`), and tells of every call and its end (`watchServer`).
  */
 import { constants } from 'node:http2';
@@ -21,7 +21,7 @@ const connectionKey = Symbol('agent connection');
 type Marked = Duplex & { [connectionKey]?: AgentConnection; readonly stream?: Marked };
 
 interface CallInside {
-  readonly call?: { readonly stream?: ServerHttp2Stream };
+  readonly call?: { readonly stream?: ServerHttp2Stream; readonly incomingEncoding?: string };
 }
 
 /** Marks the stream of a connection. Must be called before the gRPC server gets it. */
@@ -32,6 +32,24 @@ export function markConnection(connection: AgentConnection): void {
 /** The HTTP/2 stream of a call, or undefined if the library keeps it elsewhere. */
 export function http2StreamOf(call: object): ServerHttp2Stream | undefined {
   return (call as CallInside).call?.stream;
+}
+
+/**
+ * Gives what comes on a call's HTTP/2 stream to `onData` instead of the library's decoder; the end and the status stay the
+ * library's. Must be called before anything was read.
+ * @returns false if the library has to decode, because the messages of the call may be compressed
+ * @throws Error if the library has changed
+ */
+export function takeReading(call: object, onData: (piece: Buffer) => void): boolean {
+  const { stream, incomingEncoding } = (call as CallInside).call ?? {};
+  const [decode, ...others] = stream?.listeners('data') ?? [];
+  if (stream === undefined || incomingEncoding === undefined || decode === undefined || others.length > 0) {
+    throw new Error(changedLibrary('reads a call'));
+  }
+  if (incomingEncoding !== 'identity') return false;
+  stream.off('data', decode as (piece: Buffer) => void);
+  stream.on('data', onData);
+  return true;
 }
 
 /** The connection of a call, or undefined if it has just closed. */

