@@ -11,10 +11,11 @@ import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fix
 import { createNode, sealed, updateNode } from '../support/fleet.js';
 import { headOf, linked, rotatedKeys, testLogChain } from '../support/log-chain.js';
 import { planned, proposedEvents } from '../support/read-side.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
 
 let fixture: CommandFixture;
-beforeEach(async () => void (fixture = await createCommandFixture()));
+beforeEach(async () => void (fixture = await createCommandFixture(storesInMemory())));
 afterEach(() => fixture.close());
 
 const begin = (chain: LogChain) => ({ type: 'EnsureLogChain', keyId: chain.keyId }) as const;

@@ -10,6 +10,8 @@ import { defineConfig } from 'vitest/config';
 import { keptThread } from './kept-thread.js';
 
 const tests = (env.MUTATION_TESTS ?? '').split(',').filter((name) => name !== '');
+/** How long a test may wait in vain; for quick tests less saves most of the time of a run. */
+const testMs = Number(env.MUTATION_TEST_MS ?? 15_000);
 const thread = keptThread(Number(env.MUTATION_RUNS_PER_THREAD ?? 40));
 
 /** The longest that each file has taken so far, in milliseconds. */
@@ -44,8 +46,8 @@ export default defineConfig({
       .filter((name) => !name.startsWith('!'))
       .map((name) => (name.endsWith('.test.ts') ? name : `${name}/**/*.test.ts`)),
     exclude: tests.filter((name) => name.startsWith('!')).map((name) => name.slice(1)),
-    testTimeout: 15_000,
-    hookTimeout: 15_000,
+    testTimeout: testMs,
+    hookTimeout: testMs,
     isolate: false,
     maxWorkers: 1,
     sequence: { sequencer: QuickFirst },
