@@ -8,7 +8,8 @@ import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { EventStore, FoldCheckpoint, LogItem, SubscribeOptions } from '../../src/storage/event-store.js';
+import { caughtUp, delivered, drivenLog } from '../support/driven-log.js';
+import type { DrivenLog } from '../support/driven-log.js';
 import { eventually } from '../support/eventually.js';
 import * as f from '../support/fleet.js';
 import { chainedLog, testLogChain } from '../support/log-chain.js';
@@ -26,49 +27,17 @@ function logOf(...commands: readonly FleetCommand[]): readonly RecordedCommand[]
     return performed.command;
   });
 }
-const delivered = (...commands: readonly RecordedCommand[]): LogItem => ({
-  kind: 'events',
-  events: commands.flatMap(({ events }) => events),
-});
-const caughtUp: LogItem = { kind: 'caught_up' };
 const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** A log whose subscriptions deliver what the test gives them; an error drops the current one. */
-function logOfTest() {
-  const subscriptions: SubscribeOptions[] = [];
-  const saved: FoldCheckpoint[] = [];
-  let waiting: (LogItem | Error)[] = [];
-  let wake = (): void => undefined;
-  const give = (...items: readonly (LogItem | Error)[]): void => {
-    waiting.push(...items);
-    wake();
-  };
-  const store: Partial<EventStore> = {
-    loadFoldCheckpoint: async () => saved.at(-1),
-    saveFoldCheckpoint: async (_name, checkpoint) => void saved.push(checkpoint),
-    async *subscribe(options) {
-      subscriptions.push(options);
-      options.signal.addEventListener('abort', () => wake());
-      while (!options.signal.aborted) {
-        const item = waiting.shift();
-        if (item instanceof Error) throw item;
-        if (item !== undefined) yield item;
-        else await new Promise<void>((resolve) => (wake = resolve));
-      }
-    },
-  };
-  return { store: store as EventStore, subscriptions, saved, give, forget: () => (waiting = []) };
-}
-
-let log: ReturnType<typeof logOfTest>;
+let log: DrivenLog;
 let told: string[];
 let lines: string[];
 let open: CommittedFold[];
 
 beforeEach(() => {
-  [log, told, lines, open] = [logOfTest(), [], [], []];
+  [log, told, lines, open] = [drivenLog(), [], [], []];
 });
 afterEach(async () => {
   for (const fold of open) await fold.close();
