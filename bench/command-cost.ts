@@ -8,7 +8,7 @@ import { startChild } from './child.js';
 import { median, rounded } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import { upstreamId } from './fleet-log.js';
-import { throughput } from './http-caller.js';
+import { throughput, warmUpMs } from './http-caller.js';
 import type { HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
 import type { BenchService } from './stack.js';
@@ -42,7 +42,7 @@ export async function commandCost({ quick }: BenchOptions): Promise<Report> {
       // One more, to warm up.
       for (let round = -1; round < rounds; round += 1) {
         for (const [fleet, measured] of costs) {
-          const cost = await measure(fleet, callers.get(fleet) ?? [], forMs);
+          const cost = await measure(fleet, callers.get(fleet) ?? [], round < 0 && !quick ? warmUpMs : forMs);
           if (round >= 0) measured.push(cost);
         }
       }

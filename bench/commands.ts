@@ -7,12 +7,13 @@ import { join } from 'node:path';
 import { startChild } from './child.js';
 import { beside, spread } from './figures.js';
 import type { Figure, Report } from './figures.js';
-import { openCaller, throughput } from './http-caller.js';
+import { openCaller, throughput, warmUpMs } from './http-caller.js';
 import type { HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
 import { withFolder, withService } from './stack.js';
 
-const callerCounts = [1, 64];
+/** The most first: its warm-up serves the other. */
+const callerCounts = [64, 1];
 
 export async function commands({ quick }: BenchOptions): Promise<Report> {
   const rounds = quick ? 2 : 5;
@@ -28,18 +29,21 @@ export async function commands({ quick }: BenchOptions): Promise<Report> {
           const subject = await service.callers(count);
           const bare = await Promise.all(Array.from({ length: count }, () => openCaller(floorUrl, undefined)));
           opened.push(...subject, ...bare);
-          const run = async (target: 'service' | 'floor'): Promise<Awaited<ReturnType<typeof throughput>>> => {
+          const run = async (
+            target: 'service' | 'floor',
+            forMs: number,
+          ): Promise<Awaited<ReturnType<typeof throughput>>> => {
             const path = target === 'service' ? '/api/l4-upstreams' : '/commands';
             const request = () => ({ method: 'POST', path, body: body() });
             return throughput(target === 'service' ? subject : bare, forMs, request, 201);
           };
-          await run('floor');
-          await run('service');
+          await run('floor', forMs);
+          await run('service', quick ? forMs : warmUpMs);
           const none = (): { service: number[]; floor: number[] } => ({ service: [], floor: [] });
           const [perSecond, latencies] = [none(), none()];
           for (let round = 0; round < rounds; round += 1) {
             for (const target of ['floor', 'service'] as const) {
-              const measured = await run(target);
+              const measured = await run(target, forMs);
               perSecond[target].push(measured.perSecond);
               for (const one of measured.latenciesMs) latencies[target].push(one);
             }

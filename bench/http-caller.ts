@@ -67,6 +67,12 @@ export async function openCaller(url: string, token: string | undefined, timeout
   };
 }
 
+/**
+ * How long a route is called before it is measured, in milliseconds: Node compiles what it runs often, in the first ten
+ * thousand requests of a kind, and meanwhile one costs up to five times what it costs afterwards.
+ */
+export const warmUpMs = 10_000;
+
 /** Answers per second over `forMs`; each caller sends its next request when it has its answer. */
 export async function throughput(
   callers: readonly HttpCaller[],

@@ -9,7 +9,7 @@ import { beside, rounded, median } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import type { BareAnswer } from './floors/bare-answers.js';
 import { createNodes } from './fleet-over-rest.js';
-import { openCaller, throughput } from './http-caller.js';
+import { openCaller, throughput, warmUpMs } from './http-caller.js';
 import type { HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
 import type { BenchService } from './stack.js';
@@ -99,22 +99,25 @@ export async function rest({ quick }: BenchOptions): Promise<Report> {
       const pids = { service: service.process.program().pid, floor: floor.pid };
       const figures: Record<string, Figure> = { callers: callerCount, rounds, round_ms: forMs };
       for (const [place, route] of routes.entries()) {
-        const run = async (target: 'service' | 'floor'): Promise<{ perSecond: number; cpuMs: number }> => {
+        const run = async (
+          target: 'service' | 'floor',
+          forMs: number,
+        ): Promise<{ perSecond: number; cpuMs: number }> => {
           const request = () => ({ method: route.method, path: route.path, body: route.body() });
           const before = await processorSeconds(pids[target]);
           const { perSecond, latenciesMs } = await throughput(callers[target], forMs, request, route.status);
           const cpu = (await processorSeconds(pids[target])) - before;
           return { perSecond, cpuMs: (cpu * 1000) / latenciesMs.length };
         };
-        await run('floor');
-        await run('service');
+        await run('floor', forMs);
+        await run('service', quick ? forMs : warmUpMs);
         const [perSecond, cpuMs] = [
           { service: [] as number[], floor: [] as number[] },
           { service: [] as number[], floor: [] as number[] },
         ];
         for (let round = 0; round < rounds; round += 1) {
           for (const target of ['floor', 'service'] as const) {
-            const measured = await run(target);
+            const measured = await run(target, forMs);
             perSecond[target].push(measured.perSecond);
             cpuMs[target].push(measured.cpuMs);
           }

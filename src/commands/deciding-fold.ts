@@ -50,8 +50,12 @@ export interface DecidingFold<State, Command> {
   catchUp(): Promise<void>;
   /** True when the log holds events behind the fold. */
   isBehind(): Promise<boolean>;
-  /** Decides calls in order, as many as one append may hold, at least one. @returns one result per decided call */
-  decideGroup(calls: Iterable<Call<State, Command>>): readonly Decided[];
+  /**
+   * Decides calls in order, as many as one append may hold, at least one.
+   * @param most how many calls at most
+   * @returns one result per decided call
+   */
+  decideGroup(calls: Iterable<Call<State, Command>>, most: number): readonly Decided[];
   /** What was decided is durable; its last event has this position, or a lower one. */
   commit(position: number): void;
   /** What was decided is not written. */
@@ -134,12 +138,12 @@ export function createDecidingFold<State extends DecidingState, Command>(
     async isBehind() {
       return (await firstFrom(eventStore, stream, state.revision.value + 1)) !== undefined;
     },
-    decideGroup(calls) {
+    decideGroup(calls, most) {
       const group: Decided[] = [];
       let events = 0;
       let bytes = 0;
       for (const call of calls) {
-        if (group.length >= limits.events.appendEvents) break;
+        if (group.length >= Math.min(most, limits.events.appendEvents)) break;
         const mark = state.journal.mark();
         const decided = decideOne(call);
         if (decided.kind === 'write') {

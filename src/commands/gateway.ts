@@ -51,9 +51,12 @@ export async function createGateway<State extends DecidingState, Command>(
   const stop = new AbortController();
   const fold = createDecidingFold(aggregate, options);
   const callers = createWaitingCallers<State, Command>();
+  /** Callers whose commands are in the log and not shown yet. */
+  let showing = 0;
   const group: GroupParts<State, Command> = {
     fold,
     callers,
+    showing: () => showing,
     append: (expected, events) =>
       appendGroup({ eventStore, clock, logger, signal: stop.signal }, stream, expected, events),
   };
@@ -100,7 +103,8 @@ export async function createGateway<State extends DecidingState, Command>(
     switch (answer.kind) {
       case 'written': {
         const { commandId, events, groupRevision, position, result } = answer;
-        const { lagging, waitedMs } = await waitForGroup(groupRevision);
+        showing += 1;
+        const { lagging, waitedMs } = await waitForGroup(groupRevision).finally(() => (showing -= 1));
         return { kind: 'done', commandId, events, position, result, lagging, waitedMs };
       }
       case 'unchanged': {

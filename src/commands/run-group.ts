@@ -17,6 +17,8 @@ import type { Answer, WaitingCallers } from './waiting-callers.js';
 export interface GroupParts<State, Command> {
   readonly fold: DecidingFold<State, Command>;
   readonly callers: WaitingCallers<State, Command>;
+  /** Commands that were appended and whose callers still wait until they are shown. */
+  showing(): number;
   /** Appends events behind the expected revision. */
   append(expected: number, events: readonly ProposedEvent[]): Promise<GroupOutcome>;
 }
@@ -33,11 +35,11 @@ export async function runGroup<State, Command>(parts: GroupParts<State, Command>
 }
 
 async function tryGroup<State, Command>(
-  { fold, callers, append }: GroupParts<State, Command>,
+  { fold, callers, showing, append }: GroupParts<State, Command>,
   attempt: number,
 ): Promise<'settled' | 'again'> {
   const expected = fold.revision();
-  const group = fold.decideGroup(callers.all());
+  const group = fold.decideGroup(callers.all(), groupSize(callers.count + showing()));
   callers.beginGroup(group.length);
   const members = callers.all().slice(0, group.length);
   const settle = (answerOf: (decided: Decided) => Answer): 'settled' => {
@@ -70,6 +72,13 @@ async function tryGroup<State, Command>(
       return unreachable(outcome);
   }
 }
+
+/**
+ * Half of the commands under way: while one half is flushed, the other is checked, decided, projected and answered. Callers
+ * that wait for each other's flush come back together, and would all be one group from then on, with nothing to do meanwhile.
+ * Few commands are one group: two flushes would cost them more than the wait.
+ */
+const groupSize = (underWay: number): number => Math.max(tuning.undividedGroup, Math.ceil(underWay / 2));
 
 /** A group without events stands like an empty append would: only at the end of the log. */
 async function nothingToAppend(

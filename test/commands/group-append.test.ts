@@ -1,5 +1,5 @@
 /** Commands that wait together are decided on one fold and appended together. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Aggregate } from '../../src/commands/aggregate.js';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
@@ -46,6 +46,31 @@ test('commands that wait together are appended together in order, each answered 
     expect(outcome.commandId).toBe(log[index]?.metadata.command.id);
     expect(outcome.position).toBeGreaterThanOrEqual(log[index]?.position ?? Infinity);
   }
+});
+
+test('of many commands under way one half is appended while the other is shown; few are appended together', async () => {
+  const shown: (() => void)[] = [];
+  const projections = {
+    applied: () =>
+      new Promise<boolean>((resolve) => {
+        shown.push(() => resolve(true));
+      }),
+  };
+  const slow = await fixture.gateway({ projections });
+  const appended = (): number[] => fixture.store.appends.map(({ events }) => events.length);
+  const many = names(64).map((name) => slow.run(createNode(name)));
+  await vi.waitFor(() => expect(appended()).toEqual([32, 32]));
+  shown.shift()?.();
+  await Promise.all(many.slice(0, 32));
+  // The half that was answered comes again while the other is still waited for.
+  const again = names(32).map((name) => slow.run(createNode(`again-${name}`)));
+  await vi.waitFor(() => expect(appended()).toEqual([32, 32, 32]));
+  for (const show of shown.splice(0)) show();
+  await Promise.all([...many, ...again]);
+  const few = names(8).map((name) => slow.run(createNode(`few-${name}`)));
+  await vi.waitFor(() => expect(appended()).toEqual([32, 32, 32, 8]));
+  for (const show of shown.splice(0)) show();
+  await Promise.all(few);
 });
 
 test('commands that arrive during an append go into the next one, never split', async () => {

@@ -24,7 +24,7 @@ export interface Site {
   readonly takenUsername: string;
 }
 
-const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const unknownPath = 'an unknown path';
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const tooLarge = `{"name":"${marker}"}`.padEnd(256 * 1024 + 1);
