@@ -19,6 +19,7 @@ const lastCount = 0xfff;
  * number, and 62 random bits. They sort in the order in which they are made, whatever the clock does meanwhile. A store that
  * keeps things by id then writes new ones beside each other, and not each on a page of its own.
  * @param now milliseconds since the epoch
+ * @internal exported for tests
  */
 export function createIds(now: () => number): Ids {
   const random = Buffer.alloc(idsPerFetch * randomBytesPerId);
