@@ -148,7 +148,12 @@ describe('facts are due', () => {
   test('at once, when an earlier release has not noted their age', async () => {
     const { written_since: _, ...unnoted } = connected;
     nodes.set('n', unnoted);
-    expect(await job().turn(never)).toBe(1);
+    const standing = job();
+    expect(await standing.turn(never)).toBe(1);
+    // And in later turns like all others.
+    clock.advance(50 * day);
+    expect(await standing.turn(never)).toBe(1);
+    expect([standing.written(), lines]).toEqual([2, Array(2).fill('info {"nodes":1}')]);
   });
 
   test('never, when the agent has never connected', async () => {

@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.js';
 import * as f from '../support/fleet.js';
 import { chainedLog, testLogChain } from '../support/log-chain.js';
 
-const ownVersion = 3;
+const ownVersion = 70;
 const raised: FleetCommand = { type: 'RaiseCompilerVersion', version: ownVersion };
 
 /** The commands as the log of the fleet holds them, the first at this release's compiler version. */
@@ -107,7 +107,7 @@ describe('the committed fold', () => {
     log.give(delivered(first));
     await waited;
     expect(told).toEqual(['touched 0', 'held true']);
-    const never = fold.until(() => false, 10_000);
+    const never = fold.until(() => false, 600_000);
     await fold.close();
     expect(await never).toBe(false);
   });
@@ -192,6 +192,16 @@ describe('the committed fold', () => {
     expect(log.saved.length).toBe(1);
     expect(again.capture().revision).toBe(2);
   });
+});
+
+it('a checkpoint of one event is continued behind that event', async () => {
+  const fold = await follow({ checkpointEvery: 1 });
+  log.give(delivered(first), caughtUp);
+  await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([0]);
+  await fold.close();
+  await follow();
+  const { position } = first.events[0];
+  await eventually(() => log.subscriptions.at(-1)?.after).toEqual({ commit: position, prepare: position });
 });
 
 describe('a log that cannot be folded on', () => {

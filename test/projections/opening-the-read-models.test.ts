@@ -1,0 +1,335 @@
+/** The read models in one layout: opened when the store can be reached, queried once they are filled, waited for. No store. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceError } from '../../src/kernel/errors.js';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { ofAnotherLog } from '../../src/projections/engine/another-log.js';
+import { startGroup } from '../../src/projections/engine/group.js';
+import type { Group, GroupOptions } from '../../src/projections/engine/group.js';
+import { placeOf } from '../../src/projections/engine/layout.js';
+import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
+import type { EventStore, LogItem } from '../../src/storage/event-store.js';
+import type { ReadStore } from '../../src/storage/read-store.js';
+import { createManualClock } from '../support/manual-clock.js';
+import { append, planned, sessionOpened, signedIn } from '../support/read-side.js';
+import type { Planned } from '../support/read-side.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
+
+const release = groupVersion;
+const node = uuidFromName('a node');
+const created = (name = 'one', node_id = node): Planned =>
+  planned(streams.fleet, [
+    { type: 'NodeCreated', data: { node_id, name, description: null, address: null, labels: {} } },
+  ]);
+const renamed = (to: string): Planned =>
+  planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id: node, changes: { name: { from: 'one', to } } } }]);
+const soon = <T>(read: () => T) => expect.poll(read, { timeout: 3_000, interval: 2 });
+
+let stores: ReturnType<typeof storesInMemory>;
+let clock: ReturnType<typeof createManualClock>;
+let lines: string[];
+let groups: Group[];
+
+beforeEach(() => {
+  [stores, clock, lines, groups] = [storesInMemory(), createManualClock(), [], []];
+});
+afterEach(() => Promise.all(groups.map((group) => group.close())));
+
+async function open(over: Partial<GroupOptions> = {}): Promise<Group> {
+  const note =
+    (level: string) =>
+    (fields: object, message: string): void =>
+      void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const group = await startGroup({
+    eventStore: stores.eventStore,
+    readStore: stores.readStore,
+    clock,
+    logger: { ...silentLogger, info: note('info'), warn: note('warn') },
+    release,
+    models: readModels,
+    onAgentFact: () => undefined,
+    ...over,
+  });
+  groups.push(group);
+  return group;
+}
+const caughtUp = (group: Group) => soon(() => group.status().caughtUp).toBe(true);
+const refusalOf = (group: Group): string => {
+  try {
+    group.queries();
+    return 'none';
+  } catch (error) {
+    return error instanceof ServiceError ? error.code : String(error);
+  }
+};
+
+/** The store, with its answers held back or refused for as long as the test wants. */
+function troubled(inner: ReadStore) {
+  const trouble = { away: true };
+  const store: ReadStore = {
+    ...inner,
+    async collection(spec) {
+      if (trouble.away) throw new ServiceError('unavailable', 'the read store is away');
+      return inner.collection(spec);
+    },
+  };
+  return { trouble, store };
+}
+/** The log, whose subscriptions wait until the test lets them deliver. */
+function held(inner: EventStore) {
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const store: EventStore = {
+    ...inner,
+    async *subscribe(options): AsyncGenerator<LogItem> {
+      await released;
+      yield* inner.subscribe(options) as AsyncGenerator<LogItem>;
+    },
+  };
+  return { store, release: () => release() };
+}
+
+describe('a read store that is away at the start', () => {
+  it('does not hold the start up: queries are refused, its error is told, and it is tried again', async () => {
+    await append(stores.eventStore, created());
+    const { trouble, store } = troubled(stores.readStore);
+    const group = await open({ readStore: store });
+    expect([refusalOf(group), group.number(), group.status().caughtUp]).toEqual(['unavailable', undefined, false]);
+    expect(group.status().lastError).toContain('the read store is away');
+    expect(lines).toEqual([expect.stringMatching(/^warn the read models cannot be opened yet .*"tries":0/)]);
+    const errors: (string | null)[] = [];
+    group.onStatusChange(({ lastError }) => void errors.push(lastError));
+    trouble.away = false;
+    await caughtUp(group);
+    expect(errors[0]).toBeNull();
+    expect((await group.queries().nodes.get(node))?.fields.node).toMatchObject({ name: 'one' });
+    expect(group.number()).toBe(0);
+  });
+
+  it('is not tried again after the end', async () => {
+    const { store } = troubled(stores.readStore);
+    const group = await open({ readStore: store });
+    await group.close();
+    const tried = lines.length;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(lines.length).toBe(tried);
+  });
+});
+
+describe('queries', () => {
+  it('are refused until a new version has caught up, which then gets the pointer', async () => {
+    await append(stores.eventStore, created());
+    const { store, release: go } = held(stores.eventStore);
+    const group = await open({ eventStore: store });
+    expect([refusalOf(group), await stores.readStore.activeVersion(groupName)]).toEqual(['unavailable', undefined]);
+    go();
+    await caughtUp(group);
+    expect([refusalOf(group), await stores.readStore.activeVersion(groupName)]).toEqual(['none', release]);
+    expect(lines).toEqual([expect.stringMatching(/^info queries read .*"before":null/)]);
+  });
+
+  it('are answered at once when the version is in use, from the position of its checkpoint', async () => {
+    const { position } = await append(stores.eventStore, created());
+    const first = await open();
+    await caughtUp(first);
+    await first.close();
+    const { store, release: go } = held(stores.eventStore);
+    const group = await open({ eventStore: store });
+    expect([refusalOf(group), group.status().position]).toEqual(['none', position]);
+    go();
+    await caughtUp(group);
+    // The pointer stands already.
+    expect(lines.length).toBe(1);
+  });
+
+  it('of an older release are answered, and the pointer of the newer one stays', async () => {
+    await stores.readStore.activate(groupName, release + 1);
+    const group = await open();
+    await caughtUp(group);
+    expect([refusalOf(group), await stores.readStore.activeVersion(groupName)]).toEqual(['none', release + 1]);
+    expect(lines).toEqual([]);
+  });
+
+  it('never show what had expired before the version was filled', async () => {
+    await append(stores.eventStore, signedIn({ id: uuidFromName('ada'), name: 'ada' }));
+    clock.advance(2_000 * 24 * 3_600_000);
+    const group = await open();
+    await caughtUp(group);
+    expect(await group.queries().audit.count()).toBe(0);
+  });
+});
+
+describe('an entity that an event cannot be applied to', () => {
+  const fussy = readModels.map((model) =>
+    model.name === 'nodes'
+      ? {
+          ...model,
+          evolve(...args: Parameters<typeof model.evolve>) {
+            if (JSON.stringify(args[1].data).includes('poison')) throw new Error('cannot be applied');
+            return model.evolve(...args);
+          },
+        }
+      : model,
+  );
+
+  it('stops a version that is filled for the first time, and is parked in one that is in use', async () => {
+    await append(stores.eventStore, created());
+    await append(stores.eventStore, renamed('poison'));
+    const filling = await open({ models: fussy });
+    await soon(() => filling.status().lastError).toContain('the rebuild of nodes stopped');
+    await filling.close();
+    await stores.readStore.activate(groupName, release);
+    const group = await open({ models: fussy });
+    await caughtUp(group);
+    expect(group.status().parked).toMatchObject([{ projection: 'nodes', id: node }]);
+  });
+
+  it('is parked when it comes after the version has caught up', async () => {
+    await append(stores.eventStore, created());
+    const group = await open({ models: fussy });
+    await caughtUp(group);
+    await append(stores.eventStore, renamed('poison'));
+    await soon(() => group.status().parked.length).toBe(1);
+  });
+});
+
+describe('a layout', () => {
+  it('is the one in use unless another is given, with its own checkpoint', async () => {
+    await append(stores.eventStore, created());
+    const layout = { number: 3, places: new Map([['nodes', placeOf(release, 3)]]) };
+    const group = await open({ layout });
+    expect(group.number()).toBe(3);
+    await caughtUp(group);
+    await group.close();
+    const at = await stores.readStore.loadCheckpoint(groupName, placeOf(release, 3));
+    expect(at?.commit).toBe(await stores.eventStore.headPosition());
+    expect(await stores.readStore.loadCheckpoint(groupName, release)).toBeUndefined();
+    // Only this read model has moved.
+    const collections = await openCollections(stores.readStore, readModels, release);
+    expect(await collections.get('nodes')?.count()).toBe(0);
+    expect(await collections.get('audit')?.count()).toBe(1);
+  });
+});
+
+describe('a caller that waits', () => {
+  it('is answered when the event is applied, and false when its time is over', async () => {
+    const group = await open();
+    await caughtUp(group);
+    const waiting = group.applied(streams.fleet, 0, 10_000);
+    const { position = 0 } = await append(stores.eventStore, created());
+    expect(await waiting).toBe(true);
+    expect([group.revision(streams.fleet), group.revision(streams.accounts)]).toEqual([0, undefined]);
+    expect(await group.reached(position, 0)).toBe(true);
+    expect(await group.applied(streams.fleet, 1, 5)).toBe(false);
+    expect(await group.reached(position + 1, 5)).toBe(false);
+  });
+
+  it('for an event before the checkpoint is answered by its position', async () => {
+    await append(stores.eventStore, created());
+    await append(stores.eventStore, renamed('two'));
+    const first = await open();
+    await caughtUp(first);
+    await first.close();
+    const group = await open();
+    await caughtUp(group);
+    expect(group.revision(streams.fleet)).toBeUndefined();
+    expect(await group.applied(streams.fleet, 1, 1_000)).toBe(true);
+    expect(await group.applied(streams.fleet, 2, 10)).toBe(false);
+  });
+
+  it('is not answered by the next event when its own is no longer in the log', async () => {
+    await append(stores.eventStore, created());
+    const first = await open();
+    await caughtUp(first);
+    await first.close();
+    const { eventStore } = stores;
+    const later: EventStore = {
+      ...eventStore,
+      async *read(stream, { maxCount }) {
+        yield* eventStore.read(stream, { direction: 'forward', from: 0, maxCount });
+      },
+    };
+    const group = await open({ eventStore: later });
+    await caughtUp(group);
+    expect(await group.applied(streams.fleet, 5, 10)).toBe(false);
+  });
+
+  it.each([
+    ['fails', () => Promise.reject(new Error('away'))],
+    ['hangs', () => new Promise<never>(() => undefined)],
+  ])('is answered in time when the log %s', async (_how, trouble) => {
+    const reading: EventStore = {
+      ...stores.eventStore,
+      async *read() {
+        yield await trouble();
+      },
+    };
+    const group = await open({ eventStore: reading });
+    await caughtUp(group);
+    expect(await group.applied(streams.fleet, 0, 30)).toBe(false);
+  });
+
+  it('for a place that no read model uses is answered once the log is known to have nothing else', async () => {
+    const group = await open();
+    await caughtUp(group);
+    const { position = 0 } = await append(stores.eventStore, planned('elsewhere', [{ type: 'Whatever', data: {} }]));
+    expect(await group.reached(position, 5_000)).toBe(true);
+  });
+
+  it('hears no more after the end', async () => {
+    const group = await open();
+    await caughtUp(group);
+    const waiting = [group.applied(streams.fleet, 9, 600_000), group.reached(1e9, 600_000)];
+    await group.close();
+    expect(await Promise.all(waiting)).toEqual([false, false]);
+  });
+});
+
+it('facts of agents are told by the group, and the end of another log stops it with a sentence', async () => {
+  const facts: string[] = [];
+  const sentences: string[] = [];
+  await append(stores.eventStore, created());
+  const group = await open({ onAgentFact: ({ type }) => void facts.push(type) });
+  await caughtUp(group);
+  await append(stores.eventStore, sessionOpened(node));
+  await soon(() => facts).toEqual(['AgentSessionOpened']);
+  await group.close();
+  const other = storesInMemory().eventStore;
+  await append(other, created('two'));
+  await append(other, sessionOpened(node));
+  const beside = await open({ eventStore: other, onAnotherLog: (sentence) => void sentences.push(sentence) });
+  await soon(() => sentences).toEqual([expect.stringContaining('as event')]);
+  expect(beside.status().caughtUp).toBe(false);
+});
+
+describe('read models beside another log', () => {
+  const beside = (log: EventStore) => ofAnotherLog(log, stores.readStore);
+  beforeEach(async () => {
+    for (const one of [created(), renamed('two')]) await append(stores.eventStore, one);
+    expect(await beside(stores.eventStore)).toBeUndefined();
+    const group = await open();
+    await caughtUp(group);
+    await group.close();
+  });
+
+  it('are known by a log that ends before them, that lacks their last event, or that has another one', async () => {
+    expect(await beside(stores.eventStore)).toBeUndefined();
+    const other = storesInMemory().eventStore;
+    await append(other, created());
+    expect(await beside(other)).toMatch(/up to position 20, but it ends at 10: an older log was restored/);
+    await append(other, sessionOpened(node));
+    expect(await beside(other)).toMatch(/^the read models hold revision 1 of svc-fleet, which this log lacks: /);
+    await append(other, renamed('three'));
+    expect(await beside(other)).toMatch(/as event \S+, but it is \S+ here: an older log/);
+  });
+
+  it('say nothing when their checkpoint names no events, as an earlier release wrote it', async () => {
+    const { readStore } = stores;
+    await readStore.deleteCheckpoint(groupName, release);
+    await readStore.saveCheckpoint(groupName, release, { commit: 20, prepare: 20 });
+    const other = storesInMemory().eventStore;
+    for (const one of [created(), renamed('three')]) await append(other, one);
+    expect(await beside(other)).toBeUndefined();
+  });
+});
