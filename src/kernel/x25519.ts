@@ -30,11 +30,20 @@ export interface X25519KeyPair {
  */
 export function importX25519Public(bytes: Uint8Array): X25519PublicKey {
   requireKeyLength(bytes, 'X25519 public key');
-  const x = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64url');
-  return {
-    key: createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' }),
-    bytes: Uint8Array.from(bytes),
-  };
+  return new RawPublicKey(Uint8Array.from(bytes));
+}
+
+/** Makes its key object when somebody asks: of the ephemeral key that each handshake makes, only the bytes are needed. */
+class RawPublicKey implements X25519PublicKey {
+  readonly bytes: Uint8Array;
+  #key: KeyObject | undefined;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+  get key(): KeyObject {
+    return (this.#key ??= publicFromJwk(this.bytes));
+  }
 }
 
 /**
@@ -46,6 +55,11 @@ export function importX25519Private(bytes: Uint8Array): X25519KeyPair {
   jwkWorks ??= importsJwk();
   const privateKey = jwkWorks ? fromJwk(bytes) : fromPkcs8(bytes);
   return { privateKey, publicKey: publicHalf(createPublicKey(privateKey)) };
+}
+
+function publicFromJwk(bytes: Uint8Array): KeyObject {
+  const x = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64url');
+  return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' });
 }
 
 let jwkWorks: boolean | undefined;

@@ -38,20 +38,34 @@ interface Renewal {
 
 /** What the lease of a session says, and since when. */
 interface Written {
+  readonly kind: 'written';
   /** Monotonic milliseconds. */
   readonly at: number;
   readonly generation: number;
+}
+
+/** A session whose lease waits to be taken, with what it shall say: what becomes known meanwhile needs no second write. */
+interface Taking {
+  readonly kind: 'taking';
+  facts: PresenceFacts;
 }
 
 export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, logger: Logger): Presence {
   const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
   /** This instance's sessions, by id, with what their lease was given last. A renewal for any other is late and is ignored. */
-  const localSessions = new Map<string, Written>();
+  const localSessions = new Map<string, Written | Taking>();
   /** Sessions that are opened soon after one another take their leases in one commit. */
-  const takes = createTurns({ clock, everyMs: tuning.takesEveryMs });
+  const takes = createTurns({
+    clock,
+    everyMs: tuning.takesEveryMs,
+    busyMs: tuning.takesBusyMs,
+    callersPerStep: tuning.takesPerStep,
+  });
   const note = ({ session_id, pushed_generation: generation }: PresenceFacts): void => {
-    if (localSessions.has(session_id)) localSessions.set(session_id, { at: clock.monotonic(), generation });
+    if (localSessions.has(session_id)) {
+      localSessions.set(session_id, { kind: 'written', at: clock.monotonic(), generation });
+    }
   };
   const complain = (error: unknown): void =>
     logger.warn({ error: errorText(error) }, 'presence could not be written yet');
@@ -98,21 +112,29 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
   );
 
   return {
-    async opened(nodeId, facts, ttlMs) {
-      localSessions.set(facts.session_id, { at: clock.monotonic(), generation: facts.pushed_generation });
+    async opened(nodeId, first, ttlMs) {
+      const { session_id: sessionId } = first;
+      const taking: Taking = { kind: 'taking', facts: first };
+      localSessions.set(sessionId, taking);
       try {
         await takes.next();
         // It may have ended meanwhile, and a newer session may hold the node.
-        if (!localSessions.has(facts.session_id)) return;
+        if (!localSessions.has(sessionId)) return;
+        const { facts } = taking;
+        note(facts);
         await leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
       } catch (error) {
-        localSessions.delete(facts.session_id);
+        localSessions.delete(sessionId);
         throw error;
       }
     },
     alive(nodeId, facts, ttlMs) {
       const written = localSessions.get(facts.session_id);
       if (written === undefined) return;
+      if (written.kind === 'taking') {
+        written.facts = facts;
+        return;
+      }
       // A lease that was just written lasts as long, to a tenth: an agent tells several things as soon as it connects.
       const fresh = clock.monotonic() - written.at < Math.min(tuning.freshLeaseMs, ttlMs / 10);
       if (!fresh || written.generation !== facts.pushed_generation) {
