@@ -11,6 +11,9 @@ export const tuning = {
   bulkChanges: 16_384,
   /** Entries read before other callbacks of the event loop get a turn. */
   sliceEntries: 1000,
+  /** While indexes are being filled: documents read at once, and the size of the entries that are sorted together. */
+  filledDocuments: 250,
+  gatheredBytes: 64 * 1024 * 1024,
   /** Keys of a dropped collection that are removed at once. */
   removedKeys: 8_000,
   /** How many of the newest appends with expected revision `any` are recognised when they are repeated. */

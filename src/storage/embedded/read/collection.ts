@@ -21,11 +21,11 @@ import {
   encodeTombstone,
 } from './document-codec.js';
 import { addTo, applyTally, totalKey, type Tally } from './counts.js';
+import { replaceInFilling, type Filling } from './fill-indexes.js';
 import { documentKeys, type DocumentKeys } from './index-keys.js';
 import {
   collectionPrefix,
   documentKey,
-  idOfKey,
   justAbove,
   present,
   within,
@@ -41,8 +41,8 @@ import { tuning } from '../tuning.js';
 export interface CollectionState {
   readonly number: number;
   indexes: readonly OpenIndex[];
-  /** While indexes are being filled: they contain and count the documents below this key, in latin-1 text. */
-  filledUpTo: string | undefined;
+  /** While indexes are being filled. */
+  filling: Filling | undefined;
   /** False as long as it certainly has no tombstone, which saves a look for each write. */
   tombstones: boolean;
   dropped: boolean;
@@ -72,9 +72,9 @@ function changedIndexes(
   return state.indexes.filter((index) => !index.ready || !index.fields.every(stays));
 }
 
-function putKeys(batch: ReadBatch, tally: Tally, { keys, groups }: DocumentKeys, counted: boolean): void {
+function putKeys(batch: ReadBatch, tally: Tally, { keys, groups }: DocumentKeys): void {
   for (const key of keys) batch.put('indexes', key, present);
-  if (counted) for (const group of groups) addTo(tally, group, 1);
+  for (const group of groups) addTo(tally, group, 1);
 }
 
 /** A document that changes from `before` to `after`; undefined where there is none. */
@@ -93,7 +93,7 @@ function replaceEntries(
 ): void {
   const changed = changedIndexes(state, before, after);
   const ready = changed.every((index) => index.ready) ? changed : changed.filter((index) => index.ready);
-  if (before === undefined && after !== undefined) return putKeys(batch, tally, documentKeys(ready, id, after), true);
+  if (before === undefined && after !== undefined) return putKeys(batch, tally, documentKeys(ready, id, after));
   const old = before === undefined ? undefined : documentKeys(ready, id, before);
   const next = after === undefined ? undefined : documentKeys(ready, id, after);
   const stays = new Set(old?.keys);
@@ -101,24 +101,6 @@ function replaceEntries(
   for (const key of stays) batch.remove('indexes', key);
   for (const group of old?.groups ?? []) addTo(tally, group, -1);
   for (const group of next?.groups ?? []) addTo(tally, group, 1);
-}
-
-/** The same for indexes that are being filled: an old entry may not have been added yet. */
-function replaceInFilling(
-  batch: ReadBatch,
-  state: CollectionState,
-  tally: Tally,
-  { id, before, after }: FieldChange,
-): void {
-  const filling = state.indexes.filter((index) => !index.ready);
-  if (filling.length === 0) return;
-  const filled = state.filledUpTo !== undefined && documentKey(state.number, id) < state.filledUpTo;
-  if (before !== undefined) {
-    const { keys, groups } = documentKeys(filling, id, before);
-    for (const key of keys) batch.remove('indexes', key);
-    if (filled) for (const group of groups) addTo(tally, group, -1);
-  }
-  if (after !== undefined) putKeys(batch, tally, documentKeys(filling, id, after), filled);
 }
 
 interface Replacement {
@@ -144,7 +126,9 @@ function replace(batch: ReadBatch, state: CollectionState, tally: Tally, change:
   if (state.indexes.length > 0) {
     const fieldChange = { id, before: old === undefined ? undefined : standingFields(change, old), after: fields };
     replaceEntries(batch, state, tally, fieldChange);
-    replaceInFilling(batch, state, tally, fieldChange);
+    if (state.filling !== undefined) {
+      replaceInFilling(batch, state.filling, state.number, id, fieldChange.before, fields);
+    }
   }
   if (fields === undefined) batch.remove('documents', key);
   else batch.put('documents', key, encodeDocument(position, fields));
@@ -202,17 +186,22 @@ export function createCollection(
     },
   };
 
-  function write<T>(operation: (batch: ReadBatch, tally: Tally) => T, bulk = false): Promise<T> {
-    return run(
-      (batch) => {
-        if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
-        const tally: Tally = new Map();
-        const outcome = operation(batch, tally);
-        applyTally(batch, tally);
-        return outcome;
-      },
-      { bulk },
-    );
+  async function write<T>(operation: (batch: ReadBatch, tally: Tally) => T, bulk = false): Promise<T> {
+    try {
+      return await run(
+        (batch) => {
+          if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
+          const tally: Tally = new Map();
+          const outcome = operation(batch, tally);
+          applyTally(batch, tally);
+          return outcome;
+        },
+        { bulk },
+      );
+    } catch (error) {
+      if (state.filling !== undefined) state.filling.spoiled = true;
+      throw error;
+    }
   }
 
   /** Runs the parts in order; all are queued at once, so that they share a flush where possible. */
@@ -296,27 +285,4 @@ export function createCollection(
       }
     },
   };
-}
-
-/**
- * Adds entries to the indexes that are being filled, for the next documents from `state.filledUpTo` on.
- * @returns whether there are more documents
- */
-export function fillIndexes(environment: ReadEnvironment, batch: ReadBatch, state: CollectionState): boolean {
-  const filling = state.indexes.filter(({ ready }) => !ready);
-  const all = within(collectionPrefix(state.number));
-  const from = state.filledUpTo === undefined ? all.from : Buffer.from(state.filledUpTo, 'latin1');
-  const slice = environment.keys('documents', { from, to: all.to, limit: writesPerOperation });
-  const tally: Tally = new Map();
-  for (const key of slice) {
-    const value = batch.get('documents', key);
-    if (value === undefined) continue;
-    const { id, fields } = decodeDocument(idOfKey(key), value);
-    putKeys(batch, tally, documentKeys(filling, id, fields), true);
-  }
-  applyTally(batch, tally);
-  const last = slice.at(-1);
-  const more = last !== undefined && slice.length === writesPerOperation;
-  state.filledUpTo = (more ? justAbove(last) : all.to).toString('latin1');
-  return more;
 }

@@ -7,8 +7,9 @@ import { yieldToEventLoop } from '../../../kernel/background.js';
 import { oneAtATime } from '../../one-at-a-time.js';
 import { assertSpec } from '../../read-store-limits.js';
 import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js';
-import { createCollection, fillIndexes, type CollectionState } from './collection.js';
+import { createCollection, type CollectionState } from './collection.js';
 import { setTotal } from './counts.js';
+import { fillIndexes, finishFilling, startFilling } from './fill-indexes.js';
 import { indexPrefix } from './index-keys.js';
 import {
   collectionPrefix,
@@ -79,7 +80,7 @@ const openIndexes = ({ number, indexes }: Definition): readonly OpenIndex[] =>
 
 function createState(environment: ReadEnvironment, number: number): CollectionState {
   const [tombstone] = environment.keys('tombstones', { ...within(collectionPrefix(number)), limit: 1 });
-  return { number, indexes: [], filledUpTo: undefined, tombstones: tombstone !== undefined, dropped: false };
+  return { number, indexes: [], filling: undefined, tombstones: tombstone !== undefined, dropped: false };
 }
 
 export function createCollections(environment: ReadEnvironment, run: RunWrite): Collections {
@@ -132,20 +133,34 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
 
   /** Fills the indexes that are not ready, and their counts. Starts over after a crash. */
   async function fill(key: Buffer, state: CollectionState): Promise<void> {
-    await run(() => {
-      state.filledUpTo = undefined;
-    });
-    for (const { ready, number } of state.indexes) {
-      if (!ready) await removeAll('counts', indexPrefix(state.number, number));
+    const { number } = state;
+    const missing = state.indexes.filter(({ ready }) => !ready);
+    try {
+      for (;;) {
+        // What an earlier try has left.
+        for (const index of missing) {
+          for (const database of ['indexes', 'counts'] as const) {
+            await removeAll(database, indexPrefix(number, index.number));
+          }
+        }
+        const filling = startFilling(missing);
+        await run(() => {
+          state.filling = filling;
+        });
+        await fillIndexes(environment, run, filling, number);
+        const done = await run((batch) => {
+          if (!finishFilling(batch, filling)) return false;
+          state.indexes = state.indexes.map((index) => ({ ...index, ready: true }));
+          state.filling = undefined;
+          const indexes = state.indexes.map(({ prefix: _prefix, ...index }) => index);
+          batch.put('collections', key, json({ format, number, indexes }));
+          return true;
+        });
+        if (done) return;
+      }
+    } finally {
+      state.filling = undefined;
     }
-    // As the first of its group: the scan does not see documents that the group has not committed yet.
-    while (await run((batch) => fillIndexes(environment, batch, state), { first: true }));
-    await run((batch) => {
-      state.indexes = state.indexes.map((index) => ({ ...index, ready: true }));
-      state.filledUpTo = undefined;
-      const indexes = state.indexes.map(({ prefix: _prefix, ...index }) => index);
-      batch.put('collections', key, json({ format, number: state.number, indexes }));
-    });
   }
 
   async function open(spec: CollectionSpec): Promise<Collection> {

@@ -1,0 +1,147 @@
+/**
+ * Fills the indexes of a collection that were declared after its documents were written, or that an older release wrote in
+ * another form. The entries of many documents are gathered in memory, sorted and then written, so that each page of an index
+ * is written once; a rebuild fills its collections without indexes for that reason. Other callers may write documents
+ * meanwhile. Starts over after a crash. Part of `collections.ts`.
+ */
+import { applyTally, addTo, type Tally } from './counts.js';
+import { decodeDocument } from './document-codec.js';
+import { documentKeys } from './index-keys.js';
+import {
+  collectionPrefix,
+  documentKey,
+  idOfKey,
+  justAbove,
+  present,
+  within,
+  type ReadBatch,
+  type ReadEnvironment,
+  type RunWrite,
+} from './layout.js';
+import type { OpenIndex } from './query-plan.js';
+import type { Fields } from '../../read-store.js';
+import { tuning } from '../tuning.js';
+
+export interface Filling {
+  /** The indexes that are being filled. */
+  readonly indexes: readonly OpenIndex[];
+  /** Documents below this key, in latin-1 text, have been read; those above it will be. */
+  upTo: string;
+  /** Entries that were gathered and not written yet. */
+  gathered: string[];
+  gatheredBytes: number;
+  /** Entries that may still be among the gathered ones although their documents have changed. */
+  readonly outdated: Set<string>;
+  /** Counts of the documents that have been read; stored when the indexes are ready. */
+  readonly tally: Tally;
+  /** A write failed that had changed `outdated` or `tally`: nothing here can be relied on. */
+  spoiled: boolean;
+}
+
+export function startFilling(indexes: readonly OpenIndex[]): Filling {
+  return {
+    indexes,
+    upTo: '',
+    gathered: [],
+    gatheredBytes: 0,
+    outdated: new Set(),
+    tally: new Map(),
+    spoiled: false,
+  };
+}
+
+/** A document that changes while the indexes are being filled. One that has not been read yet will be read as it is then. */
+export function replaceInFilling(
+  batch: ReadBatch,
+  filling: Filling,
+  collection: number,
+  id: string,
+  before: Fields | undefined,
+  after: Fields | undefined,
+): void {
+  if (documentKey(collection, id) >= filling.upTo) return;
+  if (before !== undefined) {
+    const { keys, groups } = documentKeys(filling.indexes, id, before);
+    for (const key of keys) {
+      filling.outdated.add(key);
+      batch.remove('indexes', key);
+    }
+    for (const group of groups) addTo(filling.tally, group, -1);
+  }
+  if (after === undefined) return;
+  const { keys, groups } = documentKeys(filling.indexes, id, after);
+  for (const key of keys) {
+    filling.outdated.delete(key);
+    batch.put('indexes', key, present);
+  }
+  for (const group of groups) addTo(filling.tally, group, 1);
+}
+
+/** Reads the next documents. @returns whether there are more */
+function gather(environment: ReadEnvironment, filling: Filling, collection: number): boolean {
+  const all = within(collectionPrefix(collection));
+  const from = filling.upTo === '' ? all.from : Buffer.from(filling.upTo, 'latin1');
+  const slice = environment.entries('documents', { from, to: all.to, limit: tuning.filledDocuments });
+  for (const { key, value } of slice) {
+    const { id, fields } = decodeDocument(idOfKey(key), value);
+    const { keys, groups } = documentKeys(filling.indexes, id, fields);
+    for (const entry of keys) {
+      filling.gathered.push(entry);
+      filling.gatheredBytes += entry.length;
+    }
+    for (const group of groups) addTo(filling.tally, group, 1);
+  }
+  const last = slice.at(-1);
+  const more = last !== undefined && slice.length === tuning.filledDocuments;
+  filling.upTo = (more ? justAbove(last.key) : all.to).toString('latin1');
+  return more;
+}
+
+/** Writes what was gathered in the order of the keys, in parts that let other writes in between. */
+async function write(run: RunWrite, filling: Filling): Promise<void> {
+  const entries = filling.gathered;
+  [filling.gathered, filling.gatheredBytes] = [[], 0];
+  entries.sort();
+  const parts: Promise<void>[] = [];
+  for (let start = 0; start < entries.length; start += tuning.bulkChanges) {
+    const end = Math.min(entries.length, start + tuning.bulkChanges);
+    parts.push(
+      run(
+        (batch) => {
+          for (let index = start; index < end; index += 1) {
+            const entry = entries[index];
+            if (entry !== undefined && !filling.outdated.has(entry)) batch.put('indexes', entry, present);
+          }
+        },
+        { bulk: true },
+      ),
+    );
+    // One part is prepared while another is written.
+    if (parts.length > 1) await parts.shift();
+  }
+  await Promise.all(parts);
+}
+
+/**
+ * Returns once all entries are durable. Their counts are not stored yet (`finishFilling`).
+ * @throws ServiceError `unavailable`
+ */
+export async function fillIndexes(
+  environment: ReadEnvironment,
+  run: RunWrite,
+  filling: Filling,
+  collection: number,
+): Promise<void> {
+  // As the first of its group: the read does not see documents that the group has not committed yet.
+  while (await run(() => gather(environment, filling, collection), { first: true })) {
+    if (filling.gatheredBytes >= tuning.gatheredBytes) await write(run, filling);
+  }
+  await write(run, filling);
+}
+
+/** Stores the counts, in the operation that declares the indexes as ready. @returns false when filling must start over */
+export function finishFilling(batch: ReadBatch, filling: Filling): boolean {
+  if (filling.spoiled) return false;
+  applyTally(batch, filling.tally);
+  return true;
+}
