@@ -19,6 +19,30 @@ describe('a journal', () => {
   }
   type Containers = ReturnType<typeof containers>;
 
+  it('keeps what was changed unrecorded, and takes back what came after it, also after a failure inside', () => {
+    const on = containers();
+    const { journal, cell, table, index } = on;
+    expect(() =>
+      journal.unrecorded(() => {
+        cell.set(1);
+        table.set('kept', 'value');
+        table.set('gone', 'value');
+        table.delete('gone');
+        index.add('key', 'kept');
+        index.add('key', 'gone');
+        index.remove('key', 'gone');
+        throw new Error('half way');
+      }),
+    ).toThrow('half way');
+    const kept = on.seen();
+    expect(kept).toEqual({ cell: 1, table: { kept: 'value' }, index: { key: ['kept'] } });
+    cell.set(2);
+    table.set('kept', 'other');
+    index.add('key', 'new');
+    journal.rollback(0);
+    expect(on.seen()).toEqual(kept);
+  });
+
   it.each<[string, (on: Containers) => void]>([
     ['a value', ({ cell }) => cell.set(9)],
     ['a new row', ({ table }) => table.set('new', 'x')],

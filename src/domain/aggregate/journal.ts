@@ -13,12 +13,20 @@ export interface Journal {
   rollback(to: Mark): void;
   /** Makes all changes final. */
   commit(): void;
+  /** False while nothing can be rolled back: then nobody need make an undo. */
+  readonly recording: boolean;
   record(undo: () => void): void;
+  /** Makes changes that are final at once: of a fold that is restored, which is dropped when that fails. */
+  unrecorded(change: () => void): void;
 }
 
 export function createJournal(): Journal {
   let undos: (() => void)[] = [];
+  let recording = true;
   return {
+    get recording() {
+      return recording;
+    },
     mark: () => undos.length,
     rollback(to) {
       while (undos.length > to) undos.pop()?.();
@@ -28,6 +36,14 @@ export function createJournal(): Journal {
     },
     record(undo) {
       undos.push(undo);
+    },
+    unrecorded(change) {
+      recording = false;
+      try {
+        change();
+      } finally {
+        recording = true;
+      }
     },
   };
 }
@@ -44,10 +60,12 @@ export function createCell<V>(journal: Journal, initial: V): Cell<V> {
       return current;
     },
     set(value) {
-      const previous = current;
-      journal.record(() => {
-        current = previous;
-      });
+      if (journal.recording) {
+        const previous = current;
+        journal.record(() => {
+          current = previous;
+        });
+      }
       current = value;
     },
   };
@@ -79,12 +97,12 @@ export function createTable<V>(journal: Journal): Table<V> {
     get: (id) => rows.get(id),
     has: (id) => rows.has(id),
     set(id, value) {
-      journal.record(restore(id, rows.has(id), rows.get(id)));
+      if (journal.recording) journal.record(restore(id, rows.has(id), rows.get(id)));
       rows.set(id, value);
     },
     delete(id) {
       if (!rows.has(id)) return;
-      journal.record(restore(id, true, rows.get(id)));
+      if (journal.recording) journal.record(restore(id, true, rows.get(id)));
       rows.delete(id);
     },
     ids: () => rows.keys(),
@@ -118,12 +136,12 @@ export function createIndex(journal: Journal): Index {
   return {
     add(key, value) {
       if (sets.get(key)?.has(value) === true) return;
-      journal.record(() => erase(key, value));
+      if (journal.recording) journal.record(() => erase(key, value));
       insert(key, value);
     },
     remove(key, value) {
       if (sets.get(key)?.has(value) !== true) return;
-      journal.record(() => insert(key, value));
+      if (journal.recording) journal.record(() => insert(key, value));
       erase(key, value);
     },
     get: (key) => sets.get(key) ?? noValues,

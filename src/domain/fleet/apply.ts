@@ -146,6 +146,15 @@ function moveIndexes(
   if (indexed === null) return;
   if (before !== undefined && after !== undefined && !changed(before, after, indexed.dependsOn)) return;
   const owner = ownerOf(type, id);
+  // A start puts every resource for the first time, twice: then there is nothing to compare.
+  if (before === undefined && after !== undefined && fleet.claimsOf.get(owner) === undefined) {
+    for (const key of indexed.references(after)) fleet.references.add(key, owner);
+    for (const key of indexed.nodes(after)) fleet.contributors.add(key, owner);
+    const claims = indexed.claims(after, fleet);
+    for (const claim of claims) fleet.claims.add(claim);
+    if (claims.length > 0) fleet.claimsOf.set(owner, claims);
+    return;
+  }
   const each = <V>(state: AnyState | undefined, of: (state: AnyState) => Iterable<V>): ReadonlySet<V> =>
     new Set(state === undefined ? [] : of(state));
   moveEach(fleet.references, owner, each(before, indexed.references), each(after, indexed.references));

@@ -18,6 +18,7 @@ import { docsStyleSource } from './docs-page.js';
 import { answerClientError, answerError, installErrors } from './errors.js';
 import { installGate } from './gate.js';
 import { boundClosing, createHttpServer } from './http-server.js';
+import { noSchemaCompilers } from './no-schema-compilers.js';
 import { openApiRoutes } from './openapi.js';
 import { linkRoutes } from './links.js';
 import { portRuntimeRoutes } from './port-runtime.js';
@@ -56,6 +57,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     routerOptions: { maxParamLength: 16_384 },
     exposeHeadRoutes: false,
     return503OnClosing: false,
+    schemaController: noSchemaCompilers,
     clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.refusals),
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps),
   }).withTypeProvider<ZodTypeProvider>() as unknown as RestApp;

@@ -7,6 +7,7 @@ import helmet from '@fastify/helmet';
 import type { FastifyHelmetOptions } from '@fastify/helmet';
 import Fastify from 'fastify';
 import type { RestApp } from './deps.js';
+import { noSchemaCompilers } from './no-schema-compilers.js';
 
 /** Sends helmet's headers with every answer. */
 export async function installSecurityHeaders(app: RestApp, options: FastifyHelmetOptions): Promise<void> {
@@ -19,7 +20,7 @@ export async function installSecurityHeaders(app: RestApp, options: FastifyHelme
 
 /** What helmet adds to an answer, read from the answer of an app that has nothing else. */
 async function headersOf(options: FastifyHelmetOptions): Promise<Readonly<Record<string, string>>> {
-  const bare = Fastify();
+  const bare = Fastify({ schemaController: noSchemaCompilers });
   try {
     await bare.register(helmet, options);
     bare.get('/', async (_request, reply) => reply.raw.getHeaders());
