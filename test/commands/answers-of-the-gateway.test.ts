@@ -42,6 +42,7 @@ describe('the wait for the read models', () => {
   test.each([true, false])('is one for all commands of a group, and each is told how it ended (%s)', async (follow) => {
     const { waits, projections } = readModels(follow);
     const gateway = await fixture.gateway({ projections });
+    fixture.clock.advance(5_000);
     const outcomes = await Promise.all(['a', 'b', 'c'].map((name) => gateway.run(createNode(name, { psk }))));
     expect(waits).toEqual([waitFor(5)]);
     const told = { kind: 'done', lagging: !follow, waitedMs: 30 };
@@ -177,6 +178,46 @@ test('the answer to a written command is at the position of its append, also whe
     return outcome.kind === 'appended' ? { ...outcome, position: 1 } : outcome;
   });
   expect(await gateway.run(createNode('b'))).toMatchObject({ position: newest?.position });
+});
+
+test('a command that its own events rule out is refused, and leaves nothing in the fold', async () => {
+  const fleet = emptyFleet();
+  const aggregate = fleetAggregate(fleet);
+  const gateway = await createGateway(
+    {
+      ...aggregate,
+      apply(state, command) {
+        aggregate.apply(state, command);
+        const { name } = command.events[0].data;
+        return name === 'too much' ? { code: 'conflict', message: 'its snapshot would be too large' } : undefined;
+      },
+    },
+    fixture.options,
+  );
+  const run = (name: string) => gateway.execute(createNode(name), { actor, requestId: 'r' }, () => undefined);
+  const [, refused] = await Promise.allSettled([run('a'), run('too much'), run('b')]);
+  expect(refused).toMatchObject({ status: 'rejected', reason: { message: 'its snapshot would be too large' } });
+  expect([...fleet.tables.node.values()].map(({ name }) => name)).toEqual(['a', 'b']);
+  expect((await fixture.log()).map(({ revision }) => revision)).toEqual([0, 1]);
+  await gateway.close();
+});
+
+test('no more commands are decided together than an append may hold, also when they write nothing', async () => {
+  let looks = 0;
+  const inner = fixture.store;
+  const eventStore: EventStore = {
+    ...inner,
+    read(...range) {
+      looks += 1;
+      return inner.read(...range);
+    },
+  };
+  const gateway = await fixture.gateway({ eventStore });
+  looks = 0;
+  await Promise.all(Array.from({ length: 10 * limits.events.appendEvents }, () => gateway.read(() => 1)));
+  // One look at the end of the log for each group.
+  expect(looks).toBeGreaterThan(10);
+  expect(looks).toBeLessThan(30);
 });
 
 describe('what a caller may see of an error', () => {

@@ -11,6 +11,7 @@ import { compilerVersion } from '../../src/domain/compile/version.js';
 import { streams } from '../../src/kernel/event.js';
 import { createDeliveryFixture, decoded, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 
 const newer = compilerVersion + 1;
 /** The newer release's compiler: it gives another output for the same fleet. */
@@ -21,7 +22,7 @@ const newerCompiler: typeof compileNode = (fleet, nodeId) => ({
 
 let fixture: DeliveryFixture;
 beforeEach(async () => {
-  fixture = await createDeliveryFixture();
+  fixture = await createDeliveryFixture(storesInMemory());
   await fixture.log.createNode('n1');
 });
 afterEach(() => fixture.close());

@@ -11,10 +11,11 @@ import { createDeliveryFixture, openSession, snapshotOf, turns, until } from '..
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { testLogChain } from '../support/log-chain.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 
 let fixture: DeliveryFixture;
 beforeEach(async () => {
-  fixture = await createDeliveryFixture();
+  fixture = await createDeliveryFixture(storesInMemory());
   await fixture.log.createNode('n1');
 });
 afterEach(() => fixture.close());

@@ -1,4 +1,4 @@
-/** What a session is answered and offered, on real stores: requests, pushes, rejects, restarts, generation raises. */
+/** What a session is answered and offered, with stores in memory: requests, pushes, rejects, restarts, generation raises. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FactOutcome } from '../../src/domain/agents/facts.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
@@ -14,15 +14,17 @@ import {
   noChecksum,
   openSession,
   snapshotOf,
+  turns,
   until,
   witness,
 } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
 import type { DeliveryFixture, TestSession } from '../support/delivery-fixture.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 
 let fixture: DeliveryFixture;
 beforeEach(async () => {
-  fixture = await createDeliveryFixture();
+  fixture = await createDeliveryFixture(storesInMemory());
   await fixture.log.createNode('n1');
 });
 afterEach(() => fixture.close());
@@ -248,6 +250,8 @@ describe('a push', () => {
     const [old, next] = [openSession(delivery, 'n1', 's1'), openSession(delivery, 'n1', 's2')];
     await old.ask();
     await next.ask();
+    // Behind the answers: while one is being made, its session waits for the next turn.
+    await turns();
     await refresh();
     await until(() => old.offers.length === 1 && next.offers.length === 1);
     expect(old.offers[0]).toBe(next.offers[0]);

@@ -31,9 +31,10 @@ export interface DeliveryFixture {
   close(): Promise<void>;
 }
 
-export async function createDeliveryFixture(): Promise<DeliveryFixture> {
+/** @param opened an opened folder, by default a new one; `storesInMemory()` where nothing is asked of one */
+export async function createDeliveryFixture(opened?: TemporaryStores): Promise<DeliveryFixture> {
   const clock = createManualClock();
-  const stores = await openTemporaryStores(clock);
+  const stores = opened ?? (await openTemporaryStores(clock));
   const log = await createFleetLog(stores.eventStore);
   const keyring = createKeyring({
     masterKey: createMasterKey(new Uint8Array(32).fill(7)),
