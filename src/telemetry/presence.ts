@@ -51,7 +51,7 @@ interface Taking {
 }
 
 export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, logger: Logger): Presence {
-  const { batchMs, batchDocuments, waitingNodes } = tuning;
+  const { batchMs, crowd, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
   /** This instance's sessions, by id, with what their lease was given last. A renewal for any other is late and is ignored. */
   const localSessions = new Map<string, Written | Taking>();
@@ -71,6 +71,7 @@ export function createPresence(leases: Leases, clock: Pick<Clock, 'monotonic'>, 
     logger.warn({ error: errorText(error) }, 'presence could not be written yet');
   const common = {
     everyMs: batchMs,
+    crowd,
     batchEntries: batchDocuments,
     maxEntries: waitingNodes,
     retry: storeRetry,

@@ -4,6 +4,8 @@ const MiB = 1024 * 1024;
 export const tuning = {
   /** One batch of writes: how long it gathers, and its bounds. */
   batchMs: 250,
+  /** After a batch of so many nodes the next one gathers for longer: nodes share pages of the store, and its flush. */
+  crowd: { entries: 100, everyMs: 1_000 },
   batchDocuments: 1000,
   batchBytes: 16 * MiB,
   /** Newest values that wait while the read store is away. */

@@ -16,6 +16,9 @@ interface StoredLease {
   readonly data: Json;
 }
 
+/** Renewals of one call that share an operation. */
+const renewalsPerOperation = 200;
+
 function leaseKey(kind: string, name: string): Buffer {
   assertLeaseName(kind, name);
   return Buffer.from(`${kind}\u0000${name}`, 'utf8');
@@ -35,6 +38,17 @@ export function createLeases(environment: ReadEnvironment, run: RunWrite, clock:
   function put(batch: ReadBatch, kind: string, claim: LeaseClaim): void {
     const lease: StoredLease = { holder: claim.holder, endsAt: clock.now() + claim.ttlMs, data: claim.data };
     batch.put('leases', leaseKey(kind, claim.name), Buffer.from(JSON.stringify(lease)));
+  }
+
+  /** @returns the names of those that it did not hold any more */
+  function renewAll(batch: ReadBatch, kind: string, claims: readonly LeaseClaim[]): readonly string[] {
+    const lost: string[] = [];
+    for (const claim of claims) {
+      const stored = decode(batch.get('leases', leaseKey(kind, claim.name)));
+      if (stored?.holder === claim.holder) put(batch, kind, claim);
+      else lost.push(claim.name);
+    }
+    return lost;
   }
 
   function live(kind: string, name: string, stored: StoredLease | undefined): Lease | undefined {
@@ -68,16 +82,15 @@ export function createLeases(environment: ReadEnvironment, run: RunWrite, clock:
         put(batch, kind, claim);
         return true;
       }),
-    renew: (kind, claims) =>
-      run((batch) => {
-        const lost: string[] = [];
-        for (const claim of claims) {
-          const stored = decode(batch.get('leases', leaseKey(kind, claim.name)));
-          if (stored?.holder === claim.holder) put(batch, kind, claim);
-          else lost.push(claim.name);
-        }
-        return lost;
-      }),
+    async renew(kind, claims) {
+      // In parts, because operations of other callers wait for each; they share a flush all the same.
+      const parts: Promise<readonly string[]>[] = [];
+      for (let start = 0; start < claims.length; start += renewalsPerOperation) {
+        const part = claims.slice(start, start + renewalsPerOperation);
+        parts.push(run((batch) => renewAll(batch, kind, part), { bulk: claims.length > renewalsPerOperation }));
+      }
+      return (await Promise.all(parts)).flat();
+    },
     release: (kind, name, holder) =>
       run((batch) => {
         const key = leaseKey(kind, name);
