@@ -27,7 +27,8 @@ export interface FactBudget {
 
 interface FactBudgetDeps {
   readonly clock: Clock;
-  write(nodeId: string, event: ProposedEvent): Promise<FactOutcome>;
+  /** @param bytes of the event, as `eventBytes` counts them */
+  write(nodeId: string, event: ProposedEvent, bytes: number): Promise<FactOutcome>;
 }
 
 interface Held {
@@ -89,7 +90,7 @@ export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
       for (const [type, { bytes }] of ofNode) {
         if (!take(nodeId, bytes)) break;
         const next = remove(nodeId, type);
-        next?.settle(write(nodeId, next.event));
+        next?.settle(write(nodeId, next.event, next.bytes));
       }
     }
     if (held.size > 0) return;
@@ -101,9 +102,9 @@ export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
     record(nodeId, event) {
       const bytes = eventBytes(event);
       // No budget would ever allow it; it is refused there.
-      if (bytes > tuning.factBytes) return write(nodeId, event);
+      if (bytes > tuning.factBytes) return write(nodeId, event, bytes);
       // Behind a fact that is held back every other waits as well: the log keeps their order.
-      if (!held.has(nodeId) && take(nodeId, bytes)) return write(nodeId, event);
+      if (!held.has(nodeId) && take(nodeId, bytes)) return write(nodeId, event, bytes);
       return hold(nodeId, event, bytes);
     },
     drop(nodeId, obsolete) {

@@ -84,7 +84,10 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
     }
     return batch;
   };
-  const budget = createFactBudget({ clock, write: (nodeId, event) => batchOf(agentsStream(nodeId)).add(event) });
+  const budget = createFactBudget({
+    clock,
+    write: (nodeId, event, bytes) => batchOf(agentsStream(nodeId)).add(event, bytes),
+  });
 
   const counted = async (recording: Promise<FactOutcome>): Promise<FactOutcome> => {
     const outcome = await recording;

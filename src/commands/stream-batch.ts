@@ -32,9 +32,10 @@ export interface StreamBatchOptions {
 export interface StreamBatch {
   /**
    * Resolves when the fact is durable, or is given up: superseded, or refused by the log.
+   * @param bytes of the event, when they have been counted
    * @throws ServiceError `unavailable` when the queue is full or closed
    */
-  add(event: ProposedEvent): Promise<FactOutcome>;
+  add(event: ProposedEvent, bytes?: number): Promise<FactOutcome>;
   /** Drops the facts that have not been written yet; one whose append is on its way may still be written. */
   drop(obsolete: (event: ProposedEvent) => boolean): void;
   /** Tries once more to write what waits, then gives up. */
@@ -155,8 +156,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
   };
 
   return {
-    async add(event) {
-      const bytes = eventBytes(event);
+    async add(event, bytes = eventBytes(event)) {
       if (bytes > tuning.factBytes) {
         options.onRefused(event, `a fact of ${bytes} bytes is too large to be recorded`);
         return 'refused';

@@ -100,8 +100,10 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     rejecting(newestGeneration) {
       let count = 0;
       for (const [nodeId, { record }] of active) {
+        // Nearly all nodes have rejected nothing, and the others are asked about at each reading of the metrics.
+        if (record === undefined || record.history.rejected.length === 0) continue;
         const generation = newestGeneration(nodeId);
-        if (record?.history.rejected.some((stamp) => stamp.generation === generation)) count += 1;
+        if (record.history.rejected.some((stamp) => stamp.generation === generation)) count += 1;
       }
       return count;
     },

@@ -255,7 +255,10 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     stats: () => ({
       sessions: sessions.size,
       waitingNodes: fanOut.waiting,
-      rejectingNodes: histories.rejecting(generation),
+      // Goes through all sessions: only for a reader who asks for it.
+      get rejectingNodes() {
+        return histories.rejecting(generation);
+      },
       offered: nodeSessions.offered(),
       reports: applyReports.counts(),
       cacheBytes: cache.bytes,

@@ -6,6 +6,16 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Histogram, Tally } from '../kernel/tallies.js';
 
+/** They are made from lists of everything that is open, agents too: at ten thousand a reading would hold up the event loop. */
+const listsOfHandles = [
+  'nodejs_active_handles',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources',
+  'nodejs_active_resources_total',
+];
+
 interface Described {
   /** In Prometheus form, `svc_…`, with its unit at the end; that of a counter ends in `_total`. */
   readonly name: string;
@@ -44,6 +54,7 @@ export interface Metrics {
 export function createMetrics(sources: readonly MetricSource[]): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of listsOfHandles) registry.removeSingleMetric(name);
   return {
     async text() {
       const ofProcess = await registry.metrics();

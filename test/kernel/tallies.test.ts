@@ -36,6 +36,8 @@ test('a histogram is shown with cumulative buckets, sum and count, and label val
     'svc_c_total{w="one"} 1',
   ]);
   expect(text).toContain('# TYPE nodejs_eventloop_lag_p99_seconds gauge');
+  // Of ten thousand agents each would be listed.
+  expect(text).not.toContain('nodejs_active_');
 });
 
 test('words that turn out to be many are counted under other, and nothing is lost', () => {

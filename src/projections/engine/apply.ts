@@ -97,14 +97,18 @@ async function prepare(
   poisoned: ParkedEntity[],
 ): Promise<readonly GuardedWrite[]> {
   const ids = [...work.keys()].filter((id) => !parking.has(model.name, id));
-  const stored = (await collections.get(model.name)?.getMany(ids)) ?? [];
-  const documents = new Map(stored.map((document) => [document.id, document]));
   const prepared: GuardedWrite[] = [];
-  for (const id of ids) {
-    const before = documents.get(id);
-    const folded = foldEntity(model, id, before, work.get(id) ?? [], before);
-    if (folded.write !== undefined) prepared.push(folded.write);
-    if (folded.poisoned !== undefined) poisoned.push({ projection: model.name, id, ...folded.poisoned });
+  for (let start = 0; start < ids.length; start += documentsPerTurn) {
+    if (start > 0) await yieldToEventLoop();
+    const some = ids.slice(start, start + documentsPerTurn);
+    const stored = (await collections.get(model.name)?.getMany(some)) ?? [];
+    const documents = new Map(stored.map((document) => [document.id, document]));
+    for (const id of some) {
+      const before = documents.get(id);
+      const folded = foldEntity(model, id, before, work.get(id) ?? [], before);
+      if (folded.write !== undefined) prepared.push(folded.write);
+      if (folded.poisoned !== undefined) poisoned.push({ projection: model.name, id, ...folded.poisoned });
+    }
   }
   return prepared;
 }
