@@ -1,0 +1,160 @@
+/** The change to another layout while the service runs: announced, followed beside the old one, queried once it is as far. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceError } from '../../src/kernel/errors.js';
+import { streams } from '../../src/kernel/event.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { placeOf, writeLayoutRecord } from '../../src/projections/engine/layout.js';
+import { groupVersion, readModels } from '../../src/projections/read-models.js';
+import type { ReadStore } from '../../src/storage/read-store.js';
+import { openReadSide, planned, sessionOpened } from '../support/read-side.js';
+import type { Planned, ReadSide } from '../support/read-side.js';
+
+const release = groupVersion;
+const node = uuidFromName('a node');
+const created = (): Planned =>
+  planned(streams.fleet, [
+    { type: 'NodeCreated', data: { node_id: node, name: 'one', description: null, address: null, labels: {} } },
+  ]);
+const soon = <T>(read: () => T) => expect.poll(read, { timeout: 3_000, interval: 2 });
+
+let side: ReadSide;
+let lines: string[];
+beforeEach(async () => {
+  lines = [];
+  side = await openReadSide(silentLogger, { inMemory: true });
+});
+afterEach(() => side.close());
+
+const note =
+  (level: string) =>
+  (_fields: object, message: string): void =>
+    void lines.push(`${level} ${message}`);
+const logger = { ...silentLogger, info: note('info'), warn: note('warn'), error: note('error') };
+const polling = { layoutPollMs: 5, logger };
+const told = (what: string): readonly string[] => lines.filter((line) => line.includes(what));
+
+/** Points all read models to the collections of a layout; they are empty. */
+const moveTo = (number: number): Promise<void> =>
+  writeLayoutRecord(side.stores.readStore, release, {
+    layout: { number, places: new Map(readModels.map(({ name }) => [name, placeOf(release, number)])) },
+    filling: undefined,
+    leftovers: [],
+  });
+/** What each instance announces. */
+const readers = async (): Promise<unknown[]> =>
+  (await side.stores.readStore.leases.list('read_model_readers')).map(({ data }) => data);
+const collectionOf = (number: number) =>
+  side.stores.readStore.collection({ name: 'nodes', version: placeOf(release, number), indexes: [] });
+
+/** The read store, with some of its calls refused while the test wants it. */
+function troubled() {
+  const inner = side.stores.readStore;
+  const trouble = { leases: false };
+  const refuse = (): never => {
+    throw new ServiceError('unavailable', 'the store is away');
+  };
+  const readStore: ReadStore = {
+    ...inner,
+    leases: {
+      ...inner.leases,
+      take: async (...claim) => (trouble.leases ? refuse() : inner.leases.take(...claim)),
+      release: async (...claim) => (trouble.leases ? refuse() : inner.leases.release(...claim)),
+    },
+  };
+  return { trouble, readStore };
+}
+
+describe('an instance', () => {
+  it('announces the layout that it reads, and ends that when it closes', async () => {
+    const projections = await side.started(polling);
+    expect(await readers()).toEqual([{ release, numbers: [0] }]);
+    await projections.close();
+    expect(await readers()).toEqual([]);
+  });
+
+  it('announces that it is about to read a layout before it reads which one', async () => {
+    const inner = side.stores.readStore;
+    const seen: unknown[] = [];
+    const readStore: ReadStore = {
+      ...inner,
+      async collection(spec) {
+        if (spec.name === 'read_model_layouts') seen.push(await readers());
+        return inner.collection(spec);
+      },
+    };
+    await side.started({ ...polling, readStore });
+    expect(seen[0]).toEqual([{ release, numbers: [] }]);
+  });
+
+  it('starts although it cannot announce anything, and says so once for as long as it cannot', async () => {
+    const { trouble, readStore } = troubled();
+    trouble.leases = true;
+    const projections = await side.started({ ...polling, readStore });
+    await soon(() => told('could not be read').length).toBe(3);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Twice at the start, then once by the loop.
+    expect(told('could not be read')).toHaveLength(3);
+    trouble.leases = false;
+    await soon(readers).toEqual([{ release, numbers: [0] }]);
+    trouble.leases = true;
+    await projections.close();
+    expect(told('could not be read').length).toBeGreaterThan(3);
+  });
+});
+
+describe('a layout that changes', () => {
+  it('is followed beside the old one, and queried once it is as far', async () => {
+    await side.append([created(), sessionOpened(node)]);
+    const projections = await side.started(polling);
+    const states: boolean[] = [];
+    projections.onStatusChange(({ caughtUp }) => void states.push(caughtUp));
+    const facts: string[] = [];
+    projections.onAgentFact(({ type }) => void facts.push(type));
+    await moveTo(1);
+    await soon(() => told('queries now read the rebuilt').length).toBe(1);
+    expect(told('following the new collections')).toHaveLength(1);
+    expect((await projections.nodes.get(node))?.node.name).toBe('one');
+    // The new collections are filled, and the ones that are read: what is written there is shown.
+    expect(await (await collectionOf(1)).get(node)).toBeDefined();
+    await (await collectionOf(0)).remove([node]);
+    expect((await projections.nodes.get(node))?.node.name).toBe('one');
+    expect(projections.status()).toMatchObject({ caughtUp: true, lastError: null });
+    expect(states).toEqual([true]);
+    // Facts from before are not told again.
+    expect(facts).toEqual([]);
+    // Both are announced: callers may still wait for the old one.
+    await soon(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [1, 0] }]));
+    await side.append([sessionOpened(node, '2.0.0')]);
+    await soon(() => facts).toEqual(['AgentSessionOpened']);
+    expect(await projections.reached(await side.stores.eventStore.headPosition(), 2_000)).toBe(true);
+    expect(projections.revision(streams.fleet)).toBe(0);
+  });
+
+  it('is not followed by an instance that closes', async () => {
+    const projections = await side.started(polling);
+    await projections.close();
+    await moveTo(1);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(told('following')).toEqual([]);
+    expect(await readers()).toEqual([]);
+  });
+});
+
+it('a listener that fails does not keep the others from being told', async () => {
+  const projections = await side.started(polling);
+  const facts: string[] = [];
+  const states: boolean[] = [];
+  const fails = (): never => {
+    throw new Error('a fault');
+  };
+  projections.onAgentFact(fails);
+  projections.onStatusChange(fails);
+  projections.onAgentFact(({ type }, at) => void facts.push(`${type} ${at}`));
+  const stop = projections.onStatusChange(({ caughtUp }) => void states.push(caughtUp));
+  const fact = sessionOpened(node);
+  await side.append([created(), fact]);
+  await soon(() => facts).toEqual([`AgentSessionOpened ${fact.at}`]);
+  expect(told('error a listener for agent facts failed')).toHaveLength(1);
+  stop();
+});
