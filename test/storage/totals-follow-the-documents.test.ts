@@ -111,6 +111,19 @@ function history(): { write(steps: readonly Step[]): GuardedWrite[]; documents: 
   };
 }
 
+/** The files of the read store, without the adapter. */
+function openRaw() {
+  const root = openLmdb<Buffer, Buffer>({
+    path: join(folder.path, 'read'),
+    noSubdir: false,
+    maxDbs: 100,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+  });
+  const database = (name: string) => root.openDB<Buffer, Buffer>(name, { encoding: 'binary', keyEncoding: 'binary' });
+  return { root, database };
+}
+
 it('totals are right after any history of guarded writes, repeats and restarts', async () => {
   let version = 0;
   await fc.assert(
@@ -216,18 +229,11 @@ it('totals are right after index entries and counts of another format are rebuil
   await (await stores.readStore.collection(spec)).write(write(made));
   await stores.close();
   // The first format has no format mark, no counts, and entries that this format does not have.
-  const root = openLmdb<Buffer, Buffer>({
-    path: join(folder.path, 'read'),
-    noSubdir: false,
-    maxDbs: 9,
-    encoding: 'binary',
-    keyEncoding: 'binary',
-  });
-  const database = (name: string) => root.openDB<Buffer, Buffer>(name, { encoding: 'binary', keyEncoding: 'binary' });
+  const { root, database } = openRaw();
   const collections = database('collections');
   const key = Buffer.from('older@1');
   const { format, number, indexes } = JSON.parse(collections.get(key)!.toString('utf8'));
-  expect(format).toBe(2);
+  expect(format).toBe(3);
   const old = indexes.map((index: { number: number; fields: string[] }) => ({ ...index, grouped: undefined }));
   await collections.put(key, Buffer.from(JSON.stringify({ number, indexes: old })));
   await database('counts').clearAsync();
@@ -246,3 +252,48 @@ it('totals are right after index entries and counts of another format are rebuil
   stores = await open();
   await expectAgreement(await stores.readStore.collection(spec), documents);
 });
+
+it('dropped collections leave no index entries, and one that takes their place finds none of them', async () => {
+  const fields = { flag: true, kind: 'x', tags: ['p'], rank: 1 };
+  const put = (id: string): GuardedWrite => ({ kind: 'put', id, position: 1, fields });
+  const kept: Collection = await stores.readStore.collection({ name: 'kept', version: 1, indexes: grouped });
+  await kept.write([put('a'), put('b')]);
+  // More than there are databases at first, one after the other and a few at once.
+  for (let version = 1; version <= 60; version += 1) {
+    const spec = { name: 'dropped', version, indexes: grouped };
+    const collection: Collection = await stores.readStore.collection(spec);
+    await collection.write([put('c'), put('d')]);
+    await expectAgreement(collection, new Map(['c', 'd'].map((id) => [id, fields])));
+    if (version > 4) await stores.readStore.drop('dropped', version - 4);
+    if (version % 20 !== 0) continue;
+    await stores.close();
+    stores = await open();
+  }
+  for (let version = 57; version <= 60; version += 1) await stores.readStore.drop('dropped', version);
+  await stores.close();
+  const { root, database } = openRaw();
+  const names = [...root.getKeys()].map(String).filter((name) => name.startsWith('indexes.'));
+  const counts = names.map((name) => database(name).getCount()).filter((count) => count > 0);
+  // A database that nobody owns: an older release would leave it so.
+  const prefix = Buffer.from([0, 0, 0, 62, 0, 1]);
+  for (const name of names) {
+    if (database(name).getCount() > 0) continue;
+    await database(name).put(Buffer.concat([prefix, Buffer.from('\x12stray', 'latin1')]), Buffer.from([1]));
+  }
+  await root.close();
+  expect(names.length).toBe(32);
+  expect(counts.length).toBe(1);
+
+  stores = await open();
+  await expectAgreement(
+    await stores.readStore.collection({ name: 'kept', version: 1, indexes: grouped }),
+    new Map(['a', 'b'].map((id) => [id, fields])),
+  );
+  await expectAgreement(await stores.readStore.collection({ name: 'new', version: 1, indexes: grouped }), new Map());
+  await stores.close();
+  const again = openRaw();
+  const strays = names.filter((name) => again.database(name).getCount() === 1);
+  await again.root.close();
+  expect(strays.length).toBe(30);
+  stores = await open();
+}, 60_000);

@@ -67,11 +67,13 @@ export interface Environment<Name extends string> {
    * Values of a text database. Stops once about `maxBytes` have been read, but after the first entry at the earliest.
    */
   texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
+  /** Opens databases beside those that the environment was opened with. Call it while no commit is running. */
+  add(names: readonly Name[], kind: ValueKind): void;
   /**
-   * Writes all changes as one transaction. The caller must wait for the outcome before the next commit, and has asked
-   * `assertWritable` about each change.
+   * Writes all changes as one transaction, after it has emptied the databases in `cleared`. The caller must wait for the
+   * outcome before the next commit, and has asked `assertWritable` about each change.
    */
-  commit(changes: Changes<Name>): Promise<CommitOutcome>;
+  commit(changes: Changes<Name>, cleared?: readonly Name[]): Promise<CommitOutcome>;
   /** @throws the library's error when the environment cannot be read; Error when another process has taken it over */
   probe(): void;
   close(): Promise<void>;
@@ -79,7 +81,7 @@ export interface Environment<Name extends string> {
 
 interface Handles<Name extends string> {
   readonly root: RootDatabase<Buffer, Buffer>;
-  readonly databases: ReadonlyMap<Name, Database<unknown, Key>>;
+  readonly databases: Map<Name, Database<unknown, Key>>;
   /** One entry, whose version is the id of the process that may write. */
   readonly owner: Database<unknown, Buffer>;
 }
@@ -97,12 +99,25 @@ const keyEncoder = {
     Uint8Array.prototype.slice.call(source, start, end),
 };
 
-function openHandles<Name extends string>(path: string, kinds: Readonly<Record<Name, ValueKind>>): Handles<Name> {
-  const names = Object.keys(kinds) as Name[];
+/** How many databases may be added later (`add`). A database that is not opened costs nothing. */
+const addedDatabases = 1_000;
+
+/** Opens and creates them in one transaction, because each has its flush. */
+function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {
+  const { root, databases } = handles;
+  root.transactionSync(() => {
+    for (const [name, kind] of kinds) {
+      const options = { encoding: kind === 'text' ? 'string' : 'binary', keyEncoder } as const;
+      databases.set(name, root.openDB<unknown, Key>(name, options));
+    }
+  });
+}
+
+function openHandles<Name extends string>(path: string, kinds: ReadonlyMap<Name, ValueKind>): Handles<Name> {
   const root = open<Buffer, Buffer>({
     path,
     noSubdir: false,
-    maxDbs: names.length + 3,
+    maxDbs: kinds.size + addedDatabases,
     encoding: 'binary',
     keyEncoding: 'binary',
     overlappingSync: false,
@@ -110,19 +125,15 @@ function openHandles<Name extends string>(path: string, kinds: Readonly<Record<N
     // library that no caller can catch.
     eventTurnBatching: false,
   });
-  const databases = new Map<Name, Database<unknown, Key>>();
   try {
-    for (const name of names) {
-      const encoding = kinds[name] === 'text' ? 'string' : 'binary';
-      const options = { encoding, keyEncoder } as const;
-      databases.set(name, root.openDB<unknown, Key>(name, options));
-    }
     const owner = root.openDB<unknown, Buffer>('owner', {
       encoding: 'binary',
       keyEncoding: 'binary',
       useVersions: true,
     });
-    return { root, databases, owner };
+    const handles: Handles<Name> = { root, databases: new Map(), owner };
+    openDatabases(handles, kinds);
+    return handles;
   } catch (error) {
     void root.close();
     throw error;
@@ -165,10 +176,11 @@ const bytesOf = (key: Key | Uint8Array): Buffer =>
  */
 export function openEnvironment<Name extends string>(
   path: string,
-  kinds: Readonly<Record<Name, ValueKind>>,
+  first: Readonly<Record<Name, ValueKind>>,
   ownership: Ownership,
   logger: Logger,
 ): Environment<Name> {
+  const kinds = new Map<Name, ValueKind>(Object.entries(first) as [Name, ValueKind][]);
   const opened = openHandles(path, kinds);
   try {
     opened.owner.putSync(ownerKey, Buffer.from([1]), ownership.id);
@@ -268,7 +280,15 @@ export function openEnvironment<Name extends string>(
       }
       return entries;
     },
-    async commit(changes) {
+    add(names, kind) {
+      if (handles === undefined) throw new Error('the store is closed');
+      const added = new Map<Name, ValueKind>();
+      for (const name of names) if (!kinds.has(name)) added.set(name, kind);
+      if (added.size === 0) return;
+      openDatabases(handles, added);
+      for (const [name] of added) kinds.set(name, kind);
+    },
+    async commit(changes, cleared = []) {
       if (closed) return { kind: 'not_written', cause: 'the store is closed' };
       const lost = ownership.lost();
       if (lost !== undefined) return { kind: 'not_written', cause: lost };
@@ -277,15 +297,20 @@ export function openEnvironment<Name extends string>(
       const current = handles;
       if (current === undefined) return { kind: 'not_written', cause: 'the store cannot be opened' };
       try {
-        await reserve.ensure(usedBytes(current.root), commitBytes(changes.map(([, entries]) => entries)));
+        const used = usedBytes(current.root);
+        const need = commitBytes(changes.map(([, entries]) => entries));
+        // The free pages of a database that is emptied are listed, with eight bytes for each.
+        await reserve.ensure(used, need + (cleared.length === 0 ? 0 : Math.ceil(used / 256)));
       } catch (error) {
         const cause = errorText(error);
         failed({ cause }, 'the storage has no room for a commit');
         return { kind: 'not_written', cause };
       }
       const targets = changes.map(([name, entries]) => [database(name), entries] as const);
+      const emptied = cleared.map(database);
       try {
         const written = await current.owner.ifVersion(ownerKey, ownership.id, () => {
+          for (const target of emptied) void target.clearAsync();
           for (const [target, entries] of targets) {
             for (const [key, value] of entries) {
               if (value === undefined) void target.remove(key);

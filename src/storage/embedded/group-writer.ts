@@ -16,6 +16,8 @@ export interface Batch<Name extends string> {
   /** @throws RangeError for a key or a value that cannot be stored */
   put(database: Name, key: Key, value: Buffer): void;
   remove(database: Name, key: Key): void;
+  /** Empties a database that is not read through the batch, before anything that the group writes to it. */
+  clear(database: Name): void;
 }
 
 export interface RunOptions {
@@ -52,6 +54,9 @@ interface Waiting<Name extends string> {
   settle(outcome: Written<undefined>): void;
 }
 
+/** True for databases that operations change and never read through the batch. */
+type Unread<Name extends string> = (database: Name) => boolean;
+
 /** The changes of a group in a database that operations read: the last change of each key, as latin-1 text. */
 type Entries = Map<string, Buffer | undefined>;
 
@@ -59,6 +64,7 @@ interface Changed<Name extends string> {
   readonly overlay: Map<Name, Entries>;
   /** Those in databases that no operation reads, in order: a list costs less than a map of so many keys. */
   readonly lists: Map<Name, (readonly [key: string, value: Buffer | undefined])[]>;
+  readonly cleared: Set<Name>;
 }
 
 /** The group has no change of the key. */
@@ -78,8 +84,8 @@ function ofKey<K, V>(map: Map<K, V>, key: K, create: () => V): V {
 /** Reads of the environment beneath the group's changes, and a way to undo the changes of one operation. */
 function layered<Name extends string>(
   environment: Environment<Name>,
-  { overlay, lists }: Changed<Name>,
-  unread: ReadonlySet<Name>,
+  { overlay, lists, cleared }: Changed<Name>,
+  unread: Unread<Name>,
 ): { readonly batch: Batch<Name>; bytes(): number; changes(): number; undo(): void } {
   const before: {
     readonly entries: Entries;
@@ -87,12 +93,13 @@ function layered<Name extends string>(
     readonly value: Buffer | undefined | typeof absent;
   }[] = [];
   const lengths = new Map([...lists].map(([name, list]) => [name, list.length]));
+  const clearedHere: Name[] = [];
   let [bytes, changes] = [0, 0];
   const set = (database: Name, key: Key, value: Buffer | undefined): void => {
     const text = textOf(key);
     assertWritable(text, value);
     bytes += text.length + (value?.length ?? 0);
-    if (unread.has(database)) {
+    if (unread(database)) {
       ofKey(lists, database, () => []).push([text, value]);
       changes += 1;
       return;
@@ -107,7 +114,7 @@ function layered<Name extends string>(
   return {
     batch: {
       get(database, key) {
-        if (unread.has(database)) throw new Error(`operations do not read the database ${database}`);
+        if (unread(database)) throw new Error(`operations do not read the database ${database}`);
         const entries = overlay.get(database);
         if (entries === undefined) return environment.get(database, key);
         const text = textOf(key);
@@ -116,6 +123,13 @@ function layered<Name extends string>(
       },
       put: set,
       remove: (database, key) => set(database, key, undefined),
+      clear(database) {
+        if (!unread(database)) throw new Error(`operations read the database ${database}`);
+        if (cleared.has(database)) return;
+        cleared.add(database);
+        clearedHere.push(database);
+        changes += 1;
+      },
     },
     bytes: () => bytes,
     changes: () => changes,
@@ -124,15 +138,15 @@ function layered<Name extends string>(
         if (value === absent) entries.delete(key);
         else entries.set(key, value);
       }
+      for (const name of clearedHere) cleared.delete(name);
       for (const [name, list] of lists) list.length = lengths.get(name) ?? 0;
     },
   };
 }
 
-/** @param unread databases that operations change and never read through the batch */
 export function createGroupWriter<Name extends string>(
   environment: Environment<Name>,
-  unread: ReadonlySet<Name> = new Set(),
+  unread: Unread<Name> = () => false,
 ): GroupWriter<Name> {
   let queue: Waiting<Name>[] = [];
   let busy = false;
@@ -191,7 +205,7 @@ export function createGroupWriter<Name extends string>(
   async function turn(): Promise<void> {
     busy = true;
     const group: Group = {
-      changed: { overlay: new Map(), lists: new Map() },
+      changed: { overlay: new Map(), lists: new Map(), cleared: new Set() },
       members: [],
       operations: 0,
       changes: 0,
@@ -206,7 +220,7 @@ export function createGroupWriter<Name extends string>(
     let outcome: Written<undefined> = { kind: 'durable', value: undefined };
     if (group.changes > 0) {
       const committed = await environment
-        .commit([...group.changed.overlay, ...group.changed.lists])
+        .commit([...group.changed.overlay, ...group.changed.lists], [...group.changed.cleared])
         .catch((error: unknown) => ({
           kind: 'unknown' as const,
           cause: errorText(error),

@@ -29,6 +29,7 @@ import {
   justAbove,
   present,
   within,
+  type IndexDatabase,
   type ReadBatch,
   type ReadEnvironment,
   type RunWrite,
@@ -40,6 +41,7 @@ import { tuning } from '../tuning.js';
 /** The state of a physical collection, shared by everyone who opened it. */
 export interface CollectionState {
   readonly number: number;
+  readonly indexDatabase: IndexDatabase;
   indexes: readonly OpenIndex[];
   /** While indexes are being filled. */
   filling: Filling | undefined;
@@ -72,8 +74,8 @@ function changedIndexes(
   return state.indexes.filter((index) => !index.ready || !index.fields.every(stays));
 }
 
-function putKeys(batch: ReadBatch, tally: Tally, { keys, groups }: DocumentKeys): void {
-  for (const key of keys) batch.put('indexes', key, present);
+function putKeys(batch: ReadBatch, database: IndexDatabase, tally: Tally, { keys, groups }: DocumentKeys): void {
+  for (const key of keys) batch.put(database, key, present);
   for (const group of groups) addTo(tally, group, 1);
 }
 
@@ -93,12 +95,13 @@ function replaceEntries(
 ): void {
   const changed = changedIndexes(state, before, after);
   const ready = changed.every((index) => index.ready) ? changed : changed.filter((index) => index.ready);
-  if (before === undefined && after !== undefined) return putKeys(batch, tally, documentKeys(ready, id, after));
+  if (before === undefined && after !== undefined)
+    return putKeys(batch, state.indexDatabase, tally, documentKeys(ready, id, after));
   const old = before === undefined ? undefined : documentKeys(ready, id, before);
   const next = after === undefined ? undefined : documentKeys(ready, id, after);
   const stays = new Set(old?.keys);
-  for (const key of next?.keys ?? []) if (!stays.delete(key)) batch.put('indexes', key, present);
-  for (const key of stays) batch.remove('indexes', key);
+  for (const key of next?.keys ?? []) if (!stays.delete(key)) batch.put(state.indexDatabase, key, present);
+  for (const key of stays) batch.remove(state.indexDatabase, key);
   for (const group of old?.groups ?? []) addTo(tally, group, -1);
   for (const group of next?.groups ?? []) addTo(tally, group, 1);
 }
@@ -181,6 +184,7 @@ export function createCollection(
   const target: QueryTarget = {
     environment,
     collection: state.number,
+    indexDatabase: state.indexDatabase,
     get indexes() {
       return state.indexes;
     },

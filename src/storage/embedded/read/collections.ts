@@ -10,6 +10,7 @@ import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js'
 import { createCollection, type CollectionState } from './collection.js';
 import { setTotal } from './counts.js';
 import { fillIndexes, finishFilling, startFilling } from './fill-indexes.js';
+import { indexDatabase, openIndexDatabases } from './index-databases.js';
 import { indexPrefix } from './index-keys.js';
 import {
   collectionPrefix,
@@ -28,16 +29,18 @@ interface Definition {
    */
   readonly format: number;
   readonly number: number;
+  /** The number of the database of its index entries (`index-databases.ts`); absent in older formats. */
+  readonly database?: number;
   readonly indexes: readonly IndexDefinition[];
 }
 
-/** Raise it when the form of index keys or counts changes. */
-const format = 2;
+/** Raise it when the form of index keys or counts changes, or where they are. */
+const format = 3;
 
 export interface Collections {
   open(spec: CollectionSpec): Promise<Collection>;
   drop(name: string, version: number): Promise<void>;
-  /** Finishes drops that a crash interrupted. */
+  /** Finishes drops that a crash interrupted, and takes over what an older release wrote. Call it first. */
   recover(): Promise<void>;
 }
 
@@ -50,6 +53,19 @@ function droppedKey(collection: number): Buffer {
   return Buffer.concat([droppedPrefix, collectionPrefix(collection)]);
 }
 
+/** What is stored of a dropped collection until everything of it is removed. Older releases stored a number that says nothing. */
+interface Dropped {
+  readonly database?: number | undefined;
+}
+
+function readDropped(value: Buffer): Dropped {
+  const stored: unknown = JSON.parse(value.toString('utf8'));
+  return typeof stored === 'object' && stored !== null ? (stored as Dropped) : {};
+}
+
+/** The owner of the index entries of a dropped collection until they are removed. */
+const droppedOwner = (collection: number): string => `dropped/${collection}`;
+
 function readDefinition(value: Buffer | undefined): Definition | undefined {
   if (value === undefined) return undefined;
   const stored = JSON.parse(value.toString('utf8')) as Partial<Definition> & Pick<Definition, 'number' | 'indexes'>;
@@ -60,7 +76,12 @@ const sameIndex = (a: IndexDefinition, { fields, grouped = false }: IndexSpec): 
   a.grouped === grouped && a.fields.length === fields.length && a.fields.every((field, at) => field === fields[at]);
 
 /** Adds the declared indexes to a definition; new ones are not ready. */
-function withIndexes(current: Definition | undefined, spec: CollectionSpec, number: number): Definition {
+function withIndexes(
+  current: Definition | undefined,
+  spec: CollectionSpec,
+  number: number,
+  database: number,
+): Definition {
   const old = current?.indexes ?? [];
   let next = old.reduce((highest, index) => Math.max(highest, index.number), 0);
   const indexes: IndexDefinition[] = [];
@@ -72,22 +93,65 @@ function withIndexes(current: Definition | undefined, spec: CollectionSpec, numb
     else indexes.push({ number: (next += 1), fields: [...fields], grouped, ready: current === undefined });
   }
   // Indexes that are no longer declared are kept: an older release may use them at the same time.
-  return { format, number, indexes: [...indexes, ...old.filter((index) => !indexes.includes(index))] };
+  return { format, number, database, indexes: [...indexes, ...old.filter((index) => !indexes.includes(index))] };
 }
 
 const openIndexes = ({ number, indexes }: Definition): readonly OpenIndex[] =>
   indexes.map((index) => ({ ...index, prefix: indexPrefix(number, index.number).toString('latin1') }));
 
-function createState(environment: ReadEnvironment, number: number): CollectionState {
+function createState(environment: ReadEnvironment, number: number, database: number): CollectionState {
   const [tombstone] = environment.keys('tombstones', { ...within(collectionPrefix(number)), limit: 1 });
-  return { number, indexes: [], filling: undefined, tombstones: tombstone !== undefined, dropped: false };
+  return {
+    number,
+    indexDatabase: indexDatabase(database),
+    indexes: [],
+    filling: undefined,
+    tombstones: tombstone !== undefined,
+    dropped: false,
+  };
+}
+
+/** Bounds of all keys that start with the number of a collection. */
+const firstKey = collectionPrefix(0);
+const afterAllKeys = Buffer.alloc(5, 0xff);
+const everything = { from: Buffer.from([0]), to: afterAllKeys, limit: Number.MAX_SAFE_INTEGER };
+
+/** Who holds which database of index entries, and which drops were interrupted. */
+function readOwners(environment: ReadEnvironment): {
+  readonly owners: Map<string, number>;
+  readonly dropped: Map<number, number | undefined>;
+} {
+  const owners = new Map<string, number>();
+  for (const { key, value } of environment.entries('collections', everything)) {
+    const database = readDefinition(value)?.database;
+    if (database !== undefined) owners.set(key.toString('utf8'), database);
+  }
+  const dropped = new Map<number, number | undefined>();
+  for (const { key, value } of environment.entries('state', { ...everything, ...within(droppedPrefix) })) {
+    const number = key.readUInt32BE(droppedPrefix.length);
+    const { database } = readDropped(value);
+    dropped.set(number, database);
+    if (database !== undefined) owners.set(droppedOwner(number), database);
+  }
+  return { owners, dropped };
 }
 
 export function createCollections(environment: ReadEnvironment, run: RunWrite): Collections {
   const states = new Map<string, CollectionState>();
   const opening = oneAtATime<string>();
+  const { owners, dropped } = readOwners(environment);
+  const databases = openIndexDatabases(environment, owners);
 
-  function define(batch: ReadBatch, spec: CollectionSpec): Definition {
+  /** An empty database for the index entries of a collection. An older release leaves entries where it knows no owner. */
+  function takeDatabase(batch: ReadBatch, owner: string): number {
+    const number = databases.take(owner);
+    const name = indexDatabase(number);
+    if (environment.keys(name, { from: firstKey, to: afterAllKeys, limit: 1 }).length > 0) batch.clear(name);
+    return number;
+  }
+
+  /** Runs in an operation, while nothing is written: the library may have to create databases. */
+  function define(batch: ReadBatch, spec: CollectionSpec): Definition & { readonly database: number } {
     const key = definitionKey(spec.name, spec.version);
     const current = readDefinition(batch.get('collections', key));
     let number = current?.number;
@@ -98,9 +162,10 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     }
     if (current !== undefined && current.format !== format)
       throw new Error(`${key.toString('utf8')} is of another format`);
-    const definition = withIndexes(current, spec, number);
+    const database = current?.database ?? takeDatabase(batch, key.toString('utf8'));
+    const definition = withIndexes(current, spec, number, database);
     batch.put('collections', key, json(definition));
-    return definition;
+    return { ...definition, database };
   }
 
   async function removeAll(database: ReadDatabase, prefix: Buffer): Promise<void> {
@@ -117,33 +182,41 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   }
 
   /**
-   * Removes everything that another release wrote in another format, except the documents; the indexes are then
-   * refilled.
+   * Takes over the collections that an older release wrote: their documents stay, their index entries and counts are
+   * removed, and made again when they are opened.
    */
-  async function convert(key: Buffer): Promise<void> {
-    const current = readDefinition(environment.get('collections', key));
-    if (current === undefined || current.format === format) return;
-    const prefix = collectionPrefix(current.number);
-    for (const database of ['indexes', 'counts'] as const) await removeAll(database, prefix);
+  async function convert(): Promise<void> {
+    const all = environment.entries('collections', everything);
+    const older = all.filter(({ value }) => readDefinition(value)?.format !== format);
+    if (older.length === 0) return;
     await run((batch) => {
-      setTotal(batch, current.number, environment.count('documents', within(prefix)));
-      batch.put('collections', key, json({ format, number: current.number, indexes: [] }));
+      for (const { key, value } of older) {
+        const { number } = readDefinition(value) ?? { number: 0 };
+        const prefix = collectionPrefix(number);
+        for (const count of environment.keys('counts', { ...everything, ...within(prefix) })) {
+          batch.remove('counts', count);
+        }
+        setTotal(batch, number, environment.count('documents', within(prefix)));
+        const database = takeDatabase(batch, key.toString('utf8'));
+        batch.put('collections', key, json({ format, number, database, indexes: [] }));
+      }
+      batch.clear('indexes');
     });
   }
 
   /** Fills the indexes that are not ready, and their counts. Starts over after a crash. */
-  async function fill(key: Buffer, state: CollectionState): Promise<void> {
+  async function fill(key: Buffer, database: number, state: CollectionState): Promise<void> {
     const { number } = state;
     const missing = state.indexes.filter(({ ready }) => !ready);
     try {
       for (;;) {
         // What an earlier try has left.
         for (const index of missing) {
-          for (const database of ['indexes', 'counts'] as const) {
+          for (const database of [state.indexDatabase, 'counts'] as const) {
             await removeAll(database, indexPrefix(number, index.number));
           }
         }
-        const filling = startFilling(missing);
+        const filling = startFilling(state.indexDatabase, missing);
         await run(() => {
           state.filling = filling;
         });
@@ -153,7 +226,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
           state.indexes = state.indexes.map((index) => ({ ...index, ready: true }));
           state.filling = undefined;
           const indexes = state.indexes.map(({ prefix: _prefix, ...index }) => index);
-          batch.put('collections', key, json({ format, number, indexes }));
+          batch.put('collections', key, json({ format, number, database, indexes }));
           return true;
         });
         if (done) return;
@@ -166,28 +239,29 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   async function open(spec: CollectionSpec): Promise<Collection> {
     const key = definitionKey(spec.name, spec.version);
     const name = key.toString('utf8');
-    await convert(key);
     // The state changes inside the operation, so that later writes of the same group update the new indexes.
-    const state = await run((batch) => {
+    const { state, database } = await run((batch) => {
       const definition = define(batch, spec);
       const open = states.get(name);
       const current: CollectionState =
         open === undefined || open.dropped || open.number !== definition.number
-          ? createState(environment, definition.number)
+          ? createState(environment, definition.number, definition.database)
           : open;
       current.indexes = openIndexes(definition);
       states.set(name, current);
-      return current;
+      return { state: current, database: definition.database };
     });
-    if (state.indexes.some(({ ready }) => !ready)) await fill(key, state);
+    if (state.indexes.some(({ ready }) => !ready)) await fill(key, database, state);
     return createCollection(environment, run, spec, state);
   }
 
-  async function sweep(number: number): Promise<void> {
-    for (const database of ['documents', 'tombstones', 'indexes', 'counts'] as const) {
-      await removeAll(database, collectionPrefix(number));
-    }
-    await run((batch) => batch.remove('state', droppedKey(number)));
+  async function sweep(number: number, database: number | undefined): Promise<void> {
+    for (const name of ['documents', 'tombstones', 'counts'] as const) await removeAll(name, collectionPrefix(number));
+    await run((batch) => {
+      if (database !== undefined) batch.clear(indexDatabase(database));
+      batch.remove('state', droppedKey(number));
+    });
+    databases.free(droppedOwner(number));
   }
 
   return {
@@ -198,21 +272,24 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     },
     async drop(name, version) {
       const key = definitionKey(name, version);
-      const number = await run((batch) => {
-        const definition = readDefinition(batch.get('collections', key));
-        if (definition === undefined) return undefined;
+      const owner = key.toString('utf8');
+      const definition = await run((batch) => {
+        const current = readDefinition(batch.get('collections', key));
+        if (current === undefined) return undefined;
         batch.remove('collections', key);
-        batch.put('state', droppedKey(definition.number), Buffer.from('1'));
-        const state = states.get(key.toString('utf8'));
+        const { database } = current;
+        batch.put('state', droppedKey(current.number), json({ database } satisfies Dropped));
+        const state = states.get(owner);
         if (state !== undefined) state.dropped = true;
-        states.delete(key.toString('utf8'));
-        return definition.number;
+        states.delete(owner);
+        databases.pass(owner, droppedOwner(current.number));
+        return current;
       });
-      if (number !== undefined) await sweep(number);
+      if (definition !== undefined) await sweep(definition.number, definition.database);
     },
     async recover() {
-      const dropped = environment.keys('state', { ...within(droppedPrefix), limit: tuning.sliceEntries });
-      for (const key of dropped) await sweep(key.readUInt32BE(droppedPrefix.length));
+      for (const [number, database] of dropped) await sweep(number, database);
+      await convert();
     },
   };
 }

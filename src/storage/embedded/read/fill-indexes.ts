@@ -14,6 +14,7 @@ import {
   justAbove,
   present,
   within,
+  type IndexDatabase,
   type ReadBatch,
   type ReadEnvironment,
   type RunWrite,
@@ -23,6 +24,7 @@ import type { Fields } from '../../read-store.js';
 import { tuning } from '../tuning.js';
 
 export interface Filling {
+  readonly database: IndexDatabase;
   /** The indexes that are being filled. */
   readonly indexes: readonly OpenIndex[];
   /** Documents below this key, in latin-1 text, have been read; those above it will be. */
@@ -38,8 +40,9 @@ export interface Filling {
   spoiled: boolean;
 }
 
-export function startFilling(indexes: readonly OpenIndex[]): Filling {
+export function startFilling(database: IndexDatabase, indexes: readonly OpenIndex[]): Filling {
   return {
+    database,
     indexes,
     upTo: '',
     gathered: [],
@@ -64,7 +67,7 @@ export function replaceInFilling(
     const { keys, groups } = documentKeys(filling.indexes, id, before);
     for (const key of keys) {
       filling.outdated.add(key);
-      batch.remove('indexes', key);
+      batch.remove(filling.database, key);
     }
     for (const group of groups) addTo(filling.tally, group, -1);
   }
@@ -72,7 +75,7 @@ export function replaceInFilling(
   const { keys, groups } = documentKeys(filling.indexes, id, after);
   for (const key of keys) {
     filling.outdated.delete(key);
-    batch.put('indexes', key, present);
+    batch.put(filling.database, key, present);
   }
   for (const group of groups) addTo(filling.tally, group, 1);
 }
@@ -110,7 +113,7 @@ async function write(run: RunWrite, filling: Filling): Promise<void> {
         (batch) => {
           for (let index = start; index < end; index += 1) {
             const entry = entries[index];
-            if (entry !== undefined && !filling.outdated.has(entry)) batch.put('indexes', entry, present);
+            if (entry !== undefined && !filling.outdated.has(entry)) batch.put(filling.database, entry, present);
           }
         },
         { bulk: true },

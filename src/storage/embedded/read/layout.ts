@@ -1,7 +1,9 @@
 /**
  * How LMDB holds the read store: the databases and the keys of documents. Index keys are in `index-keys.ts`.
  *
- * `documents` and `tombstones`: (collection number, id). `indexes`: see there. `collections`: name@version →
+ * `documents` and `tombstones`: (collection number, id). `indexes.1`, `indexes.2` and so on: the index entries of one
+ * collection each, so that those of a dropped one are removed at once; a free one is used again (`index-databases.ts`).
+ * `indexes`: the entries of all collections, in folders of older releases. `collections`: name@version →
  * definition. `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
  */
 import { assertDocumentId } from '../../read-store-limits.js';
@@ -18,9 +20,11 @@ export const readDatabases = {
   leases: 'bytes',
   state: 'bytes',
 } as const;
-export type ReadDatabase = keyof typeof readDatabases;
+/** The index entries of one collection. */
+export type IndexDatabase = `indexes.${number}`;
+export type ReadDatabase = keyof typeof readDatabases | IndexDatabase;
 /** Databases that only queries read. */
-export const unread: ReadonlySet<ReadDatabase> = new Set(['indexes'] as const);
+export const unread = (database: ReadDatabase): boolean => database.startsWith('indexes');
 export type ReadEnvironment = Environment<ReadDatabase>;
 export type ReadBatch = Batch<ReadDatabase>;
 /** Runs an operation in a group commit. @throws ServiceError `unavailable` unless it became durable */

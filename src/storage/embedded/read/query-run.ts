@@ -9,7 +9,15 @@ import type { Fields, Filter, Page, Query, StoredDocument } from '../../read-sto
 import { readCount, readTotal } from './counts.js';
 import { decodeDocument } from './document-codec.js';
 import { parseKey, type ParsedKey } from './index-keys.js';
-import { collectionPrefix, documentKey, idOfKey, justAbove, within, type ReadEnvironment } from './layout.js';
+import {
+  collectionPrefix,
+  documentKey,
+  idOfKey,
+  justAbove,
+  within,
+  type IndexDatabase,
+  type ReadEnvironment,
+} from './layout.js';
 import { areDisjoint, planQuery, type IndexPlan, type KeyRange, type OpenIndex, type PlanRange } from './query-plan.js';
 import { bounds } from '../../bounds.js';
 import { tuning } from '../tuning.js';
@@ -17,6 +25,7 @@ import { tuning } from '../tuning.js';
 export interface QueryTarget {
   readonly environment: ReadEnvironment;
   readonly collection: number;
+  readonly indexDatabase: IndexDatabase;
   readonly indexes: readonly OpenIndex[];
 }
 
@@ -26,7 +35,7 @@ const inexact = Symbol('inexact order');
 /** @param first size of the first slice, as more keys may not be needed */
 async function* keySlices(
   environment: ReadEnvironment,
-  database: 'documents' | 'indexes',
+  database: 'documents' | IndexDatabase,
   range: KeyRange,
   reverse: boolean,
   first: number = tuning.sliceEntries,
@@ -46,8 +55,8 @@ async function* keySlices(
   }
 }
 
-function hasKeys(environment: ReadEnvironment, range: KeyRange): boolean {
-  return Buffer.compare(range.from, range.to) < 0 && environment.keys('indexes', { ...range, limit: 1 }).length > 0;
+function hasKeys({ environment, indexDatabase }: QueryTarget, range: KeyRange): boolean {
+  return Buffer.compare(range.from, range.to) < 0 && environment.keys(indexDatabase, { ...range, limit: 1 }).length > 0;
 }
 
 const sortedUnique = (ids: Iterable<string>): string[] => [...new Set(ids)].sort(compareText);
@@ -89,7 +98,7 @@ function createSource(slices: AsyncGenerator<Buffer[], void, void>, parse: (key:
  * of both.
  */
 async function* orderedIds(
-  environment: ReadEnvironment,
+  { environment, indexDatabase }: QueryTarget,
   plan: IndexPlan,
   ranges: readonly KeyRange[],
   first: number,
@@ -100,7 +109,7 @@ async function* orderedIds(
     if (parsed.cut) throw inexact;
     return parsed;
   };
-  const slicesOf = (range: KeyRange) => keySlices(environment, 'indexes', range, plan.descending, first);
+  const slicesOf = (range: KeyRange) => keySlices(environment, indexDatabase, range, plan.descending, first);
   const [single] = ranges;
   // Ascending in an index that ends with the sorted field, the keys are already in order.
   if (ranges.length === 1 && single !== undefined && !plan.descending && plan.sortField === fields - 1) {
@@ -134,10 +143,10 @@ async function* orderedIds(
 }
 
 /** The ids in the ranges of a plan, in no particular order. */
-async function candidates(environment: ReadEnvironment, plan: IndexPlan): Promise<Set<string>> {
+async function candidates({ environment, indexDatabase }: QueryTarget, plan: IndexPlan): Promise<Set<string>> {
   const ids = new Set<string>();
   for (const range of plan.ranges) {
-    for await (const keys of keySlices(environment, 'indexes', range, false)) {
+    for await (const keys of keySlices(environment, indexDatabase, range, false)) {
       for (const key of keys) ids.add(parseKey(key, plan.index.fields.length, -1).id);
     }
   }
@@ -210,12 +219,12 @@ function createWindow(query: Query): Window {
 /** Keys that are counted before the event loop gets a turn; takes some milliseconds. */
 const countedAtOnce = 50_000;
 
-async function countKeys(environment: ReadEnvironment, range: KeyRange): Promise<number> {
+async function countKeys({ environment, indexDatabase }: QueryTarget, range: KeyRange): Promise<number> {
   let count = 0;
   let { from } = range;
   for (;;) {
-    const next = environment.keyAt('indexes', { from, to: range.to }, countedAtOnce);
-    if (next === undefined) return count + environment.count('indexes', { from, to: range.to });
+    const next = environment.keyAt(indexDatabase, { from, to: range.to }, countedAtOnce);
+    if (next === undefined) return count + environment.count(indexDatabase, { from, to: range.to });
     count += countedAtOnce;
     from = next;
     await yieldToEventLoop();
@@ -239,19 +248,18 @@ async function totalOf(
     total +=
       index.grouped && bound === last && !bounded
         ? readCount(target.environment, range.prefix)
-        : await countKeys(target.environment, range);
+        : await countKeys(target, range);
   }
   return total;
 }
 
 async function runOrdered(target: QueryTarget, plan: IndexPlan, query: Query): Promise<Page> {
-  const { environment } = target;
-  const ranges = plan.ranges.filter((range) => hasKeys(environment, range));
+  const ranges = plan.ranges.filter((range) => hasKeys(target, range));
   const settled = plan.residual.length === 0;
   const knownTotal = settled ? await totalOf(target, plan, ranges) : undefined;
   const page = createWindow(query);
   const first = knownTotal === undefined ? tuning.sliceEntries : (query.skip ?? 0) + query.limit + 1;
-  for await (const ids of orderedIds(environment, plan, ranges, first)) {
+  for await (const ids of orderedIds(target, plan, ranges, first)) {
     if (settled) page.take(ids);
     else {
       for await (const slice of documentSlices(target, ids)) {
@@ -311,10 +319,10 @@ export async function runQuery(target: QueryTarget, query: Query): Promise<Page>
   const residual = plan?.residual ?? where;
   if (sort.length === 0 && residual.length === 0) {
     const page = createWindow(query);
-    page.take(plan === undefined ? await allIds(target) : sortedUnique(await candidates(target.environment, plan)));
+    page.take(plan === undefined ? await allIds(target) : sortedUnique(await candidates(target, plan)));
     return { items: loadAll(target, page.ids), total: page.total() };
   }
-  const ids = plan === undefined ? undefined : [...(await candidates(target.environment, plan))];
+  const ids = plan === undefined ? undefined : [...(await candidates(target, plan))];
   return runSorted(target, ids, residual, query);
 }
 
@@ -324,11 +332,11 @@ export async function countMatching(target: QueryTarget, where: readonly Filter[
   const residual = plan?.residual ?? where;
   if (residual.length === 0) {
     if (plan === undefined) return readTotal(target.environment, target.collection);
-    const ranges = plan.ranges.filter((range) => hasKeys(target.environment, range));
-    return (await totalOf(target, plan, ranges)) ?? (await candidates(target.environment, plan)).size;
+    const ranges = plan.ranges.filter((range) => hasKeys(target, range));
+    return (await totalOf(target, plan, ranges)) ?? (await candidates(target, plan)).size;
   }
   let count = 0;
-  const ids = plan === undefined ? undefined : [...(await candidates(target.environment, plan))];
+  const ids = plan === undefined ? undefined : [...(await candidates(target, plan))];
   for await (const slice of documentSlices(target, ids)) {
     count += slice.filter(({ fields }) => matchesAll(fields, residual)).length;
   }
