@@ -245,6 +245,10 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     onRevoked: (listener) => revokedListeners.add(({ nodeId, replaced }) => listener(nodeId, replaced)),
     openNodeSession: nodeSessions.open,
     pushed: sessions.pushed,
+    unsentMs(nodeId) {
+      const since = sessions.unsentSince(nodeId);
+      return since === undefined ? 0 : clock.monotonic() - since;
+    },
     plan: (chainId) => planDeploy(fold.fleet(), chainId),
     snapshotJson: createSnapshotJson({ fleet: fold.fleet, newest, earlier }),
     waitFor: (revision, timeoutMs) => fold.until(() => fold.fleet().revision.value >= revision, timeoutMs),

@@ -8,7 +8,7 @@ import type { Answerer } from './answer.js';
 import { useUpSecondChance } from './answer.js';
 import type { Newest, NewestSnapshots } from './newest.js';
 import type { ApplyReport, ConfigAnswer, NodeSession, PushSlot, SnapshotPush } from './port.js';
-import { noteSent } from './session-registry.js';
+import { noteOffered, noteSent } from './session-registry.js';
 import type { SessionState, SessionRegistry } from './session-registry.js';
 import type { ApplyHistories } from './apply-history.js';
 import type { ReportTurns } from './report-turns.js';
@@ -78,7 +78,7 @@ class OpenSession implements NodeSession {
   }
   sent(push: SnapshotPush): void {
     const session = this.#session;
-    noteSent(session, push, this.#parts.clock.now());
+    noteSent(session, push, this.#parts.clock);
     const record = this.#parts.histories.peek(session.nodeId);
     if (record !== undefined && session.secondChance === push.generation) useUpSecondChance(session, record);
   }
@@ -127,6 +127,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       // Any other target follows from the agent's own report, and is sent when it asks.
       if (target !== 'newest') continue;
       deps.timeToApplied.offered(session.offers, push.generation, deps.clock.monotonic());
+      noteOffered(session, push, deps.clock.monotonic());
       session.slot.offer(push);
       offered += 1;
     }

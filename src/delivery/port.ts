@@ -135,6 +135,8 @@ export interface Delivery {
   openNodeSession(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** The newest generation that was sent as a whole to an open session of this instance. */
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
+  /** For how many milliseconds the node's agent has not taken what it is offered here; 0 while nothing waits for it. */
+  unsentMs(nodeId: string): number;
 
   plan(chainId: string): ChainPlan | undefined;
   /**

@@ -3,6 +3,7 @@
  * should have (`target.ts`) and answers no request (`answer.ts`).
  * Implements `docs/contract/agent-protocol.md#configuration`.
  */
+import type { Clock } from '../kernel/clock.js';
 import type { PushSlot, SnapshotPush } from './port.js';
 import type { Offers } from './time-to-applied.js';
 
@@ -19,6 +20,8 @@ export interface SessionState {
   /** The rejected newest generation that its last answer sent once more; undefined when that is used up. */
   secondChance: number | undefined;
   pushed: { readonly generation: number; readonly at: number } | undefined;
+  /** The newest push that it was offered and that its agent has not taken, and since when nothing was taken, monotonic. */
+  unsent: { readonly generation: number; readonly since: number } | undefined;
   /** What it was offered and has not answered yet, for the measure of the time to applied. */
   readonly offers: Offers;
   closed: boolean;
@@ -32,6 +35,8 @@ export interface SessionRegistry {
   /** The sessions that a push of this generation may be offered to. */
   waitingFor(nodeId: string, generation: number): readonly SessionState[];
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
+  /** Since when no session of the node takes what it is offered, monotonic; undefined if one does, or there is none. */
+  unsentSince(nodeId: string): number | undefined;
   nodes(): IterableIterator<string>;
   readonly size: number;
 }
@@ -50,6 +55,7 @@ export function createSessionRegistry(): SessionRegistry {
         considered: 0,
         secondChance: undefined,
         pushed: undefined,
+        unsent: undefined,
         offers: [],
         closed: false,
       };
@@ -81,6 +87,14 @@ export function createSessionRegistry(): SessionRegistry {
       const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));
       return all.sort((a, b) => b.generation - a.generation)[0];
     },
+    unsentSince(nodeId) {
+      let latest: number | undefined;
+      for (const { unsent } of byNode.get(nodeId) ?? []) {
+        if (unsent === undefined) return undefined;
+        latest = Math.max(latest ?? unsent.since, unsent.since);
+      }
+      return latest;
+    },
     nodes: () => byNode.keys(),
     get size() {
       return size;
@@ -88,7 +102,21 @@ export function createSessionRegistry(): SessionRegistry {
   };
 }
 
+/** Notes that a push was offered. @param now monotonic milliseconds */
+export function noteOffered(session: SessionState, push: SnapshotPush, now: number): void {
+  session.unsent = { generation: push.generation, since: session.unsent?.since ?? now };
+}
+
 /** Notes that a push was sent as a whole. One older than the newest that was sent changes nothing. */
-export function noteSent(session: SessionState, push: SnapshotPush, at: number): void {
-  if ((session.pushed?.generation ?? 0) < push.generation) session.pushed = { generation: push.generation, at };
+export function noteSent(
+  session: SessionState,
+  push: SnapshotPush,
+  { now, monotonic }: Pick<Clock, 'now' | 'monotonic'>,
+): void {
+  const { unsent } = session;
+  if (unsent !== undefined) {
+    const { generation } = unsent;
+    session.unsent = generation > push.generation ? { generation, since: monotonic() } : undefined;
+  }
+  if ((session.pushed?.generation ?? 0) < push.generation) session.pushed = { generation: push.generation, at: now() };
 }

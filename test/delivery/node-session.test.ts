@@ -109,6 +109,36 @@ describe('a session', () => {
     expect([offers, sessions.offered()]).toEqual([[2], 1]);
   });
 
+  it('has not taken what it was offered since the first offer, or since it took an older one, and until it took the newest', async () => {
+    const { registry, sessions, open } = create();
+    const session = open('s1');
+    await ask(session);
+    await turn();
+    const offerAfter = async (ms: number): Promise<void> => {
+      clock.advance(ms);
+      generation = (generation ?? 0) + 1;
+      await sessions.serve('n1');
+    };
+    expect(registry.unsentSince('n1')).toBeUndefined();
+    const began = clock.monotonic();
+    await offerAfter(10);
+    await offerAfter(10);
+    expect(registry.unsentSince('n1')).toBe(began + 10);
+    clock.advance(10);
+    session.sent(pushOf(2));
+    expect(registry.unsentSince('n1')).toBe(began + 30);
+    session.sent(pushOf(3));
+    expect(registry.unsentSince('n1')).toBeUndefined();
+    await offerAfter(10);
+    expect(registry.unsentSince('n1')).toBe(began + 40);
+    // As during a rekey: the other one has nothing waiting.
+    const next = open('s2');
+    expect(registry.unsentSince('n1')).toBeUndefined();
+    next.close();
+    session.close();
+    expect(registry.unsentSince('n1')).toBeUndefined();
+  });
+
   it.each<[string, ConfigAnswer, readonly number[]]>([
     ['unchanged', { kind: 'unchanged', generation: 1 }, [2]],
     ['draining', { kind: 'draining', retryAfterMs: 1 }, []],

@@ -232,6 +232,19 @@ describe('nodes', () => {
     });
   });
 
+  test('a refresh does not wait for an agent that takes nothing of what it is sent', async () => {
+    const { id } = await aNode('reads-nothing');
+    const agent = await rest.connect(id);
+    const presence = vi.spyOn(rest.deps.telemetry, 'presence');
+    const unsent = vi.spyOn(rest.deps.delivery, 'unsentMs').mockReturnValue(501);
+    expect(await rest.data('POST', `/api/nodes/${id}/config`)).toMatchObject({ pushed: false });
+    expect(presence).toHaveBeenCalledTimes(1);
+    unsent.mockRestore();
+    expect((await agent.receive()).generation).toBe(rest.deps.delivery.generation(id));
+    expect(rest.deps.delivery.unsentMs(id)).toBe(0);
+    await agent.disconnect();
+  });
+
   test('the snapshot of a node that is being created or deleted is there or a 404, however the reads race', async () => {
     const statuses = new Set<number>();
     for (let round = 0; round < 10; round += 1) {

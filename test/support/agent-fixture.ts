@@ -200,6 +200,7 @@ export async function startAgentFixture(
       };
     },
     pushed: unused,
+    unsentMs: unused,
     nodeIds: unused,
     liveListeners: unused,
     resourceCounts: unused,

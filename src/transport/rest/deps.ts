@@ -46,6 +46,7 @@ export interface RestDeps {
     | 'links'
     | 'generation'
     | 'pushed'
+    | 'unsentMs'
     | 'plan'
     | 'snapshotJson'
     | 'nodeIds'

@@ -121,14 +121,18 @@ async function currentGeneration(deps: RestDeps, id: string): Promise<number> {
   return orNotFound(deps.delivery.generation(id), 'node');
 }
 
-/** True once the generation was sent to the node's live session; false without a session, or when time is up. */
+/**
+ * True once the generation was sent to the node's live session; false without a session, where its agent does not read, or
+ * when time is up.
+ */
 async function isPushed(deps: RestDeps, id: string, generation: number): Promise<boolean> {
   const deadline = deps.clock.monotonic() + tuning.pushWaitMs;
   for (;;) {
     const presence = await deps.telemetry.presence(id);
     if (presence === undefined) return false;
     if ((pushFacts(deps, id, presence)?.generation ?? 0) >= generation) return true;
-    if (deps.clock.monotonic() >= deadline) return false;
-    await sleep(tuning.waitPollMs);
+    // What an agent reads is taken at once: the rest of the time is for snapshots that many changes make late.
+    if (deps.delivery.unsentMs(id) > tuning.takenWithinMs || deps.clock.monotonic() >= deadline) return false;
+    await sleep(tuning.pushPollMs);
   }
 }

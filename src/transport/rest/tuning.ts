@@ -22,9 +22,11 @@ export const tuning = {
   nodesPerSlice: 25,
   /** Such an answer is sent in chunks of at least so many characters. */
   chunkChars: 64 * 1024,
-  /** How long a refresh waits for its push, to answer `pushed`. */
+  /** How long a refresh waits for its push, to answer `pushed`, how often it looks, and for how long its agent may take nothing. */
   pushWaitMs: 2_000,
-  /** How often a waiting deploy or refresh reads presence, beside being called back. */
+  pushPollMs: 20,
+  takenWithinMs: 500,
+  /** How often a waiting deploy reads presence, beside being called back. */
   waitPollMs: 100,
   /** How often a snapshot is looked for while the fold and the read models do not agree about its node. */
   foldPollMs: 20,
