@@ -34,7 +34,7 @@ function canonicalObject(record: Readonly<Record<string, unknown>>): string {
   let text = '';
   for (const key of sorted(Object.keys(record))) {
     const value = record[key];
-    if (value !== undefined) text += `${text === '' ? '{' : ','}${quoted(key)}:${canonicalJson(value)}`;
+    if (value !== undefined) text += `${text === '' ? '{' : ','}${quotedKey(key)}${canonicalJson(value)}`;
   }
   return text === '' ? '{}' : `${text}}`;
 }
@@ -60,6 +60,18 @@ function sorted(keys: string[]): readonly string[] {
 /** What JSON writes as an escape sequence; every surrogate is left to `JSON.stringify`, which knows the lone ones. */
 // oxlint-disable-next-line no-control-regex -- JSON escapes exactly the control characters
 const escaped = /["\\\u0000-\u001f\ud800-\udfff]/;
+
+/** Quoted keys with their colon: nearly all are of the same few, and a look is cheaper than a search for what to escape. */
+const quotedKeys = new Map<string, string>();
+const quotedKeysHeld = 2_000;
+
+function quotedKey(key: string): string {
+  const held = quotedKeys.get(key);
+  if (held !== undefined) return held;
+  const made = `${quoted(key)}:`;
+  if (quotedKeys.size < quotedKeysHeld) quotedKeys.set(key, made);
+  return made;
+}
 
 const quoted = (text: string): string => (escaped.test(text) ? JSON.stringify(text) : `"${text}"`);
 

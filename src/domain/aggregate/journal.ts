@@ -71,6 +71,7 @@ export function createCell<V>(journal: Journal, initial: V): Cell<V> {
   };
 }
 
+/** No row is undefined. */
 export interface Table<V> {
   readonly size: number;
   get(id: string): V | undefined;
@@ -84,12 +85,12 @@ export interface Table<V> {
 
 export function createTable<V>(journal: Journal): Table<V> {
   const rows = new Map<string, V>();
-  const restore = (id: string, existed: boolean, previous: V | undefined): (() => void) => {
-    return () => {
-      if (existed) rows.set(id, previous as V);
-      else rows.delete(id);
+  const restore =
+    (id: string, previous: V | undefined): (() => void) =>
+    () => {
+      if (previous === undefined) rows.delete(id);
+      else rows.set(id, previous);
     };
-  };
   return {
     get size() {
       return rows.size;
@@ -97,12 +98,13 @@ export function createTable<V>(journal: Journal): Table<V> {
     get: (id) => rows.get(id),
     has: (id) => rows.has(id),
     set(id, value) {
-      if (journal.recording) journal.record(restore(id, rows.has(id), rows.get(id)));
+      if (journal.recording) journal.record(restore(id, rows.get(id)));
       rows.set(id, value);
     },
     delete(id) {
-      if (!rows.has(id)) return;
-      if (journal.recording) journal.record(restore(id, true, rows.get(id)));
+      const previous = rows.get(id);
+      if (previous === undefined) return;
+      if (journal.recording) journal.record(restore(id, previous));
       rows.delete(id);
     },
     ids: () => rows.keys(),

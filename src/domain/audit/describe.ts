@@ -75,7 +75,9 @@ function entry(
   return {
     action: `${resource.type}.${recorded.metadata.revert_of === undefined ? first.verb : 'revert'}`,
     resource,
-    changes: audits.flatMap(({ changes }) => changes),
+    get changes() {
+      return audits.flatMap(({ changes }) => changes);
+    },
     accounts,
     notRevertibleBecause: first.notRevertibleBecause,
   };

@@ -14,12 +14,24 @@ import { declaringResource, resourceOf } from './resources.js';
 
 /**
  * An upper bound of the bytes that a value takes as JSON. What a definition is after an event, it has from the state before
- * and from the event: nearly always, both together are within the bound, and the fold need not be tried.
+ * and from the event: nearly always, both together are within the bound, and the fold need not be tried. Counted, as a text
+ * of each definition would be made only to see its length.
  */
-const mostBytes = (value: object | undefined): number =>
-  value === undefined ? 0 : utf8BytesPerUnit * JSON.stringify(value).length;
-/** Of a UTF-16 code unit, at most. */
-const utf8BytesPerUnit = 3;
+function mostBytes(value: unknown): number {
+  if (typeof value === 'string') return 3 + escapedBytes * value.length;
+  if (typeof value !== 'object' || value === null) return mostOfScalar;
+  let bytes = 3;
+  if (Array.isArray(value)) {
+    for (const entry of value) bytes += mostBytes(entry);
+    return bytes;
+  }
+  for (const key of Object.keys(value)) bytes += mostBytes(key) + 1 + mostBytes(Reflect.get(value, key));
+  return bytes;
+}
+/** Of a UTF-16 code unit, as an escape sequence. */
+const escapedBytes = 6;
+/** A number with its comma. */
+const mostOfScalar = 26;
 
 /**
  * The refusal of decided events that make a definition too large. Only of those that create or edit one: older logs

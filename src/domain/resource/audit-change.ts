@@ -38,12 +38,19 @@ export interface EventAudit {
 /** Stands for a secret. */
 export const masked = '***';
 
+/** @param changes or what makes them when they are asked for: the read model of the audit asks only for the verb */
 export function eventAudit(
   verb: AuditVerb,
-  changes: readonly AuditChange[],
+  changes: readonly AuditChange[] | (() => readonly AuditChange[]),
   notRevertibleBecause: string | null = null,
 ): EventAudit {
-  return { verb, changes, notRevertibleBecause };
+  return {
+    verb,
+    get changes() {
+      return typeof changes === 'function' ? changes() : changes;
+    },
+    notRevertibleBecause,
+  };
 }
 
 export function fieldChanges(changes: Changes): readonly AuditChange[] {

@@ -24,10 +24,10 @@ export function lifecycleAudit(fields: readonly string[]): {
     return found;
   };
   return {
-    created: ({ data }) => eventAudit('create', addedFields(definition(data))),
-    updated: ({ data }) => eventAudit('update', fieldChanges(data.changes)),
-    deleted: ({ data }) => eventAudit('delete', removedFields(definition(data))),
+    created: ({ data }) => eventAudit('create', () => addedFields(definition(data))),
+    updated: ({ data }) => eventAudit('update', () => fieldChanges(data.changes)),
+    deleted: ({ data }) => eventAudit('delete', () => removedFields(definition(data))),
     // Shown as the revert that it belongs to.
-    restored: ({ data }) => eventAudit('create', addedFields(definition(data))),
+    restored: ({ data }) => eventAudit('create', () => addedFields(definition(data))),
   };
 }

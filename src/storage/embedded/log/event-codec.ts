@@ -36,7 +36,7 @@ export interface EncodedEvent {
 }
 
 export function encodeEvent(event: ProposedEvent): EncodedEvent {
-  const { command, actor, request_id, occurred_at, schema_version, ...rest } = event.metadata;
+  const { command, actor, request_id, occurred_at, schema_version } = event.metadata;
   const envelope = JSON.stringify([
     event.id,
     event.type,
@@ -49,10 +49,21 @@ export function encodeEvent(event: ProposedEvent): EncodedEvent {
     request_id,
     occurred_at,
     schema_version,
-    Object.keys(rest).length === 0 ? 0 : rest,
+    restOf(event.metadata),
   ]);
   const tail = `${envelope.slice(1, -1)},${dataJson(event)}]`;
   return { id: event.id, tail, bytes: Buffer.byteLength(tail) };
+}
+
+const written: ReadonlySet<string> = new Set(['command', 'actor', 'request_id', 'occurred_at', 'schema_version']);
+
+/** What else the metadata holds, 0 for nothing. A loop, because the rest of a destructuring costs as much as all else here. */
+function restOf(metadata: EventMetadata): MetadataRest | 0 {
+  let rest: Record<string, unknown> | undefined;
+  for (const key of Object.keys(metadata)) {
+    if (!written.has(key)) (rest ??= {})[key] = Reflect.get(metadata, key);
+  }
+  return rest ?? 0;
 }
 
 /** @param recordedAt milliseconds since the epoch on the store's clock, for `$maxAge` */

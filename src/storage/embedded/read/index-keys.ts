@@ -144,9 +144,14 @@ export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields:
     // Most indexes have no list, and so one key.
     let start: ByteText = prefix;
     let starts: readonly ByteText[] | undefined;
-    for (const [place, field] of indexed.entries()) {
-      const isLast = place === indexed.length - 1;
-      if (grouped && isLast) groups.push(...(starts ?? [start]));
+    const last = indexed.length - 1;
+    for (let place = 0; place <= last; place += 1) {
+      const field = indexed[place] as string;
+      const isLast = place === last;
+      if (grouped && isLast) {
+        if (starts === undefined) groups.push(start);
+        else groups.push(...starts);
+      }
       let values = encoded.get(field);
       if (values === undefined) {
         values = fieldTexts(fields[field]);
