@@ -26,6 +26,8 @@ class Bucket implements TokenBucket {
   }
 
   wait(now: number, tokens = 1): number {
+    // It only refills meanwhile, so there is nothing to compute while there are enough.
+    if (this.#level >= tokens) return 0;
     this.#refill(now);
     return this.#level >= tokens ? 0 : ((tokens - this.#level) * 1000) / this.#perSecond;
   }

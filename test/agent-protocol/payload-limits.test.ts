@@ -5,7 +5,7 @@ import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { ConfigApplyReport, ConfigRequest } from '../../src/gen/svc/control/v1/config.js';
 import { AgentHello, AgentPayload, SessionClose } from '../../src/gen/svc/control/v1/session.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
-import { planWalk, scanMessage, walkMessage } from '../../src/transport/agent/wire-scan.js';
+import { emptyField, malformed, planWalk, readField, walkMessage } from '../../src/transport/agent/wire-scan.js';
 
 type AgentMessage = NonNullable<AgentPayload['payload']>;
 
@@ -153,10 +153,14 @@ describe('a payload', () => {
 describe('the walk over protobuf bytes', () => {
   const fieldsOf = (...bytes: number[]): unknown => {
     const seen: unknown[] = [];
-    const whole = scanMessage(Uint8Array.from(bytes), ({ number, wireType, varint, start, end }) =>
-      seen.push(wireType === 0 ? [number, varint] : [number, wireType, start, end]),
-    );
-    return whole ? seen : 'malformed';
+    const field = emptyField();
+    for (let position = 0; position < bytes.length;) {
+      position = readField(Uint8Array.from(bytes), position, bytes.length, field);
+      if (position === malformed) return 'malformed';
+      const { number, wireType, varint, start, end } = field;
+      seen.push(wireType === 0 ? [number, varint] : [number, wireType, start, end]);
+    }
+    return seen;
   };
 
   test('finds fields of each wire type and their places', () => {

@@ -2,7 +2,7 @@
  * Reads and writes `SecureFrame` by hand: it is the most frequent message, and reading must be strict. A test compares
  * the bytes with the generated code. Implements `docs/contract/wire.md#session`.
  */
-import { scanMessage } from './wire-scan.js';
+import { emptyField, malformed, readField } from './wire-scan.js';
 
 export interface Frame {
   /** Empty when absent. */
@@ -15,18 +15,22 @@ export interface Frame {
 const sequenceTag = (2 << 3) | 0;
 const ciphertextTag = (3 << 3) | 2;
 const none = new Uint8Array(0);
+/** Of the frame that is being read. */
+const field = emptyField();
 
 /** The frame, or undefined if the bytes do not parse. Its fields share the memory of `bytes`. */
 export function decodeFrame(bytes: Uint8Array): Frame | undefined {
   let sessionId: Uint8Array = none;
   let sequence = 0;
   let ciphertext: Uint8Array = none;
-  const parsed = scanMessage(bytes, (field) => {
+  for (let position = 0; position < bytes.length;) {
+    position = readField(bytes, position, bytes.length, field);
+    if (position === malformed) return undefined;
     if (field.number === 1 && field.wireType === 2) sessionId = bytes.subarray(field.start, field.end);
     else if (field.number === 2 && field.wireType === 0) sequence = field.varint;
     else if (field.number === 3 && field.wireType === 2) ciphertext = bytes.subarray(field.start, field.end);
-  });
-  return parsed ? { sessionId, sequence, ciphertext } : undefined;
+  }
+  return { sessionId, sequence, ciphertext };
 }
 
 /** Encodes a frame of the service, which never has a session id. */

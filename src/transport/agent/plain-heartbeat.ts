@@ -41,7 +41,9 @@ export function readPlainHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
   if (field.number !== heartbeatInPayload || field.wireType !== 2) return undefined;
   let nodeId = '';
   let sequence = 0;
-  let [cpuUsage, memoryUsage, uptimeSeconds] = [0, 0, 0];
+  let cpuUsage = 0;
+  let memoryUsage = 0;
+  let uptimeSeconds = 0;
   const links: Run = { from: 0, end: 0 };
   const listeners: Run = { from: 0, end: 0 };
   for (let position = field.start; position < payload.length;) {

@@ -81,20 +81,6 @@ export function readField(bytes: Uint8Array, at: number, end: number, field: Wir
   return position > end ? malformed : position;
 }
 
-/**
- * Visits each field of one message in order; what a visit gets is overwritten by the next one.
- * @returns false if the bytes are malformed
- */
-export function scanMessage(bytes: Uint8Array, visit: (field: Readonly<WireField>) => void): boolean {
-  const field = emptyField();
-  for (let position = 0; position < bytes.length;) {
-    position = readField(bytes, position, bytes.length, field);
-    if (position === malformed) return false;
-    visit(field);
-  }
-  return true;
-}
-
 /** Whether a message inside a message is well-formed. */
 export function isWellFormed(bytes: Uint8Array, from: number, to: number): boolean {
   const field = emptyField();
