@@ -1,5 +1,6 @@
 /** The read models in one layout: opened when the store can be reached, queried once they are filled, waited for. No store. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
@@ -11,6 +12,7 @@ import { placeOf } from '../../src/projections/engine/layout.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
 import type { EventStore, LogItem } from '../../src/storage/event-store.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
+import { createChain, createNode, createUpstream, deployChain, hop, perform } from '../support/fleet.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { append, planned, sessionOpened, signedIn } from '../support/read-side.js';
 import type { Planned } from '../support/read-side.js';
@@ -141,6 +143,26 @@ describe('queries', () => {
     await caughtUp(group);
     // The pointer stands already.
     expect(lines.length).toBe(1);
+  });
+
+  it('read each kind of documents from its own collection', async () => {
+    const chain = createChain('c', [hop('a', 8000)]);
+    const log = emptyFleet();
+    for (const command of [createNode('a'), createUpstream('up'), chain, deployChain('c')]) {
+      const performed = perform(log, command);
+      if (performed.kind !== 'written') throw new Error(performed.kind);
+      await stores.eventStore.append(streams.fleet, 'any', performed.command.events);
+    }
+    const group = await open();
+    await caughtUp(group);
+    const { nodes, resources, deployments, names, audit } = group.queries();
+    expect(await Promise.all([nodes, deployments, audit].map((one) => one.count()))).toEqual([1, 1, 4]);
+    expect(await names.count()).toBeGreaterThan(0);
+    const counts = await Promise.all(
+      Object.entries(resources).map(async ([type, one]) => [type, await one.count()] as const),
+    );
+    const held = counts.filter(([, count]) => count > 0).map(([type]) => type);
+    expect(held.sort()).toEqual(['l4_chain', 'l4_upstream']);
   });
 
   it('of an older release are answered, and the pointer of the newer one stays', async () => {
