@@ -38,11 +38,14 @@ let told: string[];
 let checkpoints: Checkpoint[];
 /** What the next writes of documents throw, if anything. */
 let outages: Error[];
+/** The same of reads. */
+let unreadable: Error[];
 let documents: Map<string, unknown>;
 let runners: Runner[];
 
 beforeEach(() => {
-  [log, lines, told, checkpoints, outages, documents, runners] = [drivenLog(), [], [], [], [], new Map(), []];
+  [log, lines, told, checkpoints, outages, unreadable] = [drivenLog(), [], [], [], [], []];
+  [documents, runners] = [new Map(), []];
 });
 afterEach(async () => {
   for (const runner of runners) await runner.close();
@@ -67,8 +70,11 @@ function start(over: Partial<RunnerDeps> = {}) {
   const status = createStatusBoard(progress.position, () => [], logger);
   status.onChange(({ caughtUp: is, lastError }) => void told.push(`${is} ${lastError}`));
   const collection: Partial<Collection> = {
-    getMany: async (ids) =>
-      ids.flatMap((id) => (documents.has(id) ? [{ id, position: 0, fields: documents.get(id) as never }] : [])),
+    async getMany(ids) {
+      const outage = unreadable.shift();
+      if (outage !== undefined) throw outage;
+      return ids.flatMap((id) => (documents.has(id) ? [{ id, position: 0, fields: documents.get(id) as never }] : []));
+    },
     async write(writes) {
       const outage = outages.shift();
       if (outage !== undefined) throw outage;
@@ -116,6 +122,8 @@ describe('the runner', () => {
     const end = commands.at(-1)?.events.at(-1)?.position ?? 0;
     expect(runner.handled()).toEqual({ commit: end, prepare: end });
     expect(tuning.batchEvents).toBe(1000);
+    // Nothing of this says that it is behind.
+    expect(told).toEqual(['caught up', 'true null']);
   });
 
   it('writes what it catches up with, then the checkpoint, then tells that it has caught up', async () => {
@@ -178,7 +186,11 @@ describe('a subscription that drops', () => {
     expect(lines).toEqual([]);
     log.give(new Error('gone'), new Error('still gone'));
     await soon(() => status.current()).toMatchObject({ caughtUp: false, lastError: expect.stringContaining('gone') });
-    log.give(delivered(second!), caughtUp);
+    log.give(delivered(second!));
+    await soon(() => documents.get('n')).toEqual({ events: 2 });
+    // What arrives does not say that nothing is missing.
+    expect(status.current()).toMatchObject({ caughtUp: false, lastError: expect.stringContaining('gone') });
+    log.give(caughtUp);
     await soon(() => status.current()).toMatchObject({ caughtUp: true, lastError: null });
     expect(lines).toEqual([
       expect.stringMatching(/^warn the subscription of the read models dropped .*gone/),
@@ -221,9 +233,49 @@ describe('a read store that is away', () => {
     await soon(() => log.subscriptions.length).toBe(2);
     expect(status.current()).toMatchObject({ caughtUp: false, lastError: null });
     expect(log.subscriptions[1]?.after).toMatchObject({ commit: first!.events[0].position });
+    expect(log.subscriptions.map(({ signal }) => signal.aborted)).toEqual([true, false]);
     log.give(delivered(second!), caughtUp);
     await soon(() => status.current().caughtUp).toBe(true);
     expect(documents.get('n')).toEqual({ events: 2 });
+  });
+
+  it('while catching up, leaves nothing behind: what was folded is written before the log is read on', async () => {
+    const { status } = start();
+    unreadable.push(away());
+    const commands = asRecorded([refreshed(), refreshed()]);
+    log.give(delivered(...commands));
+    await soon(() => status.current().lastError).toContain('away');
+    await soon(() => log.subscriptions.length).toBe(2);
+    const { position } = commands[1]!.events[0];
+    expect(log.subscriptions[1]?.after).toEqual({ commit: position, prepare: position });
+    expect(documents.get('n')).toEqual({ events: 2 });
+    expect(status.current()).toMatchObject({ caughtUp: false, lastError: null });
+    expect(lines).toEqual([
+      expect.stringMatching(/^warn folding events: failed/),
+      expect.stringMatching(/^info folding events: works again/),
+    ]);
+    log.give(caughtUp);
+    await soon(() => status.current().caughtUp).toBe(true);
+  });
+
+  it('makes the checkpoint late, which is told, and the runner goes on', async () => {
+    let fails = false;
+    const { status } = start({
+      readStore: {
+        async saveCheckpoint(_name: string, _version: number, checkpoint: Checkpoint) {
+          if (fails) throw away();
+          checkpoints.push(checkpoint);
+        },
+      } as Partial<ReadStore> as ReadStore,
+    });
+    log.give(caughtUp);
+    await soon(() => status.current().caughtUp).toBe(true);
+    fails = true;
+    log.give(delivered(...asRecorded([refreshed()])));
+    await soon(() => lines[0]).toMatch(/^warn the checkpoint of the read models is late .*away/);
+    expect(status.current()).toMatchObject({ caughtUp: true, lastError: null });
+    fails = false;
+    await soon(() => checkpoints.length).toBe(1);
   });
 
   it('does not keep the runner from closing, which skips nothing', async () => {
@@ -240,7 +292,7 @@ describe('a read store that is away', () => {
 
 describe('the runner stops for good', () => {
   it('at an event that this release does not know, behind the commands before it', async () => {
-    const { runner, status } = start();
+    const { runner, status } = start({ onAnotherLog: () => void told.push('another log') });
     log.give(caughtUp);
     await soon(() => status.current().caughtUp).toBe(true);
     const [known, unknown, later] = asRecorded([
@@ -255,6 +307,7 @@ describe('the runner stops for good', () => {
     expect(documents.get('n')).toEqual({ events: 1 });
     expect(lines).toEqual([expect.stringMatching(/^error the read models stopped.*"unknownEvent":"MoonPhaseChanged"/)]);
     expect(log.subscriptions.length).toBe(1);
+    expect(told).not.toContain('another log');
   });
 
   it('when a read model cannot name what an event is about', async () => {
@@ -299,6 +352,9 @@ describe('the runner stops for good', () => {
     expect(sentences).toEqual([expect.stringContaining('as event')]);
     expect(other.status.current()).toMatchObject({ caughtUp: false, unknownEvent: null });
     expect(again.subscriptions.length).toBe(1);
+    // Also when nobody is to be told.
+    await start({ eventStore: again.store, after: checkpoints.at(-1)! }).runner.ended;
+    expect(sentences).toHaveLength(1);
   });
 });
 

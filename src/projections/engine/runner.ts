@@ -57,12 +57,12 @@ export interface Runner {
   close(): Promise<void>;
 }
 
-/** Splits a batch into parts of a bounded number of events; a larger command is a part of its own. */
+/** Splits a batch into parts of a bounded number of events; a larger command is a part of its own. A part may be empty. */
 function* parts(commands: readonly RecordedCommand[]): Generator<readonly RecordedCommand[], void, void> {
   let part: RecordedCommand[] = [];
   let events = 0;
   for (const command of commands) {
-    if (part.length > 0 && events + command.events.length > tuning.batchEvents) {
+    if (events + command.events.length > tuning.batchEvents) {
       yield part;
       part = [];
       events = 0;
@@ -70,7 +70,7 @@ function* parts(commands: readonly RecordedCommand[]): Generator<readonly Record
     part.push(command);
     events += command.events.length;
   }
-  if (part.length > 0) yield part;
+  yield part;
 }
 
 export function startRunner(deps: RunnerDeps): Runner {
