@@ -111,6 +111,24 @@ describe('a session', () => {
     expect(lost).toEqual(['s1']);
   });
 
+  it('has in its first lease what was pushed while that waited to be written, without a second write', async () => {
+    let renewed = 0;
+    const telemetry = await start(
+      withLeases({
+        renew: (kind, claims) => {
+          renewed += claims.length;
+          return stores.readStore.leases.renew(kind, claims);
+        },
+      }),
+    );
+    const opening = telemetry.sessionOpened('n1', facts('s1'), 30_000);
+    telemetry.alive('n1', facts('s1', 7), 30_000);
+    await opening;
+    await telemetry.flush();
+    expect(await telemetry.presence('n1')).toEqual(facts('s1', 7));
+    expect(renewed).toBe(0);
+  });
+
   it('takes its lease again when that is missing, as after a restore', async () => {
     const telemetry = await start();
     const lost: string[] = [];

@@ -78,8 +78,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const nodes = new Map<string, Entry>();
   /** Nodes without a session: only they may be forgotten. */
   const vacant = new Set<string>();
-  /** Sessions that said hello: only they hold a presence lease. */
-  const greeted = new WeakSet<LiveSession>();
+  /** Sessions that said hello and have not ended: only they hold a presence lease. */
+  const greeted = new Set<LiveSession>();
   /** The sessions of all nodes, which are gone through several times a second. */
   const everyone = new Set<LiveSession>();
 
@@ -172,13 +172,14 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       const age = Math.round(clock.monotonic() - session.openedAt);
       const agent_reason = agentReason === undefined ? null : (reasonNames.get(agentReason) ?? String(agentReason));
       deps.sessionLog.info({ ...named(session), cause, agent_reason, duration_ms: age }, 'agent session closed');
+      const held = greeted.delete(session);
       const entry = nodes.get(session.nodeId);
       if (entry === undefined) return;
       if (entry.live === session) {
         entry.live = undefined;
         entry.rekeyedAt = agentReason === SessionCloseReason.REKEY ? clock.monotonic() : undefined;
       }
-      if (!greeted.has(session)) return;
+      if (!held) return;
       deps.telemetry.sessionEnded(session.nodeId, session.id).catch((error: unknown) => {
         logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot release a presence lease');
       });
