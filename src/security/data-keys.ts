@@ -3,6 +3,7 @@
  * the port to the store of wrapped keys, not an adapter. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { randomBytes } from 'node:crypto';
+import { randomIds } from '../kernel/ids.js';
 import type { MasterKey } from './master-key.js';
 import { lengthPrefixed } from './sealing.js';
 import { xchachaKeyBytes } from './xchacha.js';
@@ -34,9 +35,9 @@ export interface DataKeyStore {
   list(): AsyncIterable<string>;
 }
 
-/** A new random data key id. */
+/** A new data key id. It begins with the time, so that the keys of nodes that are made together are stored together. */
 export function newKeyId(): string {
-  return `dk_${randomBytes(16).toString('base64url')}`;
+  return `dk_${Buffer.from(randomIds.next().replaceAll('-', ''), 'hex').toString('base64url')}`;
 }
 
 /** 32 fresh random bytes. */
