@@ -10,6 +10,8 @@ import type { ReportedTable } from './port.js';
 export type TableFields = { readonly wire: Uint8Array };
 
 export interface ChangedDocuments {
+  /** Whether this instance wrote this table of the node last. */
+  holds(nodeId: string, table: Pick<ReportedTable, 'hash'>): boolean;
   /** Writes those that have changed. @throws ServiceError `unavailable` */
   write(entries: readonly (readonly [nodeId: string, table: ReportedTable])[]): Promise<void>;
   /** The node's next table is written even if it has not changed. */
@@ -21,9 +23,11 @@ export function createChangedDocuments(
   rememberedNodes: number,
 ): ChangedDocuments {
   const hashes = createLru<string, string>({ maxEntries: rememberedNodes });
+  const holds: ChangedDocuments['holds'] = (nodeId, { hash }) => hashes.get(nodeId) === hash;
   return {
+    holds,
     async write(entries) {
-      const changed = entries.filter(([nodeId, { hash }]) => hashes.get(nodeId) !== hash);
+      const changed = entries.filter(([nodeId, table]) => !holds(nodeId, table));
       if (changed.length === 0) return;
       await collection.set(changed.map(([nodeId, { bytes }]) => ({ id: nodeId, fields: { wire: bytes } })));
       for (const [nodeId, { hash }] of changed) hashes.set(nodeId, hash);

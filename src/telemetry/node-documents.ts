@@ -20,6 +20,7 @@ import type {
   NodeVitals,
   ReportedLinks,
   ReportedListeners,
+  ReportedTable,
   RuntimeListener,
 } from './port.js';
 import { linksIn, listenersIn } from './reported-tables.js';
@@ -49,6 +50,27 @@ type MetricsFields = { readonly received_at: string; readonly report: JsonObject
 interface Heartbeat {
   readonly at: number;
   readonly facts: HeartbeatFacts;
+  /** Its tables are those that were written last; it does not hold their bytes, with which it came. */
+  readonly unchanged: boolean;
+}
+
+const noBytes = new Uint8Array(0);
+const hashOf = ({ hash }: ReportedTable): ReportedTable => ({ bytes: noBytes, hash });
+
+function withoutBytes({
+  cpu_usage,
+  memory_usage,
+  uptime_seconds,
+  link_metrics,
+  runtime_listeners,
+}: HeartbeatFacts): HeartbeatFacts {
+  return {
+    cpu_usage,
+    memory_usage,
+    uptime_seconds,
+    link_metrics: hashOf(link_metrics),
+    runtime_listeners: hashOf(runtime_listeners),
+  };
 }
 
 export interface NodeDocuments {
@@ -101,7 +123,12 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       closeWithinMs: shutdownMs,
     });
 
-  const writeHeartbeats = async (entries: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
+  const isWritten = (nodeId: string, { runtime_listeners, link_metrics }: HeartbeatFacts): boolean =>
+    runtime.holds(nodeId, runtime_listeners) && links.holds(nodeId, link_metrics);
+
+  const writeHeartbeats = async (waiting: readonly (readonly [string, Heartbeat])[]): Promise<void> => {
+    // A new session of the node has begun meanwhile, and its heartbeats are written whole: see `rewrite`.
+    const entries = waiting.filter(([nodeId, { facts, unchanged }]) => !unchanged || isWritten(nodeId, facts));
     await runtime.write(entries.map(([nodeId, { facts }]) => [nodeId, facts.runtime_listeners] as const));
     await links.write(entries.map(([nodeId, { facts }]) => [nodeId, facts.link_metrics] as const));
     // Last: a time that is newer than its tables would be wrong.
@@ -157,7 +184,9 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
   return {
     seen: batches.seen.put,
     heartbeat(nodeId, facts, at) {
-      batches.heartbeats.put(nodeId, { at, facts });
+      // Nearly all tables are those that were written last. While none of the node is being written, they need not be kept.
+      const unchanged = batches.heartbeats.get(nodeId)?.unchanged !== false && isWritten(nodeId, facts);
+      batches.heartbeats.put(nodeId, { at, facts: unchanged ? withoutBytes(facts) : facts, unchanged });
       if (batches.seen.get(nodeId) === at) batches.seen.delete(nodeId);
     },
     metrics: (nodeId, report, at) =>

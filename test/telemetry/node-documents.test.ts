@@ -105,6 +105,46 @@ describe('a heartbeat', () => {
     await telemetry.close();
   });
 
+  it('with known tables is left out when a new session begins before it is written, whose first one is written whole', async () => {
+    const telemetry = await start();
+    const presence = { session_id: 's2', instance_id: 'i1', pushed_generation: 0, pushed_at: null };
+    const beat = (cpu: number): void => telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(cpu)));
+    beat(0.1);
+    await telemetry.flush();
+    beat(0.2);
+    await telemetry.sessionOpened('n1', presence, 30_000);
+    await telemetry.flush();
+    expect(await stored('node_heartbeats', 'n1')).toMatchObject({ cpu_usage: 0.1 });
+    beat(0.3);
+    await telemetry.flush();
+    expect(await stored('node_heartbeats', 'n1')).toMatchObject({ cpu_usage: 0.3 });
+    expect(await stored('node_runtime', 'n1')).toEqual({ wire: listenersOnWire(heartbeat(0.3).runtime_listeners) });
+    expect(writes.get('node_runtime')).toBe(2);
+    await telemetry.close();
+  });
+
+  it('has its tables when they change and change back while the store is away', async () => {
+    const telemetry = await start();
+    const beat = (state: string): void => telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.1, state)));
+    beat('first');
+    await telemetry.flush();
+    away = true;
+    beat('second');
+    await expect(telemetry.flush()).rejects.toThrow();
+    beat('first');
+    away = false;
+    await telemetry.flush();
+    beat('third');
+    beat('third');
+    await telemetry.flush();
+    beat('third');
+    await telemetry.flush();
+    expect(await stored('node_runtime', 'n1')).toEqual({
+      wire: listenersOnWire(heartbeat(0.1, 'third').runtime_listeners),
+    });
+    await telemetry.close();
+  });
+
   it('rewrites only its figures and time when runtime table and links have not changed', async () => {
     const telemetry = await start();
     for (let round = 0; round < 3; round += 1) {
