@@ -272,16 +272,18 @@ it('dropped collections leave no index entries, and one that takes their place f
   for (let version = 57; version <= 60; version += 1) await stores.readStore.drop('dropped', version);
   await stores.close();
   const { root, database } = openRaw();
-  const names = [...root.getKeys()].map(String).filter((name) => name.startsWith('indexes.'));
+  const names = [...root.getKeys()]
+    .map((name) => String(name).replace('\0', ''))
+    .filter((name) => name.startsWith('indexes.'));
   const counts = names.map((name) => database(name).getCount()).filter((count) => count > 0);
   // A database that nobody owns: an older release would leave it so.
   const prefix = Buffer.from([0, 0, 0, 62, 0, 1]);
   for (const name of names) {
-    if (database(name).getCount() > 0) continue;
+    if (name === 'indexes.0' || database(name).getCount() > 0) continue;
     await database(name).put(Buffer.concat([prefix, Buffer.from('\x12stray', 'latin1')]), Buffer.from([1]));
   }
   await root.close();
-  expect(names.length).toBe(32);
+  expect(names.length).toBe(33);
   expect(counts.length).toBe(1);
 
   stores = await open();
@@ -296,4 +298,21 @@ it('dropped collections leave no index entries, and one that takes their place f
   await again.root.close();
   expect(strays.length).toBe(30);
   stores = await open();
+}, 60_000);
+
+it('more collections than there are databases of index entries are queried and dropped like any others', async () => {
+  const fields = { flag: true, kind: 'x', tags: ['p'], rank: 1 };
+  const spec = (version: number) => ({ name: 'many', version, indexes: grouped });
+  const versions = Array.from({ length: 140 }, (_, index) => index + 1);
+  const opened = await Promise.all(versions.map((version) => stores.readStore.collection(spec(version))));
+  const put: GuardedWrite = { kind: 'put', id: 'a', position: 1, fields };
+  await Promise.all(opened.map((collection) => (collection as Collection).write([put])));
+  const last = Array.from({ length: 8 }, (_, index) => 133 + index);
+  for (const version of last.slice(4)) await stores.readStore.drop('many', version);
+  await stores.close();
+  stores = await open();
+  for (const version of last) {
+    const documents = version > 136 ? [] : ([['a', fields]] as const);
+    await expectAgreement(await stores.readStore.collection(spec(version)), new Map(documents));
+  }
 }, 60_000);

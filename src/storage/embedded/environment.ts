@@ -100,7 +100,7 @@ const keyEncoder = {
 };
 
 /** How many databases may be added later (`add`). A database that is not opened costs nothing. */
-const addedDatabases = 1_000;
+const addedDatabases = 200;
 
 /** Opens and creates them in one transaction, because each has its flush. */
 function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {

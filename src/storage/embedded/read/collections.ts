@@ -10,7 +10,7 @@ import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js'
 import { createCollection, type CollectionState } from './collection.js';
 import { setTotal } from './counts.js';
 import { fillIndexes, finishFilling, startFilling } from './fill-indexes.js';
-import { indexDatabase, openIndexDatabases } from './index-databases.js';
+import { indexDatabase, openIndexDatabases, sharedDatabase } from './index-databases.js';
 import { indexPrefix } from './index-keys.js';
 import {
   collectionPrefix,
@@ -146,6 +146,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   function takeDatabase(batch: ReadBatch, owner: string): number {
     const number = databases.take(owner);
     const name = indexDatabase(number);
+    if (number === sharedDatabase) return number;
     if (environment.keys(name, { from: firstKey, to: afterAllKeys, limit: 1 }).length > 0) batch.clear(name);
     return number;
   }
@@ -257,8 +258,9 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
 
   async function sweep(number: number, database: number | undefined): Promise<void> {
     for (const name of ['documents', 'tombstones', 'counts'] as const) await removeAll(name, collectionPrefix(number));
+    if (database === sharedDatabase) await removeAll(indexDatabase(database), collectionPrefix(number));
     await run((batch) => {
-      if (database !== undefined) batch.clear(indexDatabase(database));
+      if (database !== undefined && database !== sharedDatabase) batch.clear(indexDatabase(database));
       batch.remove('state', droppedKey(number));
     });
     databases.free(droppedOwner(number));

@@ -6,7 +6,7 @@
 import type { IndexDatabase, ReadEnvironment } from './layout.js';
 
 export interface IndexDatabases {
-  /** The number of the database of a collection, the same for the same `owner`. */
+  /** The number of the database of a collection, the same for the same `owner`; `sharedDatabase` when none is free. */
   take(owner: string): number;
   /** Another owner holds it from now on. */
   pass(from: string, to: string): void;
@@ -16,6 +16,12 @@ export interface IndexDatabases {
 
 /** How many are created together, as each creation is a flush that holds up the event loop. */
 const createdAtOnce = 32;
+
+/** More collections than this share one: versions that are never dropped must not fill the library's table. */
+const mostDatabases = 128;
+
+/** The one that is shared. It is never emptied at once. */
+export const sharedDatabase = 0;
 
 export const indexDatabase = (number: number): IndexDatabase => `indexes.${number}`;
 
@@ -35,6 +41,7 @@ export function openIndexDatabases(environment: ReadEnvironment, owners: Readonl
     }
   }
 
+  environment.add([indexDatabase(sharedDatabase)], 'bytes');
   openUpTo(Math.max(1, ...used.values()));
   return {
     take(owner) {
@@ -43,6 +50,7 @@ export function openIndexDatabases(environment: ReadEnvironment, owners: Readonl
       const taken = new Set(used.values());
       let number = 1;
       while (taken.has(number)) number += 1;
+      if (number > mostDatabases) return sharedDatabase;
       openUpTo(number);
       used.set(owner, number);
       return number;
