@@ -1,12 +1,14 @@
 /**
  * A log and a read store in memory, for tests of what stands above the two ports and asks nothing of a store but its
- * answers. Nothing is durable, expires or is bounded; for all that there are the temporary stores.
+ * answers. They keep the contracts of both ports (`test/storage/stores-in-memory.test.ts`), but nothing is durable and
+ * nothing goes wrong; for all that there are the temporary stores.
  */
 import type { ProposedEvent, RecordedEvent } from '../../src/kernel/event.js';
 import { assertAppendable } from '../../src/storage/append-limits.js';
+import { bounds } from '../../src/storage/bounds.js';
 import { eventBytes } from '../../src/storage/event-json.js';
 import { isAfter } from '../../src/storage/event-store.js';
-import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
+import type { EventStore, FoldCheckpoint, Retention } from '../../src/storage/event-store.js';
 import type {
   Checkpoint,
   Collection,
@@ -20,8 +22,20 @@ import type {
 import { naiveQuery } from '../storage/contract/query-oracle.js';
 import type { TemporaryStores } from './temporary-stores.js';
 
+/** The first events that share an item of a subscription. */
+function itemOf(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
+  let bytes = 0;
+  const over = events.slice(0, bounds.itemEvents).findIndex((event) => {
+    bytes += eventBytes(event);
+    return bytes > bounds.itemBytes;
+  });
+  return events.slice(0, over === -1 ? bounds.itemEvents : Math.max(1, over));
+}
+
 function logInMemory(): EventStore {
   const streams = new Map<string, RecordedEvent[]>();
+  const retentions = new Map<string, Retention>();
+  const writtenAt = new Map<RecordedEvent, number>();
   const log: RecordedEvent[] = [];
   const checkpoints = new Map<string, FoldCheckpoint>();
   const waiting = new Set<() => void>();
@@ -33,7 +47,13 @@ function logInMemory(): EventStore {
     const last = stream.at(-1);
     return { kind: 'appended', revision: last?.revision ?? -1, position: last?.position } as const;
   };
-  const store: Omit<EventStore, 'setRetention'> = {
+  const retained = (stream: string): readonly RecordedEvent[] => {
+    const { maxCount = Number.POSITIVE_INFINITY, maxAgeSeconds = Number.POSITIVE_INFINITY } =
+      retentions.get(stream) ?? {};
+    const since = performance.now() - 1000 * maxAgeSeconds;
+    return (streams.get(stream) ?? []).slice(-maxCount).filter((event) => (writtenAt.get(event) ?? 0) >= since);
+  };
+  return {
     async append(stream, expected, events) {
       assertAppendable(stream, events.map(eventBytes));
       const held = streams.get(stream) ?? [];
@@ -55,25 +75,26 @@ function logInMemory(): EventStore {
       streams.set(stream, held);
       held.push(...recorded);
       log.push(...recorded);
+      for (const event of recorded) writtenAt.set(event, performance.now());
       wake();
       return answer(recorded);
     },
     async *read(stream, { direction, from, maxCount }) {
-      const held = streams.get(stream) ?? [];
-      if (direction === 'forward') yield* held.slice(from === 'start' ? 0 : Number(from)).slice(0, maxCount);
-      else
-        yield* held
-          .slice(0, from === 'end' ? held.length : Number(from) + 1)
-          .toReversed()
-          .slice(0, maxCount);
+      const held = retained(stream);
+      const wanted =
+        direction === 'forward'
+          ? held.filter(({ revision }) => from === 'start' || revision >= Number(from))
+          : held.filter(({ revision }) => from === 'end' || revision <= Number(from)).toReversed();
+      yield* wanted.slice(0, maxCount);
     },
     async *subscribe({ prefix, after, signal }) {
       let next = after === 'start' ? 0 : log.filter(({ position }) => position <= after.commit).length;
       signal.addEventListener('abort', wake);
       let told = false;
       while (!signal.aborted) {
-        const events = log.slice(next, next + 500).filter(({ stream }) => stream.startsWith(prefix));
-        next = Math.min(next + 500, log.length);
+        const item = itemOf(log.slice(next, next + bounds.itemEvents));
+        next += item.length;
+        const events = item.filter(({ stream }) => stream.startsWith(prefix));
         if (events.length > 0) yield { kind: 'events', events };
         if (next < log.length || signal.aborted) continue;
         if (!told) yield { kind: 'caught_up' };
@@ -81,15 +102,17 @@ function logInMemory(): EventStore {
         if (next === log.length && !signal.aborted) await new Promise<void>((resolve) => waiting.add(resolve));
       }
     },
+    async setRetention(stream, retention) {
+      retentions.set(stream, { ...retentions.get(stream), ...retention });
+    },
     loadFoldCheckpoint: async (name) => checkpoints.get(name),
     saveFoldCheckpoint: async (name, checkpoint) => void checkpoints.set(name, checkpoint),
     starved: () => 0,
     headPosition: async () => log.at(-1)?.position ?? 0,
-    time: async () => undefined,
+    time: async () => ({ kind: 'clock', at: Date.now() }),
     ping: async () => undefined,
     close: async () => undefined,
   };
-  return store as EventStore;
 }
 
 function collectionInMemory(spec: Collection['spec']): Collection {
@@ -106,6 +129,7 @@ function collectionInMemory(spec: Collection['spec']): Collection {
     get: async (id) => get(id),
     getMany: async (ids) => ids.flatMap((id) => get(id) ?? []),
     async find(query) {
+      if (!(query.limit >= 1)) throw new RangeError('a page has a limit of at least 1');
       const { ids, total } = naiveQuery(live(), query);
       return { items: ids.flatMap((id) => get(id) ?? []), total };
     },
@@ -195,7 +219,7 @@ function readStoreInMemory(): ReadStore {
     loadCheckpoint: async (projection, version) => checkpoints.get(`${projection}@${version}`),
     async saveCheckpoint(projection, version, checkpoint) {
       const stored = checkpoints.get(`${projection}@${version}`);
-      if (stored === undefined || !isAfter(stored, checkpoint)) checkpoints.set(`${projection}@${version}`, checkpoint);
+      if (stored === undefined || isAfter(checkpoint, stored)) checkpoints.set(`${projection}@${version}`, checkpoint);
     },
     async deleteCheckpoint(projection, version) {
       checkpoints.delete(`${projection}@${version}`);
