@@ -5,12 +5,17 @@ import type { DeliveryState } from '../../src/delivery/port.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { silentLogger } from '../../src/kernel/logger.js';
 import type { EventStore, FoldCheckpoint, SubscribeOptions } from '../../src/storage/event-store.js';
-import { createDeliveryFixture, openSession, snapshotOf, turns, until } from '../support/delivery-fixture.js';
+import {
+  createBareDelivery,
+  createDeliveryFixture,
+  openSession,
+  snapshotOf,
+  turns,
+  until,
+} from '../support/delivery-fixture.js';
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { testLogChain } from '../support/log-chain.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 let fixture: DeliveryFixture;
@@ -238,9 +243,8 @@ describe('while the instance catches up', () => {
 });
 
 /** Delivery whose log reports its end only after the promise resolves. */
-async function createDelivering(caughtUp: () => Promise<void>) {
-  const { createDelivery } = await import('../../src/delivery/delivery.js');
-  return createDelivery({
+function createDelivering(caughtUp: () => Promise<void>) {
+  return createBareDelivery(fixture, {
     eventStore: {
       ...fixture.stores.eventStore,
       async *subscribe(options) {
@@ -250,15 +254,6 @@ async function createDelivering(caughtUp: () => Promise<void>) {
         }
       },
     },
-    readStore: fixture.stores.readStore,
-    keyring: fixture.keyring,
-    clock: fixture.clock,
-    logger: silentLogger,
-    logChain: testLogChain(),
-    raiseGeneration: () => Promise.resolve(),
-    recordFact: () => Promise.resolve('recorded'),
-    nodeFacts: () => Promise.resolve(undefined),
-    compileEarlier: () => Promise.resolve(undefined),
   });
 }
 

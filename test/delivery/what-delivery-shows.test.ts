@@ -1,16 +1,20 @@
 /** What delivery shows of the committed fold, counts, and says when something in it fails. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
-import { createDelivery } from '../../src/delivery/delivery.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { LogItem } from '../../src/storage/event-store.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
-import { createDeliveryFixture, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import {
+  createBareDelivery,
+  createDeliveryFixture,
+  openSession,
+  snapshotOf,
+  until,
+} from '../support/delivery-fixture.js';
 import type { DeliveryFixture } from '../support/delivery-fixture.js';
 import * as f from '../support/fleet.js';
-import { testLogChain } from '../support/log-chain.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 let fixture: DeliveryFixture;
@@ -149,7 +153,7 @@ describe('a listener of delivery', () => {
 describe('delivery drains a session', () => {
   /** Delivery on a log that never reaches its end. */
   const behind = (random: number) =>
-    createDelivery({
+    createBareDelivery(fixture, {
       eventStore: {
         ...fixture.stores.eventStore,
         async *subscribe(options): AsyncGenerator<LogItem> {
@@ -157,15 +161,6 @@ describe('delivery drains a session', () => {
             if (item.kind !== 'caught_up') yield item;
         },
       },
-      readStore: fixture.stores.readStore,
-      keyring: fixture.keyring,
-      clock: fixture.clock,
-      logger: silentLogger,
-      logChain: testLogChain(),
-      raiseGeneration: () => Promise.resolve(),
-      recordFact: () => Promise.resolve('recorded'),
-      nodeFacts: () => Promise.resolve(undefined),
-      compileEarlier: () => Promise.resolve(undefined),
       random: () => random,
       requestWaitMs: 20,
     });

@@ -94,6 +94,26 @@ function recordedReportsOf(facts: readonly AgentEvent[], nodeId: string): Record
   return { applied, rejected };
 }
 
+/** Delivery that records nothing and raises nothing, and is not waited for. @param differing for example another event store */
+export function createBareDelivery(
+  { stores, keyring, clock }: DeliveryFixture,
+  differing: Partial<DeliveryDeps>,
+): Promise<DeliveryService> {
+  return createDelivery({
+    eventStore: stores.eventStore,
+    readStore: stores.readStore,
+    keyring,
+    clock,
+    logger: silentLogger,
+    logChain: testLogChain(),
+    raiseGeneration: () => Promise.resolve(),
+    recordFact: () => Promise.resolve('recorded'),
+    nodeFacts: () => Promise.resolve(undefined),
+    compileEarlier: () => Promise.resolve(undefined),
+    ...differing,
+  });
+}
+
 export interface TestSession {
   readonly nodeSession: NodeSession;
   /** Every offer, in order. */
