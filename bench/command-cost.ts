@@ -36,13 +36,13 @@ export async function commandCost({ quick }: BenchOptions): Promise<Report> {
     const figures: Record<string, Figure> = { rounds, round_ms: forMs };
     for (const count of callerCounts) {
       const costs = new Map<Fleet, Cost[]>(fleets.map((fleet) => [fleet, []]));
-      // Opened only now: the service closes connections on which nothing is asked.
-      const callers = new Map<Fleet, readonly HttpCaller[]>();
-      for (const fleet of fleets) callers.set(fleet, await fleet.service.callers(count));
       // One more, to warm up.
       for (let round = -1; round < rounds; round += 1) {
         for (const [fleet, measured] of costs) {
-          const cost = await measure(fleet, callers.get(fleet) ?? [], round < 0 && !quick ? warmUpMs : forMs);
+          // Opened for each round: the service closes connections on which nothing is asked while others are measured.
+          const callers = await fleet.service.callers(count);
+          const cost = await measure(fleet, callers, round < 0 && !quick ? warmUpMs : forMs);
+          for (const caller of callers) caller.close();
           if (round >= 0) measured.push(cost);
         }
       }
@@ -60,7 +60,6 @@ export async function commandCost({ quick }: BenchOptions): Promise<Report> {
         };
       }
       figures[`callers_${count}`] = shown;
-      for (const opened of callers.values()) for (const caller of opened) caller.close();
     }
     return { bench: 'command-cost', figures };
   });
