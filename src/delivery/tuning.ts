@@ -7,8 +7,9 @@ export const tuning = {
   /** Changed nodes that are served in the same turn. */
   atOnceNodes: 4,
   sliceBytes: 1 * MiB,
-  /** Apply reports that are worked on before the event loop gets a turn, and how long a fan-out may hold them up: longer than one of all nodes takes. */
+  /** Apply reports that are worked on before the event loop gets a turn. */
   sliceReports: 32,
+  /** How long a fan-out may hold them up: longer than one of all nodes takes. */
   reportTurnMs: 5_000,
   /** Encoded snapshots held in memory, sealed; the others are compiled again on demand. */
   cacheBytes: 256 * MiB,

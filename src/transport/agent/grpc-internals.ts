@@ -2,8 +2,9 @@
  * The one file that reaches into @grpc/grpc-js: from a call to its HTTP/2 stream and the connection beneath, which the
  * library does not expose (`getPeer()` is `unknown` for a stream that is not a TCP socket). The path
  * `call.call.stream.session.socket` is private, so the version is pinned and `grpc-self-check.ts` checks the path at
- * start. The same file reads the stream of a call past the library (`takeReading`), guards the one place where the library trusts its peer too much (`guardRefusals`), bounds headers
- * (`boundHeaders`), and tells of every call and its end (`watchServer`).
+ * start. The same file reads the stream of a call past the library (`takeReading`), guards the one place where the library
+ * trusts its peer too much (`guardRefusals`), bounds headers (`boundHeaders`), and tells of every call and its end
+ * (`watchServer`).
  */
 import { constants } from 'node:http2';
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
