@@ -1,15 +1,15 @@
 /**
  * Identifiers as a dependency: random ones for new things, and name-based ones, which are the same at every run.
  */
-import { createHash, randomFillSync } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import { createRandomPool } from './random-pool.js';
 
 export interface Ids {
   /** A new UUID, lower case. Nobody can guess it, and it is no secret. */
   next(): string;
 }
 
-/** Random bytes are fetched for many ids at once: a call for each would cost more than all the rest of it. */
-const idsPerFetch = 512;
+const idsPerDraw = 512;
 /** Two of them for the count. */
 const randomBytesPerId = 10;
 const lastCount = 0xfff;
@@ -22,8 +22,7 @@ const lastCount = 0xfff;
  * @internal exported for tests
  */
 export function createIds(now: () => number): Ids {
-  const random = Buffer.alloc(idsPerFetch * randomBytesPerId);
-  let used = random.length;
+  const draw = createRandomPool(randomBytesPerId, idsPerDraw);
   let millisecond = 0;
   let start = '';
   let count = 0;
@@ -38,19 +37,15 @@ export function createIds(now: () => number): Ids {
 
   return {
     next() {
-      if (used === random.length) {
-        randomFillSync(random);
-        used = 0;
-      }
+      const random = draw();
       const at = now();
-      if (at > millisecond) begin(at, random.readUInt16BE(used));
+      if (at > millisecond) begin(at, random.readUInt16BE(0));
       else if (count < lastCount) count += 1;
-      else begin(millisecond + 1, random.readUInt16BE(used));
+      else begin(millisecond + 1, random.readUInt16BE(0));
       // Version and variant stand in the upper bits.
       const counted = (0x7000 | count).toString(16);
-      random[used + 2] = ((random[used + 2] ?? 0) & 0x3f) | 0x80;
-      const rest = random.toString('hex', used + 2, used + randomBytesPerId);
-      used += randomBytesPerId;
+      random[2] = ((random[2] ?? 0) & 0x3f) | 0x80;
+      const rest = random.toString('hex', 2);
       return `${start}${counted}-${rest.slice(0, 4)}-${rest.slice(4)}`;
     },
   };

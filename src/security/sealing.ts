@@ -3,7 +3,7 @@
  * exists, is up to `keyring.ts`. Pure except for the random nonce. Implements
  * `docs/contract/domain.md#commands-and-events`.
  */
-import { randomFillSync } from 'node:crypto';
+import { createRandomPool } from '../kernel/random-pool.js';
 import { openXChaCha, sealXChaCha, xchachaNonceBytes } from './xchacha.js';
 
 /** The place a sealed value belongs to; it opens nowhere else. */
@@ -36,19 +36,8 @@ export type OpenRefusal =
   /** Another master key wrapped the data key, or the wrapped key was altered. */
   | 'wrong_master_key';
 
-/** Nonces are drawn many at once: they are public, and each call of the generator costs more than a seal's cipher. */
-const drawnNonces = Buffer.alloc(128 * xchachaNonceBytes);
-let unusedNonces = 0;
-
-function newNonce(): Buffer {
-  if (unusedNonces === 0) {
-    randomFillSync(drawnNonces);
-    unusedNonces = drawnNonces.length / xchachaNonceBytes;
-  }
-  unusedNonces -= 1;
-  const start = unusedNonces * xchachaNonceBytes;
-  return Buffer.from(drawnNonces.subarray(start, start + xchachaNonceBytes));
-}
+const noncesPerDraw = 128;
+const newNonce = createRandomPool(xchachaNonceBytes, noncesPerDraw);
 
 const base64url = /^[A-Za-z0-9_-]*$/;
 const byteForm = 1;
