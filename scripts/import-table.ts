@@ -53,11 +53,12 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'kernel',
   ],
   'transport/listener': ['tls', 'reality', 'kernel'],
+  config: ['domain', 'reality', 'transport/listener', 'kernel'],
   agent: ['noise', 'tls', 'reality', 'gen', 'transport/listener', 'kernel'],
 };
 
 /** Files directly in src/ that wire the parts together and may import all of them. */
-const WIRING: readonly string[] = ['src/main.ts', 'src/app.ts', 'src/worker.ts', 'src/config.ts'];
+const WIRING: readonly string[] = ['src/main.ts', 'src/app.ts', 'src/worker.ts'];
 
 /** Parts that import no package and no module of Node. */
 const PURE: readonly string[] = ['domain'];

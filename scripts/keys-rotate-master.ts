@@ -4,7 +4,7 @@ import { link, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newestServiceEvent } from '../src/start/service-identity.js';
 import { openDataKeyStore } from '../src/security/data-key-documents.js';
-import type { Config } from '../src/config.js';
+import type { Config } from '../src/config/config.js';
 import { dropOtherWraps, rewrapDataKeys } from '../src/security/rewrap.js';
 import type { MasterKey } from '../src/security/master-key.js';
 import { masterKeyBytes } from '../src/security/master-key.js';

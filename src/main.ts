@@ -4,7 +4,9 @@
  * opened.
  */
 import { startApp } from './app.js';
-import { ConfigError, printableConfig, readConfig } from './config.js';
+import { readConfig } from './config/config.js';
+import { ConfigError } from './config/config-error.js';
+import { printableConfig } from './config/variables.js';
 import { errorText } from './kernel/errors.js';
 import { createServiceLog } from './operations/service-log.js';
 import { StartError } from './start/start-error.js';

@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { dataKeyCollection } from '../../src/security/data-key-documents.js';
 import { factRetentions } from '../../src/commands/facts.js';
-import type { Config } from '../../src/config.js';
-import { readConfig } from '../../src/config.js';
+import type { Config } from '../../src/config/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';

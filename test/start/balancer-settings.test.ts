@@ -1,6 +1,7 @@
 /** `SVC_AGENT_PROXY_FROM`: which balancers the agent listener believes. */
 import { expect, test } from 'vitest';
-import { printableConfig, readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
+import { printableConfig } from '../../src/config/variables.js';
 
 test('no balancer is believed unless it is set, and --print-config shows what is', () => {
   expect(readConfig({}).agents.proxyFrom).toEqual([]);

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startApp } from '../../src/app.js';
 import type { RunningApp } from '../../src/app.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createServiceLog } from '../../src/operations/service-log.js';

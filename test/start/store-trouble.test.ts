@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { freePorts } from '../../scripts/stack/process.js';
 import { startApp, type RunningApp } from '../../src/app.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { startEventStoreDb, type EventStoreDbServer } from '../servers/eventstoredb/server.js';
 import { startTlsFront, type TlsFront } from '../servers/tls-front.js';
 import { recordingLogger, type LogLine } from '../storage/eventstoredb/fixture.js';

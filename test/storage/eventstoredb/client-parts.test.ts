@@ -4,7 +4,8 @@
  */
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { printableConfig, readConfig } from '../../../src/config.js';
+import { readConfig } from '../../../src/config/config.js';
+import { printableConfig } from '../../../src/config/variables.js';
 import { tryClientParts, type ClientParts } from '../../../src/storage/eventstoredb/client-parts.js';
 import { openEventStoreDb, type EventStoreDbOptions } from '../../../src/storage/eventstoredb/open.js';
 import { startEventStoreDb, type EventStoreDbServer } from '../../servers/eventstoredb/server.js';

@@ -1,0 +1,91 @@
+/**
+ * The service's config, read once from the environment and typed. The variables are in `variables.ts`.
+ * Implements `docs/contract/configuration.md#configuration`.
+ */
+import type { HostPort } from '../kernel/host-port.js';
+import type { RealitySettings } from '../transport/listener/reality/settings.js';
+import { readVariables } from './variables.js';
+import type { Environment, Variables } from './variables.js';
+
+export interface Config {
+  readonly http: {
+    readonly listen: HostPort;
+    readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+    readonly corsOrigins: readonly string[];
+    readonly trustedProxies: readonly string[];
+    readonly metricsToken: string | undefined;
+  };
+  readonly agents: {
+    readonly listen: HostPort;
+    readonly rekeySeconds: number;
+    readonly failuresPerAddress: { readonly perSecond: number; readonly burst: number };
+    readonly pendingSessions: number;
+    readonly handshakeCpuShare: number;
+    readonly maxConnections: number;
+    /** CIDRs of TCP balancers that begin each connection with a PROXY protocol v2 header. */
+    readonly proxyFrom: readonly string[];
+    /** Undefined: agents speak h2c. */
+    readonly reality: RealitySettings | undefined;
+  };
+  readonly dataDir: string;
+  /** `esdb://…` or `kurrentdb://…`; undefined: the log is in the data folder. */
+  readonly eventStoreUrl: string | undefined;
+  /** `public`: without the private parts of the client package of EventStoreDB. */
+  readonly eventStoreClient: 'fast' | 'public';
+  /** `mongodb://…/database`; undefined: the read models are in the data folder. */
+  readonly mongoUrl: string | undefined;
+  readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
+  readonly adminPassword: string | undefined;
+  readonly tokenTtlSeconds: number;
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+}
+
+function realityOf(v: Variables): RealitySettings | undefined {
+  const { SVC_REALITY_PRIVATE_KEY: keys, SVC_REALITY_SERVER_NAMES: names, SVC_REALITY_SHORT_IDS: shortIds } = v;
+  const { SVC_REALITY_TARGET: realityTarget } = v;
+  if (keys === undefined || names === undefined || shortIds === undefined || realityTarget === undefined)
+    return undefined;
+  return {
+    keys,
+    serverNames: names.map((name) => name.toLowerCase()),
+    shortIds: shortIds.map((digits) => digits.toLowerCase()),
+    target: realityTarget,
+    maxTimeDiffMs: v.SVC_REALITY_MAX_TIME_DIFF_MS,
+    allowH2c: v.SVC_REALITY_ALLOW_H2C === 'true',
+  };
+}
+
+/** The config of an environment. @throws ConfigError */
+export function readConfig(env: Environment): Config {
+  const v = readVariables(env);
+  return {
+    http: {
+      listen: v.SVC_HTTP_LISTEN_ADDR,
+      tls:
+        v.SVC_HTTP_TLS_CERT_FILE === undefined || v.SVC_HTTP_TLS_KEY_FILE === undefined
+          ? undefined
+          : { certFile: v.SVC_HTTP_TLS_CERT_FILE, keyFile: v.SVC_HTTP_TLS_KEY_FILE },
+      corsOrigins: v.SVC_HTTP_CORS_ORIGINS,
+      trustedProxies: v.SVC_TRUSTED_PROXIES,
+      metricsToken: v.SVC_METRICS_TOKEN,
+    },
+    agents: {
+      listen: v.SVC_REALITY_LISTEN_ADDR,
+      rekeySeconds: v.SVC_CONTROL_REKEY_INTERVAL_SECS,
+      failuresPerAddress: v.SVC_ADMISSION_FAILURES_PER_ADDRESS,
+      pendingSessions: v.SVC_PENDING_SESSIONS,
+      handshakeCpuShare: v.SVC_HANDSHAKE_CPU_SHARE,
+      maxConnections: v.SVC_MAX_CONNECTIONS,
+      proxyFrom: v.SVC_AGENT_PROXY_FROM,
+      reality: realityOf(v),
+    },
+    dataDir: v.SVC_DATA_DIR,
+    eventStoreUrl: v.SVC_EVENTSTORE_URL,
+    eventStoreClient: v.SVC_EVENTSTORE_CLIENT,
+    mongoUrl: v.SVC_MONGODB_URL,
+    masterKey: { inline: v.SVC_MASTER_KEY, file: v.SVC_MASTER_KEY_FILE },
+    adminPassword: v.SVC_ADMIN_PASSWORD,
+    tokenTtlSeconds: v.SVC_TOKEN_TTL_SECS,
+    logLevel: v.SVC_LOG_LEVEL,
+  };
+}

@@ -1,0 +1,45 @@
+/** The TLS files of REST that the environment names. Implements `docs/contract/configuration.md#configuration`. */
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { Config } from './config.js';
+import { ConfigError } from './config-error.js';
+
+/**
+ * The TLS files of REST, which fit each other: otherwise the port would open and every handshake fail.
+ * @throws ConfigError naming the variable and the file, never what is in it
+ */
+export function readTls(tls: Config['http']['tls']): { readonly cert: string; readonly key: string } | undefined {
+  if (tls === undefined) return undefined;
+  const cert = readTlsFile('SVC_HTTP_TLS_CERT_FILE', tls.certFile);
+  const key = readTlsFile('SVC_HTTP_TLS_KEY_FILE', tls.keyFile);
+  const certificate = usable('SVC_HTTP_TLS_CERT_FILE', tls.certFile, 'certificates in PEM, the own one first', () => {
+    createSecureContext({ cert });
+    return new X509Certificate(cert);
+  });
+  const what = 'a private key in PEM, without a passphrase';
+  const privateKey = usable('SVC_HTTP_TLS_KEY_FILE', tls.keyFile, what, () => createPrivateKey(key));
+  if (!certificate.checkPrivateKey(privateKey)) {
+    const expected = `expected the private key of the first certificate in SVC_HTTP_TLS_CERT_FILE`;
+    throw new ConfigError([`SVC_HTTP_TLS_KEY_FILE: ${tls.keyFile}: ${expected}`]);
+  }
+  return { cert, key };
+}
+
+function readTlsFile(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError([
+      `${name}: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
+  }
+}
+
+function usable<T>(name: string, file: string, what: string, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new ConfigError([`${name}: ${file}: expected ${what}`]);
+  }
+}
