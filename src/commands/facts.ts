@@ -57,6 +57,7 @@ const signinBatch = {
 export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
   const { eventStore, clock, ids, logger } = options;
   const batches = new Map<string, StreamBatch>();
+  let closed = false;
   // One for all streams of agents: their appends then share a commit, and the read models apply them together.
   const agentTurns = createTurns({
     clock,
@@ -81,6 +82,8 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
         stream === streams.signins ? { ...signinBatch, turns: signinTurns } : { ...agentBatch, turns: agentTurns };
       batch = createStreamBatch(stream, { eventStore, logger, onRefused, ...bounds });
       batches.set(stream, batch);
+      // A session that ends late tells facts of streams that had none: nobody waits for those any more.
+      if (closed) void batch.close();
     }
     return batch;
   };
@@ -127,6 +130,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
     },
     stats: () => ({ outcomes, held: budget.held }),
     async close() {
+      closed = true;
       budget.close();
       await Promise.all([...batches.values()].map((batch) => batch.close()));
       refusals.close();

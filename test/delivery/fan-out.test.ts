@@ -1,51 +1,13 @@
 /** Fan-outs: slices with turns of the event loop between them; no node starves, and none delays another. */
 import { describe, expect, it, vi } from 'vitest';
 import { createFanOut } from '../../src/delivery/fan-out.js';
-import { createDeliveryFixture, openSession, until } from '../support/delivery-fixture.js';
+import { until } from '../support/delivery-fixture.js';
 import { tuning } from '../../src/delivery/tuning.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `n${index}`);
 
 describe('a fan-out', () => {
-  it('gives the event loop a turn after every slice of 2,000 nodes', async () => {
-    const fixture = await createDeliveryFixture();
-    try {
-      const count = 2000;
-      for (let from = 0; from < count; from += 100) {
-        await fixture.log.append(
-          Array.from({ length: 100 }, (_, index) => ({
-            type: 'NodeCreated',
-            data: {
-              node_id: `n${from + index}`,
-              name: `n${from + index}`,
-              description: null,
-              address: null,
-              labels: {},
-            },
-          })),
-        );
-      }
-      const delivery = await fixture.start();
-      const sessions = Array.from({ length: count }, (_, index) => openSession(delivery, `n${index}`));
-      await Promise.all(sessions.map((session) => session.ask()));
-      await turn();
-      /** Offers made between two turns of the event loop. */
-      const perTurn: number[] = [];
-      let before = delivery.stats().offered;
-      await fixture.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
-      while (delivery.stats().offered < count) {
-        await turn();
-        perTurn.push(delivery.stats().offered - before);
-        before = delivery.stats().offered;
-      }
-      expect(sessions.every(({ offers }) => offers.length === 1)).toBe(true);
-      expect(Math.max(...perTurn)).toBeLessThanOrEqual(tuning.sliceNodes);
-      expect(perTurn.filter((offers) => offers > 0).length).toBeGreaterThanOrEqual(count / tuning.sliceNodes);
-    } finally {
-      await fixture.close();
-    }
-  }, 60_000);
-
   const deps = {
     mayPush: () => true,
     hasSession: () => true,
@@ -66,13 +28,60 @@ describe('a fan-out', () => {
     expect(served).toEqual([]);
     for (let microtask = 0; microtask < 10; microtask += 1) await Promise.resolve();
     expect([served, turned]).toEqual([['a', 'b'], false]);
-    const many = Array.from({ length: tuning.atOnceNodes + 1 }, (_, index) => `n${index}`);
+    const many = names(tuning.atOnceNodes + 1);
     fanOut.touch(many);
     for (let microtask = 0; microtask < 10; microtask += 1) await Promise.resolve();
     expect(served).toEqual(['a', 'b']);
     await until(() => fanOut.waiting === 0);
     expect(served).toEqual(['a', 'b', ...many]);
     await fanOut.close();
+  });
+
+  /** What was served in each turn of the event loop, until all were. */
+  async function perTurn(count: number, bytes: number): Promise<readonly number[]> {
+    let served = 0;
+    const serve = (): number => {
+      served += 1;
+      return bytes;
+    };
+    const fanOut = createFanOut({ ...deps, serve });
+    fanOut.touch(names(count));
+    const turns: number[] = [];
+    for (let before = 0; fanOut.running; before = served) {
+      await turn();
+      turns.push(served - before);
+    }
+    await fanOut.close();
+    return turns.filter((nodes) => nodes > 0);
+  }
+
+  it('gives the event loop a turn after every slice of nodes', async () => {
+    const { sliceNodes } = tuning;
+    expect(await perTurn(3 * sliceNodes + 1, 0)).toEqual([sliceNodes, sliceNodes, sliceNodes, 1]);
+  });
+
+  it('gives the event loop a turn after many bytes too', async () => {
+    expect(await perTurn(10, tuning.sliceBytes / 4)).toEqual([4, 4, 2]);
+    expect(await perTurn(10, tuning.sliceBytes / 4 - 1)).toEqual([5, 5]);
+    expect(await perTurn(5, 2 * tuning.sliceBytes)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it('serves as many as may be at once in the turn of their change, and the ones behind them in later turns', async () => {
+    const served: string[] = [];
+    const fanOut = createFanOut({
+      ...deps,
+      serve: (nodeId) => {
+        served.push(nodeId);
+        return tuning.sliceBytes;
+      },
+    });
+    fanOut.touch(names(tuning.atOnceNodes));
+    for (let microtask = 0; microtask < 50; microtask += 1) await Promise.resolve();
+    expect(served).toEqual(['n0']);
+    await turn();
+    expect(served).toEqual(['n0', 'n1']);
+    await fanOut.close();
+    expect(served).toEqual(['n0', 'n1']);
   });
 
   it('serves a node again that changes while it is served', async () => {
@@ -217,20 +226,149 @@ describe('a fan-out', () => {
     await fanOut.close();
   });
 
-  it('gives the event loop a turn after many bytes too', async () => {
+  it('stops within a slice when nothing may be pushed any more, and goes on there', async () => {
     const served: string[] = [];
+    let open = true;
+    let rests = 0;
     const fanOut = createFanOut({
       ...deps,
-      serve: async (nodeId) => {
+      mayPush: () => open,
+      onRest: () => void (rests += 1),
+      serve: (nodeId) => {
         served.push(nodeId);
-        return tuning.sliceBytes;
+        open = nodeId !== 'b';
+        return 0;
       },
     });
     fanOut.touch(['a', 'b', 'c']);
-    await turn();
-    await turn();
-    expect(served.length).toBeLessThan(3);
-    await until(() => served.length === 3);
+    await until(() => !fanOut.running);
+    expect([served, fanOut.waiting, rests]).toEqual([['a', 'b'], 1, 1]);
+    fanOut.wake();
+    expect(fanOut.running).toBe(false);
+    open = true;
+    fanOut.wake();
+    expect(fanOut.running).toBe(true);
+    await until(() => !fanOut.running);
+    expect([served, fanOut.waiting, rests]).toEqual([['a', 'b', 'c'], 0, 2]);
     await fanOut.close();
+  });
+
+  it('passes over nodes without a session, and does not run for nothing', async () => {
+    const served: string[] = [];
+    const serve = (nodeId: string): number => served.push(nodeId);
+    const fanOut = createFanOut({ ...deps, hasSession: (nodeId) => nodeId === 'here', serve });
+    fanOut.touch(['gone']);
+    fanOut.wake();
+    expect([fanOut.running, fanOut.waiting]).toEqual([false, 0]);
+    fanOut.touch(['gone', 'here']);
+    expect([fanOut.running, fanOut.waiting]).toEqual([true, 1]);
+    await until(() => !fanOut.running);
+    expect(served).toEqual(['here']);
+    await fanOut.close();
+  });
+
+  it('rests only when every changed node was served, those that changed as it ended as well', async () => {
+    const told: string[] = [];
+    const fanOut = createFanOut({
+      ...deps,
+      serve: (nodeId) => {
+        told.push(nodeId);
+        if (nodeId === 'first') void Promise.resolve().then(() => fanOut.touch(['second']));
+        return 0;
+      },
+      onRest: () => void told.push('rest'),
+    });
+    fanOut.touch(['first']);
+    await until(() => told.includes('rest'));
+    expect(told).toEqual(['first', 'second', 'rest']);
+    await fanOut.close();
+  });
+
+  it('counts nodes that could not be served as waiting, tells of each, and tries them again together', async () => {
+    const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementation((() => ({ unref: () => undefined })) as never);
+    try {
+      const errors: unknown[] = [];
+      const fanOut = createFanOut({
+        ...deps,
+        onError: (nodeId, error) => void errors.push([nodeId, String(error)]),
+        serve: (nodeId) => {
+          if (nodeId !== 'good') throw new Error('not now');
+          return 0;
+        },
+      });
+      fanOut.touch(['a', 'good', 'b']);
+      for (let turns = 0; fanOut.running && turns < 100; turns += 1) await turn();
+      expect(errors).toEqual([
+        ['a', 'Error: not now'],
+        ['b', 'Error: not now'],
+      ]);
+      expect([fanOut.waiting, timer.mock.calls.length]).toEqual([2, 1]);
+      timer.mock.calls[0]?.[0]();
+      expect([fanOut.waiting, fanOut.running]).toEqual([2, true]);
+      for (let turns = 0; fanOut.running && turns < 100; turns += 1) await turn();
+      expect([errors.length, timer.mock.calls.length]).toEqual([4, 2]);
+      await fanOut.close();
+      expect(fanOut.waiting).toBe(0);
+    } finally {
+      timer.mockRestore();
+    }
+  });
+
+  it('waits no shorter for a node that fails because others are served meanwhile', async () => {
+    const waits: number[] = [];
+    const runs: (() => void)[] = [];
+    const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) => {
+      waits.push(ms);
+      runs.push(run);
+      return { unref: () => undefined };
+    }) as never);
+    try {
+      const fanOut = createFanOut({
+        ...deps,
+        serve: (nodeId) => {
+          if (nodeId === 'bad') throw new Error('not now');
+          return 0;
+        },
+      });
+      fanOut.touch(['bad']);
+      for (let tries = 0; tries < 4; tries += 1) {
+        for (let turns = 0; fanOut.running && turns < 100; turns += 1) await turn();
+        fanOut.touch(['good']);
+        for (let turns = 0; fanOut.running && turns < 100; turns += 1) await turn();
+        runs.at(-1)?.();
+      }
+      expect(waits.length).toBeGreaterThan(3);
+      expect(waits[3]).toBeGreaterThan(waits[0]! * 2);
+      await fanOut.close();
+    } finally {
+      timer.mockRestore();
+    }
+  });
+
+  it('serves nothing after its close, which waits for the node that is being served', async () => {
+    const served: string[] = [];
+    let release = (): void => undefined;
+    const clear = vi.spyOn(globalThis, 'clearTimeout');
+    const fanOut = createFanOut({
+      ...deps,
+      serve: (nodeId) => {
+        served.push(nodeId);
+        if (nodeId === 'bad') throw new Error('not now');
+        return new Promise((resolve) => (release = () => resolve(0)));
+      },
+    });
+    fanOut.touch(['bad', 'slow', 'next']);
+    await until(() => served.includes('slow'));
+    let closed = false;
+    const closing = fanOut.close().then(() => (closed = true));
+    await turn();
+    expect([closed, clear.mock.calls.length]).toEqual([false, 1]);
+    clear.mockRestore();
+    release();
+    await closing;
+    fanOut.touch(['later']);
+    fanOut.wake();
+    await turn();
+    expect([served, fanOut.running]).toEqual([['bad', 'slow'], false]);
   });
 });
