@@ -1,7 +1,7 @@
 /**
  * Port: read models, and the small shared state beside the log (telemetry, leases, wrapped data keys, last-good
  * snapshots). No transactions: writes of projected documents are guarded by log positions, a delete is a guarded
- * tombstone, and the checkpoint is written last. So any number of instances may project the same events. Not a query
+ * tombstone, and the checkpoint is written last. All other writes are durable when they resolve, but for those of leases. So any number of instances may project the same events. Not a query
  * language: only what LMDB, MongoDB and FerretDB can all do. Implements `docs/architecture.md#read-models`.
  */
 import type { Json } from '../kernel/json.js';
@@ -86,7 +86,9 @@ export interface Collection<F extends Fields = Fields> {
   count(where?: readonly Filter[]): Promise<number>;
   /**
    * Applies, in order, each write whose position is above that of the stored document or tombstone, and skips the
-   * others as repeated or late. Durable when it resolves. @returns how many were applied
+   * others as repeated or late. Visible when it resolves, and durable before any other kind of write that comes later
+   * is: what a crash of the machine undoes is written again from the log, behind the stored checkpoint.
+   * @returns how many were applied
    */
   write(writes: readonly GuardedWrite<F>[]): Promise<number>;
   /** Unguarded puts at position 0; the last one wins. For telemetry and the like, never for a projected collection. */
@@ -99,7 +101,10 @@ export interface Collection<F extends Fields = Fields> {
   purgeTombstones(upTo: number): Promise<number>;
 }
 
-/** A claim that expires by itself. Times are the store's, so instances need no common clock. */
+/**
+ * A claim that expires by itself. Times are the store's, so instances need no common clock. A crash of the machine that holds
+ * the store may undo the newest ones.
+ */
 export interface Lease {
   readonly kind: string;
   readonly name: string;

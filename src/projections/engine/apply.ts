@@ -29,7 +29,7 @@ export interface ApplyTarget {
 export const documentsPerTurn = 256;
 
 /**
- * Returns once every document is durable. Commands are in today's shapes.
+ * Returns once queries see every document. Commands are in today's shapes.
  * @throws ProjectionsStopped when a retry cannot help; what the read store throws, when a retry can
  */
 export async function applyCommands(target: ApplyTarget, commands: readonly RecordedCommand[]): Promise<void> {

@@ -39,7 +39,7 @@ export interface Backlog {
   poisoned(): boolean;
   /** Takes everything that was folded since the last segment, which must be written by then. */
   take(): Segment;
-  /** Returns once the segment is durable; may be called again after a failure. @throws as `add` */
+  /** Returns once queries see the segment; may be called again after a failure. @throws as `add` */
   write(segment: Segment): Promise<void>;
   /** Drops the documents in memory: from now on others write them. */
   forget(): void;

@@ -13,7 +13,7 @@ export interface WriteBehindDeps {
   /** Tries until it works or the signal aborts. @throws when a retry cannot help */
   persist(what: string, turn: () => Promise<void>): Promise<void>;
   onWritten(segment: Segment): void;
-  /** Everything up to the point is durable. */
+  /** Queries see everything up to the point. */
   onPassed(point: ResumePoint): void;
   /** A write failed for good in the background; the next call throws its error. */
   onFailure(): void;
@@ -26,7 +26,7 @@ export interface WriteBehind {
   add(commands: readonly RecordedCommand[]): Promise<void>;
   /** The log has been read up to this point. */
   passed(point: ResumePoint): void;
-  /** Returns once everything is durable, or the signal aborts. */
+  /** Returns once queries see everything, or the signal aborts. */
   flush(): Promise<void>;
   /** Call it after the signal has aborted: waits for the running write only. Never rejects. */
   close(): Promise<void>;

@@ -5,7 +5,12 @@
  *
  * Why asynchronous batches with `overlappingSync: false`: LMDB then flushes data and meta page inside the commit, so a
  * resolved commit is on disk and readers never see data that is not. With overlapping sync a commit is visible before
- * it is flushed, and a failed flush cannot be undone.
+ * it is flushed, and a failed flush cannot be undone; and it resolves no sooner, because it waits for the same two flushes.
+ *
+ * An environment of mixed commits (`noMetaSync`) leaves the flush of the meta page to the next commit, or to the end of one
+ * that has to be durable when it resolves. The data pages are flushed as ever, before the meta page is written, and none
+ * that the last flushed meta page can reach is used again: a crash of the machine undoes the newest commit at most, as a
+ * whole. A crash of the process undoes nothing.
  *
  * Every commit is conditional on the id of this process, which the transaction itself looks up (`ownership.ts`). What an
  * operation has read before its commit is therefore what the transaction finds: nobody else has written in between.
@@ -14,6 +19,7 @@ import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
+import { createMetaFlush } from './meta-flush.js';
 import type { Ownership } from './ownership.js';
 import { commitBytes, createSpaceReserve } from './space-reserve.js';
 
@@ -26,7 +32,11 @@ export type Changes<Name extends string> = readonly (readonly [
   entries: Iterable<readonly [key: string, value: Buffer | undefined]>,
 ])[];
 
+/** What a commit has reached when it resolves: `visible` is on the disk with the next commit at the latest. */
+export type Durability = 'flushed' | 'visible';
+
 export type CommitOutcome =
+  /** As durable as was asked for. */
   | { readonly kind: 'durable' }
   | { readonly kind: 'not_written'; readonly cause: string }
   /** Whether the meta page reached the disk is not known. */
@@ -72,8 +82,9 @@ export interface Environment<Name extends string> {
   /**
    * Writes all changes as one transaction, after it has emptied the databases in `cleared`. The caller must wait for the
    * outcome before the next commit, and has asked `assertWritable` about each change.
+   * @param durability flushed when absent, and always where commits are not mixed
    */
-  commit(changes: Changes<Name>, cleared?: readonly Name[]): Promise<CommitOutcome>;
+  commit(changes: Changes<Name>, cleared?: readonly Name[], durability?: Durability): Promise<CommitOutcome>;
   /** @throws the library's error when the environment cannot be read; Error when another process has taken it over */
   probe(): void;
   close(): Promise<void>;
@@ -113,7 +124,11 @@ function openDatabases<Name extends string>(handles: Handles<Name>, kinds: Reado
   });
 }
 
-function openHandles<Name extends string>(path: string, kinds: ReadonlyMap<Name, ValueKind>): Handles<Name> {
+function openHandles<Name extends string>(
+  path: string,
+  kinds: ReadonlyMap<Name, ValueKind>,
+  mixed: boolean,
+): Handles<Name> {
   const root = open<Buffer, Buffer>({
     path,
     noSubdir: false,
@@ -121,6 +136,7 @@ function openHandles<Name extends string>(path: string, kinds: ReadonlyMap<Name,
     encoding: 'binary',
     keyEncoding: 'binary',
     overlappingSync: false,
+    noMetaSync: mixed,
     // One `batch` is one transaction. With event-turn batching, a failed commit also rejects a promise inside the
     // library that no caller can catch.
     eventTurnBatching: false,
@@ -170,18 +186,25 @@ export function assertWritable(key: string, value: Buffer | undefined): void {
 const bytesOf = (key: Key | Uint8Array): Buffer =>
   typeof key === 'string' ? Buffer.from(key, 'latin1') : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
 
+export interface EnvironmentOptions<Name extends string> {
+  /** The folder; created when missing. */
+  readonly path: string;
+  /** The databases that it is opened with. */
+  readonly databases: Readonly<Record<Name, ValueKind>>;
+  /** Whether commits may ask to be visible only. */
+  readonly mixed: boolean;
+  readonly ownership: Ownership;
+  readonly logger: Logger;
+}
+
 /**
- * Opens the environment in the folder `path`, creating it when missing, and takes it over from the process before.
+ * Opens the environment and takes it over from the process before.
  * @throws the library's error when the files cannot be opened
  */
-export function openEnvironment<Name extends string>(
-  path: string,
-  first: Readonly<Record<Name, ValueKind>>,
-  ownership: Ownership,
-  logger: Logger,
-): Environment<Name> {
-  const kinds = new Map<Name, ValueKind>(Object.entries(first) as [Name, ValueKind][]);
-  const opened = openHandles(path, kinds);
+export function openEnvironment<Name extends string>(options: EnvironmentOptions<Name>): Environment<Name> {
+  const { path, databases, mixed, ownership, logger } = options;
+  const kinds = new Map<Name, ValueKind>(Object.entries(databases) as [Name, ValueKind][]);
+  const opened = openHandles(path, kinds, mixed);
   try {
     opened.owner.putSync(ownerKey, Buffer.from([1]), ownership.id);
   } catch (error) {
@@ -189,7 +212,9 @@ export function openEnvironment<Name extends string>(
     throw error;
   }
   let handles: Handles<Name> | undefined = opened;
-  const reserve = createSpaceReserve(join(path, 'data.mdb'));
+  const dataFile = join(path, 'data.mdb');
+  const reserve = createSpaceReserve(dataFile);
+  const meta = createMetaFlush(dataFile);
 
   const database = (name: Name): Database<unknown, Key> => {
     const handle = handles?.databases.get(name);
@@ -197,7 +222,7 @@ export function openEnvironment<Name extends string>(
     return handle;
   };
 
-  const options = (range: Range): { start: Buffer; end: Buffer; limit: number } & Record<string, unknown> =>
+  const bounded = (range: Range): { start: Buffer; end: Buffer; limit: number } & Record<string, unknown> =>
     range.reverse === true
       ? {
           start: range.to,
@@ -229,7 +254,7 @@ export function openEnvironment<Name extends string>(
       handles = undefined;
       await old?.root.close();
       await reserve.close();
-      handles = openHandles(path, kinds);
+      handles = openHandles(path, kinds, mixed);
     } catch (error) {
       logger.error({ path, cause: errorText(error) }, 'the storage environment cannot be opened again yet');
     }
@@ -251,7 +276,7 @@ export function openEnvironment<Name extends string>(
     entries(name, range) {
       const entries: Entry[] = [];
       let bytes = 0;
-      for (const { key, value } of database(name).getRange(options(range))) {
+      for (const { key, value } of database(name).getRange(bounded(range))) {
         if (!(value instanceof Uint8Array)) throw new Error(`database ${name} holds text`);
         entries.push({ key: bytesOf(key), value: bytesOf(value) });
         bytes += value.byteLength;
@@ -261,18 +286,18 @@ export function openEnvironment<Name extends string>(
     },
     keys(name, range) {
       const keys: Buffer[] = [];
-      for (const key of database(name).getKeys(options(range))) keys.push(bytesOf(key));
+      for (const key of database(name).getKeys(bounded(range))) keys.push(bytesOf(key));
       return keys;
     },
     count: (name, range) => database(name).getKeysCount({ start: range.from, end: range.to }),
     keyAt(name, range, offset) {
-      for (const key of database(name).getKeys({ ...options({ ...range, limit: 1 }), offset })) return bytesOf(key);
+      for (const key of database(name).getKeys({ ...bounded({ ...range, limit: 1 }), offset })) return bytesOf(key);
       return undefined;
     },
     texts(name, range) {
       const entries: TextEntry[] = [];
       let characters = 0;
-      for (const { key, value } of database(name).getRange(options(range))) {
+      for (const { key, value } of database(name).getRange(bounded(range))) {
         if (typeof value !== 'string') throw new Error(`database ${name} holds bytes`);
         entries.push({ key: typeof key === 'string' ? bytesOf(key) : key, text: value });
         characters += value.length;
@@ -288,7 +313,7 @@ export function openEnvironment<Name extends string>(
       openDatabases(handles, added);
       for (const [name] of added) kinds.set(name, kind);
     },
-    async commit(changes, cleared = []) {
+    async commit(changes, cleared = [], durability = 'flushed') {
       if (closed) return { kind: 'not_written', cause: 'the store is closed' };
       const lost = ownership.lost();
       if (lost !== undefined) return { kind: 'not_written', cause: lost };
@@ -308,6 +333,7 @@ export function openEnvironment<Name extends string>(
       }
       const targets = changes.map(([name, entries]) => [database(name), entries] as const);
       const emptied = cleared.map(database);
+      let visible = false;
       try {
         const written = await current.owner.ifVersion(ownerKey, ownership.id, () => {
           for (const target of emptied) void target.clearAsync();
@@ -319,6 +345,8 @@ export function openEnvironment<Name extends string>(
           }
         });
         if (!written) return { kind: 'not_written', cause: ownership.lose() };
+        visible = true;
+        if (mixed && durability === 'flushed') await meta.flush();
         if (failing) logger.info({ path }, 'the storage can be written again');
         failing = false;
         return { kind: 'durable' };
@@ -326,7 +354,7 @@ export function openEnvironment<Name extends string>(
         const cause = await commitCause(error);
         const broken = await reopenIfBroken();
         failed({ cause, broken }, 'a storage commit failed');
-        return broken ? { kind: 'unknown', cause } : { kind: 'not_written', cause };
+        return broken || visible ? { kind: 'unknown', cause } : { kind: 'not_written', cause };
       }
     },
     probe() {
@@ -339,6 +367,15 @@ export function openEnvironment<Name extends string>(
       handles = undefined;
       await old?.root.close();
       await reserve.close();
+      try {
+        if (mixed) await meta.flush();
+      } catch (error) {
+        logger.warn(
+          { path, cause: errorText(error) },
+          'the newest writes of a storage environment may not be on the disk',
+        );
+      }
+      await meta.close();
     },
   };
 }

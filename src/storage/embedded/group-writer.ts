@@ -6,7 +6,7 @@
 import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import { assertWritable } from './environment.js';
-import type { Environment, Key } from './environment.js';
+import type { Durability, Environment, Key } from './environment.js';
 import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
 
@@ -23,6 +23,8 @@ export interface Batch<Name extends string> {
 export interface RunOptions {
   /** One of many operations of one caller. Its group may gather over several turns of the event loop. */
   readonly bulk?: boolean;
+  /** What its writes have reached when it resolves: on the disk (`flushed`, when absent), or in what is read. */
+  readonly durability?: Durability;
   /** Runs as the first of its group, so that reading the environment directly misses nothing. */
   readonly first?: boolean;
 }
@@ -34,8 +36,8 @@ export type Written<T> =
 
 export interface GroupWriter<Name extends string> {
   /**
-   * Runs a synchronous operation in the next group. Resolves when its writes, and those that it has seen, are durable,
-   * after `bounds.appendTimeoutMs` at the latest.
+   * Runs a synchronous operation in the next group. Resolves when its writes, and those that it has seen, are durable, or
+   * visible if that is enough, after `bounds.appendTimeoutMs` at the latest.
    * @throws what the operation throws; nothing of it is written then
    */
   run<T>(operation: (batch: Batch<Name>) => T, options?: RunOptions): Promise<Written<T>>;
@@ -49,6 +51,7 @@ interface Waiting<Name extends string> {
   state: 'queued' | 'running' | 'done';
   readonly bulk: boolean;
   readonly first: boolean;
+  readonly durability: Durability;
   execute(batch: Batch<Name>): void;
   /** Reports the outcome to the caller. */
   settle(outcome: Written<undefined>): void;
@@ -152,6 +155,8 @@ export function createGroupWriter<Name extends string>(
   let busy = false;
   let scheduled = false;
   let failed = false;
+  /** The newest writes are visible and not known to be on the disk. */
+  let unflushed = false;
   let closing = false;
   let idle: (() => void) | undefined;
 
@@ -218,17 +223,21 @@ export function createGroupWriter<Name extends string>(
       gather(group);
     }
     let outcome: Written<undefined> = { kind: 'durable', value: undefined };
-    if (group.changes > 0) {
+    const { changed, members } = group;
+    const durability = members.some((member) => member.durability === 'flushed') ? 'flushed' : 'visible';
+    // An operation that changes nothing may rest on what it has seen.
+    if (group.changes > 0 || (unflushed && durability === 'flushed')) {
       const committed = await environment
-        .commit([...group.changed.overlay, ...group.changed.lists], [...group.changed.cleared])
+        .commit([...changed.overlay, ...changed.lists], [...changed.cleared], durability)
         .catch((error: unknown) => ({
           kind: 'unknown' as const,
           cause: errorText(error),
         }));
       outcome = committed.kind === 'durable' ? { kind: 'durable', value: undefined } : committed;
       failed = outcome.kind !== 'durable';
+      unflushed = outcome.kind === 'unknown' || (outcome.kind === 'durable' ? durability === 'visible' : unflushed);
     }
-    for (const member of group.members) member.settle(outcome);
+    for (const member of members) member.settle(outcome);
     busy = false;
     if (queue.length > 0) schedule();
     else idle?.();
@@ -245,6 +254,7 @@ export function createGroupWriter<Name extends string>(
           state: 'queued',
           bulk: options.bulk ?? false,
           first: options.first ?? false,
+          durability: options.durability ?? 'flushed',
           execute(batch) {
             try {
               result = { value: operation(batch) };

@@ -77,7 +77,7 @@ function flatten(slices: AsyncGenerator<readonly RecordedEvent[], void, void>): 
  * @throws the library's error when its files cannot be opened
  */
 export function openEventStore(path: string, ownership: Ownership, clock: Clock, logger: Logger): EmbeddedEventStore {
-  const environment = openEnvironment(path, logDatabases, ownership, logger);
+  const environment = openEnvironment({ path, databases: logDatabases, mixed: false, ownership, logger });
   const writer = createGroupWriter(environment);
   const wakeUp = createWakeUp();
   const recent = createRecentAppends();

@@ -20,6 +20,8 @@ import {
   encodeDocument,
   encodeTombstone,
 } from './document-codec.js';
+import type { Durability } from '../environment.js';
+import type { RunOptions } from '../group-writer.js';
 import { addTo, applyTally, totalKey, type Tally } from './counts.js';
 import { replaceInFilling, type Filling } from './fill-indexes.js';
 import { documentKeys, type DocumentKeys } from './index-keys.js';
@@ -190,18 +192,18 @@ export function createCollection(
     },
   };
 
-  async function write<T>(operation: (batch: ReadBatch, tally: Tally) => T, bulk = false): Promise<T> {
+  async function write<T>(
+    operation: (batch: ReadBatch, tally: Tally) => T,
+    options: Pick<RunOptions, 'bulk' | 'durability'> = {},
+  ): Promise<T> {
     try {
-      return await run(
-        (batch) => {
-          if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
-          const tally: Tally = new Map();
-          const outcome = operation(batch, tally);
-          applyTally(batch, tally);
-          return outcome;
-        },
-        { bulk },
-      );
+      return await run((batch) => {
+        if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
+        const tally: Tally = new Map();
+        const outcome = operation(batch, tally);
+        applyTally(batch, tally);
+        return outcome;
+      }, options);
     } catch (error) {
       if (state.filling !== undefined) state.filling.spoiled = true;
       throw error;
@@ -212,13 +214,14 @@ export function createCollection(
   async function inParts<T, R>(
     all: readonly T[],
     operation: (batch: ReadBatch, tally: Tally, part: readonly T[]) => R,
+    durability: Durability = 'flushed',
   ): Promise<R[]> {
     const bulk = all.length > bulkWrites;
     const size = bulk ? bulkWritesPerOperation : writesPerOperation;
     const parts: Promise<R>[] = [];
     for (let start = 0; start < all.length; start += size) {
       const part = all.slice(start, start + size);
-      parts.push(write((batch, tally) => operation(batch, tally, part), bulk));
+      parts.push(write((batch, tally) => operation(batch, tally, part), { bulk, durability }));
     }
     const outcomes = await Promise.allSettled(parts);
     return outcomes.map((outcome) => {
@@ -247,6 +250,8 @@ export function createCollection(
       const applied = await inParts(
         writes,
         (batch, tally, part) => part.filter((one) => applyGuarded(batch, state, tally, one)).length,
+        // What a crash of the machine undoes is written again from the log, behind the checkpoint that is in the same store.
+        'visible',
       );
       return applied.reduce((sum, count) => sum + count, 0);
     },

@@ -34,7 +34,10 @@ const nameOf = (kind: string, key: Buffer): string => key.toString('utf8', Buffe
 const decode = (value: Buffer | undefined): StoredLease | undefined =>
   value === undefined ? undefined : (JSON.parse(value.toString('utf8')) as StoredLease);
 
-export function createLeases(environment: ReadEnvironment, run: RunWrite, clock: Clock): Leases {
+export function createLeases(environment: ReadEnvironment, runWrite: RunWrite, clock: Clock): Leases {
+  // Only the process that owns the folder asks for them: after a crash of the machine, they were those of a dead one.
+  const run: RunWrite = (operation, options) => runWrite(operation, { ...options, durability: 'visible' });
+
   function put(batch: ReadBatch, kind: string, claim: LeaseClaim): void {
     const lease: StoredLease = { holder: claim.holder, endsAt: clock.now() + claim.ttlMs, data: claim.data };
     batch.put('leases', leaseKey(kind, claim.name), Buffer.from(JSON.stringify(lease)));

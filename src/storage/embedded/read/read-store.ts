@@ -38,7 +38,7 @@ export async function openReadStore(
   clock: Clock,
   logger: Logger,
 ): Promise<ReadStore> {
-  const environment = openEnvironment(path, readDatabases, ownership, logger);
+  const environment = openEnvironment({ path, databases: readDatabases, mixed: true, ownership, logger });
   const writer = createGroupWriter(environment, unread);
   let closing: Promise<void> | undefined;
 

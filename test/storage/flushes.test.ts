@@ -1,0 +1,95 @@
+/** Which writes of the embedded read store wait for the flush of the meta page, and what becomes of them when it fails. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { MetaFlush } from '../../src/storage/embedded/meta-flush.js';
+import { openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import type { Collection, CollectionSpec } from '../../src/storage/read-store.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+
+const disk = vi.hoisted(() => ({ flushes: 0, failing: false }));
+vi.mock(import('../../src/storage/embedded/meta-flush.js'), async (original) => {
+  const { createMetaFlush } = await original();
+  return {
+    createMetaFlush(path: string): MetaFlush {
+      const inner = createMetaFlush(path);
+      return {
+        ...inner,
+        async flush() {
+          disk.flushes += 1;
+          if (disk.failing) throw new Error('EIO: i/o error, fdatasync');
+          await inner.flush();
+        },
+      };
+    },
+  };
+});
+
+const spec: CollectionSpec = { name: 'seen', version: 1, indexes: [] };
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let stores: EmbeddedStores;
+let seen: Collection;
+const open = (): Promise<EmbeddedStores> =>
+  openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  stores = await open();
+  seen = await stores.readStore.collection(spec);
+  Object.assign(disk, { flushes: 0, failing: false });
+});
+afterEach(async () => {
+  disk.failing = false;
+  await stores.close();
+  await folder.remove();
+});
+
+const put = (id: string, position: number): Promise<number> =>
+  seen.write([{ kind: 'put', id, position, fields: { n: position } }]);
+
+it('documents that a projection writes, and leases, are visible before their flush', async () => {
+  await put('a', 1);
+  await stores.readStore.leases.take('kind', { name: 'one', holder: 'me', ttlMs: 60_000, data: {} });
+  expect((await seen.get('a'))?.fields).toEqual({ n: 1 });
+  expect((await stores.readStore.leases.get('kind', 'one'))?.holder).toBe('me');
+  expect(disk.flushes).toBe(0);
+});
+
+it('every other write waits for its flush, once for all that share a commit', async () => {
+  const { readStore } = stores;
+  const flushesOf = async (write: () => Promise<unknown>): Promise<number> => {
+    const before = disk.flushes;
+    await write();
+    return disk.flushes - before;
+  };
+  const keys = Array.from({ length: 40 }, (_, n) => seen.set([{ id: `key-${n}`, fields: { n } }]));
+  const together = await flushesOf(() => Promise.all([put('a', 1), ...keys]));
+  expect(together).toBeGreaterThan(0);
+  expect(together).toBeLessThan(keys.length / 2);
+  expect(await flushesOf(() => seen.insert('only', { n: 1 }))).toBe(1);
+  expect(await flushesOf(() => readStore.saveCheckpoint('models', 1, { commit: 1, prepare: 1 }))).toBe(1);
+  expect(await flushesOf(() => readStore.activate('models', 1))).toBe(1);
+  expect(await flushesOf(() => seen.remove(['only']))).toBe(1);
+  expect(await flushesOf(() => readStore.drop('seen', 1))).toBeGreaterThan(0);
+});
+
+it('a write whose flush fails is not acknowledged, and the next one that succeeds answers for it', async () => {
+  disk.failing = true;
+  const key = { id: 'key', fields: { k: 1 } };
+  await expect(seen.set([key])).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(stores.readStore.ping()).rejects.toMatchObject({ code: 'unavailable' });
+  // It is visible, and so changes nothing; still it is not said to be durable.
+  await expect(seen.insert('key', key.fields)).rejects.toMatchObject({ code: 'unavailable' });
+  disk.failing = false;
+  expect(await seen.insert('key', key.fields)).toBe(false);
+  await stores.readStore.ping();
+  await stores.close();
+  stores = await open();
+  expect((await (await stores.readStore.collection(spec)).get('key'))?.fields).toEqual(key.fields);
+});
+
+it('a store that is closed has flushed all that was visible', async () => {
+  await put('a', 1);
+  await stores.close();
+  expect(disk.flushes).toBe(1);
+});
