@@ -58,17 +58,13 @@ class OpenSession implements NodeSession {
   request(configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer> {
     return this.#parts.request(this.#session, configVersion, checksum);
   }
-  async report(report: ApplyReport): Promise<void> {
-    const { histories, applyReports, clock, releaseIfClosed, reportTurns } = this.#parts;
+  reportTurn(): Promise<void> | undefined {
+    return this.#parts.reportTurns.turn();
+  }
+  async report(report: ApplyReport, at: number): Promise<void> {
+    const { histories, applyReports, releaseIfClosed } = this.#parts;
     const session = this.#session;
     try {
-      const at = clock.monotonic();
-      const turn = reportTurns.turn();
-      if (turn !== undefined) {
-        await turn;
-        // A fact recorded now could come behind those of a newer session. The agent repeats the report on its next one.
-        if (session.closed) return;
-      }
       const record = histories.peek(session.nodeId) ?? (await histories.load(session.nodeId));
       useUpSecondChance(session, record);
       await applyReports.report(record, session, report, at);

@@ -54,8 +54,16 @@ export interface ApplyReport {
 export interface NodeSession {
   /** Answers a ConfigRequest. Nothing is offered to the slot before the first one. */
   request(configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
-  /** Takes an apply report. One that fits neither the newest nor the last-good snapshot is counted and ignored. */
-  report(report: ApplyReport): Promise<void>;
+  /**
+   * What the agent says next will be about a snapshot that is being brought to others as well: resolves when it may be worked
+   * on. Undefined when that is now.
+   */
+  reportTurn(): Promise<void> | undefined;
+  /**
+   * Takes an apply report. One that fits neither the newest nor the last-good snapshot is counted and ignored.
+   * @param at when it came, monotonic milliseconds
+   */
+  report(report: ApplyReport, at: number): Promise<void>;
   /** A push was handed to the network as a whole, which makes the node's apply state `pushed`. */
   sent(push: SnapshotPush): void;
   close(): void;

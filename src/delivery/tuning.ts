@@ -9,8 +9,8 @@ export const tuning = {
   sliceBytes: 1 * MiB,
   /** Apply reports that are worked on before the event loop gets a turn. */
   sliceReports: 32,
-  /** How long a fan-out may hold them up: longer than one of all nodes takes. */
-  reportTurnMs: 5_000,
+  /** How long a fan-out may hold them up: longer than one of all nodes takes, shorter than any node's presence lease. */
+  reportTurnMs: 2_000,
   /** Encoded snapshots held in memory, sealed; the others are compiled again on demand. */
   cacheBytes: 256 * MiB,
   /** Snapshots of earlier generations that are kept as they were answered; they hold no secret. */

@@ -18,7 +18,8 @@ describe('the exchange with delivery', () => {
         calls.push(version);
         return { kind: 'unchanged', generation: 3 };
       },
-      report: async ({ generation }) => void calls.push(['report', generation]),
+      reportTurn: () => Promise.resolve(),
+      report: async ({ generation }, at) => void calls.push(['report', generation, at]),
       sent: ({ generation }) => void calls.push(['sent', generation]),
       close: () => void calls.push('close'),
       ...node,
@@ -46,17 +47,17 @@ describe('the exchange with delivery', () => {
     const { made, answers, calls } = exchange();
     made.open('n1', 's1', slot);
     made.request(1n, new Uint8Array(0));
-    made.report(report);
+    made.report(report, 17);
     made.request(2n, new Uint8Array(0));
     expect(made.waiting).toBe(3);
     await turn();
-    expect([calls, answers.length, made.waiting]).toEqual([[1n, ['report', 4n], 2n], 2, 0]);
+    expect([calls, answers.length, made.waiting]).toEqual([[1n, ['report', 4n, 17], 2n], 2, 0]);
   });
 
   test('does nothing before it is opened', async () => {
     const { made, answers, calls, failures } = exchange();
     made.request(1n, new Uint8Array(0));
-    made.report(report);
+    made.report(report, 17);
     made.sent({ generation: 9, checksum: new Uint8Array(32), payload: new Uint8Array(1) });
     await turn();
     made.close();
@@ -66,13 +67,27 @@ describe('the exchange with delivery', () => {
   test('does not let a report that is not recorded hold up the requests behind it for more than 2 s', async () => {
     const { made, answers, failures } = exchange({ report: () => new Promise(() => undefined) });
     made.open('n1', 's1', slot);
-    made.report(report);
+    made.report(report, 17);
     made.request(1n, new Uint8Array(0));
     await vi.advanceTimersByTimeAsync(1_999);
     expect(answers).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
     await turn();
     expect([answers.length, failures]).toEqual([1, []]);
+  });
+
+  test('has its reports wait for their turn from a snapshot to the report that answers it, and not otherwise', () => {
+    const { made } = exchange();
+    const push = { generation: 9, checksum: new Uint8Array(32), payload: new Uint8Array(1) };
+    const waits: boolean[] = [];
+    const look = (): void => void waits.push(made.reportTurn() !== undefined);
+    made.open('n1', 's1', slot);
+    look();
+    made.sent(push);
+    look();
+    made.report(report, 17);
+    look();
+    expect(waits).toEqual([false, true, false]);
   });
 
   test('notes what was sent as a whole, and when', () => {

@@ -6,6 +6,7 @@ import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { instanceId, snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
+import { tuning } from '../../src/transport/agent/tuning.js';
 import { eventually } from '../support/eventually.js';
 import { configRequestOf, createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
 import type { RawAgent, RawStream } from '../support/raw-agent.js';
@@ -138,6 +139,79 @@ describe('configuration', () => {
     fixture.clock.advance(40_000);
     release({ kind: 'unchanged', generation: 1 });
     await eventually(() => stream.heard.length).toBe(15);
+  });
+});
+
+describe('while a change is brought to all agents', () => {
+  const report = {
+    $case: 'applyReport',
+    value: { generation: 7n, status: 1, errors: [], durationMs: 5n, checksum: Buffer.alloc(32, 7) },
+  } as const;
+  /** A stream whose agent was sent a snapshot, and whose report is to wait until `pass` is called. */
+  async function pushed(): Promise<{ stream: RawStream; pass: () => void }> {
+    let pass = (): void => undefined;
+    fixture.reportTurn = () => new Promise((resolve) => (pass = resolve));
+    const stream = await agent.connect();
+    await eventually(() => fixture.nodeSessions.length).toBe(1);
+    fixture.nodeSessions[0]!.slot.offer(snapshotPush(7));
+    await eventually(() => stream.generationsHeard()).toEqual([7n]);
+    return { stream, pass: () => pass() };
+  }
+  const reports = (): number | undefined => fixture.nodeSessions[0]?.reports.length;
+  /** Whatever was said before has reached the service. */
+  async function heardElsewhere(): Promise<void> {
+    const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
+    const beside = await other.connect();
+    beside.say(heartbeatOf(1));
+    await eventually(() => beside.heard.length).toBe(1);
+    other.disconnect();
+  }
+
+  test('what an agent says about it waits for its turn, in order, and nobody else waits', async () => {
+    const { stream, pass } = await pushed();
+    stream.say(report);
+    stream.say(heartbeatOf(1));
+    await heardElsewhere();
+    expect([reports(), stream.heard.length]).toEqual([0, 1]);
+    pass();
+    await eventually(() => stream.heard.length).toBe(2);
+    expect(reports()).toBe(1);
+    stream.say(heartbeatOf(2));
+    await eventually(() => stream.heard.length).toBe(3);
+  });
+  test('what has come is not silence', async () => {
+    const { stream, pass } = await pushed();
+    stream.say(report);
+    await heardElsewhere();
+    fixture.clock.advance(40_000);
+    await heardElsewhere();
+    pass();
+    stream.say(heartbeatOf(1));
+    await eventually(() => stream.heard.length).toBe(2);
+    expect(reports()).toBe(1);
+  });
+  test('more than a few frames, or a large one, do not wait', async () => {
+    const { stream } = await pushed();
+    for (let count = 0; count < tuning.heldFrames; count += 1) stream.say(heartbeatOf(count));
+    await heardElsewhere();
+    expect(stream.heard.length).toBe(1);
+    stream.say(heartbeatOf(99));
+    await eventually(() => stream.heard.length).toBe(tuning.heldFrames + 2);
+    stream.say(heartbeatOf(100));
+    const error = { resourceType: 'l4_chain', resourceId: 'c', path: '', message: 'w'.repeat(200) };
+    const errors = Array.from({ length: tuning.heldFrameBytes / 200 }, () => error);
+    stream.say({ $case: 'applyReport', value: { ...report.value, status: 2, errors } });
+    await eventually(() => [stream.heard.length, reports()]).toEqual([tuning.heldFrames + 3, 1]);
+  });
+  test('an agent that leaves meanwhile is heard to its end', async () => {
+    const { stream } = await pushed();
+    stream.say(report);
+    stream.say({ $case: 'close', value: { reason: SessionCloseReason.REKEY, message: '', retryAfterMs: 0 } });
+    stream.halfClose();
+    await eventually(() => fixture.changes.filter(({ message }) => message === 'agent session closed')).toMatchObject([
+      { agent_reason: 'rekey' },
+    ]);
+    expect(reports()).toBe(1);
   });
 });
 

@@ -89,6 +89,8 @@ export interface AgentFixture {
   storesAway: boolean;
   /** The answer to the next ConfigRequests. */
   answer: (version: bigint) => ConfigAnswer | Promise<ConfigAnswer>;
+  /** What a session that was sent a snapshot is told about its report. */
+  reportTurn: () => Promise<void> | undefined;
   settings: SettingsState;
   setState(state: DeliveryState): void;
   /**
@@ -190,6 +192,7 @@ export async function startAgentFixture(
           nodeSession.requests.push({ version, checksum });
           return fixture.answer(version);
         },
+        reportTurn: () => fixture.reportTurn(),
         async report(outcome) {
           nodeSession.reports.push(outcome);
         },
@@ -277,6 +280,7 @@ export async function startAgentFixture(
     changes,
     storesAway: false,
     answer: () => ({ kind: 'snapshot', push: snapshotPush(1) }),
+    reportTurn: () => undefined,
     settings: defaultSettings,
     setState(state) {
       deliveryState = state;

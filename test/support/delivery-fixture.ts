@@ -138,14 +138,17 @@ export function openSession(delivery: DeliveryService, nodeId: string, sessionId
     },
   });
   const report = (push: SnapshotPush, status: 'applied' | 'rejected'): Promise<void> =>
-    nodeSession.report({
-      generation: BigInt(push.generation),
-      checksum: push.checksum,
-      status,
-      errors:
-        status === 'applied' ? [] : [{ resource_type: 'l4_chain', resource_id: 'c', path: 'hops[0]', message: 'no' }],
-      durationMs: 3,
-    });
+    nodeSession.report(
+      {
+        generation: BigInt(push.generation),
+        checksum: push.checksum,
+        status,
+        errors:
+          status === 'applied' ? [] : [{ resource_type: 'l4_chain', resource_id: 'c', path: 'hops[0]', message: 'no' }],
+        durationMs: 3,
+      },
+      0,
+    );
   return {
     nodeSession,
     offers,

@@ -22,7 +22,13 @@ export interface ConfigExchange {
   /** Opens the node session of delivery, which offers snapshots to `slot` from the first ConfigRequest on. */
   open(nodeId: string, sessionId: string, slot: PushSlot): void;
   request(version: bigint, checksum: Uint8Array): void;
-  report(outcome: ApplyReport): void;
+  /** @param at when it came, monotonic milliseconds */
+  report(outcome: ApplyReport, at: number): void;
+  /**
+   * Resolves when what has come may be worked on, if it may be the report on a snapshot that others are still being sent;
+   * undefined when that is now.
+   */
+  reportTurn(): Promise<void> | undefined;
   /** The peer's window has taken a whole snapshot. */
   sent(push: SnapshotPush): void;
   /** The snapshot that was sent last, and when. */
@@ -37,6 +43,8 @@ class Exchange implements ConfigExchange {
   readonly #deps: ConfigExchangeDeps;
   readonly #queue = createSerialQueue(this);
   #nodeSession: NodeSession | undefined;
+  /** A snapshot was sent, and no report has come since. */
+  #unanswered = false;
   pushed: ConfigExchange['pushed'];
 
   constructor(deps: ConfigExchangeDeps) {
@@ -52,11 +60,16 @@ class Exchange implements ConfigExchange {
       if (answer !== undefined) this.#deps.onAnswer(answer);
     });
   }
-  report(outcome: ApplyReport): void {
+  reportTurn(): Promise<void> | undefined {
+    return this.#unanswered ? this.#nodeSession?.reportTurn() : undefined;
+  }
+  report(outcome: ApplyReport, at: number): void {
+    this.#unanswered = false;
     // The report becomes a fact, which waits while the event store is away; the requests behind it must not.
-    this.#queue.run(() => this.#nodeSession?.report(outcome) ?? Promise.resolve(), tuning.reportWaitMs);
+    this.#queue.run(() => this.#nodeSession?.report(outcome, at) ?? Promise.resolve(), tuning.reportWaitMs);
   }
   sent(push: SnapshotPush): void {
+    this.#unanswered = true;
     this.pushed = { generation: push.generation, at: timestamp(this.#deps.clock.now()) };
     this.#nodeSession?.sent(push);
   }

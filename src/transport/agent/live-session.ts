@@ -108,6 +108,10 @@ class AttachedSession implements LiveSession {
   #excused = false;
   #over = false;
   #throttled = false;
+  /** Frames that wait unread while others are sent the snapshot which they are probably about; undefined without one. */
+  #held: Uint8Array[] | undefined;
+  /** When the frame that is being read came, monotonic milliseconds. */
+  #cameAt: number;
   readonly nodeId: string;
   readonly id: string;
   readonly address: string;
@@ -124,6 +128,7 @@ class AttachedSession implements LiveSession {
     this.id = pending.id;
     this.address = stream.connection.remoteAddress;
     this.openedAt = openedAt;
+    this.#cameAt = streamAt;
     this.stream = stream;
     this.cipher = pending.noise.send;
     this.#state = startState({ nodeId, openedAt, streamAt, rekeyAfterSecs: deps.rekeySeconds, intervals });
@@ -153,12 +158,16 @@ class AttachedSession implements LiveSession {
     if (!this.#over) this.#receive(this.#inbound.takeFrame(frame), frame.ciphertext.length);
   }
   message(bytes: Uint8Array): void {
-    if (!this.#over) this.#receive(this.#inbound.take(bytes), bytes.length);
+    if (this.#over || this.#hold(bytes)) return;
+    this.#cameAt = this.now();
+    this.#take(bytes);
   }
   halfClosed(): void {
+    this.#release();
     this.#run({ kind: 'half_closed' });
   }
   gone(): void {
+    this.#release();
     this.#run({ kind: 'lost' });
     this.#closing.gone();
   }
@@ -173,6 +182,8 @@ class AttachedSession implements LiveSession {
   }
   tick(now: number): void {
     if (this.#throttled) this.#balance();
+    // Its silence is judged once what it has sent is read.
+    if (this.#held !== undefined) return;
     if (!this.#over && mayHaveEnded(this.#state, now)) this.#run({ kind: 'tick' });
   }
   slowFor(now: number): number {
@@ -287,7 +298,7 @@ class AttachedSession implements LiveSession {
         this.#config.request(output.version, output.checksum);
         return;
       case 'apply_report':
-        this.#config.report(output.outcome);
+        this.#config.report(output.outcome, this.#cameAt);
         return;
       case 'ignored_report':
         counters.ignoredReports += 1;
@@ -312,6 +323,7 @@ class AttachedSession implements LiveSession {
 
   #end(reason: CloseReason, agentReason: SessionCloseReason | undefined): void {
     this.#over = true;
+    this.#held = undefined;
     countIn(this.#deps.counters.ends, reason.cause);
     this.#deps.counters.reported.ended(this.id);
     this.#unfinished.hold(0);
@@ -323,6 +335,33 @@ class AttachedSession implements LiveSession {
     this.#closing.begin(reason, this.#proven);
   }
 
+  /**
+   * While a change is fanned out, every agent that has it answers at once, and to read and to decrypt an answer takes as long
+   * as the push to the next agent: it waits for its turn. What an agent sends beyond a few frames is not held.
+   * @returns whether the frame waits
+   */
+  #hold(bytes: Uint8Array): boolean {
+    if (this.#held !== undefined) {
+      this.#held.push(bytes);
+      if (this.#held.length > tuning.heldFrames || bytes.length > tuning.heldFrameBytes) this.#release();
+      return true;
+    }
+    if (bytes.length > tuning.heldFrameBytes) return false;
+    const turn = this.#config.reportTurn();
+    if (turn === undefined) return false;
+    this.#held = [bytes];
+    this.#cameAt = this.now();
+    void turn.then(() => this.#release());
+    return true;
+  }
+  #release(): void {
+    const frames = this.#held;
+    this.#held = undefined;
+    for (const bytes of frames ?? []) if (!this.#over) this.#take(bytes);
+  }
+  #take(bytes: Uint8Array): void {
+    this.#receive(this.#inbound.take(bytes), bytes.length);
+  }
   #receive(incoming: Inbound, bytes: number): void {
     this.#deps.counters.framesIn += 1;
     this.#budget.frame(bytes);

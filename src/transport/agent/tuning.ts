@@ -46,6 +46,9 @@ export const tuning = {
   serialQueueRequests: 4,
   /** A slower answer of delivery or of the command store ends the session with DRAINING. */
   serialQueueTimeoutMs: 30_000,
+  /** Frames of a session that may wait for the end of a fan-out, and the size of one: a report on a snapshot, a heartbeat. */
+  heldFrames: 8,
+  heldFrameBytes: 4 * 1024,
   /** How long an apply report delays the requests behind it; recording it may take longer. */
   reportWaitMs: 2_000,
   /** How long after its last answer a connection is closed that was ended for its faulty calls. */
