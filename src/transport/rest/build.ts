@@ -2,9 +2,9 @@
  * The REST transport as one fastify instance: hooks in the order of the checks, then the routes. It does not listen.
  * Implements `docs/contract/rest.md#envelope`, and SVC_HTTP_* of `docs/contract/configuration.md#configuration`.
  */
-import { serializerCompiler } from '@fastify/type-provider-zod';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
+import { answerCompiler } from './answer-text.js';
 import { auditRoutes } from './audit.js';
 import { authRoutes } from './auth.js';
 import { installBodies } from './body.js';
@@ -62,7 +62,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps),
   }).withTypeProvider<ZodTypeProvider>() as unknown as RestApp;
   app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(serializerCompiler);
+  app.setSerializerCompiler(answerCompiler);
 
   app.addHook('onRoute', ({ method, url, config, schema }) => {
     // The catch-all route of the CORS plugin is not an endpoint.
