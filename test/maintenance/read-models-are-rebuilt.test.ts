@@ -1,4 +1,7 @@
-/** Rebuilt read models hold what the log says, replace the old ones at once, and survive an interrupted run. */
+/**
+ * Rebuilt read models of this release, on real stores: they hold what the log says, replace the old ones at once, and survive an
+ * interrupted run. What a rebuild does in each case is in `test/projections/rebuilding.test.ts`.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -9,7 +12,7 @@ import type { RebuildOptions } from '../../src/projections/rebuild/rebuild.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { appendFacts } from '../support/installations.js';
-import { append, dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
+import { dump, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
 import type { Dump, ReadSide } from '../support/read-side.js';
 
 let side: ReadSide;
@@ -97,30 +100,6 @@ describe('a rebuild', () => {
     expect(live).toEqual(fresh);
   });
 
-  it('of one read model leaves the others as they are', async () => {
-    const before = await projected(9);
-    await spoil('nodes');
-    await spoil('upstreams');
-    const spoilt = await documents();
-    expect(await rebuild({ only: 'nodes' })).toMatchObject({ kind: 'done', dropped: true });
-    expect(await documents()).toEqual({ ...spoilt, nodes: before['nodes'] });
-    expect(await rebuild({ only: 'upstreams' })).toMatchObject({ kind: 'done' });
-    expect(await documents()).toEqual(before);
-    await side.append([sessionOpened('nobody')]);
-    await (await side.started()).close();
-    expect(await documents()).toEqual(await freshFold());
-    await rebuild();
-    expect(await documents()).toEqual(await freshFold());
-  });
-
-  it('of one read model does not lose commands that the others have not followed yet', async () => {
-    await projected(4);
-    await side.append(randomLog(5));
-    await rebuild({ only: 'audit' });
-    await (await side.started()).close();
-    expect(await documents()).toEqual(await freshFold());
-  });
-
   it('of one read model ends the parking of its entities, and of no others', async () => {
     const node = '33333333-3333-4333-8333-333333333333';
     const upstream = '44444444-4444-4444-8444-444444444444';
@@ -169,10 +148,6 @@ describe('a rebuild', () => {
     expect((await healed.nodes.get(node))?.node.name).toBe('o');
   });
 
-  it('of a read model that does not exist is refused', async () => {
-    await expect(rebuild({ only: 'users' })).rejects.toThrow(/no read model "users": expected one of nodes, /);
-  });
-
   it('that is interrupted continues where it stopped; the old documents are read meanwhile', async () => {
     await side.append(randomLog(6));
     await appendFacts(side.stores.eventStore, tuning.segmentEvents + 100, true);
@@ -196,35 +171,6 @@ describe('a rebuild', () => {
     expect(second.events).toBeLessThan(total);
     expect(first.events + second.events).toBeGreaterThanOrEqual(total);
     expect(await documents()).toEqual(before);
-  });
-
-  it('that is abandoned for another one leaves nothing behind', async () => {
-    await side.append(randomLog(7));
-    await appendFacts(side.stores.eventStore, tuning.segmentEvents + 100, true);
-    await (await side.started()).close();
-    const before = await documents();
-    const stop = new AbortController();
-    const first = await rebuild({ readStore: stopping(side.stores.readStore, stop), signal: stop.signal });
-    expect(first.kind).toBe('interrupted');
-    await rebuild({ only: 'nodes' });
-    expect(await documents()).toEqual(before);
-    expect(Object.values(await dump(side.stores.readStore, placeOf(groupVersion, 1))).flat()).toEqual([]);
-    expect((await readLayoutRecord(side.stores.readStore, groupVersion)).layout.number).toBe(2);
-  });
-
-  it('stops at an event that cannot be folded and names it; the old documents stay', async () => {
-    const before = await projected(8);
-    await append(side.stores.eventStore, planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }]));
-    await expect(rebuild()).rejects.toThrow(/cannot be folded: UnknownEventError: .*FromTheFuture/);
-    expect(await documents()).toEqual(before);
-  });
-
-  it('runs alone: a second one waits for it', async () => {
-    await projected(9);
-    const outcomes = await Promise.all([rebuild(), rebuild()]);
-    expect(outcomes.map(({ kind }) => kind)).toEqual(['done', 'done']);
-    expect((await readLayoutRecord(side.stores.readStore, groupVersion)).layout.number).toBe(2);
-    expect(await documents()).toEqual(await freshFold());
   });
 });
 
@@ -261,19 +207,6 @@ describe('a service that runs during a rebuild', () => {
     expect(await documents()).toEqual(await freshFold());
     expect(facts).toEqual(appended);
     expect(projections.status()).toMatchObject({ caughtUp: true, lastError: null });
-  });
-
-  it('keeps the old documents when it does not switch in time; the next rebuild drops them', async () => {
-    await side.append(randomLog(11));
-    const projections = await side.started({ layoutPollMs: 3_600_000 });
-    const { readStore } = side.stores;
-    expect(await rebuild({ readersMs: 100 })).toMatchObject({ kind: 'done', dropped: false });
-    expect(Object.values(await dump(readStore, groupVersion)).flat()).not.toEqual([]);
-    expect((await projections.nodes.list(everything)).items.length).toBeGreaterThan(0);
-    await projections.close();
-    expect(await rebuild()).toMatchObject({ dropped: true });
-    expect(Object.values(await dump(readStore, groupVersion)).flat()).toEqual([]);
-    expect(await documents()).toEqual(await freshFold());
   });
 });
 

@@ -1,0 +1,318 @@
+/**
+ * Small read models compared with a fresh fold of the log, on stores in memory: which documents differ and how that is said,
+ * which are only behind, and what ends a comparison. With the read models of this release, on real stores and beside a
+ * service that runs, this is in `test/maintenance`.
+ */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { readLayout, versionIn } from '../../src/projections/engine/layout.js';
+import type { ReadModel } from '../../src/projections/read-model.js';
+import { checkReadModels } from '../../src/projections/rebuild/check.js';
+import type { CheckOptions, CheckReport } from '../../src/projections/rebuild/check.js';
+import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
+import { tuning } from '../../src/projections/tuning.js';
+import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
+import { openReadSide, planned } from '../support/read-side.js';
+import type { Planned, ReadSide } from '../support/read-side.js';
+import { shortSleeps, turnsWhile } from '../support/short-sleeps.js';
+import type { ShortSleeps } from '../support/short-sleeps.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
+
+const release = 3;
+const forever = 2 ** 50;
+/** Holds what the last event of each id says; one type of event sets documents, the other deletes them. */
+const holding = (name: string, what: string): ReadModel => ({
+  name,
+  indexes: [],
+  keys: ({ type, data }) => {
+    if (data['nameless'] === true) throw new Error('no names');
+    return type.startsWith(what) ? (data['ids'] as string[]) : [];
+  },
+  evolve: (_fields, { type, data }) =>
+    type.endsWith('Deleted')
+      ? undefined
+      : {
+          name: String(data['name']),
+          bytes: Buffer.from(String(data['name'])),
+          until: Number(data['until'] ?? forever),
+        },
+});
+const models: readonly ReadModel[] = [
+  { ...holding('nodes', 'Node'), expired: (now) => [{ field: 'until', op: 'lt', value: now } as never] },
+  holding('upstreams', 'Upstream'),
+];
+const set = (ids: readonly string[], name: string, more: object = {}): Planned =>
+  planned(streams.fleet, [{ type: 'NodeCreated', data: { ids, name, ...more } }]);
+const removed = (...ids: readonly string[]): Planned =>
+  planned(streams.fleet, [{ type: 'NodeDeleted', data: { ids } }]);
+const upstream = (id: string): Planned =>
+  planned(streams.fleet, [{ type: 'UpstreamCreated', data: { ids: [id], name: id } }]);
+
+let side: ReadSide;
+let readStore: ReadStore;
+let progress: string[];
+let sleeps: ShortSleeps;
+beforeEach(async () => {
+  sleeps = shortSleeps();
+  side = await openReadSide(silentLogger, { inMemory: true });
+  ({ readStore } = side.stores);
+  progress = [];
+});
+afterEach(async () => {
+  sleeps.restore();
+  await side.close();
+});
+
+const check = (more: Partial<CheckOptions> = {}): Promise<CheckReport | undefined> =>
+  checkReadModels({
+    eventStore: side.stores.eventStore,
+    readStore,
+    scratch: storesInMemory().readStore,
+    clock: side.clock,
+    logger: silentLogger,
+    version: release,
+    models,
+    signal: new AbortController().signal,
+    onProgress: (phase, done, of) => void progress.push(`${phase} ${done}/${of}`),
+    ...more,
+  });
+const follow = async (): Promise<void> => (await side.started({ version: release, models })).close();
+const written = async (...log: readonly Planned[]): Promise<void> => {
+  await side.append(log);
+  await follow();
+};
+async function collection(name = 'nodes'): Promise<Collection> {
+  const version = versionIn(await readLayout(readStore, release), release, name);
+  return readStore.collection({ name, version, indexes: [] });
+}
+/** Replaces a document in use by something else; without fields it is missing. */
+async function tamper(id: string, change: (fields: Fields) => Fields | undefined, by = 0): Promise<void> {
+  const nodes = await collection();
+  const { position, fields } = (await nodes.get(id)) ?? { position: 0, fields: {} };
+  await nodes.remove([id]);
+  const changed = change(fields);
+  if (changed !== undefined) await nodes.write([{ kind: 'put', id, position: position + by, fields: changed }]);
+}
+/** How often the comparison waited for documents that are behind. */
+const waits = (): number => sleeps.slept.filter((ms) => ms === 2 * tuning.checkpointEveryMs).length;
+
+describe('read models that hold what the log says', () => {
+  it('have no difference, each document is compared once, and the progress is told', async () => {
+    await written(set(['a', 'b'], 'one'), upstream('u'), removed('b'));
+    expect(await check()).toEqual({ documents: 2, differences: [], differenceCount: 0, behind: 0 });
+    const head = await side.stores.eventStore.headPosition();
+    expect(progress[0]).toMatch(new RegExp(`^folding \\d+/${head}$`));
+    expect(progress.filter((line) => line.startsWith('comparing'))).toEqual(Array(4).fill('comparing 1/1'));
+    expect(progress.filter((line) => line.startsWith('folding')).at(-1)).toBe(`folding ${head}/${head}`);
+    expect(waits()).toBe(0);
+  });
+
+  it('have none after a rebuild, whose collections are compared', async () => {
+    await written(set(['a'], 'one'), upstream('u'));
+    const options = { ...side.stores, readStore, version: release, models, logger: silentLogger, onProgress: () => {} };
+    await rebuildReadModels({ ...options, only: 'nodes', signal: new AbortController().signal, readersMs: 0 });
+    expect(await check()).toMatchObject({ documents: 2, differences: [], behind: 0 });
+    await tamper('a', () => undefined);
+    expect((await check())?.differences).toHaveLength(1);
+  });
+});
+
+describe('a difference is told', () => {
+  const long = 'x'.repeat(158);
+  it.each<[string, (fields: Fields) => Fields | undefined, number, string]>([
+    ['in a field', (fields) => ({ ...fields, name: 'two' }), 0, 'position 10; name is "two", the log says "one"'],
+    [
+      'in several, by their names, also where one is missing or more than there should be',
+      ({ name: _, ...fields }) => ({ ...fields, extra: null, until: 2 ** 49 }),
+      0,
+      'position 10; extra is null, the log says missing; name is missing, the log says "one"; until is 562949953421312, the log says 1125899906842624',
+    ],
+    [
+      'in bytes',
+      (fields) => ({ ...fields, bytes: new Uint8Array([1, 255]) }),
+      0,
+      'position 10; bytes is 01ff, the log says 6f6e65',
+    ],
+    [
+      'in a long text',
+      (fields) => ({ ...fields, name: long }),
+      0,
+      `position 10; name is "${long}", the log says "one"`,
+    ],
+    [
+      'in a longer text, which is cut',
+      (fields) => ({ ...fields, name: `${long}y` }),
+      0,
+      `position 10; name is "${long}y…, the log says "one"`,
+    ],
+    ['in the position alone', (fields) => fields, 7, 'position 17, the log says 10'],
+    ['of a document that is missing', () => undefined, 0, 'missing; the log has it since position 10'],
+  ])('%s', async (_, change, by, sentence) => {
+    await written(set(['a'], 'one'), upstream('u'));
+    await tamper('a', change, by);
+    expect(await check()).toEqual({
+      documents: 2,
+      differences: [`nodes a: ${sentence}`],
+      differenceCount: 1,
+      behind: 0,
+    });
+    expect(waits()).toBe(0);
+  });
+
+  it('of a document that the log does not have', async () => {
+    await written(set(['a'], 'one'));
+    await tamper('planted', () => ({ name: 'planted' }), 7);
+    expect((await check())?.differences).toEqual([
+      'nodes planted: shown at position 7, but the log has no such document',
+    ]);
+  });
+
+  it('of one read model, when only that one is compared', async () => {
+    await written(set(['a'], 'one'), upstream('u'));
+    await tamper('a', () => undefined);
+    expect(await check({ only: 'upstreams' })).toMatchObject({ documents: 1, differenceCount: 0 });
+    expect(await check({ only: 'nodes' })).toMatchObject({ documents: 1, differenceCount: 1 });
+    await expect(check({ only: 'users' })).rejects.toThrow(/"users".*expected one of nodes, upstreams$/);
+  });
+
+  it('of documents behind the first page, on both sides, and counted when there are more than are told', async () => {
+    const ids = Array.from({ length: tuning.compareDocuments + 2 }, (_, index) => `n${10_000 + index}`);
+    await written(set(ids, 'many'));
+    await tamper(ids.at(-1) ?? '', (fields) => ({ ...fields, name: 'x' }));
+    await (await collection()).remove([ids.at(-2) ?? '', ...ids.slice(0, tuning.compareShown)]);
+    const report = await check();
+    expect(report).toMatchObject({ documents: ids.length, differenceCount: tuning.compareShown + 2 });
+    expect(report?.differences).toHaveLength(tuning.compareShown);
+    expect(progress.filter((line) => line.startsWith('comparing 1002'))).toEqual(['comparing 1002/1002']);
+  });
+
+  it('not of documents that are no longer shown, on either side', async () => {
+    await written(set(['old', 'gone'], 'old', { until: 5 }), set(['a'], 'one'));
+    await tamper('old', () => ({ name: 'x', until: 5 }));
+    await tamper('gone', () => undefined);
+    expect(await check()).toEqual({ documents: 1, differences: [], differenceCount: 0, behind: 0 });
+  });
+});
+
+describe('documents that the read models in use have not reached', () => {
+  it('are behind and not different, after one round of waiting for all of them', async () => {
+    await written(set(['a', 'b'], 'one'));
+    await side.append([set(['a', 'c'], 'two'), removed('b'), upstream('u')]);
+    expect(await check()).toEqual({ documents: 4, differences: [], differenceCount: 0, behind: 4 });
+    expect(waits()).toBe(tuning.compareRounds - 1);
+  });
+
+  it('are compared again once they are reached', async () => {
+    await written(set(['a', 'b'], 'one'));
+    await side.append([set(['a'], 'two')]);
+    let looks = 0;
+    const inner = readStore;
+    const late: ReadStore = {
+      ...inner,
+      async loadCheckpoint(name, version) {
+        looks += 1;
+        if (looks === 2) await follow();
+        return inner.loadCheckpoint(name, version);
+      },
+    };
+    expect(await check({ readStore: late })).toEqual({
+      documents: 2,
+      differences: [],
+      differenceCount: 0,
+      behind: 0,
+    });
+    expect(waits()).toBe(1);
+  });
+
+  it('are behind where nothing was ever projected', async () => {
+    await side.append([set(['a'], 'one')]);
+    expect(await check()).toMatchObject({ documents: 1, differences: [], behind: 1 });
+  });
+
+  it('are those that the log has deleted since, and no others', async () => {
+    await written(set(['a', 'b'], 'one'), removed('b'));
+    await side.append([removed('a')]);
+    // One of the deletes is behind them, the other is not.
+    expect(await check()).toMatchObject({ differences: [], behind: 1 });
+    await follow();
+    expect(await check()).toMatchObject({ documents: 0, differences: [], behind: 0 });
+    // Shown although they have passed the delete.
+    await tamper('a', () => ({ name: 'x' }), 1);
+    expect(await check()).toMatchObject({ differenceCount: 1, behind: 0 });
+  });
+
+  it('are not those that are newer than anything that was deleted', async () => {
+    await written(set(['a'], 'one'));
+    await side.append([removed('a')]);
+    await tamper('planted', () => ({ name: 'x' }), 1_000);
+    expect(await check()).toMatchObject({
+      differences: ['nodes planted: shown at position 1000, but the log has no such document'],
+      behind: 1,
+    });
+  });
+
+  it('are different all the same when the read models say that they have reached them', async () => {
+    await written(set(['a'], 'one'), set(['a'], 'two'));
+    await tamper('a', (fields) => fields, -10);
+    expect(await check()).toMatchObject({ differences: ['nodes a: position 10, the log says 20'], behind: 0 });
+  });
+});
+
+describe('a comparison', () => {
+  it('is ended by its signal: while the log is folded, between pages, and while it waits', async () => {
+    await written(set(['a'], 'one'));
+    const stopping = (when: (line: string) => boolean) => {
+      const stop = new AbortController();
+      return check({
+        signal: stop.signal,
+        onProgress: (phase) => {
+          if (when(phase)) stop.abort();
+        },
+        // Not caught up before the first look.
+        eventStore: {
+          ...side.stores.eventStore,
+          async *subscribe(options) {
+            for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+            yield* side.stores.eventStore.subscribe(options);
+          },
+        },
+      });
+    };
+    expect(await stopping((phase) => phase === 'folding')).toBeUndefined();
+    expect(await stopping((phase) => phase === 'comparing')).toBeUndefined();
+    expect(await stopping(() => false)).toBeDefined();
+    await side.append([set(['a'], 'two')]);
+    const stop = new AbortController();
+    const waiting = check({ signal: stop.signal });
+    await turnsWhile(() => waits() === 0);
+    stop.abort();
+    expect(await waiting).toBeUndefined();
+    expect(waits()).toBeLessThan(tuning.compareRounds - 1);
+  });
+
+  it.each([
+    ['an event is unknown', planned(streams.fleet, [{ type: 'FromTheFuture', data: {} }]), /FromTheFuture/],
+    ['an event names nothing', set(['a'], 'one', { nameless: true }), /ProjectionsStopped/],
+  ])('fails with the reason when %s', async (_, event, reason) => {
+    await side.append([set(['a'], 'one'), event]);
+    const failing = check();
+    await expect(failing).rejects.toThrow(/^the log cannot be folded: /);
+    await expect(failing).rejects.toThrow(reason);
+  });
+
+  it('goes on when the scratch store is away for a while', async () => {
+    await written(set(['a'], 'one'));
+    const scratch = storesInMemory().readStore;
+    let fails = 3;
+    const shaky: ReadStore = {
+      ...scratch,
+      async collection(spec) {
+        fails -= 1;
+        if (fails > 0) throw new Error('away');
+        return scratch.collection(spec);
+      },
+    };
+    expect(await check({ scratch: shaky })).toMatchObject({ documents: 1, differences: [] });
+  });
+});
