@@ -214,10 +214,15 @@ describe('the budgets', () => {
   });
   test('let a node make ten offers at once and refund one at its first valid frame', async () => {
     const agent = await newAgent();
+    const began = fixture.clock.now();
     const codes: number[] = [];
-    for (let index = 0; index < 11; index += 1) codes.push(codeOf(await agent.open()));
-    expect(codes.filter((code) => code === status.OK).length).toBe(10);
-    expect(codes.at(-1)).toBe(status.RESOURCE_EXHAUSTED);
+    while (codes.length < 40 && !codes.includes(status.RESOURCE_EXHAUSTED)) codes.push(codeOf(await agent.open()));
+    // On a slow machine the budget refills meanwhile, by one each second.
+    const refilled = Math.ceil((fixture.clock.now() - began) / 1000);
+    const opened = codes.filter((code) => code === status.OK).length;
+    expect(opened).toBeGreaterThanOrEqual(10);
+    expect(opened).toBeLessThanOrEqual(10 + refilled);
+    expect(codes).toEqual([...Array.from({ length: opened }, () => status.OK), status.RESOURCE_EXHAUSTED]);
     fixture.clock.advance(1_100);
     const stream = await agent.connect();
     await eventually(() => fixture.telemetry.opened.length).toBe(1);

