@@ -4,7 +4,7 @@
  * acknowledged append is lost.
  */
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { prepareService } from '../../scripts/stack/service.js';
@@ -65,12 +65,45 @@ describe('a data folder that another process uses', () => {
     60_000,
   );
 
-  it('is refused although its path is longer than any socket address, and its lock was deleted', async () => {
+  it('is refused although its path is longer than any socket address', async () => {
     dataDir = join(folder.path, 'x'.repeat(100), 'y'.repeat(100));
     const child = start('storage/children/appender', [dataDir]);
     await child.line((line) => line === 'open');
     await expect(open()).rejects.toThrow(/in use by another process \(process \d+ on /);
+    await child.stop('SIGKILL');
+    await (await open()).close();
+  });
+
+  it('is taken over when its lock was deleted, without the loss of an acknowledged append', async () => {
+    const child = start('storage/children/appender', [dataDir]);
+    await child.line((line) => line === 'document 20');
     await rm(join(dataDir, 'lock'), { recursive: true });
+    const stores = await open();
+    // It fails with what its append was answered, and ends.
+    if (child.process.exitCode === null) await once(child.process, 'exit');
+    expect(child.errors()).toContain('another process has taken over the data folder');
+    const acknowledged = child.lines.filter((line) => line.startsWith('svc-')).map((line) => line.split(' '));
+    const stored = new Set<string>();
+    for (const stream of new Set(acknowledged.map(([name = '']) => name))) {
+      for (const { revision, metadata } of await readAll(stores.eventStore, stream)) {
+        stored.add(`${stream} ${revision} ${metadata.command.id}`);
+      }
+    }
+    const missing = acknowledged.filter(([stream, revision, , id]) => !stored.has(`${stream} ${revision} ${id}`));
+    await stores.close();
+    expect(acknowledged.length).toBeGreaterThan(0);
+    expect(missing).toEqual([]);
+  });
+
+  it('is refused while a process that neither locks nor announces itself has one of its stores open', async () => {
+    await (await open()).close();
+    for (const store of ['log', 'read']) {
+      const files = await readdir(join(dataDir, store));
+      for (const name of files) if (name.startsWith('opened-by-')) await rm(join(dataDir, store, name));
+    }
+    await rm(join(dataDir, 'lock'), { recursive: true });
+    const child = start('storage/children/older-reader', [join(dataDir, 'read')]);
+    await child.line((line) => line === 'open');
     await expect(open()).rejects.toThrow(/in use by another process \(process \d+\)/);
     await child.stop('SIGKILL');
     await (await open()).close();

@@ -13,12 +13,15 @@
  * whole. A crash of the process undoes nothing.
  *
  * Every commit is conditional on the id of this process, which the transaction itself looks up (`ownership.ts`). What an
- * operation has read before its commit is therefore what the transaction finds: nobody else has written in between.
+ * operation has read before its commit is therefore what the transaction finds: nobody else has written in between. A
+ * commit counts as durable when nobody has begun to open the files before it was made (`announcement.ts`).
  */
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
+import { announce } from './announcement.js';
 import { createMetaFlush } from './meta-flush.js';
 import type { Ownership } from './ownership.js';
 import { commitBytes, createSpaceReserve } from './space-reserve.js';
@@ -204,6 +207,8 @@ export interface EnvironmentOptions<Name extends string> {
 export function openEnvironment<Name extends string>(options: EnvironmentOptions<Name>): Environment<Name> {
   const { path, databases, mixed, ownership, logger } = options;
   const kinds = new Map<Name, ValueKind>(Object.entries(databases) as [Name, ValueKind][]);
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const announcement = announce(path, ownership.id);
   const opened = openHandles(path, kinds, mixed);
   try {
     opened.owner.putSync(ownerKey, Buffer.from([1]), ownership.id);
@@ -216,7 +221,10 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
   const reserve = createSpaceReserve(dataFile);
   const meta = createMetaFlush(dataFile);
 
+  /** @throws Error also when another process has taken the files over: what is read here may not be in them any more */
   const database = (name: Name): Database<unknown, Key> => {
+    const lost = ownership.lost();
+    if (lost !== undefined) throw new Error(lost);
     const handle = handles?.databases.get(name);
     if (handle === undefined) throw new Error('the store is closed');
     return handle;
@@ -254,11 +262,21 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
       handles = undefined;
       await old?.root.close();
       await reserve.close();
-      handles = openHandles(path, kinds, mixed);
+      if (announcement.stands()) handles = openHandles(path, kinds, mixed);
+      else ownership.lose();
     } catch (error) {
       logger.error({ path, cause: errorText(error) }, 'the storage environment cannot be opened again yet');
     }
     return true;
+  }
+
+  /** Why a commit that was made may be undone by another process; undefined when it cannot. */
+  function whyUndone(): string | undefined {
+    try {
+      return announcement.stands() ? ownership.lost() : ownership.lose();
+    } catch (error) {
+      return errorText(error);
+    }
   }
 
   let closed = false;
@@ -347,6 +365,8 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
         if (!written) return { kind: 'not_written', cause: ownership.lose() };
         visible = true;
         if (mixed && durability === 'flushed') await meta.flush();
+        const doubt = whyUndone();
+        if (doubt !== undefined) return { kind: 'unknown', cause: doubt };
         if (failing) logger.info({ path }, 'the storage can be written again');
         failing = false;
         return { kind: 'durable' };

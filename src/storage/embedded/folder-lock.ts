@@ -3,13 +3,14 @@
  * whether that process lives is a file lock (fcntl) that the kernel frees when it ends. So it is never stale, holds
  * across containers that share a volume but no network or process namespace, and asks no more of the file system than
  * the stores themselves. The environment in `lock/` holds nothing but a note of who has it. Not proof against a lock
- * that fails, as on some network file systems: `ownership.ts` is.
+ * that fails, as on some network file systems, or is deleted: `ownership.ts` is.
  */
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
+import { wasAnnounced } from './announcement.js';
 
 /** The folder of the lock in the data folder. */
 export const lockFolderName = 'lock';
@@ -46,9 +47,13 @@ function readersOf(root: RootDatabase<Buffer, Buffer>): readonly string[] {
 const note = (): string =>
   `process ${process.pid} on ${hostname()}, ${basename(process.argv[1] ?? process.execPath)}, since ${new Date().toISOString().slice(0, 19)}Z`;
 
-/** The process that has the files of a store open without the lock: of an older release, or its lock was deleted. */
+/**
+ * The process that has the files of a store open without the lock, if it is of a release that does not announce itself.
+ * Any other is not looked for, because opening its files would harm it; it learns from the announcement that it has lost
+ * them (`announcement.ts`).
+ */
 async function readerWithoutLock(store: string): Promise<string | undefined> {
-  if (!existsSync(join(store, 'data.mdb'))) return undefined;
+  if (!existsSync(join(store, 'data.mdb')) || wasAnnounced(store)) return undefined;
   const root = openTable(store);
   try {
     const readers = readersOf(root);

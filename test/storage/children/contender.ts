@@ -32,7 +32,7 @@ async function fight(): Promise<void> {
         acknowledged += 1;
         head = outcome.revision;
         say(`ack ${event.id} ${stream} ${outcome.revision} ${outcome.position ?? -1}`);
-      } else if (outcome.kind === 'unavailable') {
+      } else if (outcome.kind === 'unavailable' || outcome.kind === 'unknown') {
         lost = outcome.cause;
       } else {
         say(`unexpected ${JSON.stringify(outcome)}`);

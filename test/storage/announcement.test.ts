@@ -1,0 +1,74 @@
+/** Who opens the files of an embedded store says so, and whoever had them open knows after its next commit. */
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { announce, wasAnnounced } from '../../src/storage/embedded/announcement.js';
+import { openEnvironment } from '../../src/storage/embedded/environment.js';
+import type { Environment } from '../../src/storage/embedded/environment.js';
+import { createOwnership } from '../../src/storage/embedded/ownership.js';
+import { temporaryFolder } from './contract/temporary-folder.js';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let path: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  path = join(folder.path, 'log');
+  await mkdir(path);
+});
+afterEach(() => folder.remove());
+
+const announcements = async (): Promise<readonly string[]> =>
+  (await readdir(path)).filter((name) => name.startsWith('opened-by-'));
+
+describe('an announcement', () => {
+  it('stands until another one is made, and leaves one file', async () => {
+    expect(wasAnnounced(path)).toBe(false);
+    const first = announce(path, 1);
+    expect([wasAnnounced(path), first.stands()]).toEqual([true, true]);
+    const second = announce(path, 2);
+    expect([first.stands(), second.stands()]).toEqual([false, true]);
+    expect(await announcements()).toEqual(['opened-by-2']);
+  });
+
+  it('that was removed by hand is made again', async () => {
+    const first = announce(path, 1);
+    await rm(join(path, 'opened-by-1'));
+    expect(first.stands()).toBe(true);
+    expect(await announcements()).toEqual(['opened-by-1']);
+  });
+});
+
+describe('a commit', () => {
+  const change = (key: string) => [['data', [[key, Buffer.from('value')]]]] as const;
+  let environment: Environment<'data'>;
+  let told: string[];
+  beforeEach(() => {
+    told = [];
+    const ownership = createOwnership((reason) => told.push(reason));
+    environment = openEnvironment(path, { data: 'bytes' }, ownership, silentLogger);
+  });
+  afterEach(() => environment.close());
+
+  it('is durable while nobody else has begun to open the files', async () => {
+    expect(await environment.commit(change('a'))).toEqual({ kind: 'durable' });
+    expect(environment.get('data', 'a')?.toString()).toBe('value');
+    expect(told).toEqual([]);
+  });
+
+  it('during which another process begins to open the files is unknown, and nothing is read or written after it', async () => {
+    const committing = environment.commit(change('a'));
+    announce(path, 2);
+    expect(await committing).toMatchObject({ kind: 'unknown', cause: expect.stringContaining('taken over') as string });
+    expect(told).toHaveLength(1);
+    expect(() => environment.get('data', 'a')).toThrow('taken over');
+    expect(await environment.commit(change('b'))).toMatchObject({ kind: 'not_written' });
+  });
+
+  it('whose announcement cannot be looked for is unknown, and is no reason to give the files up', async () => {
+    const committing = environment.commit(change('a'));
+    await rm(path, { recursive: true });
+    expect(await committing).toMatchObject({ kind: 'unknown', cause: expect.stringContaining('ENOENT') as string });
+    expect(told).toEqual([]);
+  });
+});
