@@ -39,14 +39,17 @@ describe('an announcement', () => {
   });
 });
 
-describe('a commit', () => {
+describe.each([
+  { kind: 'of flushed commits', mixed: false },
+  { kind: 'of mixed commits', mixed: true },
+])('a commit of an environment $kind', ({ mixed }) => {
   const change = (key: string) => [['data', [[key, Buffer.from('value')]]]] as const;
   let environment: Environment<'data'>;
   let told: string[];
   beforeEach(() => {
     told = [];
     const ownership = createOwnership((reason) => told.push(reason));
-    environment = openEnvironment(path, { data: 'bytes' }, ownership, silentLogger);
+    environment = openEnvironment({ path, databases: { data: 'bytes' }, mixed, ownership, logger: silentLogger });
   });
   afterEach(() => environment.close());
 

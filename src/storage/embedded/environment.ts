@@ -221,13 +221,17 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
   const reserve = createSpaceReserve(dataFile);
   const meta = createMetaFlush(dataFile);
 
+  const handleOf = (name: Name): Database<unknown, Key> => {
+    const handle = handles?.databases.get(name);
+    if (handle === undefined) throw new Error('the store is closed');
+    return handle;
+  };
+
   /** @throws Error also when another process has taken the files over: what is read here may not be in them any more */
   const database = (name: Name): Database<unknown, Key> => {
     const lost = ownership.lost();
     if (lost !== undefined) throw new Error(lost);
-    const handle = handles?.databases.get(name);
-    if (handle === undefined) throw new Error('the store is closed');
-    return handle;
+    return handleOf(name);
   };
 
   const bounded = (range: Range): { start: Buffer; end: Buffer; limit: number } & Record<string, unknown> =>
@@ -349,8 +353,8 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
         failed({ cause }, 'the storage has no room for a commit');
         return { kind: 'not_written', cause };
       }
-      const targets = changes.map(([name, entries]) => [database(name), entries] as const);
-      const emptied = cleared.map(database);
+      const targets = changes.map(([name, entries]) => [handleOf(name), entries] as const);
+      const emptied = cleared.map(handleOf);
       let visible = false;
       try {
         const written = await current.owner.ifVersion(ownerKey, ownership.id, () => {
