@@ -4,7 +4,7 @@
  */
 import type { PlainType } from '../domain/fleet/resources.js';
 import { plainTypes } from '../domain/fleet/resources.js';
-import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
+import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import { audit } from './models/audit.js';
 import type { AuditFields } from './models/audit.js';
 import { deployments } from './models/deployments.js';
@@ -46,11 +46,13 @@ export async function openCollections(
   store: ReadStore,
   models: readonly ReadModel[],
   version: number | VersionOf,
+  options: Pick<CollectionSpec, 'indexedLater'> = {},
 ): Promise<OpenCollections> {
   const versionOf = typeof version === 'number' ? () => version : version;
   const opened = await Promise.all(
     models.map(
-      async ({ name, indexes }) => [name, await store.collection({ name, version: versionOf(name), indexes })] as const,
+      async ({ name, indexes }) =>
+        [name, await store.collection({ name, version: versionOf(name), indexes, ...options })] as const,
     ),
   );
   return new Map(opened);

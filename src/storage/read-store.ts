@@ -33,6 +33,11 @@ export interface CollectionSpec {
   readonly name: string;
   readonly version: number;
   readonly indexes: readonly IndexSpec[];
+  /**
+   * Nobody queries the collection before it is opened once more without this: a store may make its indexes then, from all
+   * documents at once.
+   */
+  readonly indexedLater?: boolean;
 }
 
 export type Scalar = string | number | boolean | null;

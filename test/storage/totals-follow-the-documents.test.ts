@@ -222,6 +222,54 @@ it('totals are right when indexes are declared later, whatever is written while 
   }
 }, 120_000);
 
+it('totals are right in a collection that is indexed later, whatever is written before and meanwhile', async () => {
+  let version = 0;
+  await fc.assert(
+    fc.asyncProperty(parts, parts, fc.boolean(), async (before, meanwhile, reopened) => {
+      version += 1;
+      const spec = { name: 'indexed', version, indexes: grouped };
+      const { write, documents } = history();
+      let filled: Collection = await stores.readStore.collection({ ...spec, indexedLater: true });
+      for (const steps of before) await filled.write(write(steps));
+      if (reopened) {
+        // What was gathered from the writes is gone with the process.
+        await stores.close();
+        stores = await open();
+        filled = await stores.readStore.collection({ ...spec, indexedLater: true });
+      }
+      const opening = stores.readStore.collection(spec);
+      await Promise.all(meanwhile.map((steps) => filled.write(write(steps))));
+      await expectAgreement(await opening, documents);
+    }),
+    { numRuns: 10, seed: 11 },
+  );
+}, 120_000);
+
+it('a change of no indexed field leaves what was gathered as it is, and one of an indexed field does not', async () => {
+  const spec = { name: 'changed', version: 1, indexes: grouped };
+  const filled: Collection = await stores.readStore.collection({ ...spec, indexedLater: true });
+  const fields = (rank: number, note: string): Fields => ({ flag: true, kind: 'x', tags: ['p'], rank, note });
+  const put = (id: string, position: number, of: Fields): GuardedWrite => ({ kind: 'put', id, position, fields: of });
+  await filled.write([put('a', 1, fields(1, 'first')), put('b', 1, fields(2, 'first'))]);
+  await filled.write([put('a', 2, fields(1, 'second'))]);
+  const documents = new Map([
+    ['a', fields(1, 'second')],
+    ['b', fields(2, 'first')],
+  ]);
+  await expectAgreement(await stores.readStore.collection(spec), documents);
+
+  const other = { ...spec, version: 2 };
+  const moved: Collection = await stores.readStore.collection({ ...other, indexedLater: true });
+  await moved.write([put('a', 1, fields(1, 'first')), put('b', 1, fields(2, 'first'))]);
+  await moved.write([put('a', 2, fields(3, 'second')), { kind: 'delete', id: 'b', position: 2 }]);
+  await moved.write([put('c', 3, fields(0, 'third'))]);
+  const then = new Map([
+    ['a', fields(3, 'second')],
+    ['c', fields(0, 'third')],
+  ]);
+  await expectAgreement(await stores.readStore.collection(other), then);
+});
+
 it('totals are right after index entries and counts of another format are rebuilt; the documents stay', async () => {
   const spec = { name: 'older', version: 1, indexes: grouped };
   const { write, documents } = history();

@@ -165,9 +165,8 @@ async function fill(
   const { eventStore, readStore, logger, signal } = options;
   const place = placeOf(release, filling.number);
   const scope = inScope(models, filling.only);
-  // Nobody queries them yet: their indexes are made at the end, from all documents at once.
-  const withoutIndexes = scope.map((model) => ({ ...model, indexes: [] }));
-  const collections = await openCollections(readStore, withoutIndexes, place);
+  // Nobody queries them yet: their indexes are made at the end.
+  const collections = await openCollections(readStore, scope, place, { indexedLater: true });
   const parking = await openParking(readStore, place);
   const after = await readStore.loadCheckpoint(fillName, place);
   const progress = createProgress(after === undefined ? 0 : passedBy(after));

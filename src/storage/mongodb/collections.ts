@@ -49,7 +49,7 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
     assertSpec(spec);
     const name = physicalName(spec.name, spec.version);
     const documents = db.collection<MongoDocument>(name);
-    await ensureIndexes(documents, indexKeys(spec.indexes));
+    await ensureIndexes(documents, indexKeys(spec.indexedLater === true ? [] : spec.indexes));
     const existing = opened.get(name);
     const state = existing === undefined || existing.dropped ? { dropped: false } : existing;
     opened.set(name, state);

@@ -331,6 +331,16 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         await expect(collection.find({ limit: 0 })).rejects.toThrow(RangeError);
       });
 
+      it('use indexes that were only wanted after the documents were written', async () => {
+        const before = await store().collection({ ...spec([['n']]), indexedLater: true });
+        await before.write(Array.from({ length: 90 }, (_, n) => put(`id${n}`, n + 1, { n: n % 10 })));
+        await before.write([put('id3', 100, { n: 4 }), { kind: 'delete', id: 'id13', position: 101 }]);
+        const after = await store().collection(spec([['n']]));
+        expect(await after.count([{ field: 'n', op: 'eq', value: 3 }])).toBe(7);
+        await before.write([put('id23', 102, { n: 4 })]);
+        expect(await after.count([{ field: 'n', op: 'eq', value: 4 }])).toBe(11);
+      });
+
       it('use an index that was declared after the documents were written', async () => {
         const before = await store().collection(spec());
         await before.write(Array.from({ length: 450 }, (_, n) => put(`id${n}`, n + 1, { n: n % 10 })));

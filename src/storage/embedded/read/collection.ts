@@ -6,7 +6,6 @@ import { yieldToEventLoop } from '../../../kernel/background.js';
 import type {
   Collection,
   CollectionSpec,
-  FieldValue,
   Fields,
   Filter,
   GuardedWrite,
@@ -23,8 +22,8 @@ import {
 import type { Durability } from '../environment.js';
 import type { RunOptions } from '../group-writer.js';
 import { addTo, applyTally, totalKey, type Tally } from './counts.js';
-import { replaceInFilling, type Filling } from './fill-indexes.js';
-import { documentKeys, type DocumentKeys } from './index-keys.js';
+import { replaceInFilling, writeIfMuch, type Filling } from './fill-indexes.js';
+import { documentKeys, keepsKeys, type DocumentKeys } from './index-keys.js';
 import {
   collectionPrefix,
   documentKey,
@@ -58,13 +57,6 @@ const bulkWritesPerOperation = 250;
 /** A call with more writes is bulk work that nobody waits for. */
 const bulkWrites = 500;
 
-/** False for anything but scalars and lists of them: nothing else is indexed by its content. */
-function sameValue(a: FieldValue, b: FieldValue): boolean {
-  if (a === b) return true;
-  if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
-  return a.every((element, index) => element === b[index]);
-}
-
 /** The indexes whose fields change: most updates change few fields, and index keys are expensive to compute. */
 function changedIndexes(
   state: CollectionState,
@@ -72,8 +64,7 @@ function changedIndexes(
   after: Fields | undefined,
 ): readonly OpenIndex[] {
   if (before === undefined || after === undefined) return state.indexes;
-  const stays = (field: string): boolean => sameValue(before[field] ?? null, after[field] ?? null);
-  return state.indexes.filter((index) => !index.ready || !index.fields.every(stays));
+  return state.indexes.filter((index) => !index.ready || !keepsKeys(index, before, after));
 }
 
 function putKeys(batch: ReadBatch, database: IndexDatabase, tally: Tally, { keys, groups }: DocumentKeys): void {
@@ -128,7 +119,7 @@ function standingFields({ id, before }: Replacement, old: Buffer): Fields {
 
 function replace(batch: ReadBatch, state: CollectionState, tally: Tally, change: Replacement): void {
   const { id, key, position, old, fields } = change;
-  if (state.indexes.length > 0) {
+  if (state.indexes.length > 0 && (state.filling !== undefined || state.indexes.some(({ ready }) => ready))) {
     const fieldChange = { id, before: old === undefined ? undefined : standingFields(change, old), after: fields };
     replaceEntries(batch, state, tally, fieldChange);
     if (state.filling !== undefined) {
@@ -224,6 +215,7 @@ export function createCollection(
       parts.push(write((batch, tally) => operation(batch, tally, part), { bulk, durability }));
     }
     const outcomes = await Promise.allSettled(parts);
+    if (state.filling?.fromWrites === true) await writeIfMuch(run, state.filling);
     return outcomes.map((outcome) => {
       if (outcome.status === 'rejected') throw outcome.reason;
       return outcome.value;

@@ -9,7 +9,7 @@ import { assertSpec } from '../../read-store-limits.js';
 import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js';
 import { createCollection, type CollectionState } from './collection.js';
 import { setTotal } from './counts.js';
-import { fillIndexes, finishFilling, startFilling } from './fill-indexes.js';
+import { fillIndexes, finishFilling, startFilling, startGathering, type Filling } from './fill-indexes.js';
 import { indexDatabase, openIndexDatabases, sharedDatabase } from './index-databases.js';
 import { indexPrefix } from './index-keys.js';
 import {
@@ -85,12 +85,13 @@ function withIndexes(
   const old = current?.indexes ?? [];
   let next = old.reduce((highest, index) => Math.max(highest, index.number), 0);
   const indexes: IndexDefinition[] = [];
+  const ready = current === undefined && spec.indexedLater !== true;
   for (const declared of spec.indexes) {
     if (indexes.some((index) => sameIndex(index, declared))) continue;
     const existing = old.find((index) => sameIndex(index, declared));
     const { fields, grouped = false } = declared;
     if (existing !== undefined) indexes.push(existing);
-    else indexes.push({ number: (next += 1), fields: [...fields], grouped, ready: current === undefined });
+    else indexes.push({ number: (next += 1), fields: [...fields], grouped, ready });
   }
   // Indexes that are no longer declared are kept: an older release may use them at the same time.
   return { format, number, database, indexes: [...indexes, ...old.filter((index) => !indexes.includes(index))] };
@@ -109,6 +110,20 @@ function createState(environment: ReadEnvironment, number: number, database: num
     tombstones: tombstone !== undefined,
     dropped: false,
   };
+}
+
+/** What was gathered from writes, if it is of use for these indexes. */
+function takeGathered(state: CollectionState, missing: readonly OpenIndex[]): Filling | undefined {
+  const { filling } = state;
+  if (filling === undefined) return undefined;
+  state.filling = undefined;
+  const covers =
+    filling.indexes.length === missing.length &&
+    missing.every(({ number }) => filling.indexes.some((index) => index.number === number));
+  if (!filling.fromWrites || filling.spoiled || !covers) return undefined;
+  filling.fromWrites = false;
+  state.filling = filling;
+  return filling;
 }
 
 /** Bounds of all keys that start with the number of a collection. */
@@ -152,7 +167,10 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   }
 
   /** Runs in an operation, while nothing is written: the library may have to create databases. */
-  function define(batch: ReadBatch, spec: CollectionSpec): Definition & { readonly database: number } {
+  function define(
+    batch: ReadBatch,
+    spec: CollectionSpec,
+  ): Definition & { readonly database: number; readonly created: boolean } {
     const key = definitionKey(spec.name, spec.version);
     const current = readDefinition(batch.get('collections', key));
     let number = current?.number;
@@ -166,7 +184,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     const database = current?.database ?? takeDatabase(batch, key.toString('utf8'));
     const definition = withIndexes(current, spec, number, database);
     batch.put('collections', key, json(definition));
-    return { ...definition, database };
+    return { ...definition, database, created: current === undefined };
   }
 
   async function removeAll(database: ReadDatabase, prefix: Buffer): Promise<void> {
@@ -205,22 +223,29 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     });
   }
 
+  /** Removes what an earlier try has left of the entries. */
+  async function startOver(state: CollectionState, missing: readonly OpenIndex[]): Promise<Filling> {
+    for (const index of missing) {
+      for (const database of [state.indexDatabase, 'counts'] as const) {
+        await removeAll(database, indexPrefix(state.number, index.number));
+      }
+    }
+    const filling = startFilling(state.indexDatabase, missing);
+    await run(() => {
+      state.filling = filling;
+    });
+    return filling;
+  }
+
   /** Fills the indexes that are not ready, and their counts. Starts over after a crash. */
   async function fill(key: Buffer, database: number, state: CollectionState): Promise<void> {
     const { number } = state;
     const missing = state.indexes.filter(({ ready }) => !ready);
     try {
       for (;;) {
-        // What an earlier try has left.
-        for (const index of missing) {
-          for (const database of [state.indexDatabase, 'counts'] as const) {
-            await removeAll(database, indexPrefix(number, index.number));
-          }
-        }
-        const filling = startFilling(state.indexDatabase, missing);
-        await run(() => {
-          state.filling = filling;
-        });
+        // From here on a change of a document changes its entries, also the gathered ones.
+        const gathered = await run(() => takeGathered(state, missing));
+        const filling = gathered ?? (await startOver(state, missing));
         await fillIndexes(environment, run, filling, number);
         const done = await run((batch) => {
           if (!finishFilling(batch, filling)) return false;
@@ -249,10 +274,13 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
           ? createState(environment, definition.number, definition.database)
           : open;
       current.indexes = openIndexes(definition);
+      if (spec.indexedLater === true && definition.created) {
+        current.filling = startGathering(current.indexDatabase, current.indexes, current.number);
+      }
       states.set(name, current);
       return { state: current, database: definition.database };
     });
-    if (state.indexes.some(({ ready }) => !ready)) await fill(key, database, state);
+    if (spec.indexedLater !== true && state.indexes.some(({ ready }) => !ready)) await fill(key, database, state);
     return createCollection(environment, run, spec, state);
   }
 

@@ -1,12 +1,15 @@
 /**
  * Fills the indexes of a collection that were declared after its documents were written, or that an older release wrote in
  * another form. The entries of many documents are gathered in memory, sorted and then written, so that each page of an index
- * is written once; a rebuild fills its collections without indexes for that reason. Other callers may write documents
- * meanwhile. Starts over after a crash. Part of `collections.ts`.
+ * is written once. Other callers may write documents meanwhile. Starts over after a crash.
+ *
+ * A new collection that is indexed later (`CollectionSpec.indexedLater`), as a rebuild opens it, has its entries gathered
+ * while its documents are written, as long as no indexed field of one changes: most documents of a log are entries of the
+ * audit, whose indexed fields never do. Otherwise its documents are read at the end. Part of `collections.ts`.
  */
 import { applyTally, addTo, type Tally } from './counts.js';
 import { decodeDocument } from './document-codec.js';
-import { documentKeys } from './index-keys.js';
+import { documentKeys, keepsKeys } from './index-keys.js';
 import {
   collectionPrefix,
   documentKey,
@@ -29,8 +32,10 @@ export interface Filling {
   readonly indexes: readonly OpenIndex[];
   /** Documents below this key, in latin-1 text, have been read; those above it will be. */
   upTo: string;
-  /** Entries that were gathered and not written yet. */
-  gathered: string[];
+  /** The entries of documents are gathered when they are written, until the indexes are wanted. */
+  fromWrites: boolean;
+  /** Entries that were gathered and not written yet, by what they begin with (`DocumentKeys.heads`). */
+  gathered: Map<string, string[]>;
   gatheredBytes: number;
   /** Entries that may still be among the gathered ones although their documents have changed. */
   readonly outdated: Set<string>;
@@ -44,13 +49,41 @@ export function startFilling(database: IndexDatabase, indexes: readonly OpenInde
   return {
     database,
     indexes,
+    fromWrites: false,
     upTo: '',
-    gathered: [],
+    gathered: new Map(),
     gatheredBytes: 0,
     outdated: new Set(),
     tally: new Map(),
     spoiled: false,
   };
+}
+
+/** For a collection that has no document yet: there is nothing to read. */
+export function startGathering(database: IndexDatabase, indexes: readonly OpenIndex[], collection: number): Filling {
+  const upTo = within(collectionPrefix(collection)).to.toString('latin1');
+  return { ...startFilling(database, indexes), fromWrites: true, upTo };
+}
+
+function keep(filling: Filling, id: string, fields: Fields): void {
+  const { keys, heads, groups } = documentKeys(filling.indexes, id, fields);
+  for (let at = 0; at < keys.length; at += 1) {
+    const [key, head] = [keys[at] ?? '', heads[at] ?? ''];
+    const entries = filling.gathered.get(head);
+    if (entries === undefined) filling.gathered.set(head, [key]);
+    else entries.push(key);
+    filling.gatheredBytes += key.length;
+  }
+  for (const group of groups) addTo(filling.tally, group, 1);
+}
+
+const allKeep = (indexes: readonly OpenIndex[], before: Fields, after: Fields): boolean =>
+  indexes.every((index) => keepsKeys(index, before, after));
+
+/** What was gathered is of no use any more: the documents are read when the indexes are wanted. */
+function giveUp(filling: Filling): void {
+  filling.spoiled = true;
+  [filling.gathered, filling.gatheredBytes] = [new Map(), 0];
 }
 
 /** A document that changes while the indexes are being filled. One that has not been read yet will be read as it is then. */
@@ -62,6 +95,12 @@ export function replaceInFilling(
   before: Fields | undefined,
   after: Fields | undefined,
 ): void {
+  if (filling.fromWrites) {
+    if (filling.spoiled) return;
+    if (before === undefined && after !== undefined) keep(filling, id, after);
+    else if (before !== undefined && (after === undefined || !allKeep(filling.indexes, before, after))) giveUp(filling);
+    return;
+  }
   if (documentKey(collection, id) >= filling.upTo) return;
   if (before !== undefined) {
     const { keys, groups } = documentKeys(filling.indexes, id, before);
@@ -87,12 +126,7 @@ function gather(environment: ReadEnvironment, filling: Filling, collection: numb
   const slice = environment.entries('documents', { from, to: all.to, limit: tuning.filledDocuments });
   for (const { key, value } of slice) {
     const { id, fields } = decodeDocument(idOfKey(key), value);
-    const { keys, groups } = documentKeys(filling.indexes, id, fields);
-    for (const entry of keys) {
-      filling.gathered.push(entry);
-      filling.gatheredBytes += entry.length;
-    }
-    for (const group of groups) addTo(filling.tally, group, 1);
+    keep(filling, id, fields);
   }
   const last = slice.at(-1);
   const more = last !== undefined && slice.length === tuning.filledDocuments;
@@ -102,9 +136,15 @@ function gather(environment: ReadEnvironment, filling: Filling, collection: numb
 
 /** Writes what was gathered in the order of the keys, in parts that let other writes in between. */
 async function write(run: RunWrite, filling: Filling): Promise<void> {
-  const entries = filling.gathered;
-  [filling.gathered, filling.gatheredBytes] = [[], 0];
-  entries.sort();
+  const groups = [...filling.gathered];
+  [filling.gathered, filling.gatheredBytes] = [new Map(), 0];
+  groups.sort(([a], [b]) => (a < b ? -1 : 1));
+  const entries: string[] = [];
+  for (const [, keys] of groups) {
+    // Nearly in order already, which sorting makes use of.
+    keys.sort();
+    for (const key of keys) entries.push(key);
+  }
   const parts: Promise<void>[] = [];
   for (let start = 0; start < entries.length; start += tuning.bulkChanges) {
     const end = Math.min(entries.length, start + tuning.bulkChanges);
@@ -125,6 +165,11 @@ async function write(run: RunWrite, filling: Filling): Promise<void> {
   await Promise.all(parts);
 }
 
+/** Writes what was gathered if it is much. @throws ServiceError `unavailable` */
+export async function writeIfMuch(run: RunWrite, filling: Filling): Promise<void> {
+  if (filling.gatheredBytes >= tuning.gatheredBytes) await write(run, filling);
+}
+
 /**
  * Returns once all entries are durable. Their counts are not stored yet (`finishFilling`).
  * @throws ServiceError `unavailable`
@@ -136,9 +181,7 @@ export async function fillIndexes(
   collection: number,
 ): Promise<void> {
   // As the first of its group: the read does not see documents that the group has not committed yet.
-  while (await run(() => gather(environment, filling, collection), { first: true })) {
-    if (filling.gatheredBytes >= tuning.gatheredBytes) await write(run, filling);
-  }
+  while (await run(() => gather(environment, filling, collection), { first: true })) await writeIfMuch(run, filling);
   await write(run, filling);
 }
 

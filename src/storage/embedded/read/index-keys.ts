@@ -127,6 +127,11 @@ export interface KeyedIndex {
 export interface DocumentKeys {
   /** As latin-1 text. */
   readonly keys: readonly string[];
+  /**
+   * What each key begins with: its group in a grouped index, otherwise the prefix of its index. Keys of one group are made
+   * nearly in order, as its last field is mostly a time.
+   */
+  readonly heads: readonly string[];
   /** The groups of grouped indexes that contain the document: prefix and the bytes of all fields but the last. */
   readonly groups: readonly string[];
 }
@@ -137,6 +142,7 @@ export interface DocumentKeys {
  */
 export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields: Fields): DocumentKeys {
   const keys: string[] = [];
+  const heads: string[] = [];
   const groups: string[] = [];
   const encoded = new Map<string, ByteText | readonly ByteText[]>();
   const end = idText(id);
@@ -145,6 +151,7 @@ export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields:
     let start: ByteText = prefix;
     let starts: readonly ByteText[] | undefined;
     const last = indexed.length - 1;
+    const firstGroup = groups.length;
     for (let place = 0; place <= last; place += 1) {
       const field = indexed[place] as string;
       const isLast = place === last;
@@ -171,10 +178,31 @@ export function documentKeys(indexes: readonly KeyedIndex[], id: string, fields:
         );
       }
     }
-    if (starts === undefined) keys.push(start + end);
-    else for (const one of starts) keys.push(one + end);
+    if (starts === undefined) {
+      keys.push(start + end);
+      heads.push(groups[firstGroup] ?? prefix);
+      continue;
+    }
+    // The last field is a list where there are more keys than groups.
+    const ofGroup = groups.length - firstGroup === starts.length;
+    for (let at = 0; at < starts.length; at += 1) {
+      keys.push((starts[at] ?? '') + end);
+      heads.push((ofGroup ? groups[firstGroup + at] : undefined) ?? prefix);
+    }
   }
-  return { keys, groups };
+  return { keys, heads, groups };
+}
+
+/** False for anything but scalars and lists of them: nothing else is indexed by its content. */
+function sameValue(a: FieldValue, b: FieldValue): boolean {
+  if (a === b) return true;
+  if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+  return a.every((element, index) => element === b[index]);
+}
+
+/** True when a document keeps its keys in an index because none of the indexed fields changes. */
+export function keepsKeys({ fields }: Pick<KeyedIndex, 'fields'>, before: Fields, after: Fields): boolean {
+  return fields.every((field) => sameValue(before[field] ?? null, after[field] ?? null));
 }
 
 export interface ParsedKey {
