@@ -7,16 +7,16 @@ import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
-import type { NewestSnapshots } from './newest.js';
+import type { CompilerCheck, Newest, NewestSnapshots } from './newest.js';
 import type { ConfigAnswer } from './port.js';
 import type { GenerationRaises } from './generation-raise.js';
 import type { SessionState } from './session-registry.js';
 import type { ApplyHistoryRecord, ApplyHistories } from './apply-history.js';
 import type { Stamp } from './target.js';
-import { sameStamp, snapshotNamed, targetOf, versionClaim } from './target.js';
+import { isRecordedNewest, sameStamp, snapshotNamed, targetOf, versionClaim } from './target.js';
 import type { ApplyReports } from './apply-reports.js';
 
-export interface AnswerDeps {
+export interface AnswerDeps extends CompilerCheck {
   readonly newest: NewestSnapshots;
   readonly lastGood: Pick<LastGoodSnapshots, 'load'>;
   readonly histories: Pick<ApplyHistories, 'load'>;
@@ -58,7 +58,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
       record.recorded = false;
       return { kind: 'absurd_version' };
     }
-    const newest = await deps.newest.stamp(nodeId);
+    const newest = await newestOf(nodeId, record, claim, generation);
     switch (newest.kind) {
       case 'unknown_node':
         return draining();
@@ -77,6 +77,17 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     session.considered = Math.max(session.considered, newest.stamp.generation);
     confirm(session, record, claim, newest.stamp);
     return ofTarget(session, record, claim, newest.stamp);
+  };
+
+  const newestOf = (
+    nodeId: string,
+    { history }: ApplyHistoryRecord,
+    { stamp }: Claim,
+    generation: number,
+  ): Newest<undefined> | Promise<Newest<undefined>> => {
+    if (!isRecordedNewest(stamp, history, generation)) return deps.newest.stamp(nodeId);
+    deps.checkCompilerVersion();
+    return { kind: 'made', stamp, value: undefined };
   };
 
   const ahead = async (session: SessionState, claim: Claim, judged: Judged): Promise<ConfigAnswer> => {

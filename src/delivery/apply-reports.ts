@@ -13,7 +13,7 @@ import type { SessionState } from './session-registry.js';
 import type { TimeToApplied } from './time-to-applied.js';
 import type { Stamp } from './target.js';
 import { recordedErrors } from './recorded-errors.js';
-import { afterApply, afterReject, hasRejected, sameStamp, snapshotNamed } from './target.js';
+import { afterApply, afterReject, hasRejected, isRecordedNewest, sameStamp, snapshotNamed } from './target.js';
 
 export interface ApplyReports {
   /**
@@ -136,6 +136,13 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     });
   };
 
+  /** The stamp of the node's newest snapshot, of which `claimed` has the generation; undefined while it cannot be made. */
+  const newestStamp = async ({ nodeId, history }: ApplyHistoryRecord, claimed: Stamp): Promise<Stamp | undefined> => {
+    if (isRecordedNewest(claimed, history, claimed.generation)) return claimed;
+    const newest = await deps.newest.stamp(nodeId);
+    return newest.kind === 'made' ? newest.stamp : undefined;
+  };
+
   return {
     applied,
     counts: () => counts,
@@ -146,10 +153,11 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
         generation: Number(report.generation),
         checksum: Buffer.from(report.checksum).toString('hex'),
       };
-      const newest = stamp.generation === generation ? await deps.newest.stamp(entry.nodeId) : undefined;
-      const newestStamp = newest?.kind === 'made' ? newest.stamp : undefined;
-      const named = snapshotNamed(stamp, newestStamp, entry.history.lastGood);
-      if (named === undefined) return ignore(entry.nodeId);
+      const newest = stamp.generation === generation ? await newestStamp(entry, stamp) : undefined;
+      const named = snapshotNamed(stamp, newest, entry.history.lastGood);
+      // A last-good snapshot of another log may share the newest one's generation: recorded, it would pass for the newest.
+      const mistakable = named === 'last_good' && newest?.generation === stamp.generation;
+      if (named === undefined || mistakable) return ignore(entry.nodeId);
       count(report.status);
       if (report.status === 'rejected') return rejected(entry, session, stamp, report.errors);
       return applied(entry, session, { stamp, named, durationMs: report.durationMs, at });

@@ -171,6 +171,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     clock,
     logger,
     generation,
+    checkCompilerVersion: newest.checkCompilerVersion,
     // Cut off from the log, the newest known snapshot is served: better than ending a session that works.
     upToDate: () => fold.until(() => fold.upToDate() || fold.state().kind === 'cut_off', requestWaitMs),
     atHead: createLogHead({

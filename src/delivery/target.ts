@@ -102,6 +102,19 @@ export function applyHistoryOf(
   return recorded?.rejected ? afterReject(history, recorded.rejected) : history;
 }
 
+/**
+ * The node names the snapshot that it is recorded to have applied, and whose bytes are kept, at its newest generation: that
+ * is its newest snapshot, without compiling and encoding it. It was recorded when it was compared with the newest one, and
+ * no other is made of the same generation while log and compiler are the same. So a fleet that comes back after a restart
+ * is served from its records.
+ */
+export const isRecordedNewest = (
+  claimed: Stamp | undefined,
+  { applied, lastGood }: ApplyHistory,
+  generation: number,
+): claimed is Stamp =>
+  claimed?.generation === generation && sameStamp(claimed, applied) && sameStamp(claimed, lastGood);
+
 /** How the version in a ConfigRequest relates to the node's generation, before its target is considered. */
 export type VersionClaim =
   /** Above 2^53-1, or more than 2^32 ahead. */

@@ -8,21 +8,26 @@ export const hashBytes = 32;
 const blockBytes = 64;
 const [innerPad, outerPad] = [0x36, 0x5c];
 
-/** Where the messages of the two hashes of an HMAC are put together; wiped after each derivation. */
+/** Where the messages of the two hashes of an HMAC are put together; the key, padded, is in the first 64 bytes of each. */
 const inner = Buffer.alloc(blockBytes + hashBytes + 1);
 const outer = Buffer.alloc(blockBytes + hashBytes);
 
-/**
- * HMAC-SHA256 of a short message and, unless it is 0, one more byte.
- * @param key 32 bytes
- * @param message at most 32 bytes
- */
-function hmac(key: Uint8Array, message: Uint8Array, counter: number): Buffer {
-  for (let index = 0; index < blockBytes; index += 1) {
+/** The key of the HMACs until the next one is set. @param key 32 bytes */
+function setKey(key: Uint8Array): void {
+  inner.fill(innerPad, hashBytes, blockBytes);
+  outer.fill(outerPad, hashBytes, blockBytes);
+  for (let index = 0; index < hashBytes; index += 1) {
     const byte = key[index] ?? 0;
     inner[index] = byte ^ innerPad;
     outer[index] = byte ^ outerPad;
   }
+}
+
+/**
+ * HMAC-SHA256 of a short message and, unless it is 0, one more byte, under the key that was set.
+ * @param message at most 32 bytes
+ */
+function hmac(message: Uint8Array, counter: number): Buffer {
   inner.set(message, blockBytes);
   let length = blockBytes + message.length;
   if (counter > 0) {
@@ -35,25 +40,49 @@ function hmac(key: Uint8Array, message: Uint8Array, counter: number): Buffer {
 
 const none = new Uint8Array(0);
 
+/** What HKDF has derived, and the last key of it once it is asked for: a handshake overwrites most of them unused. */
+export interface DerivedKeys {
+  /** All keys but the last, of 32 bytes, each in memory of its own, which the caller wipes. */
+  readonly first: readonly Uint8Array[];
+  /** The last key, in memory of its own; only before the keys of `first` are wiped. */
+  last(): Uint8Array;
+  /** Overwrites what the last key is derived from. */
+  wipe(): void;
+}
+
 /**
  * HKDF(chaining_key, input_key_material, num_outputs).
  * @param chainingKey 32 bytes
  * @param material 32 bytes, or none
- * @returns `outputs` keys of 32 bytes, each in memory of its own, which the caller wipes
+ * @throws RangeError on other lengths
  */
-export function deriveKeys(chainingKey: Uint8Array, material: Uint8Array, outputs: 2 | 3): readonly Uint8Array[] {
+export function deriveKeys(chainingKey: Uint8Array, material: Uint8Array, outputs: 2 | 3): DerivedKeys {
   if (chainingKey.length !== hashBytes || material.length > hashBytes) {
     throw new RangeError(`key material: expected 32 bytes, got ${chainingKey.length} and ${material.length}`);
   }
-  const extracted = hmac(chainingKey, material, 0);
-  const keys: Uint8Array[] = [];
-  let last: Uint8Array = none;
-  for (let counter = 1; counter <= outputs; counter += 1) {
-    last = hmac(extracted, last, counter);
-    keys.push(last);
+  setKey(chainingKey);
+  const extracted = hmac(material, 0);
+  const first: Uint8Array[] = [];
+  let before: Uint8Array = none;
+  setKey(extracted);
+  for (let counter = 1; counter < outputs; counter += 1) {
+    before = hmac(before, counter);
+    first.push(before);
   }
-  extracted.fill(0);
+  wipePads();
+  return {
+    first,
+    last() {
+      setKey(extracted);
+      const key = hmac(before, outputs);
+      wipePads();
+      return key;
+    },
+    wipe: () => void extracted.fill(0),
+  };
+}
+
+function wipePads(): void {
   inner.fill(0);
   outer.fill(0);
-  return keys;
 }

@@ -3,11 +3,12 @@
  * hash, and the key that encrypts the handshake's payloads. Knows nothing of patterns or Diffie-Hellman.
  * Hashes with node:crypto, because SHA-256 in JavaScript takes several times as long.
  */
-import { createHash } from 'node:crypto';
+import { hash as hashOnce } from 'node:crypto';
 import { decryptAead, encryptAead } from './aead.js';
 import { createCipherState } from './cipher-state.js';
 import type { CipherState } from './cipher-state.js';
 import { deriveKeys, hashBytes } from './hkdf.js';
+import type { DerivedKeys } from './hkdf.js';
 
 const none = new Uint8Array(0);
 
@@ -30,57 +31,74 @@ export interface SymmetricState {
 /** InitializeSymmetric(protocol_name). */
 export function createSymmetricState(protocolName: string): SymmetricState {
   const name = Buffer.from(protocolName, 'ascii');
-  let hash: Uint8Array = name.length <= hashBytes ? Buffer.concat([name], hashBytes) : sha256(name);
+  let hash: Uint8Array =
+    name.length <= hashBytes ? Buffer.concat([name], hashBytes) : hashOnce('sha256', name, 'buffer');
   let chainingKey: Uint8Array = Uint8Array.from(hash);
+  /** What the key comes from; it is made when it is needed, for only two of six encrypt anything. */
+  let derived: DerivedKeys | undefined;
   let key: Uint8Array | undefined;
   let counter = 0;
 
-  const advance = (nextChainingKey: Uint8Array, nextKey: Uint8Array): void => {
+  const overwrite = (): void => {
     chainingKey.fill(0);
+    derived?.wipe();
     key?.fill(0);
+  };
+  const wipe = (): void => {
+    overwrite();
+    key = new Uint8Array(hashBytes);
+  };
+  const advance = (nextChainingKey: Uint8Array, keys: DerivedKeys): void => {
+    overwrite();
     chainingKey = nextChainingKey;
-    key = nextKey;
+    derived = keys;
+    key = undefined;
     counter = 0;
   };
+  const currentKey = (): Uint8Array | undefined => (key ??= derived?.last());
   const mixHash = (data: Uint8Array): void => {
     hash = sha256(hash, data);
-  };
-
-  const wipe = (): void => {
-    chainingKey.fill(0);
-    key?.fill(0);
   };
 
   return {
     mixHash,
     mixKey(material) {
-      const [nextChainingKey = none, nextKey = none] = deriveKeys(chainingKey, material, 2);
-      advance(nextChainingKey, nextKey);
+      const keys = deriveKeys(chainingKey, material, 2);
+      const [nextChainingKey = none] = keys.first;
+      advance(nextChainingKey, keys);
     },
     mixKeyAndHash(material) {
-      const [nextChainingKey = none, hashed = none, nextKey = none] = deriveKeys(chainingKey, material, 3);
+      const keys = deriveKeys(chainingKey, material, 3);
+      const [nextChainingKey = none, hashed = none] = keys.first;
       mixHash(hashed);
-      advance(nextChainingKey, nextKey);
+      advance(nextChainingKey, keys);
     },
     encryptAndHash(plaintext) {
-      const ciphertext = key === undefined ? Uint8Array.from(plaintext) : encryptAead(key, counter, plaintext, hash);
-      if (key !== undefined) counter += 1;
+      const using = currentKey();
+      const ciphertext =
+        using === undefined ? Uint8Array.from(plaintext) : encryptAead(using, counter, plaintext, hash);
+      if (using !== undefined) counter += 1;
       mixHash(ciphertext);
       return ciphertext;
     },
     decryptAndHash(ciphertext) {
-      const plaintext = key === undefined ? Uint8Array.from(ciphertext) : decryptAead(key, counter, ciphertext, hash);
+      const using = currentKey();
+      const plaintext =
+        using === undefined ? Uint8Array.from(ciphertext) : decryptAead(using, counter, ciphertext, hash);
       if (plaintext === undefined) return undefined;
-      if (key !== undefined) counter += 1;
+      if (using !== undefined) counter += 1;
       mixHash(ciphertext);
       return plaintext;
     },
     get overhead() {
-      return key === undefined ? 0 : 16;
+      return derived === undefined ? 0 : 16;
     },
     handshakeHash: () => Uint8Array.from(hash),
     split() {
-      const [fromInitiator = none, fromResponder = none] = deriveKeys(chainingKey, none, 2);
+      const keys = deriveKeys(chainingKey, none, 2);
+      const [fromInitiator = none] = keys.first;
+      const fromResponder = keys.last();
+      keys.wipe();
       wipe();
       return [createCipherState(kept(fromInitiator)), createCipherState(kept(fromResponder))];
     },
@@ -95,8 +113,7 @@ function kept(key: Uint8Array): Uint8Array {
   return copy;
 }
 
-function sha256(...parts: readonly Uint8Array[]): Uint8Array {
-  const hash = createHash('sha256');
-  for (const part of parts) hash.update(part);
-  return hash.digest();
+/** Of the two parts together. */
+function sha256(first: Uint8Array, second: Uint8Array): Uint8Array {
+  return hashOnce('sha256', Buffer.concat([first, second]), 'buffer');
 }

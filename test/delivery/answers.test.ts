@@ -55,6 +55,7 @@ function answerer(deps: Partial<AnswerDeps> = {}) {
     },
     logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     generation: () => 10,
+    checkCompilerVersion: () => undefined,
     upToDate: () => Promise.resolve(true),
     atHead: () => Promise.resolve(true),
     drainRetryMs: () => 77,
@@ -169,6 +170,55 @@ describe('the answer while the newest snapshot is withheld', () => {
     record.history = { ...emptyApplyHistory, lastGood: stamp(9) };
     const lastGood = { load: () => Promise.resolve(undefined) };
     expect(await answerer({ newest, lastGood })(3n)).toEqual({ kind: 'unchanged', generation: 0 });
+  });
+});
+
+describe('a node that runs what it is recorded to have applied', () => {
+  const notAsked = (): Promise<Newest<never>> => Promise.reject(new Error('not asked'));
+  const recorded = (): ApplyHistoryRecord['history'] => ({
+    ...emptyApplyHistory,
+    applied: stamp(10),
+    lastGood: stamp(10),
+  });
+
+  it('is answered without making its newest snapshot, and confirms it', async () => {
+    record.history = recorded();
+    const request = answerer({ newest: { get: notAsked, stamp: notAsked } });
+    expect(await request(10n)).toEqual({ kind: 'unchanged', generation: 10 });
+    expect([applied, session.considered]).toEqual([[stamp(10)], 10]);
+  });
+
+  it.each<[string, ApplyHistoryRecord['history'], number]>([
+    ['a newer generation', recorded(), 11],
+    ['another snapshot recorded', { ...recorded(), applied: stamp(9) }, 10],
+    ['another snapshot kept', { ...recorded(), lastGood: stamp(9) }, 10],
+    ['nothing recorded', emptyApplyHistory, 10],
+  ])('is compared with its newest snapshot in any other case: %s', async (_name, history, generation) => {
+    record.history = history;
+    let looks = 0;
+    const request = answerer({
+      generation: () => generation,
+      newest: {
+        get: async () => ({ kind: 'made', stamp: stamp(generation), value: pushOf(generation) }),
+        stamp: async () => {
+          looks += 1;
+          return { kind: 'made', stamp: stamp(generation), value: undefined };
+        },
+      },
+    });
+    await request(10n);
+    expect(looks).toBe(1);
+  });
+
+  it('is not answered while the log is at another compiler version', async () => {
+    record.history = recorded();
+    const request = answerer({
+      newest: { get: notAsked, stamp: notAsked },
+      checkCompilerVersion: () => {
+        throw new ServiceError('unavailable', 'the log is at another compiler version');
+      },
+    });
+    expect(await request(10n)).toEqual(draining);
   });
 });
 

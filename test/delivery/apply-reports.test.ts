@@ -198,6 +198,13 @@ describe('a report on another snapshot', () => {
     expect(record.history).toEqual({ ...emptyApplyHistory, lastGood: stamp(8) });
   });
 
+  it('is counted when it is on a last-good snapshot of another log, with the generation of the newest', async () => {
+    record.history = { ...emptyApplyHistory, lastGood: stamp(10, 1) };
+    const { reports, applied } = create();
+    await applied(pushOf(10, 1));
+    expect([reports.counts().get('ignored'), facts, record.history.applied]).toEqual([1, [], undefined]);
+  });
+
   it('is counted when the node is gone, or its newest snapshot is withheld', async () => {
     const gone = create({ generation: () => undefined });
     await gone.applied(newest);
@@ -207,6 +214,17 @@ describe('a report on another snapshot', () => {
     });
     await withheld.applied(newest);
     expect([withheld.reports.counts().get('ignored'), facts]).toEqual([1, []]);
+  });
+
+  it('that repeats what is recorded of the newest one costs no look at it', async () => {
+    record.history = { ...emptyApplyHistory, applied: stamp(10), lastGood: stamp(10) };
+    const notAsked = (): Promise<never> => Promise.reject(new Error('not asked'));
+    const { reports, applied } = create({ newest: { get: notAsked, stamp: notAsked } });
+    await applied(newest);
+    expect([reports.counts().get('applied'), facts]).toEqual([1, []]);
+    record.recorded = false;
+    await applied(newest);
+    expect(types()).toEqual(['AgentConfigApplied']);
   });
 
   it('of an earlier generation costs no look at the newest one', async () => {
