@@ -55,11 +55,11 @@ export interface CommittedFoldDeps {
   /** The fold has become up to date. */
   onUpToDate(): void;
   /** Fleet events between two checkpoints. */
-  readonly checkpointEvery?: number;
+  readonly checkpointEvery?: number | undefined;
   /** This release's compiler version; tests pass another. */
-  readonly compilerVersion?: number;
+  readonly compilerVersion?: number | undefined;
   /** How long the instance counts as ready after its subscription drops, in milliseconds. */
-  readonly dropGraceMs?: number;
+  readonly dropGraceMs?: number | undefined;
 }
 
 /** Loads the checkpoint; `start` begins to catch up. @throws ServiceError `unavailable` */

@@ -112,7 +112,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     logger.error({ error: errorText(error) }, 'a listener of delivery failed');
   const stateListeners = createListeners<DeliveryState>(onListenerError);
   const revokedListeners = createListeners<Revoked>(onListenerError);
-  const version = deps.compilerVersion === undefined ? {} : { compilerVersion: deps.compilerVersion };
+  const { compilerVersion } = deps;
 
   const lastGood = await openLastGoodSnapshots({ readStore, keyring, logger });
   const fold = await openCommittedFold({
@@ -125,9 +125,9 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       fanOut.wake();
       cleanup.wake();
     },
-    ...(deps.checkpointEvery === undefined ? {} : { checkpointEvery: deps.checkpointEvery }),
-    ...version,
-    ...(deps.dropGraceMs === undefined ? {} : { dropGraceMs: deps.dropGraceMs }),
+    checkpointEvery: deps.checkpointEvery,
+    compilerVersion,
+    dropGraceMs: deps.dropGraceMs,
   });
   const generation = (nodeId: string): number | undefined => fold.fleet().generationOf(nodeId);
   const cache = createSnapshotCache(tuning.cacheBytes, tuning.rememberedNodes);
@@ -136,8 +136,8 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     cache,
     openSecret: openerOf(keyring),
     logger,
-    ...(deps.compile === undefined ? {} : { compile: deps.compile }),
-    ...version,
+    compile: deps.compile,
+    compilerVersion,
   });
   const earlier = createEarlierSnapshots({
     compileEarlier: (nodeId, wanted) => deps.compileEarlier(nodeId, wanted, fold.fleet().revision.value),

@@ -46,9 +46,9 @@ export interface NewestSnapshotsDeps {
   readonly cache: SnapshotCache;
   readonly openSecret: SecretOpener;
   readonly logger: Logger;
-  readonly compile?: typeof compileNode;
+  readonly compile?: typeof compileNode | undefined;
   /** This release's compiler version; tests pass another. */
-  readonly compilerVersion?: number;
+  readonly compilerVersion?: number | undefined;
 }
 
 export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshots & CompilerCheck {

@@ -131,6 +131,19 @@ describe('delivery shows', () => {
   });
 });
 
+it('a node that is deleted and there again within one batch keeps what is known of it', async () => {
+  const delivery = await start();
+  const session = openSession(delivery, b);
+  await session.ask();
+  session.nodeSession.close();
+  const held = delivery.stats().cacheBytes;
+  expect(held).toBeGreaterThan(0);
+  const data = { node_id: b, name: 'b', description: null, address: null, labels: {} };
+  const deleted = { type: 'NodeDeleted', data: { ...data, override: null, policies: [] } };
+  await passed(delivery, await fixture.log.append([deleted, { type: 'NodeCreated', data }]));
+  expect([delivery.node(b)?.name, delivery.stats().cacheBytes]).toEqual(['b', held]);
+});
+
 describe('a listener of delivery', () => {
   it('that fails is told in the log, and the others are called', async () => {
     const delivery = await start();

@@ -12,6 +12,7 @@ import { checkReadModels } from '../../src/projections/rebuild/check.js';
 import type { CheckOptions, CheckReport } from '../../src/projections/rebuild/check.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import { tuning } from '../../src/projections/tuning.js';
+import type { EventStore } from '../../src/storage/event-store.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { openReadSide, planned } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
@@ -46,8 +47,8 @@ const set = (ids: readonly string[], name: string, more: object = {}): Planned =
   planned(streams.fleet, [{ type: 'NodeCreated', data: { ids, name, ...more } }]);
 const removed = (...ids: readonly string[]): Planned =>
   planned(streams.fleet, [{ type: 'NodeDeleted', data: { ids } }]);
-const upstream = (id: string): Planned =>
-  planned(streams.fleet, [{ type: 'UpstreamCreated', data: { ids: [id], name: id } }]);
+const upstream = (id: string, more: object = {}): Planned =>
+  planned(streams.fleet, [{ type: 'UpstreamCreated', data: { ids: [id], name: id, ...more } }]);
 
 let side: ReadSide;
 let readStore: ReadStore;
@@ -187,11 +188,11 @@ describe('a difference is told', () => {
     expect(progress.filter((line) => line.startsWith('comparing 1002'))).toEqual(['comparing 1002/1002']);
   });
 
-  it('not of documents that are no longer shown, on either side', async () => {
-    await written(set(['old', 'gone'], 'old', { until: 5 }), set(['a'], 'one'));
+  it('not of documents that are no longer shown, on either side, where their read model forgets any', async () => {
+    await written(set(['old', 'gone'], 'old', { until: 5 }), set(['a'], 'one'), upstream('u', { until: 5 }));
     await tamper('old', () => ({ name: 'x', until: 5 }));
     await tamper('gone', () => undefined);
-    expect(await check()).toEqual({ documents: 1, differences: [], differenceCount: 0, behind: 0 });
+    expect(await check()).toEqual({ documents: 2, differences: [], differenceCount: 0, behind: 0 });
   });
 });
 
@@ -240,6 +241,25 @@ describe('documents that the read models in use have not reached', () => {
     // Shown although they have passed the delete.
     await tamper('a', () => ({ name: 'x' }), 1);
     expect(await check()).toMatchObject({ differenceCount: 1, behind: 0 });
+  });
+
+  it('are not those that were never in a log without deletes', async () => {
+    await written(set(['a'], 'one'));
+    await side.append([set(['c'], 'one')]);
+    await tamper('planted', () => ({ name: 'x' }), 7);
+    expect(await check()).toMatchObject({ differenceCount: 1, behind: 1 });
+  });
+
+  it('are not those that are written before their checkpoint', async () => {
+    await written(set(['a', 'b'], 'one'));
+    await side.append([set(['a', 'b'], 'two')]);
+    const two = { name: 'two', bytes: Buffer.from('two'), until: forever };
+    await tamper('a', () => two, 10);
+    await tamper('b', () => ({ ...two, name: 'x' }), 10);
+    expect(await check()).toMatchObject({
+      differences: ['nodes b: position 20; name is "x", the log says "two"'],
+      behind: 0,
+    });
   });
 
   it('are not those that are newer than anything that was deleted', async () => {
@@ -299,6 +319,21 @@ describe('a comparison', () => {
     const failing = check();
     await expect(failing).rejects.toThrow(/^the log cannot be folded: /);
     await expect(failing).rejects.toThrow(reason);
+  });
+
+  it('no longer follows the log when it is done', async () => {
+    await written(set(['a'], 'one'));
+    const signals: AbortSignal[] = [];
+    const { eventStore } = side.stores;
+    const watched: EventStore = {
+      ...eventStore,
+      subscribe(options) {
+        signals.push(options.signal);
+        return eventStore.subscribe(options);
+      },
+    };
+    await check({ eventStore: watched });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
   it('goes on when the scratch store is away for a while', async () => {
