@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
+import type { EventStore } from '../../src/storage/event-store.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { placeOf, writeLayoutRecord } from '../../src/projections/engine/layout.js';
@@ -9,6 +10,8 @@ import { groupVersion, readModels } from '../../src/projections/read-models.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { openReadSide, planned, sessionOpened } from '../support/read-side.js';
 import type { Planned, ReadSide } from '../support/read-side.js';
+import { shortSleeps } from '../support/short-sleeps.js';
+import { tuning } from '../../src/projections/tuning.js';
 
 const release = groupVersion;
 const node = uuidFromName('a node');
@@ -103,7 +106,94 @@ describe('an instance', () => {
   });
 });
 
+/** A log that notes its subscriptions, and gives those behind the first only as much as the test lets through. */
+function watchedLog() {
+  const inner = side.stores.eventStore;
+  const signals: AbortSignal[] = [];
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const held = { all: false, upTo: Number.POSITIVE_INFINITY };
+  const eventStore: EventStore = {
+    ...inner,
+    async *subscribe(options) {
+      signals.push(options.signal);
+      const first = signals.length === 1;
+      for await (const item of inner.subscribe(options)) {
+        if (!first && held.all) await released;
+        if (!first && item.kind === 'events') {
+          const early = item.events.filter(({ position }) => position <= held.upTo);
+          if (early.length > 0) yield { kind: 'events', events: early };
+          if (early.length === item.events.length) continue;
+          yield { kind: 'caught_up' };
+          await released;
+          yield { kind: 'events', events: item.events.slice(early.length) };
+        } else yield item;
+      }
+    },
+  };
+  return { eventStore, signals, held, letThrough: () => release() };
+}
+
 describe('a layout that changes', () => {
+  it('is not queried while it is behind the one that is, also when it has once been at the end of the log', async () => {
+    await side.append([created()]);
+    const { eventStore, held, letThrough } = watchedLog();
+    const projections = await side.started({ ...polling, eventStore });
+    held.upTo = await side.stores.eventStore.headPosition();
+    await side.append([sessionOpened(node)]);
+    expect(await projections.reached(await side.stores.eventStore.headPosition(), 2_000)).toBe(true);
+    await moveTo(1);
+    await soon(async () => (await (await collectionOf(1)).get(node)) !== undefined).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect([told('following the new').length, told('queries now read').length]).toEqual([1, 0]);
+    letThrough();
+    await soon(() => told('queries now read').length).toBe(1);
+    expect((await projections.nodes.get(node))?.agent.agent_version).toBe('1.0.0');
+  });
+
+  it('that is still being filled is closed with the rest, and so is one that is read no more', async () => {
+    const { eventStore, signals, held, letThrough } = watchedLog();
+    const projections = await side.started({ ...polling, eventStore });
+    await moveTo(1);
+    await soon(() => told('queries now read').length).toBe(1);
+    held.all = true;
+    await moveTo(2);
+    await soon(() => signals.length).toBe(3);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false]);
+    setImmediate(letThrough);
+    await projections.close();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
+    expect(await readers()).toEqual([]);
+  });
+
+  it('is given up for the one after it', async () => {
+    const { eventStore, signals, held, letThrough } = watchedLog();
+    await side.started({ ...polling, eventStore });
+    held.all = true;
+    await moveTo(1);
+    await soon(() => signals.length).toBe(2);
+    await moveTo(2);
+    setTimeout(letThrough, 20);
+    await soon(() => told('queries now read').length).toBe(1);
+    await soon(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [2, 0] }]));
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true, false]);
+  });
+
+  it('ends the old one after a while', async () => {
+    const sleeps = shortSleeps();
+    try {
+      const { eventStore, signals } = watchedLog();
+      await side.started({ ...polling, eventStore });
+      await moveTo(1);
+      await soon(async () => JSON.stringify(await readers())).toBe(JSON.stringify([{ release, numbers: [1] }]));
+      expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+      expect(sleeps.slept).toContain(tuning.layoutLingerMs);
+      expect(told('could not be read')).toEqual([]);
+    } finally {
+      sleeps.restore();
+    }
+  });
+
   it('is followed beside the old one, and queried once it is as far', async () => {
     await side.append([created(), sessionOpened(node)]);
     const projections = await side.started(polling);
@@ -156,5 +246,27 @@ it('a listener that fails does not keep the others from being told', async () =>
   await side.append([created(), fact]);
   await soon(() => facts).toEqual([`AgentSessionOpened ${fact.at}`]);
   expect(told('error a listener for agent facts failed')).toHaveLength(1);
+  await moveTo(1);
+  await soon(() => states).toEqual([true]);
+  expect(told('error a listener for the status of the projections failed')).toHaveLength(1);
   stop();
+});
+
+it('every query is of the layout that is read', async () => {
+  const upstream = uuidFromName('an upstream');
+  const fields = { endpoint: 'x.example:1', server_names: [], health_check_interval_ms: 10_000, enabled: true };
+  const projections = await side.started(polling);
+  await side.append([
+    created(),
+    planned(streams.fleet, [
+      { type: 'UpstreamCreated', data: { upstream_id: upstream, name: 'u', tls: null, ...fields } },
+    ]),
+  ]);
+  expect(await projections.applied(streams.fleet, 1, 2_000)).toBe(true);
+  expect(await projections.applied(streams.fleet, 2, 1)).toBe(false);
+  expect((await projections.resources.l4_upstream.get(upstream))?.name).toBe('u');
+  expect(await projections.deployments.get('none')).toBeUndefined();
+  const { items } = await projections.audit.list({ page: 1, pageSize: 10, includeAccounts: true });
+  expect(items).toHaveLength(2);
+  expect((await projections.auditTrail.command(items[0]?.id ?? ''))?.events[0].type).toBe('UpstreamCreated');
 });
