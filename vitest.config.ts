@@ -1,14 +1,21 @@
 import { defineConfig } from 'vitest/config';
 import { SkippedReporter } from './test/run/skipped.js';
 
-/** Tests that start programs, watch the process they run in, or replace a module. */
+/** Tests that replace a module, or count something of the whole process. */
 const alone = [
-  ...['e2e', 'invented-resource', 'maintenance', 'start', 'storage', 'typed-client'].map(
-    (folder) => `test/${folder}/**/*.test.ts`,
-  ),
   'test/domain/large-fleets.test.ts',
   'test/log-chain/upcasting.test.ts',
+  'test/start/uncaught.test.ts',
+  'test/storage/eventstoredb/reads.test.ts',
 ];
+
+/** Mostly wait, for programs that they start and for stores. */
+const programs = ['e2e', 'invented-resource', 'maintenance', 'start', 'storage', 'typed-client'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
+
+/** Share processes, because loading the service's modules takes longer than most files. */
+const shared = { isolate: false };
 
 export default defineConfig({
   test: {
@@ -22,8 +29,11 @@ export default defineConfig({
     // Projects run in the order of their names: the many short files at the end leave no worker without work.
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
-      // Share processes, because loading the service's modules takes longer than most of these files.
-      { extends: true, test: { name: 'together', include: ['test/**/*.test.ts'], exclude: alone, isolate: false } },
+      { extends: true, test: { name: 'programs', include: programs, exclude: alone, ...shared } },
+      {
+        extends: true,
+        test: { name: 'together', include: ['test/**/*.test.ts'], exclude: [...alone, ...programs], ...shared },
+      },
     ],
   },
 });

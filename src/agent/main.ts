@@ -55,9 +55,12 @@ async function main(): Promise<number> {
   return run(config);
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  process.stderr.write(`${errorText(error)}\n`);
-  process.exitCode = 1;
-}
+main().then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    process.stderr.write(`${errorText(error)}\n`);
+    process.exitCode = 1;
+  },
+);

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readConfig } from '../../../src/config/config.js';
 import { ConfigError } from '../../../src/config/config-error.js';
 import { readAddress } from '../../../src/storage/eventstoredb/address.js';
@@ -128,6 +128,7 @@ describe('the URL of the store', () => {
 
     it('is not printed for an option that nobody knows: the log names the option alone', async () => {
       const printed: unknown[] = [];
+      onTestFinished(() => void vi.restoreAllMocks());
       for (const how of ['warn', 'error', 'log'] as const) {
         vi.spyOn(console, how).mockImplementation((...args: unknown[]) => void printed.push(...args));
       }
