@@ -41,6 +41,7 @@ import { bodyHashBlinder } from './security/body-hashes.js';
 import { createLoginLimiter } from './security/login-limiter.js';
 import { createPasswordHasher } from './security/passwords.js';
 import { createTokens } from './security/tokens.js';
+import { createKeySupply } from './security/key-supply.js';
 import { createCommandHandlers } from './start/command-handlers.js';
 import { createCommandMetrics } from './start/command-metrics.js';
 import { raiseCompilerVersion } from './start/compiler-version.js';
@@ -240,7 +241,18 @@ async function wire(
     blindBodyHash: bodyHashBlinder(servicePrivate),
   });
   const audit = projections.auditTrail;
-  const changes = { fleet, accounts, accountHandlers, keyring, servicePublic, projections: followers, audit };
+  const keySupply = createKeySupply({ keyring, ids, logger });
+  closers.add('key supply', () => keySupply.close());
+  const changes = {
+    fleet,
+    accounts,
+    accountHandlers,
+    keyring,
+    keySupply,
+    servicePublic,
+    projections: followers,
+    audit,
+  };
   const commands = createCommandHandlers({ ...changes, clock, ids, logger });
 
   // Agents.

@@ -11,6 +11,7 @@ import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
+import type { KeySupply } from '../security/key-supply.js';
 import { issueControlPsk, sealVerifier } from '../security/psk.js';
 import type { SealedValue } from '../security/sealing.js';
 import type { CommandHandlers } from './handlers-port.js';
@@ -21,6 +22,8 @@ import { lifecycleHandlers, present } from './resources.js';
 export interface NodeHandlerOptions {
   readonly gateway: Gateway<Fleet, FleetCommand>;
   readonly keyring: Keyring;
+  /** Data keys of new nodes, made ahead; absent, each creation waits until its own is durable. */
+  readonly keySupply?: Pick<KeySupply, 'take'> | undefined;
   /** 32 bytes, part of every PSK, so that the agent pins the service. */
   readonly servicePublic: Uint8Array;
   readonly clock: Clock;
@@ -34,11 +37,13 @@ interface NewPsk {
 }
 
 export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers['nodes'] {
-  const { gateway, keyring, servicePublic, clock, ids, logger } = options;
+  const { gateway, keyring, keySupply, servicePublic, clock, ids, logger } = options;
 
-  async function newPsk(nodeId: string): Promise<NewPsk> {
+  /** @param keyId of the node's data key; absent, one is made */
+  async function newPsk(nodeId: string, keyId?: string): Promise<NewPsk> {
     const issued = issueControlPsk(servicePublic);
-    const verifier = await sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId });
+    const place = { stream: streams.fleet, resourceId: nodeId };
+    const verifier = await sealVerifier(keyring, issued.verifier, place, keyId);
     issued.verifier.psk.fill(0);
     return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier } };
   }
@@ -51,8 +56,9 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
     ...lifecycleHandlers('node', gateway, ids),
     async create(context, fields) {
       const { issuePsk, ...node } = fields;
-      const id = ids.next();
-      const issued = issuePsk ? await newPsk(id) : null;
+      const supplied = issuePsk ? keySupply?.take() : undefined;
+      const id = supplied?.id ?? ids.next();
+      const issued = issuePsk ? await newPsk(id, supplied?.keyId) : null;
       return withPsk(issued, () =>
         gateway.execute({ type: 'CreateNode', id, ...node, psk: issued?.psk ?? null }, context, (fleet) => ({
           node: present(fleet.tables.node.get(id)),

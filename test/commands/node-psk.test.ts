@@ -61,6 +61,29 @@ const keyIds = async (): Promise<readonly string[]> => {
   return ids;
 };
 
+test('a node is created with an id and a data key that were made ahead, and without when there are none', async () => {
+  const ahead = { id: randomIds.next(), keyId: '' };
+  ahead.keyId = await keyring.createKey(ahead.id);
+  const supply = [ahead];
+  const parts = { gateway, keyring, servicePublic, clock: systemClock, ids: randomIds, logger: silentLogger };
+  nodes = createNodeHandlers({ ...parts, keySupply: { take: () => supply.shift() } });
+  const before = await keyIds();
+  const without = await create({ issuePsk: false });
+  const [first, second] = [await create({ name: 'b' }), await create({ name: 'c' })];
+  expect(without.node.id).not.toBe(ahead.id);
+  expect(first.node.id).toBe(ahead.id);
+  const fold = await fixture.fold();
+  expect(fold.tables.node.get(first.node.id)?.psk?.verifier?.key_id).toBe(ahead.keyId);
+  expect(fold.tables.node.get(second.node.id)?.psk?.verifier?.key_id).not.toBe(ahead.keyId);
+  expect(await keyIds()).toHaveLength(before.length + 1);
+  // A creation that is refused shreds it, as any other.
+  const refused = { id: randomIds.next(), keyId: '' };
+  refused.keyId = await keyring.createKey(refused.id);
+  supply.push(refused);
+  expect((await refusalOf(create({ name: 'b' }))).code).toBe('conflict');
+  expect(await keyIds()).not.toContain(refused.keyId);
+});
+
 test('the stored verifier opens to the secrets that the answered PSK derives', async () => {
   const { node, controlPsk } = await create();
   const { servicePublic: pinned, nodeStaticPublic, psk } = secretsOf(controlPsk);
