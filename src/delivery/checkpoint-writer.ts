@@ -1,5 +1,6 @@
 /**
- * Writes a checkpoint of the committed fold after a fixed number of fleet events, in the background and one at a time.
+ * Writes a checkpoint of the committed fold after a fixed number of fleet events, in the background and one at a time; the
+ * first one sooner, so that no start replays what the start before it has replayed.
  * Not its format (`fold-checkpoint.ts`). Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { captureFleet } from '../domain/fleet/checkpoint.js';
@@ -11,7 +12,10 @@ import type { EventStore } from '../storage/event-store.js';
 import { saveFleet } from './fold-checkpoint.js';
 
 export interface CheckpointWriter {
-  /** Captures the fleet and writes it in the background, if enough events have passed since the last checkpoint. */
+  /**
+   * Captures the fleet and writes it in the background, if enough events have passed since the last checkpoint. The first
+   * call is made when a start has caught up with the log.
+   */
   writeIfDue(fleet: Fleet): void;
   /** The fold starts again from the empty fleet. */
   reset(): void;
@@ -25,6 +29,8 @@ export interface CheckpointWriterDeps {
   readonly logChain: Pick<LogChain, 'seal'>;
   /** Fleet events between two checkpoints. */
   readonly every: number;
+  /** Fleet events that are worth a checkpoint when a start has replayed them. */
+  readonly everyStart: number;
   /** Revision of the checkpoint that the fold started from; -1 for none. */
   readonly from: number;
   readonly signal: AbortSignal;
@@ -32,10 +38,13 @@ export interface CheckpointWriterDeps {
 
 export function createCheckpointWriter(deps: CheckpointWriterDeps): CheckpointWriter {
   let lastRevision = deps.from;
+  let started = false;
   let writing: Promise<void> | undefined;
   return {
     writeIfDue(fleet) {
-      if (writing !== undefined || fleet.revision.value - lastRevision < deps.every) return;
+      const every = started ? deps.every : Math.min(deps.every, deps.everyStart);
+      started = true;
+      if (writing !== undefined || fleet.revision.value - lastRevision < every) return;
       const capture = captureFleet(fleet);
       lastRevision = capture.revision;
       writing = saveFleet(deps.eventStore, deps.logChain, capture, deps.signal)
@@ -46,6 +55,7 @@ export function createCheckpointWriter(deps: CheckpointWriterDeps): CheckpointWr
     },
     reset() {
       lastRevision = -1;
+      started = false;
     },
     async close() {
       await writing;

@@ -73,6 +73,7 @@ export async function openCommittedFold(deps: CommittedFoldDeps): Promise<Commit
     logger,
     logChain,
     every: deps.checkpointEvery ?? limits.events.foldCheckpointEvery,
+    everyStart: tuning.replayWorthCheckpoint,
     from: fleet.revision.value,
     signal: stop.signal,
   });

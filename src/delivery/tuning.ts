@@ -34,4 +34,6 @@ export const tuning = {
   /** How often, per node, one conflict of versions is written as a fact. */
   versionConflictEveryMs: 60_000,
   replayRetryMs: 10_000,
+  /** Events that a start has replayed and that are worth a checkpoint: a quarter of a second of the next start. */
+  replayWorthCheckpoint: 2_000,
 } as const;

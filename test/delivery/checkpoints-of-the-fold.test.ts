@@ -30,7 +30,12 @@ const turns = async (): Promise<void> => {
 };
 
 /** @param save what the store does with a checkpoint */
-function writer(every: number, from: number, save: () => Promise<void> = () => Promise.resolve()) {
+function writer(
+  every: number,
+  from: number,
+  save: () => Promise<void> = () => Promise.resolve(),
+  everyStart: number = every,
+) {
   const saved: FoldCheckpoint[] = [];
   const stop = new AbortController();
   const checkpoints = createCheckpointWriter({
@@ -43,6 +48,7 @@ function writer(every: number, from: number, save: () => Promise<void> = () => P
     logger,
     logChain,
     every,
+    everyStart,
     from,
     signal: stop.signal,
   });
@@ -64,6 +70,26 @@ describe('a checkpoint', () => {
     }
     expect(saved.map(({ revision }) => revision)).toEqual([15, 25, 9]);
     expect(warnings).toEqual([]);
+  });
+
+  it('is written sooner when a start has replayed events, so that the next start need not', async () => {
+    const revisions = async (from: number, ...seen: readonly number[]): Promise<readonly number[]> => {
+      const { checkpoints, saved } = writer(10, from, undefined, 3);
+      for (const revision of seen) {
+        checkpoints.writeIfDue(fleetAt(revision));
+        await turns();
+      }
+      return saved.map(({ revision }) => revision);
+    };
+    expect(await revisions(5, 8, 11, 17, 18)).toEqual([8, 18]);
+    expect(await revisions(5, 7, 8, 14, 15)).toEqual([15]);
+    const { checkpoints, saved } = writer(10, 5, undefined, 3);
+    for (const revision of [7, 4]) {
+      checkpoints.writeIfDue(fleetAt(revision));
+      await turns();
+      checkpoints.reset();
+    }
+    expect(saved.map(({ revision }) => revision)).toEqual([4]);
   });
 
   it('is written one at a time, and close waits for it', async () => {
