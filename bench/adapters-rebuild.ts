@@ -13,6 +13,9 @@ import { withFolder } from './stack.js';
 
 const longMs = 900_000;
 
+/** As `npm run projections:rebuild` starts it: what is folded lives for a segment, which a small young generation copies. */
+const asTheCommand = ['--max-semi-space-size=64', '--min-semi-space-size=64'];
+
 export interface RebuildSizes {
   readonly rounds: number;
   readonly events: number;
@@ -51,7 +54,7 @@ async function onPair(stores: AdapterStores, folder: string, rounds: number, eve
     return child;
   };
   try {
-    const subject = keep(startChild('processes/adapter', [JSON.stringify(stores)]));
+    const subject = keep(startChild('processes/adapter', [JSON.stringify(stores)], asTheCommand));
     const bareRead = keep(readFloor(stores.eventStoreUrl, folder));
     const bareWrite =
       stores.mongoUrl === undefined ? undefined : keep(startChild('floors/bare-mongodb', [stores.mongoUrl]));

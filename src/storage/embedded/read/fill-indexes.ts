@@ -9,6 +9,7 @@
  */
 import { applyTally, addTo, type Tally } from './counts.js';
 import { decodeDocument } from './document-codec.js';
+import { createGatheredKeys, type GatheredKeys } from './gathered-keys.js';
 import { documentKeys, keepsKeys } from './index-keys.js';
 import {
   collectionPrefix,
@@ -34,9 +35,8 @@ export interface Filling {
   upTo: string;
   /** The entries of documents are gathered when they are written, until the indexes are wanted. */
   fromWrites: boolean;
-  /** Entries that were gathered and not written yet, by what they begin with (`DocumentKeys.heads`). */
-  gathered: Map<string, string[]>;
-  gatheredBytes: number;
+  /** Entries that are not written yet. */
+  gathered: GatheredKeys;
   /** Entries that may still be among the gathered ones although their documents have changed. */
   readonly outdated: Set<string>;
   /** Counts of the documents that have been read; stored when the indexes are ready. */
@@ -51,8 +51,7 @@ export function startFilling(database: IndexDatabase, indexes: readonly OpenInde
     indexes,
     fromWrites: false,
     upTo: '',
-    gathered: new Map(),
-    gatheredBytes: 0,
+    gathered: createGatheredKeys(),
     outdated: new Set(),
     tally: new Map(),
     spoiled: false,
@@ -67,13 +66,7 @@ export function startGathering(database: IndexDatabase, indexes: readonly OpenIn
 
 function keep(filling: Filling, id: string, fields: Fields): void {
   const { keys, heads, groups } = documentKeys(filling.indexes, id, fields);
-  for (let at = 0; at < keys.length; at += 1) {
-    const [key, head] = [keys[at] ?? '', heads[at] ?? ''];
-    const entries = filling.gathered.get(head);
-    if (entries === undefined) filling.gathered.set(head, [key]);
-    else entries.push(key);
-    filling.gatheredBytes += key.length;
-  }
+  filling.gathered.add(keys, heads);
   for (const group of groups) addTo(filling.tally, group, 1);
 }
 
@@ -83,7 +76,7 @@ const allKeep = (indexes: readonly OpenIndex[], before: Fields, after: Fields): 
 /** What was gathered is of no use any more: the documents are read when the indexes are wanted. */
 function giveUp(filling: Filling): void {
   filling.spoiled = true;
-  [filling.gathered, filling.gatheredBytes] = [new Map(), 0];
+  filling.gathered = createGatheredKeys();
 }
 
 /** A document that changes while the indexes are being filled. One that has not been read yet will be read as it is then. */
@@ -136,38 +129,31 @@ function gather(environment: ReadEnvironment, filling: Filling, collection: numb
 
 /** Writes what was gathered in the order of the keys, in parts that let other writes in between. */
 async function write(run: RunWrite, filling: Filling): Promise<void> {
-  const groups = [...filling.gathered];
-  [filling.gathered, filling.gatheredBytes] = [new Map(), 0];
-  groups.sort(([a], [b]) => (a < b ? -1 : 1));
-  const entries: string[] = [];
-  for (const [, keys] of groups) {
-    // Nearly in order already, which sorting makes use of.
-    keys.sort();
-    for (const key of keys) entries.push(key);
-  }
   const parts: Promise<void>[] = [];
-  for (let start = 0; start < entries.length; start += tuning.bulkChanges) {
-    const end = Math.min(entries.length, start + tuning.bulkChanges);
-    parts.push(
-      run(
-        (batch) => {
-          for (let index = start; index < end; index += 1) {
-            const entry = entries[index];
-            if (entry !== undefined && !filling.outdated.has(entry)) batch.put(filling.database, entry, present);
-          }
-        },
-        { bulk: true },
-      ),
-    );
+  async function writePart(part: readonly string[]): Promise<void> {
+    const putAll = (batch: ReadBatch): void => {
+      for (const key of part) if (!filling.outdated.has(key)) batch.put(filling.database, key, present);
+    };
+    parts.push(run(putAll, { bulk: true }));
     // One part is prepared while another is written.
     if (parts.length > 1) await parts.shift();
   }
+  let part: string[] = [];
+  for (const keys of filling.gathered.take()) {
+    for (const key of keys) {
+      part.push(key);
+      if (part.length < tuning.bulkChanges) continue;
+      await writePart(part);
+      part = [];
+    }
+  }
+  await writePart(part);
   await Promise.all(parts);
 }
 
 /** Writes what was gathered if it is much. @throws ServiceError `unavailable` */
 export async function writeIfMuch(run: RunWrite, filling: Filling): Promise<void> {
-  if (filling.gatheredBytes >= tuning.gatheredBytes) await write(run, filling);
+  if (filling.gathered.bytes() >= tuning.gatheredBytes) await write(run, filling);
 }
 
 /**
