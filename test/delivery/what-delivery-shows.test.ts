@@ -144,6 +144,18 @@ it('a node that is deleted and there again within one batch keeps what is known 
   expect([delivery.node(b)?.name, delivery.stats().cacheBytes]).toEqual(['b', held]);
 });
 
+it('how long a session has not taken what it is offered is shown, and nothing where nothing waits', async () => {
+  fixture.clock.advance(1_000);
+  const delivery = await start();
+  const session = openSession(delivery, b);
+  await session.ask();
+  expect([delivery.unsentMs(b), delivery.unsentMs('nobody')]).toEqual([0, 0]);
+  await run({ type: 'RefreshNodeConfig', id: b });
+  await until(() => session.offers.length === 1);
+  fixture.clock.advance(700);
+  expect(delivery.unsentMs(b)).toBe(700);
+});
+
 describe('a listener of delivery', () => {
   it('that fails is told in the log, and the others are called', async () => {
     const delivery = await start();

@@ -31,8 +31,8 @@ afterEach(() => side.close());
 
 const note =
   (level: string) =>
-  (_fields: object, message: string): void =>
-    void lines.push(`${level} ${message}`);
+  (fields: object, message: string): void =>
+    void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
 const logger = { ...silentLogger, info: note('info'), warn: note('warn'), error: note('error') };
 const polling = { layoutPollMs: 5, logger };
 const told = (what: string): readonly string[] => lines.filter((line) => line.includes(what));
@@ -98,6 +98,7 @@ describe('an instance', () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     // Twice at the start, then once by the loop.
     expect(told('could not be read')).toHaveLength(3);
+    expect(told('could not be read')[0]).toContain('the store is away');
     trouble.leases = false;
     await soon(readers).toEqual([{ release, numbers: [0] }]);
     trouble.leases = true;
@@ -203,7 +204,10 @@ describe('a layout that changes', () => {
     projections.onAgentFact(({ type }) => void facts.push(type));
     await moveTo(1);
     await soon(() => told('queries now read the rebuilt').length).toBe(1);
-    expect(told('following the new collections')).toHaveLength(1);
+    expect([...told('following the new collections'), ...told('queries now read')]).toEqual([
+      expect.stringMatching(/^info .*{"layout":1}$/),
+      expect.stringMatching(/^info .*{"layout":1}$/),
+    ]);
     expect((await projections.nodes.get(node))?.node.name).toBe('one');
     // The new collections are filled, and the ones that are read: what is written there is shown.
     expect(await (await collectionOf(1)).get(node)).toBeDefined();
@@ -245,10 +249,12 @@ it('a listener that fails does not keep the others from being told', async () =>
   const fact = sessionOpened(node);
   await side.append([created(), fact]);
   await soon(() => facts).toEqual([`AgentSessionOpened ${fact.at}`]);
-  expect(told('error a listener for agent facts failed')).toHaveLength(1);
+  expect(told('error a listener for agent facts failed')).toEqual([expect.stringContaining('a fault')]);
   await moveTo(1);
   await soon(() => states).toEqual([true]);
-  expect(told('error a listener for the status of the projections failed')).toHaveLength(1);
+  expect(told('error a listener for the status of the projections failed')).toEqual([
+    expect.stringContaining('a fault'),
+  ]);
   stop();
 });
 
