@@ -3,18 +3,15 @@
  * Issuing and storing are in `src/security/psk.ts`, its use in `src/noise/`.
  * Implements `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
-import { hash } from 'node:crypto';
-import { expand, extract } from '@noble/hashes/hkdf.js';
-import { sha256 } from '@noble/hashes/sha2.js';
-import { utf8ToBytes } from '@noble/hashes/utils.js';
+import { createHmac, hash } from 'node:crypto';
 import { err, ok } from './result.js';
 import type { Result } from './result.js';
 
 const prefix = 'svcpsk1_';
 const halfBytes = 32;
-const salt = utf8ToBytes('svc-control-v1');
-const staticInfo = utf8ToBytes('node-static');
-const pskInfo = utf8ToBytes('noise-psk');
+const salt = 'svc-control-v1';
+const staticInfo = 'node-static';
+const pskInfo = 'noise-psk';
 /** 64 bytes are 86 characters of unpadded base64url. */
 const pskPattern = /^svcpsk1_[A-Za-z0-9_-]{86}$/;
 
@@ -59,11 +56,15 @@ export function decodeControlPsk(text: string): Result<ControlPsk, string> {
  */
 export function deriveNodeSecrets(secret: Uint8Array): NodeSecrets {
   requireHalf(secret, 'control PSK secret');
-  const extracted = extract(sha256, secret, salt);
-  const nodeStaticPrivate = expand(sha256, extracted, staticInfo, halfBytes);
-  const psk = expand(sha256, extracted, pskInfo, halfBytes);
+  // HKDF (RFC 5869), extracted once for both. Its output has the length of one HMAC, and so one block.
+  const extracted = createHmac('sha256', salt).update(secret).digest();
+  const expand = (info: string): Uint8Array => {
+    const { buffer, byteOffset, length } = createHmac('sha256', extracted).update(`${info}\u0001`).digest();
+    return new Uint8Array(buffer, byteOffset, length);
+  };
+  const secrets = { nodeStaticPrivate: expand(staticInfo), psk: expand(pskInfo) };
   extracted.fill(0);
-  return { nodeStaticPrivate, psk };
+  return secrets;
 }
 
 /** The fingerprint that operators compare. It covers the node's public key, so it reveals nothing about the PSK. */

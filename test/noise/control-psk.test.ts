@@ -1,5 +1,8 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { x25519 } from '@noble/curves/ed25519.js';
+import { hkdf as nobleHkdf } from '@noble/hashes/hkdf.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeControlPsk, encodeControlPsk } from '../../src/kernel/control-psk.js';
@@ -8,9 +11,8 @@ import { agentKeysFrom } from '../../src/noise/keys.js';
 import { valueOf } from '../support/noise-parties.js';
 
 /** HKDF-SHA256 of one block (RFC 5869), independent of the library that the implementation uses. */
-function hkdf(secret: Uint8Array, salt: string, info: string): Buffer {
-  const prk = createHmac('sha256', salt).update(secret).digest();
-  return createHmac('sha256', prk).update(info).update(Buffer.of(1)).digest();
+function hkdf(secret: Uint8Array, salt: string, info: string): Uint8Array {
+  return nobleHkdf(sha256, secret, utf8ToBytes(salt), utf8ToBytes(info), 32);
 }
 
 describe('a control PSK', () => {

