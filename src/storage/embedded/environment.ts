@@ -18,16 +18,17 @@
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { open, type Database, type RootDatabase } from 'lmdb';
+import type { Database } from 'lmdb';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { announce } from './announcement.js';
+import { openDatabases, openHandles, ownerKey, usedBytes } from './environment-files.js';
+import type { Handles, Key, ValueKind } from './environment-files.js';
+import { createReads } from './environment-reads.js';
+import type { Reads } from './environment-reads.js';
 import { createMetaFlush } from './meta-flush.js';
 import type { Ownership } from './ownership.js';
 import { commitBytes, createSpaceReserve } from './space-reserve.js';
-
-/** Bytes, or the same bytes as latin-1 text, which is cheaper to make, to hold and to compare. */
-export type Key = Buffer | string;
 
 /** What a commit writes, in order: by database, keys as latin-1 text and their values. Undefined removes a key. */
 export type Changes<Name extends string> = readonly (readonly [
@@ -45,41 +46,7 @@ export type CommitOutcome =
   /** Whether the meta page reached the disk is not known. */
   | { readonly kind: 'unknown'; readonly cause: string };
 
-export interface Range {
-  /** Inclusive. */
-  readonly from: Buffer;
-  /** Exclusive. */
-  readonly to: Buffer;
-  readonly reverse?: boolean;
-  readonly limit: number;
-}
-
-export interface Entry {
-  readonly key: Buffer;
-  readonly value: Buffer;
-}
-
-export interface TextEntry {
-  readonly key: Uint8Array;
-  readonly text: string;
-}
-
-/** Kind of a database's values: `text` is UTF-8 that scans return as strings without copying the bytes. */
-export type ValueKind = 'bytes' | 'text';
-
-export interface Environment<Name extends string> {
-  get(database: Name, key: Key): Buffer | undefined;
-  /** Stops once `maxBytes` of values have been read, but after the first entry at the earliest. */
-  entries(database: Name, range: Range & { readonly maxBytes?: number }): Entry[];
-  keys(database: Name, range: Range): Buffer[];
-  /** The number of keys in a range. The library counts a million keys in some tens of milliseconds. */
-  count(database: Name, range: { readonly from: Buffer; readonly to: Buffer }): number;
-  /** The key at `offset` in the range, undefined beyond its end. Much cheaper than reading the keys before it. */
-  keyAt(database: Name, range: Omit<Range, 'limit'>, offset: number): Buffer | undefined;
-  /**
-   * Values of a text database. Stops once about `maxBytes` have been read, but after the first entry at the earliest.
-   */
-  texts(database: Name, range: Range & { readonly maxBytes: number }): TextEntry[];
+export interface Environment<Name extends string> extends Reads<Name> {
   /** Opens databases beside those that the environment was opened with. Call it while no commit is running. */
   add(names: readonly Name[], kind: ValueKind): void;
   /**
@@ -91,82 +58,6 @@ export interface Environment<Name extends string> {
   /** @throws the library's error when the environment cannot be read; Error when another process has taken it over */
   probe(): void;
   close(): Promise<void>;
-}
-
-interface Handles<Name extends string> {
-  readonly root: RootDatabase<Buffer, Buffer>;
-  readonly databases: Map<Name, Database<unknown, Key>>;
-  /** One entry, whose version is the id of the process that may write. */
-  readonly owner: Database<unknown, Buffer>;
-}
-
-const ownerKey = Buffer.from('owner');
-
-/** For the library, whose types leave it out. Writes texts as they are: a buffer of each would cost more than its write. */
-const keyEncoder = {
-  writeKey(key: Key, target: Buffer, start: number): number {
-    if (typeof key === 'string') return start + target.write(key, start, 'latin1');
-    target.set(key, start);
-    return start + key.length;
-  },
-  readKey: (source: Uint8Array, start: number, end: number): Uint8Array =>
-    Uint8Array.prototype.slice.call(source, start, end),
-};
-
-/** How many databases may be added later (`add`). A database that is not opened costs nothing. */
-const addedDatabases = 200;
-
-/** Opens and creates them in one transaction, because each has its flush. */
-function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {
-  const { root, databases } = handles;
-  root.transactionSync(() => {
-    for (const [name, kind] of kinds) {
-      const options = { encoding: kind === 'text' ? 'string' : 'binary', keyEncoder } as const;
-      databases.set(name, root.openDB<unknown, Key>(name, options));
-    }
-  });
-}
-
-function openHandles<Name extends string>(
-  path: string,
-  kinds: ReadonlyMap<Name, ValueKind>,
-  mixed: boolean,
-): Handles<Name> {
-  const root = open<Buffer, Buffer>({
-    path,
-    noSubdir: false,
-    maxDbs: kinds.size + addedDatabases,
-    encoding: 'binary',
-    keyEncoding: 'binary',
-    overlappingSync: false,
-    noMetaSync: mixed,
-    // One `batch` is one transaction. With event-turn batching, a failed commit also rejects a promise inside the
-    // library that no caller can catch.
-    eventTurnBatching: false,
-  });
-  try {
-    const owner = root.openDB<unknown, Buffer>('owner', {
-      encoding: 'binary',
-      keyEncoding: 'binary',
-      useVersions: true,
-    });
-    const handles: Handles<Name> = { root, databases: new Map(), owner };
-    openDatabases(handles, kinds);
-    return handles;
-  } catch (error) {
-    void root.close();
-    throw error;
-  }
-}
-
-/** How much of the file LMDB uses. @throws Error when the library does not report it */
-function usedBytes(root: RootDatabase<Buffer, Buffer>): number {
-  const stats: unknown = root.getStats();
-  if (typeof stats === 'object' && stats !== null && 'lastPageNumber' in stats && 'pageSize' in stats) {
-    const { lastPageNumber, pageSize } = stats;
-    if (typeof lastPageNumber === 'number' && typeof pageSize === 'number') return (lastPageNumber + 1) * pageSize;
-  }
-  throw new Error('the storage library does not report its last page');
 }
 
 /** The library rejects with a general error; the real one is in a second promise that settles later. */
@@ -185,9 +76,6 @@ export function assertWritable(key: string, value: Buffer | undefined): void {
   if (key.length === 0 || key.length > 1900) throw new RangeError(`a storage key has ${key.length} bytes`);
   if (value?.length === 0) throw new RangeError('a stored value has no bytes');
 }
-
-const bytesOf = (key: Key | Uint8Array): Buffer =>
-  typeof key === 'string' ? Buffer.from(key, 'latin1') : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
 
 export interface EnvironmentOptions<Name extends string> {
   /** The folder; created when missing. */
@@ -233,18 +121,6 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
     if (lost !== undefined) throw new Error(lost);
     return handleOf(name);
   };
-
-  const bounded = (range: Range): { start: Buffer; end: Buffer; limit: number } & Record<string, unknown> =>
-    range.reverse === true
-      ? {
-          start: range.to,
-          end: range.from,
-          limit: range.limit,
-          reverse: true,
-          exclusiveStart: true,
-          inclusiveEnd: true,
-        }
-      : { start: range.from, end: range.to, limit: range.limit };
 
   /** @returns whether the environment is still this process's @throws the library's error when it cannot be read */
   const isOwn = (): boolean => {
@@ -294,39 +170,7 @@ export function openEnvironment<Name extends string>(options: EnvironmentOptions
   }
 
   return {
-    get: (name, key) => database(name).getBinary(key),
-    entries(name, range) {
-      const entries: Entry[] = [];
-      let bytes = 0;
-      for (const { key, value } of database(name).getRange(bounded(range))) {
-        if (!(value instanceof Uint8Array)) throw new Error(`database ${name} holds text`);
-        entries.push({ key: bytesOf(key), value: bytesOf(value) });
-        bytes += value.byteLength;
-        if (range.maxBytes !== undefined && bytes >= range.maxBytes) break;
-      }
-      return entries;
-    },
-    keys(name, range) {
-      const keys: Buffer[] = [];
-      for (const key of database(name).getKeys(bounded(range))) keys.push(bytesOf(key));
-      return keys;
-    },
-    count: (name, range) => database(name).getKeysCount({ start: range.from, end: range.to }),
-    keyAt(name, range, offset) {
-      for (const key of database(name).getKeys({ ...bounded({ ...range, limit: 1 }), offset })) return bytesOf(key);
-      return undefined;
-    },
-    texts(name, range) {
-      const entries: TextEntry[] = [];
-      let characters = 0;
-      for (const { key, value } of database(name).getRange(bounded(range))) {
-        if (typeof value !== 'string') throw new Error(`database ${name} holds bytes`);
-        entries.push({ key: typeof key === 'string' ? bytesOf(key) : key, text: value });
-        characters += value.length;
-        if (characters >= range.maxBytes) break;
-      }
-      return entries;
-    },
+    ...createReads(database),
     add(names, kind) {
       if (handles === undefined) throw new Error('the store is closed');
       const added = new Map<Name, ValueKind>();

@@ -6,7 +6,8 @@
 import { timedOut, withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import { assertWritable } from './environment.js';
-import type { Durability, Environment, Key } from './environment.js';
+import type { Durability, Environment } from './environment.js';
+import type { Key } from './environment-files.js';
 import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
 
