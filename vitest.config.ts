@@ -7,6 +7,7 @@ const alone = [
   'test/log-chain/upcasting.test.ts',
   'test/start/uncaught.test.ts',
   'test/storage/eventstoredb/reads.test.ts',
+  'test/storage/flushes.test.ts',
 ];
 
 /** Mostly wait, for programs that they start and for stores. */
