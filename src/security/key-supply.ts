@@ -54,13 +54,16 @@ export function createKeySupply({ keyring, ids, logger, idleMs = defaultIdleMs }
 
   async function make(count: number): Promise<void> {
     const all: Promise<void>[] = [];
+    const causes: string[] = [];
     for (let made = 0; made < count && !closed; made += 1) {
       if (made > 0 && made % madePerTurn === 0) await yieldToEventLoop();
-      all.push(makeOne());
+      // Handled at once: it may fail while the loop gives the event loop its turn.
+      all.push(makeOne().catch((error: unknown) => void causes.push(errorText(error))));
     }
-    const failed = (await Promise.allSettled(all)).find((outcome) => outcome.status === 'rejected');
+    await Promise.all(all);
+    const [cause] = causes;
     // Whoever creates a resource now finds out and says so.
-    if (failed !== undefined) logger.debug({ error: errorText(failed.reason) }, 'no data keys could be made ahead');
+    if (cause !== undefined) logger.debug({ error: cause }, 'no data keys could be made ahead');
   }
 
   function refill(): void {
