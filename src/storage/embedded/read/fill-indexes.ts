@@ -134,7 +134,10 @@ async function write(run: RunWrite, filling: Filling): Promise<void> {
     const putAll = (batch: ReadBatch): void => {
       for (const key of part) if (!filling.outdated.has(key)) batch.put(filling.database, key, present);
     };
-    parts.push(run(putAll, { bulk: true }));
+    const written = run(putAll, { bulk: true });
+    // Both parts under way fail together, and only the failure of the first is thrown.
+    written.catch(() => undefined);
+    parts.push(written);
     // One part is prepared while another is written.
     if (parts.length > 1) await parts.shift();
   }
@@ -147,7 +150,7 @@ async function write(run: RunWrite, filling: Filling): Promise<void> {
       part = [];
     }
   }
-  await writePart(part);
+  if (part.length > 0) await writePart(part);
   await Promise.all(parts);
 }
 
