@@ -53,7 +53,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'kernel',
   ],
   'transport/listener': ['tls', 'reality', 'kernel'],
-  config: ['domain', 'reality', 'transport/listener', 'kernel'],
+  config: ['domain', 'reality', 'transport/listener', 'transport/agent', 'kernel'],
   agent: ['noise', 'tls', 'reality', 'gen', 'transport/listener', 'kernel'],
 };
 

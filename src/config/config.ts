@@ -3,6 +3,7 @@
  * Implements `docs/contract/configuration.md#configuration`.
  */
 import type { HostPort } from '../kernel/host-port.js';
+import type { AgentTransportOptions } from '../transport/agent/agent-transport.js';
 import type { RealitySettings } from '../transport/listener/reality/settings.js';
 import { readVariables } from './variables.js';
 import type { Environment, Variables } from './variables.js';
@@ -15,15 +16,16 @@ export interface Config {
     readonly trustedProxies: readonly string[];
     readonly metricsToken: string | undefined;
   };
-  readonly agents: {
-    readonly listen: HostPort;
-    readonly rekeySeconds: number;
-    readonly failuresPerAddress: { readonly perSecond: number; readonly burst: number };
-    readonly pendingSessions: number;
-    readonly handshakeCpuShare: number;
-    readonly maxConnections: number;
-    /** CIDRs of TCP balancers that begin each connection with a PROXY protocol v2 header. */
-    readonly proxyFrom: readonly string[];
+  readonly agents: Pick<
+    AgentTransportOptions,
+    | 'listen'
+    | 'rekeySeconds'
+    | 'failuresPerAddress'
+    | 'pendingSessions'
+    | 'handshakeCpuShare'
+    | 'maxConnections'
+    | 'proxyFrom'
+  > & {
     /** Undefined: agents speak h2c. */
     readonly reality: RealitySettings | undefined;
   };
