@@ -1,4 +1,8 @@
 /** The service as a process on free loopback ports; can be killed and started again. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { get as getOverTls } from 'node:https';
+import { join } from 'node:path';
 import { NoUseWaiting, eventually, freePorts, startProgram } from './process.js';
 import type { ProgramOptions, RunningProgram } from './process.js';
 import type { RestClient } from './rest-client.js';
@@ -7,6 +11,8 @@ import { signIn } from './rest-client.js';
 export interface ServiceOptions {
   readonly dataDir: string;
   readonly env?: { readonly [name: string]: string };
+  /** PEM texts; with them REST is served over TLS, which `admin()` does not speak. */
+  readonly tls?: { readonly cert: string; readonly key: string };
   /** How long a start may take; 60 s when absent. */
   readonly readyWithinMs?: number;
   /** Milliseconds between readiness checks during a start; 50 when absent. */
@@ -38,7 +44,8 @@ const password = 'a password for the demo only';
 /** Prepares a service; `start()` runs it. */
 export async function prepareService(options: ServiceOptions): Promise<ServiceProcess> {
   const [http, control] = await freePorts(2);
-  const url = `http://127.0.0.1:${http}`;
+  const { tls } = options;
+  const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${http}`;
   let place: Pick<ServiceOptions, 'dataDir' | 'env'> = options;
   let program: RunningProgram | undefined;
   const running = (): RunningProgram => {
@@ -56,6 +63,7 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
         SVC_DATA_DIR: place.dataDir,
         SVC_ADMIN_PASSWORD: password,
         SVC_LOG_LEVEL: 'info',
+        ...(tls === undefined ? {} : tlsFiles(place.dataDir, tls)),
         ...place.env,
       };
       program = startProgram('main', env, [], start);
@@ -65,9 +73,7 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
         'the service is ready',
         async () => {
           if (started.exited()) throw new NoUseWaiting('the service exited during its start');
-          return (await fetch(`${url}${probe}`, { signal: AbortSignal.timeout(2_000) })).status === 200
-            ? true
-            : undefined;
+          return (await statusOf(`${url}${probe}`, tls?.cert)) === 200 ? true : undefined;
         },
         options.readyWithinMs ?? 60_000,
         options.askEveryMs,
@@ -86,6 +92,27 @@ export async function prepareService(options: ServiceOptions): Promise<ServicePr
     },
     admin: () => signIn(url, 'admin', password),
   };
+}
+
+/** Puts both beside the data folder. @returns the settings that name them */
+function tlsFiles(dataDir: string, { cert, key }: NonNullable<ServiceOptions['tls']>): { [name: string]: string } {
+  mkdirSync(join(dataDir, '..'), { recursive: true });
+  const paths = { cert: join(dataDir, '..', 'tls.crt'), key: join(dataDir, '..', 'tls.key') };
+  writeFileSync(paths.cert, cert);
+  writeFileSync(paths.key, key, { mode: 0o600 });
+  return { SVC_HTTP_TLS_CERT_FILE: paths.cert, SVC_HTTP_TLS_KEY_FILE: paths.key };
+}
+
+/** Status of a GET within 2 s. @param ca PEM, for https. @throws Error when nothing answers. @internal exported for tests */
+export function statusOf(url: string, ca?: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const options = { signal: AbortSignal.timeout(2_000), agent: false, ...(ca === undefined ? {} : { ca }) };
+    const request = (ca === undefined ? get : getOverTls)(url, options, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    request.on('error', reject);
+  });
 }
 
 /** A module, as a data URL, that makes the service collect garbage on SIGUSR2. */

@@ -190,3 +190,14 @@ test('an error text that is long, and one with a cause, are cut', async () => {
   expect((await rest.call('GET', '/api/nodes')).statusCode).toBe(503);
   expect(rest.logged.at(-1)?.length).toBeLessThan(1_500);
 });
+
+test('what fails in recording a request is logged, and neither its client nor the process notices', async () => {
+  vi.spyOn(rest.deps.requestLog, 'info').mockImplementation(() => {
+    throw new Error('the disk of the log is full');
+  });
+  expect((await rest.call('GET', '/api/nodes')).statusCode).toBe(200);
+  await until(() => lines('a request could not be recorded').length === 1);
+  expect(lines('a request could not be recorded')).toMatchObject([
+    { level: 'error', error: 'Error: the disk of the log is full' },
+  ]);
+});

@@ -21,7 +21,7 @@ const textChars = 512;
 /** The route of what has none. */
 const unknown = 'unknown';
 
-type Records = Pick<RestDeps, 'requests' | 'requestLog' | 'refusals' | 'clock'>;
+type Records = Pick<RestDeps, 'requests' | 'requestLog' | 'refusals' | 'clock' | 'logger'>;
 
 /** Adds the record to every request, including those to unknown paths and those whose client does not wait. */
 export function installRecords(app: RestApp, deps: Records, table: RouteTable): void {
@@ -34,7 +34,12 @@ export function installRecords(app: RestApp, deps: Records, table: RouteTable): 
     const record = (aborted: boolean): void => {
       if (recorded) return;
       recorded = true;
-      note(request, reply, { ms: deps.clock.monotonic() - began, aborted }, shownPath, deps);
+      // Nobody is left to take an error: thrown in a listener of the answer, it would end the process.
+      try {
+        note(request, reply, { ms: deps.clock.monotonic() - began, aborted }, shownPath, deps);
+      } catch (error) {
+        deps.logger.error({ request_id: request.id, error: errorText(error) }, 'a request could not be recorded');
+      }
     };
     // Fastify's own hook does not come when the client has closed the connection before the answer.
     reply.raw.on('finish', () => record(false));

@@ -1,7 +1,7 @@
 /**
- * Bounds the open sockets of the HTTP server, in all and for each client address, so that one client cannot hold them all.
- * The address is that of the socket: behind a proxy there is only the proxy's, so trusted proxies have no bound of their
- * own. Not the time that a request may take: that is node's (`http-server.ts`).
+ * The sockets of the HTTP server from their acceptance on: each has an address, and their number is bounded, in all and for
+ * each client address, so that one client cannot hold them all. Behind a proxy there is only the proxy's address, so trusted
+ * proxies have no bound of their own. The time that a request may take is node's (`http-server.ts`).
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -41,7 +41,8 @@ export function createRestSockets(options: RestSocketsOptions): RestSockets {
     else byAddress.set(key, number);
   };
   const accept = (socket: Socket): void => {
-    const address = socket.remoteAddress ?? '';
+    const address = keepAddress(socket);
+    if (address === undefined) return;
     const key = addressKey(address);
     if (!isProxy(address) && (byAddress.get(key) ?? 0) >= perAddress) {
       socket.destroy();
@@ -57,9 +58,23 @@ export function createRestSockets(options: RestSocketsOptions): RestSockets {
       server.maxConnections = inAll;
       server.on('drop', (dropped) => refuse('rest_connections', dropped?.remoteAddress ?? ''));
       server.on('connection', accept);
+      // Over TLS requests come on a socket of their own.
+      server.on('secureConnection', keepAddress);
     },
     get open() {
       return open;
     },
   };
+}
+
+/**
+ * Keeps the peer's address on its socket: node asks the system each time, which knows none once the peer has reset the
+ * connection, while its requests are still to be answered and recorded. A peer that is gone already is closed.
+ * @returns the address; undefined when the socket was closed
+ */
+function keepAddress(socket: Socket): string | undefined {
+  const { remoteAddress } = socket;
+  if (remoteAddress === undefined) socket.destroy();
+  else Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress });
+  return remoteAddress;
 }
