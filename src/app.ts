@@ -66,6 +66,7 @@ import { startListener } from './transport/listener/listener.js';
 import { buildRest } from './transport/rest/build.js';
 import type { Readiness } from './transport/rest/deps.js';
 import { createRequestCounts } from './transport/rest/request-counts.js';
+import { createAnswersUnderWay } from './transport/rest/answers-under-way.js';
 import { createRestSockets } from './transport/rest/sockets.js';
 import { createWaitingPlaces } from './transport/rest/waiting-places.js';
 import { answerWhileStarting } from './transport/rest/while-starting.js';
@@ -332,6 +333,7 @@ async function wire(
   };
   const { corsOrigins, trustedProxies, metricsToken } = config.http;
   const sockets = createRestSockets({ trustedProxies, refusals });
+  const answers = createAnswersUnderWay({ refusals });
   const waitingDeploys = createWaitingPlaces();
   const lag = watchProjectionLag({
     newest: () => Math.max(appends.newestPosition(), delivery.position()),
@@ -350,9 +352,10 @@ async function wire(
       facts,
       refusals,
       logs: { requests: requestLog, sessions: sessionLog },
-      rest: { sockets, waitingDeploys, requests },
+      rest: { sockets, answers, waitingDeploys, requests },
       parts: [health, appends, commandMetrics, lag, followers, agents, standingFacts, credentials, ofProcess],
     }),
+    clock,
   );
   closers.add('metrics', () => metrics.close());
   const rest = await buildRest(
@@ -368,6 +371,7 @@ async function wire(
       requestLog,
       requests,
       sockets,
+      answers,
       waitingDeploys,
       sessionsEnded: cluster.sessionsEnded,
       heartbeatsPerMinute: cluster.heartbeatsPerMinute,

@@ -38,6 +38,16 @@ export const limits = {
     expiringSoonMs: 30 * DAY_SECONDS * SECOND,
     // docs/contract/rest.md#l4-upstreams
     healthCheckIntervalMs: { min: 100, max: 3_600_000, default: 10_000 },
+    // docs/contract/configuration.md#configuration
+    /** Of one connection; it is not read further meanwhile. */
+    requestsInFlight: 8,
+    /** How long a connection may take nothing of an answer that waits for it. */
+    answerProgressMs: 30 * SECOND,
+    /** Of all connections together. */
+    waitingAnswerBytes: 64 * MiB,
+    /** What one address may ask for without a token, `/healthz`, `/readyz` and sign-ins aside. */
+    withoutToken: { perSecond: 10, burst: 50 },
+    metricsEveryMs: 1 * SECOND,
     // docs/contract/rest.md#l4-chains
     deployWaitDefaultMs: 10 * SECOND,
     deployWaitMaxMs: 30 * SECOND,

@@ -1,9 +1,11 @@
 /**
- * The text of `/metrics`, from functions that the wiring passes and that are read at each request. Counts nothing itself;
+ * The text of `/metrics`, from functions that the wiring passes and that are read when it is made. Counts nothing itself;
  * the numbers of the process (processor, memory, event loop) are those of prom-client.
  * Implements `docs/contract/rest.md#beside-api`.
  */
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Clock } from '../kernel/clock.js';
+import { limits } from '../kernel/limits.js';
 import type { Histogram, Tally } from '../kernel/tallies.js';
 
 /** They are made from lists of everything that is open, agents too: at ten thousand a reading would hold up the event loop. */
@@ -51,14 +53,21 @@ export interface Metrics {
   close(): void;
 }
 
-export function createMetrics(sources: readonly MetricSource[]): Metrics {
+/** @param clock the text is made again after a second at the earliest, however many ask for it */
+export function createMetrics(sources: readonly MetricSource[], clock: Pick<Clock, 'monotonic'>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of listsOfHandles) registry.removeSingleMetric(name);
+  const make = async (): Promise<string> => {
+    const ofProcess = await registry.metrics();
+    return `${sources.map(shown).join('')}${ofProcess}`;
+  };
+  let made: { readonly at: number; readonly text: Promise<string> } | undefined;
   return {
-    async text() {
-      const ofProcess = await registry.metrics();
-      return `${sources.map(shown).join('')}${ofProcess}`;
+    text() {
+      const now = clock.monotonic();
+      if (made === undefined || now - made.at >= limits.rest.metricsEveryMs) made = { at: now, text: make() };
+      return made.text;
     },
     close: () => registry.clear(),
   };

@@ -28,6 +28,7 @@ interface MeasuredService {
   readonly logs: { readonly [what: string]: Pick<BudgetedLogger, 'leftOut'> };
   readonly rest: {
     readonly sockets: { readonly open: number };
+    readonly answers: { waitingBytes(): number };
     readonly waitingDeploys: { readonly taken: number };
     readonly requests: { readonly seconds: Histogram; readonly refused: Tally };
   };
@@ -83,7 +84,7 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
   ];
 }
 
-function restMetrics({ sockets, waitingDeploys, requests }: MeasuredService['rest']): readonly MetricSource[] {
+function restMetrics({ sockets, answers, waitingDeploys, requests }: MeasuredService['rest']): readonly MetricSource[] {
   return [
     {
       type: 'histogram',
@@ -100,6 +101,12 @@ function restMetrics({ sockets, waitingDeploys, requests }: MeasuredService['res
       tally: requests.refused,
     },
     { type: 'gauge', name: 'svc_rest_connections', help: 'Open connections of REST.', read: () => sockets.open },
+    {
+      type: 'gauge',
+      name: 'svc_rest_waiting_answer_bytes',
+      help: 'Bytes of answers that clients of REST have not taken yet.',
+      read: answers.waitingBytes,
+    },
     {
       type: 'gauge',
       name: 'svc_rest_waiting_deploys',

@@ -4,12 +4,13 @@
  */
 import { describe, expect, test } from 'vitest';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
+import { systemClock } from '../../src/kernel/clock.js';
 import { createMetrics } from '../../src/operations/metrics.js';
 import { createReportedTotals } from '../../src/transport/agent/reported-totals.js';
 import type { ReportedTotals } from '../../src/transport/agent/reported-totals.js';
 
 async function shown(totals: ReportedTotals): Promise<Record<string, number>> {
-  const metrics = createMetrics(totals.metrics());
+  const metrics = createMetrics(totals.metrics(), systemClock);
   const lines = (await metrics.text()).split('\n').filter((line) => line.startsWith('svc_'));
   metrics.close();
   return Object.fromEntries(lines.map((line) => [line.split(' ')[0], Number(line.split(' ')[1])]));

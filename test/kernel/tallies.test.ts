@@ -1,7 +1,9 @@
 /** Counts and histograms, and how `/metrics` shows them. */
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
 import { createHistogram, createTally } from '../../src/kernel/tallies.js';
 import { createMetrics } from '../../src/operations/metrics.js';
+import { createManualClock } from '../support/manual-clock.js';
 
 test('a histogram is shown with cumulative buckets, sum and count, and label values are escaped', async () => {
   const histogram = createHistogram([0.1, 1]);
@@ -9,12 +11,15 @@ test('a histogram is shown with cumulative buckets, sum and count, and label val
   const tally = createTally();
   tally.add(['x', 'y']);
   tally.add(['x', 'y'], 4);
-  const metrics = createMetrics([
-    { type: 'histogram', name: 'svc_h_seconds', help: 'Some times.', labels: ['of'], histogram },
-    { type: 'tally', name: 'svc_t_total', help: 'Some counts.', labels: ['a', 'b'], tally },
-    { type: 'gauge', name: 'svc_g', help: 'A number.', read: () => 3 },
-    { type: 'counter', name: 'svc_c_total', help: 'By one word.', label: 'w', read: () => new Map([['one', 1]]) },
-  ]);
+  const metrics = createMetrics(
+    [
+      { type: 'histogram', name: 'svc_h_seconds', help: 'Some times.', labels: ['of'], histogram },
+      { type: 'tally', name: 'svc_t_total', help: 'Some counts.', labels: ['a', 'b'], tally },
+      { type: 'gauge', name: 'svc_g', help: 'A number.', read: () => 3 },
+      { type: 'counter', name: 'svc_c_total', help: 'By one word.', label: 'w', read: () => new Map([['one', 1]]) },
+    ],
+    systemClock,
+  );
   const text = await metrics.text();
   metrics.close();
   expect(text.split('\n').slice(0, 16)).toEqual([
@@ -54,4 +59,17 @@ test('what is no number is counted above all bounds and leaves the sum alone', (
   histogram.observe([], Number.NaN);
   histogram.observe([], 0.5);
   expect([...histogram.all()]).toEqual([{ words: [], value: { counts: [1, 1], sum: 0.5 } }]);
+});
+
+test('the text is made once a second at most, however many ask for it', async () => {
+  const clock = createManualClock();
+  let read = 0;
+  const metrics = createMetrics([{ type: 'gauge', name: 'svc_g', help: 'A number.', read: () => (read += 1) }], clock);
+  const texts = await Promise.all([metrics.text(), metrics.text()]);
+  clock.advance(999);
+  texts.push(await metrics.text());
+  expect([new Set(texts).size, read]).toEqual([1, 1]);
+  clock.advance(1);
+  expect(await metrics.text()).toContain('svc_g 2\n');
+  metrics.close();
 });

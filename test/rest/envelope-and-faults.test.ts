@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { eventually } from '../support/eventually.js';
+import { createManualClock } from '../support/manual-clock.js';
 import { password, startRest } from '../support/rest-fixture.js';
 import type { RestFixture } from '../support/rest-fixture.js';
 import { endpoints, urlOf } from './endpoints.js';
@@ -171,7 +172,7 @@ describe('over a real socket', () => {
 });
 
 test('sign-ins from one address are limited whatever their outcome', async () => {
-  const limited = await startRest();
+  const limited = await startRest({}, createManualClock(Date.now()));
   const body = { username: 'admin', password };
   const statuses = new Map<number, number>();
   for (let at = 0; at < 610; at += 1) {

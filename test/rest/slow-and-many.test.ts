@@ -10,6 +10,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { answerClientError } from '../../src/transport/rest/errors.js';
 import { createHttpServer } from '../../src/transport/rest/http-server.js';
+import { createAnswersUnderWay } from '../../src/transport/rest/answers-under-way.js';
 import { createRestSockets } from '../../src/transport/rest/sockets.js';
 import { tuning } from '../../src/transport/rest/tuning.js';
 import { createCertificate } from '../support/certificate.js';
@@ -51,7 +52,8 @@ interface Limits {
 async function serve({ trustedProxies = [], tls, ...bounds }: Limits = {}) {
   const sockets = createRestSockets({ trustedProxies, refusals, ...bounds });
   const handler = (request: IncomingMessage, response: ServerResponse): void => void answerBody(request, response);
-  const server = createHttpServer(handler, { tls, sockets, patience });
+  const answers = createAnswersUnderWay({ refusals });
+  const server = createHttpServer(handler, { tls, sockets, answers, patience });
   server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, refusals));
   server.listen(0, '127.0.0.1');
   servers.push(server);

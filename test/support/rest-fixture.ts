@@ -35,6 +35,7 @@ import { createTelemetry } from '../../src/telemetry/telemetry.js';
 import { buildRest } from '../../src/transport/rest/build.js';
 import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/build.js';
 import { createRequestCounts } from '../../src/transport/rest/request-counts.js';
+import { createAnswersUnderWay } from '../../src/transport/rest/answers-under-way.js';
 import { createRestSockets } from '../../src/transport/rest/sockets.js';
 import { createWaitingPlaces } from '../../src/transport/rest/waiting-places.js';
 import type { WaitingBounds } from '../../src/transport/rest/waiting-places.js';
@@ -207,6 +208,7 @@ export async function startRest(
     requestLog,
     requests: createRequestCounts(),
     sockets: createRestSockets({ trustedProxies: options.trustedProxies ?? [], refusals }),
+    answers: createAnswersUnderWay({ refusals }),
     waitingDeploys: createWaitingPlaces(waitingDeploys),
     sessionsEnded: async () => true,
     heartbeatsPerMinute: async () => telemetry.heartbeatsPerMinute(),

@@ -3,10 +3,9 @@
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
-import rateLimit from '@fastify/rate-limit';
 import { plainIp } from '../../kernel/addresses.js';
-import { ServiceError } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
+import { createAddressBudget } from './address-budget.js';
 import { callerOf, commandContext, setCommandHeaders } from './consistency.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { answers, ok } from './envelope.js';
@@ -38,17 +37,8 @@ const signedIn = z
 
 const newToken = z.object(tokenFields).meta({ id: 'NewToken', description: 'The token that replaces all others' });
 
-export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
+export function authRoutes(app: RestApp, deps: RestDeps): void {
   const { accounts } = deps.commands;
-  await app.register(rateLimit, {
-    global: false,
-    cache: tuning.loginAddresses,
-    // The plugin throws what this returns, so the error handler answers it like every other refusal.
-    errorResponseBuilder: (_request, context) =>
-      new ServiceError('rate_limited', 'too many sign-ins from this address', {
-        hints: { retryAfterSeconds: context.ttl / 1000 },
-      }),
-  });
 
   app.route({
     method: 'POST',
@@ -57,8 +47,8 @@ export async function authRoutes(app: RestApp, deps: RestDeps): Promise<void> {
       access: 'login',
       takes: 'json',
       refuses: ['rate_limited'],
-      rateLimit: { max: tuning.loginsPerMinute, timeWindow: 60_000 },
     },
+    onRequest: createAddressBudget(tuning.signIns, 'sign-ins', deps.clock),
     schema: {
       operationId: 'signIn',
       summary: 'Sign in',

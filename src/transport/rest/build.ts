@@ -4,6 +4,8 @@
  */
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
+import { limits } from '../../kernel/limits.js';
+import { createAddressBudget } from './address-budget.js';
 import { answerCompiler } from './answer-text.js';
 import { auditRoutes } from './audit.js';
 import { authRoutes } from './auth.js';
@@ -46,6 +48,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
       createHttpServer(handler, {
         tls: options.tls,
         sockets: deps.sockets,
+        answers: deps.answers,
         patience: options.patience,
       }),
     genReqId: (request) => requestId(request, () => deps.ids.next()),
@@ -105,7 +108,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   installMinPosition(app, deps);
   installOutages(app, deps);
 
-  await authRoutes(app, deps);
+  authRoutes(app, deps);
   userRoutes(app, deps);
   for (const routes of Object.values(routesOfResources)) routes(app, deps);
   portRoutes(app, deps);
@@ -115,8 +118,9 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   auditRoutes(app, deps);
   revertRoutes(app, deps);
   dashboardRoutes(app, deps);
-  probeRoutes(app, deps, options);
-  openApiRoutes(app, described, options);
+  const budget = createAddressBudget(limits.rest.withoutToken, 'requests', deps.clock);
+  probeRoutes(app, deps, budget, options);
+  openApiRoutes(app, described, budget, options);
   await app.ready();
   return app;
 }

@@ -19,6 +19,7 @@ import type { Projections } from '../../projections/port.js';
 import type { Telemetry } from '../../telemetry/port.js';
 import type { RouteConfig, RouteSchema } from './described.js';
 import type { RequestCounts } from './request-counts.js';
+import type { AnswersUnderWay } from './answers-under-way.js';
 import type { RestSockets } from './sockets.js';
 import type { Patience } from './tuning.js';
 import type { WaitingPlaces } from './waiting-places.js';
@@ -64,6 +65,7 @@ export interface RestDeps {
   readonly requestLog: Logger;
   readonly requests: RequestCounts;
   readonly sockets: Pick<RestSockets, 'guard'>;
+  readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn'>;
   readonly waitingDeploys: Pick<WaitingPlaces, 'take'>;
   /**
    * True once every session of the node that began before the call is closed on every instance, false after the time.

@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { RestApp, RestOptions } from './deps.js';
+import type { AnswersUnderWay } from './answers-under-way.js';
 import type { RestSockets } from './sockets.js';
 import { tuning } from './tuning.js';
 import type { Patience } from './tuning.js';
@@ -16,12 +17,14 @@ const keepAliveMs = 72_000;
 interface HttpServerOptions {
   readonly tls: RestOptions['tls'];
   readonly sockets: Pick<RestSockets, 'guard'>;
+  readonly answers: Pick<AnswersUnderWay, 'guard' | 'inTurn'>;
   /** Instead of that of `tuning.ts`. */
   readonly patience?: Patience | undefined;
 }
 
 export function createHttpServer(handler: RequestListener, options: HttpServerOptions): Server {
-  const { tls, patience = tuning.patience } = options;
+  const { tls, sockets, answers, patience = tuning.patience } = options;
+  const listener = answers.inTurn(handler);
   const times = {
     headersTimeout: patience.headersMs,
     requestTimeout: patience.requestMs,
@@ -30,9 +33,10 @@ export function createHttpServer(handler: RequestListener, options: HttpServerOp
   };
   const server =
     tls === undefined
-      ? createServer(times, handler)
-      : createTlsServer({ ...tls, ...times, minVersion: 'TLSv1.2', handshakeTimeout: patience.headersMs }, handler);
-  options.sockets.guard(server);
+      ? createServer(times, listener)
+      : createTlsServer({ ...tls, ...times, minVersion: 'TLSv1.2', handshakeTimeout: patience.headersMs }, listener);
+  sockets.guard(server);
+  answers.guard(server);
   return server;
 }
 

@@ -3,20 +3,30 @@
  * `docs/contract/rest.md#beside-api`.
  */
 import { z } from 'zod';
+import type { Budget } from './address-budget.js';
 import type { DescribedRoute } from './described.js';
 import type { RestApp, RestOptions } from './deps.js';
 import { docsPage } from './docs-page.js';
+import { madeOnce } from './made-once.js';
 import type { Document } from './openapi-document.js';
 import { openApiDocument } from './openapi-document.js';
 import { tagDescriptions } from './openapi-tags.js';
 
-/** @param routes every route of the app, these two included; read on the first request */
-export function openApiRoutes(app: RestApp, routes: readonly DescribedRoute[], { version }: RestOptions): void {
-  const config = { access: 'open', takes: 'none' } as const;
+/**
+ * @param routes every route of the app, these two included; read on the first request
+ * @param budget of what needs no token
+ */
+export function openApiRoutes(
+  app: RestApp,
+  routes: readonly DescribedRoute[],
+  budget: Budget,
+  { version }: RestOptions,
+): void {
+  const config = { access: 'open', takes: 'none', refuses: ['rate_limited'] } as const;
   let made: Document | undefined;
   const document = (): Document => (made ??= openApiDocument(routes, version, tagDescriptions));
-  let text: string | undefined;
-  let page: string | undefined;
+  const sendDocument = madeOnce('application/json; charset=utf-8', () => JSON.stringify(document()));
+  const sendPage = madeOnce('text/html; charset=utf-8', () => docsPage(document()));
 
   app.route({
     method: 'GET',
@@ -35,8 +45,8 @@ export function openApiRoutes(app: RestApp, routes: readonly DescribedRoute[], {
         }),
       },
     },
-    serializerCompiler: () => () => (text ??= JSON.stringify(document())),
-    handler: async () => ({ openapi: document().openapi }),
+    onRequest: budget,
+    handler: sendDocument,
   });
 
   app.route({
@@ -53,10 +63,7 @@ export function openApiRoutes(app: RestApp, routes: readonly DescribedRoute[], {
       security: [],
       response: { 200: z.string().meta({ description: 'The page', examples: ['<!doctype html>…'] }) },
     },
-    serializerCompiler: () => (data) => String(data),
-    handler: async (_request, reply) => {
-      page ??= docsPage(document());
-      return reply.header('content-type', 'text/html; charset=utf-8').send(page);
-    },
+    onRequest: budget,
+    handler: sendPage,
   });
 }

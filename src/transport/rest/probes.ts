@@ -4,6 +4,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { ServiceError } from '../../kernel/errors.js';
+import type { Budget } from './address-budget.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { failureSchema } from './envelope.js';
 import { bearerToken } from './gate.js';
@@ -21,7 +22,8 @@ const health = z
 const tags = ['operation'] as const;
 const open = { access: 'open', takes: 'none' } as const;
 
-export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions): void {
+/** @param budget of what needs no token; health and readiness are free, since orchestrators ask for them */
+export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, options: RestOptions): void {
   app.route({
     method: 'GET',
     url: '/healthz',
@@ -64,7 +66,8 @@ export function probeRoutes(app: RestApp, deps: RestDeps, options: RestOptions):
     method: 'GET',
     url: '/metrics',
     exposeHeadRoute: true,
-    config: open,
+    config: { ...open, refuses: ['rate_limited'] },
+    onRequest: budget,
     schema: {
       operationId: 'getMetrics',
       summary: 'Prometheus metrics',

@@ -11,6 +11,11 @@ export const tuning = {
   },
   /** Open sockets, in all and of one client address; trusted proxies have no bound of their own. */
   sockets: { inAll: 10_000, perAddress: 1_000 },
+  /** What a request that waits its turn counts for among the bytes that wait, and how often all are added up. */
+  waitingRequestBytes: 4 * 1024,
+  weighAnswersEveryMs: 250,
+  /** Addresses whose budgets are kept. */
+  budgetAddresses: 10_000,
   /** Deploys that may wait for their nodes at a time; each looks at them every `waitPollMs`. */
   waitingDeploys: { inAll: 128, perUser: 16 },
   waitingRetrySeconds: 5,
@@ -36,8 +41,7 @@ export const tuning = {
    */
   dashboard: { reuseMs: 1_000, timesTheCost: 10, maxMs: 15_000, nodesPerTally: 250, auditEntries: 10 },
   /** Sign-ins from one address, successful or not; far above the budget of failures. */
-  loginsPerMinute: 600,
-  loginAddresses: 10_000,
+  signIns: { perSecond: 10, burst: 600 },
 } as const;
 
 export type Patience = { readonly [name in keyof typeof tuning.patience]: number };

@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RestOptions } from './deps.js';
 import { failure } from './envelope.js';
 import { createHttpServer } from './http-server.js';
+import { createAnswersUnderWay } from './answers-under-way.js';
 import { createRestSockets } from './sockets.js';
 
 const reason = 'the service is starting; its log says what it waits for';
@@ -38,7 +39,12 @@ export async function answerWhileStarting(
   // What is refused before the service is up is not logged.
   const refusals = { note: () => undefined };
   const sockets = createRestSockets({ trustedProxies, refusals });
-  const server = createHttpServer((request, response) => answer(request, response, waitsFor), { tls, sockets });
+  const answers = createAnswersUnderWay({ refusals });
+  const server = createHttpServer((request, response) => answer(request, response, waitsFor), {
+    tls,
+    sockets,
+    answers,
+  });
   server.listen(listen.port, listen.host);
   await once(server, 'listening');
   let closed: Promise<unknown> | undefined;

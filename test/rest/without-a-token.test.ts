@@ -1,0 +1,61 @@
+/**
+ * What anybody may ask for: bounded for each address where it costs something, and made once.
+ * `docs/contract/configuration.md#configuration` and `docs/contract/rest.md#beside-api`.
+ */
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createManualClock } from '../support/manual-clock.js';
+import { startRest } from '../support/rest-fixture.js';
+import type { RestFixture } from '../support/rest-fixture.js';
+
+const clock = createManualClock(Date.now());
+let rest: RestFixture;
+beforeAll(async () => {
+  rest = await startRest({}, clock);
+});
+afterAll(() => rest.close());
+
+const get = (url: string, headers: Readonly<Record<string, string>> = {}, remoteAddress = '192.0.2.1') =>
+  rest.app.inject({ method: 'GET', url, headers, remoteAddress });
+
+describe('metrics and documentation', () => {
+  test('are given 50 times at once and 10 times a second to one address, and to others meanwhile', async () => {
+    const paths = ['/metrics', '/docs', '/openapi.json'];
+    for (let asked = 0; asked < 50; asked += 1) expect((await get(paths[asked % 3] ?? '')).statusCode).toBe(200);
+    for (const path of paths) {
+      const refused = await get(path);
+      expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '1']);
+      expect(refused.json().error).toBe('rate_limited: too many requests from this address; try again later');
+    }
+    expect((await get('/metrics', {}, '192.0.2.2')).statusCode).toBe(200);
+    clock.advance(1_000);
+    for (let asked = 0; asked < 10; asked += 1) expect((await get('/metrics')).statusCode).toBe(200);
+    expect((await get('/metrics')).statusCode).toBe(429);
+  });
+
+  test('leave health and readiness free', async () => {
+    for (let asked = 0; asked < 200; asked += 1) {
+      const path = asked % 2 === 0 ? '/healthz' : '/readyz';
+      expect((await get(path, {}, '192.0.2.3')).statusCode).toBe(200);
+    }
+  });
+
+  test.each(['/docs', '/openapi.json'])('%s is the same bytes, compressed for who accepts that', async (path) => {
+    const from = '192.0.2.4';
+    const plain = await get(path, {}, from);
+    expect(plain.headers).toMatchObject({ vary: 'accept-encoding', 'content-length': String(plain.rawPayload.length) });
+    expect(plain.headers).not.toHaveProperty('content-encoding');
+    for (const accepted of ['gzip', 'br;q=1.0, GZIP;q=0.5', 'deflate,gzip']) {
+      const packed = await get(path, { 'accept-encoding': accepted }, from);
+      expect(packed.headers).toMatchObject({
+        'content-encoding': 'gzip',
+        'content-type': plain.headers['content-type'],
+      });
+      expect(packed.rawPayload.length).toBeLessThan(plain.rawPayload.length / 4);
+      expect(gunzipSync(packed.rawPayload).equals(plain.rawPayload)).toBe(true);
+    }
+    for (const accepted of ['', 'br', 'gzip;q=0', 'identity']) {
+      expect((await get(path, { 'accept-encoding': accepted }, from)).headers).not.toHaveProperty('content-encoding');
+    }
+  });
+});
