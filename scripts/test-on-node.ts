@@ -22,7 +22,6 @@ const mainTests = [
   'test/delivery',
   'test/domain',
   'test/e2e/main-job',
-  'test/e2e/release-0.1-folder',
   'test/kernel',
   'test/noise',
   'test/projections',

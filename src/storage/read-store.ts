@@ -151,7 +151,7 @@ export interface Anchor {
   readonly id: string;
 }
 
-/** How far read models are. Releases before 0.2 stored no anchors. */
+/** How far read models are. */
 export interface Checkpoint extends ResumePoint {
   readonly anchors?: readonly Anchor[];
 }

@@ -6,7 +6,7 @@
 import { timestamp } from '../kernel/clock.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
-import type { Json, JsonObject } from '../kernel/json.js';
+import type { JsonObject } from '../kernel/json.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { KeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';
@@ -14,15 +14,7 @@ import { storeRetry } from '../kernel/retry.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../storage/read-store.js';
 import { createChangedDocuments } from './changed-documents.js';
 import type { TableFields } from './changed-documents.js';
-import type {
-  HeartbeatFacts,
-  LinkSample,
-  NodeVitals,
-  ReportedLinks,
-  ReportedListeners,
-  ReportedTable,
-  RuntimeListener,
-} from './port.js';
+import type { HeartbeatFacts, NodeVitals, ReportedLinks, ReportedListeners, ReportedTable } from './port.js';
 import { linksIn, listenersIn } from './reported-tables.js';
 import { tuning } from './tuning.js';
 
@@ -43,8 +35,6 @@ type HeartbeatFields = {
   readonly uptime_seconds: number;
 };
 /** Before 0.2 tables were stored as JSON: such a document stays until the node's next heartbeat. */
-type RuntimeFields = TableFields | { readonly listeners: Json };
-type LinkFields = TableFields | { readonly links: Json };
 type MetricsFields = { readonly received_at: string; readonly report: JsonObject };
 
 interface Heartbeat {
@@ -95,8 +85,8 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
   const collections = {
     seen: await readStore.collection<SeenFields>(telemetryCollections.seen),
     heartbeats: await readStore.collection<HeartbeatFields>(telemetryCollections.heartbeats),
-    runtime: await readStore.collection<RuntimeFields>(telemetryCollections.runtime),
-    links: await readStore.collection<LinkFields>(telemetryCollections.links),
+    runtime: await readStore.collection<TableFields>(telemetryCollections.runtime),
+    links: await readStore.collection<TableFields>(telemetryCollections.links),
     metrics: await readStore.collection<MetricsFields>(telemetryCollections.metrics),
   };
   const { waitingNodes } = tuning;
@@ -218,12 +208,12 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
     listeners: (nodeIds) =>
       reported(nodeIds, collections.runtime, (reported_at, table) => ({
         reported_at,
-        listeners: table === undefined ? [] : listenersOf(table),
+        listeners: table === undefined ? [] : listenersIn(table.wire),
       })),
     links: (nodeIds) =>
       reported(nodeIds, collections.links, (reported_at, table) => ({
         reported_at,
-        links: table === undefined ? [] : linksOf(table),
+        links: table === undefined ? [] : linksIn(table.wire),
       })),
     async forget(nodeIds) {
       for (const nodeId of nodeIds) {
@@ -239,15 +229,6 @@ export async function openNodeDocuments(readStore: ReadStore, logger: Logger): P
       await Promise.all(everyBatch.map((batch) => batch.close()));
     },
   };
-}
-
-// The lists of releases before 0.2 are as those wrote them.
-function listenersOf(table: RuntimeFields): readonly RuntimeListener[] {
-  return 'wire' in table ? listenersIn(table.wire) : (table.listeners as unknown as readonly RuntimeListener[]);
-}
-
-function linksOf(table: LinkFields): readonly LinkSample[] {
-  return 'wire' in table ? linksIn(table.wire) : (table.links as unknown as readonly LinkSample[]);
 }
 
 /** Of times in RFC 3339, which sort as text. */

@@ -42,7 +42,14 @@ function play(steps: readonly Step[]): void {
   for (const one of steps) {
     now += 1;
     if (one.do === 'add') {
-      const plain = { id: (last += 1), key: keys[one.address]!, since: now, sessions: 0, sniffing: true, mirrored: false };
+      const plain = {
+        id: (last += 1),
+        key: keys[one.address]!,
+        since: now,
+        sessions: 0,
+        sniffing: true,
+        mirrored: false,
+      };
       entries.push(table.add(plain, addresses[one.address]!, now));
     } else {
       const entry = one.do === 'evict' ? table.expendable() : pick(one.which);

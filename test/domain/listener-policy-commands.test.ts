@@ -5,7 +5,6 @@ import { describeCommand } from '../../src/domain/audit/describe.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import type { FleetCommand } from '../../src/domain/fleet/events.js';
 import { priorityLabels, policyKey, wholeOrder } from '../../src/domain/listener-policy/policy.js';
-import { readCommand } from '../../src/domain/log/upcast.js';
 import * as f from '../support/fleet.js';
 
 const world = (...more: readonly FleetCommand[]): f.Scenario => f.given(f.createNode('a'), f.createNode('b'), ...more);
@@ -174,14 +173,4 @@ describe('the audit entry of a policy', () => {
     expect(deleted).toMatchObject({ action: 'listener_policy.delete', resource: { id, name: id } });
     expect(deleted?.changes.map(({ after }) => after)).toEqual([null, null, null, null, null]);
   });
-});
-
-it('the delete of a node in an older log carries no policies', () => {
-  const { fleet } = world();
-  const performed = f.perform(fleet, removeNode('a'));
-  if (performed.kind !== 'written') throw new Error(JSON.stringify(performed));
-  const [event] = performed.command.events;
-  const { policies: _, ...data } = event.data;
-  const older = { ...event, data, metadata: { ...event.metadata, schema_version: 1 } };
-  expect(readCommand({ ...performed.command, events: [older] }).events[0].data).toEqual({ ...data, policies: [] });
 });

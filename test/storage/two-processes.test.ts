@@ -4,7 +4,7 @@
  * acknowledged append is lost.
  */
 import { once } from 'node:events';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { prepareService } from '../../scripts/stack/service.js';
@@ -93,20 +93,6 @@ describe('a data folder that another process uses', () => {
     await stores.close();
     expect(acknowledged.length).toBeGreaterThan(0);
     expect(missing).toEqual([]);
-  });
-
-  it('is refused while a process that neither locks nor announces itself has one of its stores open', async () => {
-    await (await open()).close();
-    for (const store of ['log', 'read']) {
-      const files = await readdir(join(dataDir, store));
-      for (const name of files) if (name.startsWith('opened-by-')) await rm(join(dataDir, store, name));
-    }
-    await rm(join(dataDir, 'lock'), { recursive: true });
-    const child = start('storage/children/older-reader', [join(dataDir, 'read')]);
-    await child.line((line) => line === 'open');
-    await expect(open()).rejects.toThrow(/in use by another process \(process \d+\)/);
-    await child.stop('SIGKILL');
-    await (await open()).close();
   });
 
   it('ends the service that it is taken from, which says why', async () => {

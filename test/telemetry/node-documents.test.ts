@@ -1,7 +1,6 @@
 /** The newest report of each node in the read store: batched, and changed tables only. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { Json } from '../../src/kernel/json.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import type { LinkSample } from '../../src/telemetry/port.js';
@@ -282,20 +281,6 @@ describe('the tables of a list of nodes', () => {
     const { runtime_listeners: listeners } = heartbeat(0.25);
     expect(await telemetry.listeners(nodes)).toEqual(new Map([['n1', { reported_at, listeners }]]));
     expect(await telemetry.links(nodes)).toEqual(new Map([['n1', { reported_at, links: [link] }]]));
-    await telemetry.close();
-  });
-
-  it('are shown as an older release stored them until the next heartbeat', async () => {
-    const telemetry = await start();
-    const { runtime_listeners: listeners } = heartbeat(0.25);
-    telemetry.heartbeat('n1', heartbeatFactsOf(heartbeat(0.25)));
-    await telemetry.flush();
-    const open = (name: string) => stores.readStore.collection({ name, version: 1, indexes: [] });
-    await (await open('node_runtime')).set([{ id: 'n1', fields: { listeners: listeners as unknown as Json } }]);
-    await (await open('node_links')).set([{ id: 'n1', fields: { links: [link] as unknown as Json } }]);
-    const reported_at = '2025-01-01T00:00:00.000Z';
-    expect(await telemetry.listeners(['n1'])).toEqual(new Map([['n1', { reported_at, listeners }]]));
-    expect(await telemetry.links(['n1'])).toEqual(new Map([['n1', { reported_at, links: [link] }]]));
     await telemetry.close();
   });
 

@@ -51,7 +51,7 @@ export type AccountEvent =
       readonly data: {
         readonly user_id: string;
         readonly password: SealedSecret;
-        /** The same password under stronger hash parameters: tokens stay valid. Absent in events of release 0.1. */
+        /** The same password under stronger hash parameters: tokens stay valid. */
         readonly rehashed?: true;
       };
     };

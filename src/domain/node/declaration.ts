@@ -73,8 +73,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
     NodeCreated: { schemaVersion: 1, audit: audit.created, undo: undo.created, touches: itself },
     NodeUpdated: { schemaVersion: 1, audit: audit.updated, undo: undoUpdate, touches: diallersIfMoved },
     NodeDeleted: {
-      schemaVersion: 2,
-      upcasters: { 1: (event) => ({ ...event, data: { ...event.data, policies: [] } }) },
+      schemaVersion: 1,
       audit: audit.deleted,
       undo: undo.deleted,
       touches: () => [],

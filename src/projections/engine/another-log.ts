@@ -1,8 +1,7 @@
 /**
  * Detects read models that come from another log: an older log was restored beside them. Their documents carry
  * positions that this log has not reached, or reached with other events, so its new events would be taken for old ones
- * and left out. Told by the position of the checkpoint and by its anchors (`anchors.ts`); checkpoints of releases before
- * 0.2 have only a position. Implements `docs/architecture.md#read-models`.
+ * and left out. Told by the position of the checkpoint and by its anchors (`anchors.ts`). Implements `docs/architecture.md#read-models`.
  */
 import { isBeyond } from '../../storage/event-store.js';
 import type { EventStore } from '../../storage/event-store.js';

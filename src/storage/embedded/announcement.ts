@@ -19,7 +19,10 @@ export interface Announcement {
 
 const announced = (path: string): readonly string[] => readdirSync(path).filter((name) => name.startsWith(prefix));
 
-/** True when a process that announces itself has had the environment in the folder `path` open, now or earlier. */
+/**
+ * True when a process has had the environment in the folder `path` open, now or earlier.
+ * @internal exported for tests
+ */
 export const wasAnnounced = (path: string): boolean => announced(path).length > 0;
 
 /**

@@ -80,7 +80,7 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   const locking = async (): ReturnType<typeof lockFolder> => {
     await mkdir(path, { recursive: true, mode: 0o700 });
     if (!(await stat(path)).isDirectory()) throw new Error('it is not a folder');
-    return lockFolder(path, [log, read]);
+    return lockFolder(path);
   };
   const lock = await locking().catch((error: unknown) => {
     throw cannot(error);

@@ -5,12 +5,10 @@
  * the stores themselves. The environment in `lock/` holds nothing but a note of who has it. Not proof against a lock
  * that fails, as on some network file systems, or is deleted: `ownership.ts` is.
  */
-import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
-import { wasAnnounced } from './announcement.js';
 
 /** The folder of the lock in the data folder. */
 export const lockFolderName = 'lock';
@@ -48,27 +46,11 @@ const note = (): string =>
   `process ${process.pid} on ${hostname()}, ${basename(process.argv[1] ?? process.execPath)}, since ${new Date().toISOString().slice(0, 19)}Z`;
 
 /**
- * The process that has the files of a store open without the lock, if it is of a release that does not announce itself.
- * Any other is not looked for, because opening its files would harm it; it learns from the announcement that it has lost
- * them (`announcement.ts`).
- */
-async function readerWithoutLock(store: string): Promise<string | undefined> {
-  if (!existsSync(join(store, 'data.mdb')) || wasAnnounced(store)) return undefined;
-  const root = openTable(store);
-  try {
-    const readers = readersOf(root);
-    return readers.length === 0 ? undefined : `process ${readers.join(', ')}`;
-  } finally {
-    await root.close();
-  }
-}
-
-/**
- * Takes the lock of a data folder.
- * @param stores folders of its stores, whose files nobody else may have open either
+ * Takes the lock of a data folder. A process that has its stores open without the lock, because that was deleted, is not
+ * looked for: opening its files would harm it. It learns from the announcement that it has lost them (`announcement.ts`).
  * @throws the library's error when the files of the lock cannot be used
  */
-export async function lockFolder(folder: string, stores: readonly string[]): Promise<LockOutcome> {
+export async function lockFolder(folder: string): Promise<LockOutcome> {
   const { dev, ino } = await stat(folder, { bigint: true });
   const id = `${dev}:${ino}`;
   if (heldHere.has(id)) return { kind: 'held', by: note() };
@@ -89,11 +71,9 @@ export async function lockFolder(folder: string, stores: readonly string[]): Pro
       root.putSync(noteKey, Buffer.from(note()));
       return undefined;
     });
-    let by = holder;
-    for (const store of stores) by ??= await readerWithoutLock(store);
-    if (by === undefined) return { kind: 'locked', release };
+    if (holder === undefined) return { kind: 'locked', release };
     await release();
-    return { kind: 'held', by };
+    return { kind: 'held', by: holder };
   } catch (error) {
     await release();
     throw error;

@@ -1,6 +1,6 @@
 /**
- * The collections of the read store. Opens them by name and version, fills indexes that were declared later or written
- * in another format, and drops collections in slices. Finishes at the next start what a crash interrupted. Implements
+ * The collections of the read store. Opens them by name and version, fills indexes that were declared
+ * later, and drops collections in slices. Finishes at the next start what a crash interrupted. Implements
  * `read-store.ts` (collection, drop).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
@@ -8,7 +8,6 @@ import { oneAtATime } from '../../one-at-a-time.js';
 import { assertSpec } from '../../read-store-limits.js';
 import type { Collection, CollectionSpec, IndexSpec } from '../../read-store.js';
 import { createCollection, type CollectionState } from './collection.js';
-import { setTotal } from './counts.js';
 import { fillIndexes, finishFilling, startFilling, startGathering, type Filling } from './fill-indexes.js';
 import { indexDatabase, openIndexDatabases, sharedDatabase } from './index-databases.js';
 import { indexPrefix } from './index-keys.js';
@@ -24,23 +23,16 @@ import type { IndexDefinition, OpenIndex } from './query-plan.js';
 import { tuning } from '../tuning.js';
 
 interface Definition {
-  /**
-   * Format of its index entries and counts. Those of another format are rebuilt from the documents when it is opened.
-   */
-  readonly format: number;
   readonly number: number;
-  /** The number of the database of its index entries (`index-databases.ts`); absent in older formats. */
-  readonly database?: number;
+  /** The number of the database of its index entries (`index-databases.ts`). */
+  readonly database: number;
   readonly indexes: readonly IndexDefinition[];
 }
-
-/** Raise it when the form of index keys or counts changes, or where they are. */
-const format = 3;
 
 export interface Collections {
   open(spec: CollectionSpec): Promise<Collection>;
   drop(name: string, version: number): Promise<void>;
-  /** Finishes drops that a crash interrupted, and takes over what an older release wrote. Call it first. */
+  /** Finishes drops that a crash interrupted. Call it first. */
   recover(): Promise<void>;
 }
 
@@ -53,24 +45,15 @@ function droppedKey(collection: number): Buffer {
   return Buffer.concat([droppedPrefix, collectionPrefix(collection)]);
 }
 
-/** What is stored of a dropped collection until everything of it is removed. Older releases stored a number that says nothing. */
-interface Dropped {
-  readonly database?: number | undefined;
-}
+/** What is stored of a dropped collection until everything of it is removed. */
+type Dropped = Pick<Definition, 'database'>;
 
-function readDropped(value: Buffer): Dropped {
-  const stored: unknown = JSON.parse(value.toString('utf8'));
-  return typeof stored === 'object' && stored !== null ? (stored as Dropped) : {};
-}
+const readDropped = (value: Buffer): Dropped => JSON.parse(value.toString('utf8')) as Dropped;
 
 /** The owner of the index entries of a dropped collection until they are removed. */
 const droppedOwner = (collection: number): string => `dropped/${collection}`;
 
-function readDefinition(value: Buffer | undefined): Definition | undefined {
-  if (value === undefined) return undefined;
-  const stored = JSON.parse(value.toString('utf8')) as Partial<Definition> & Pick<Definition, 'number' | 'indexes'>;
-  return { ...stored, format: stored.format ?? 1 };
-}
+const readDefinition = (value: Buffer): Definition => JSON.parse(value.toString('utf8')) as Definition;
 
 const sameIndex = (a: IndexDefinition, { fields, grouped = false }: IndexSpec): boolean =>
   a.grouped === grouped && a.fields.length === fields.length && a.fields.every((field, at) => field === fields[at]);
@@ -94,7 +77,7 @@ function withIndexes(
     else indexes.push({ number: (next += 1), fields: [...fields], grouped, ready });
   }
   // Indexes that are no longer declared are kept: an older release may use them at the same time.
-  return { format, number, database, indexes: [...indexes, ...old.filter((index) => !indexes.includes(index))] };
+  return { number, database, indexes: [...indexes, ...old.filter((index) => !indexes.includes(index))] };
 }
 
 const openIndexes = ({ number, indexes }: Definition): readonly OpenIndex[] =>
@@ -134,19 +117,18 @@ const everything = { from: Buffer.from([0]), to: afterAllKeys, limit: Number.MAX
 /** Who holds which database of index entries, and which drops were interrupted. */
 function readOwners(environment: ReadEnvironment): {
   readonly owners: Map<string, number>;
-  readonly dropped: Map<number, number | undefined>;
+  readonly dropped: Map<number, number>;
 } {
   const owners = new Map<string, number>();
   for (const { key, value } of environment.entries('collections', everything)) {
-    const database = readDefinition(value)?.database;
-    if (database !== undefined) owners.set(key.toString('utf8'), database);
+    owners.set(key.toString('utf8'), readDefinition(value).database);
   }
-  const dropped = new Map<number, number | undefined>();
+  const dropped = new Map<number, number>();
   for (const { key, value } of environment.entries('state', { ...everything, ...within(droppedPrefix) })) {
     const number = key.readUInt32BE(droppedPrefix.length);
     const { database } = readDropped(value);
     dropped.set(number, database);
-    if (database !== undefined) owners.set(droppedOwner(number), database);
+    owners.set(droppedOwner(number), database);
   }
   return { owners, dropped };
 }
@@ -157,7 +139,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   const { owners, dropped } = readOwners(environment);
   const databases = openIndexDatabases(environment, owners);
 
-  /** An empty database for the index entries of a collection. An older release leaves entries where it knows no owner. */
+  /** An empty database for the index entries of a collection. */
   function takeDatabase(batch: ReadBatch, owner: string): number {
     const number = databases.take(owner);
     const name = indexDatabase(number);
@@ -167,20 +149,16 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
   }
 
   /** Runs in an operation, while nothing is written: the library may have to create databases. */
-  function define(
-    batch: ReadBatch,
-    spec: CollectionSpec,
-  ): Definition & { readonly database: number; readonly created: boolean } {
+  function define(batch: ReadBatch, spec: CollectionSpec): Definition & { readonly created: boolean } {
     const key = definitionKey(spec.name, spec.version);
-    const current = readDefinition(batch.get('collections', key));
+    const stored = batch.get('collections', key);
+    const current = stored === undefined ? undefined : readDefinition(stored);
     let number = current?.number;
     if (number === undefined) {
       const counter = batch.get('state', counterKey);
       number = (counter === undefined ? 0 : Number(counter.toString('utf8'))) + 1;
       batch.put('state', counterKey, Buffer.from(`${number}`));
     }
-    if (current !== undefined && current.format !== format)
-      throw new Error(`${key.toString('utf8')} is of another format`);
     const database = current?.database ?? takeDatabase(batch, key.toString('utf8'));
     const definition = withIndexes(current, spec, number, database);
     batch.put('collections', key, json(definition));
@@ -198,29 +176,6 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
       });
       await yieldToEventLoop();
     }
-  }
-
-  /**
-   * Takes over the collections that an older release wrote: their documents stay, their index entries and counts are
-   * removed, and made again when they are opened.
-   */
-  async function convert(): Promise<void> {
-    const all = environment.entries('collections', everything);
-    const older = all.filter(({ value }) => readDefinition(value)?.format !== format);
-    if (older.length === 0) return;
-    await run((batch) => {
-      for (const { key, value } of older) {
-        const { number } = readDefinition(value) ?? { number: 0 };
-        const prefix = collectionPrefix(number);
-        for (const count of environment.keys('counts', { ...everything, ...within(prefix) })) {
-          batch.remove('counts', count);
-        }
-        setTotal(batch, number, environment.count('documents', within(prefix)));
-        const database = takeDatabase(batch, key.toString('utf8'));
-        batch.put('collections', key, json({ format, number, database, indexes: [] }));
-      }
-      batch.clear('indexes');
-    });
   }
 
   /** Removes what an earlier try has left of the entries. */
@@ -252,7 +207,7 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
           state.indexes = state.indexes.map((index) => ({ ...index, ready: true }));
           state.filling = undefined;
           const indexes = state.indexes.map(({ prefix: _prefix, ...index }) => index);
-          batch.put('collections', key, json({ format, number, database, indexes }));
+          batch.put('collections', key, json({ number, database, indexes }));
           return true;
         });
         if (done) return;
@@ -284,11 +239,11 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     return createCollection(environment, run, spec, state);
   }
 
-  async function sweep(number: number, database: number | undefined): Promise<void> {
+  async function sweep(number: number, database: number): Promise<void> {
     for (const name of ['documents', 'tombstones', 'counts'] as const) await removeAll(name, collectionPrefix(number));
     if (database === sharedDatabase) await removeAll(indexDatabase(database), collectionPrefix(number));
     await run((batch) => {
-      if (database !== undefined && database !== sharedDatabase) batch.clear(indexDatabase(database));
+      if (database !== sharedDatabase) batch.clear(indexDatabase(database));
       batch.remove('state', droppedKey(number));
     });
     databases.free(droppedOwner(number));
@@ -304,8 +259,9 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
       const key = definitionKey(name, version);
       const owner = key.toString('utf8');
       const definition = await run((batch) => {
-        const current = readDefinition(batch.get('collections', key));
-        if (current === undefined) return undefined;
+        const stored = batch.get('collections', key);
+        if (stored === undefined) return undefined;
+        const current = readDefinition(stored);
         batch.remove('collections', key);
         const { database } = current;
         batch.put('state', droppedKey(current.number), json({ database } satisfies Dropped));
@@ -319,7 +275,6 @@ export function createCollections(environment: ReadEnvironment, run: RunWrite): 
     },
     async recover() {
       for (const [number, database] of dropped) await sweep(number, database);
-      await convert();
     },
   };
 }

@@ -37,10 +37,6 @@ export function applyTally(batch: ReadBatch, tally: Tally): void {
   }
 }
 
-export function setTotal(batch: ReadBatch, collection: number, count: number): void {
-  batch.put('counts', totalKey(collection), encodeCount(count));
-}
-
 /** @param key of a group or of a collection, as described above */
 export function readCount(environment: ReadEnvironment, key: Buffer): number {
   return decodeCount(environment.get('counts', key));

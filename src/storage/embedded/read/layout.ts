@@ -3,8 +3,7 @@
  *
  * `documents` and `tombstones`: (collection number, id). `indexes.1`, `indexes.2` and so on: the index entries of one
  * collection each, so that those of a dropped one are removed at once; a free one is used again (`index-databases.ts`).
- * `indexes`: the entries of all collections, in folders of older releases. `collections`: name@version →
- * definition. `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
+ * `collections`: name@version → definition. `leases`: (kind, name). `state`: checkpoints, pointers, counters. `counts`: see `counts.ts`.
  */
 import { assertDocumentId } from '../../read-store-limits.js';
 import { idText } from './index-keys.js';
@@ -14,7 +13,6 @@ import type { Batch, RunOptions } from '../group-writer.js';
 export const readDatabases = {
   documents: 'bytes',
   tombstones: 'bytes',
-  indexes: 'bytes',
   counts: 'bytes',
   collections: 'bytes',
   leases: 'bytes',
