@@ -67,7 +67,7 @@ const giveUpMs = 30_000;
 /** @throws ConfigError, CommandError, ServiceError `unavailable` */
 export async function openInstallation(options: InstallationOptions): Promise<Installation> {
   const config = readConfig(process.env);
-  const { dataDir, eventStoreUrl, eventStoreClient, mongoUrl } = config;
+  const { dataDir, eventStoreUrl, mongoUrl } = config;
   const embedded = eventStoreUrl === undefined || mongoUrl === undefined;
   if (embedded && options.mayBeNew !== true && !(await isReadable(join(dataDir, 'format.json')))) {
     throw new CommandError(`The data folder ${dataDir} holds no installation: set SVC_DATA_DIR to the folder of one.`);
@@ -78,7 +78,6 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     stores = await openStores({
       dataDir,
       eventStoreUrl,
-      eventStoreClient,
       mongoUrl,
       clock,
       logger: plainLogger,

@@ -32,8 +32,6 @@ export interface Config {
   readonly dataDir: string;
   /** `esdb://…` or `kurrentdb://…`; undefined: the log is in the data folder. */
   readonly eventStoreUrl: string | undefined;
-  /** `public`: without the private parts of the client package of EventStoreDB. */
-  readonly eventStoreClient: 'fast' | 'public';
   /** `mongodb://…/database`; undefined: the read models are in the data folder. */
   readonly mongoUrl: string | undefined;
   readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
@@ -83,7 +81,6 @@ export function readConfig(env: Environment): Config {
     },
     dataDir: v.SVC_DATA_DIR,
     eventStoreUrl: v.SVC_EVENTSTORE_URL,
-    eventStoreClient: v.SVC_EVENTSTORE_CLIENT,
     mongoUrl: v.SVC_MONGODB_URL,
     masterKey: { inline: v.SVC_MASTER_KEY, file: v.SVC_MASTER_KEY_FILE },
     adminPassword: v.SVC_ADMIN_PASSWORD,

@@ -51,7 +51,6 @@ const schema = z.object({
     .string()
     .regex(/^(esdb|kurrentdb|kdb|kurrent)(\+discover)?:\/\/./i, 'expected esdb://… or kurrentdb://…')
     .optional(),
-  SVC_EVENTSTORE_CLIENT: z.enum(['fast', 'public'], 'expected fast or public').default('fast'),
   SVC_MONGODB_URL: z
     .string()
     .regex(/^mongodb(\+srv)?:\/\/[^/]+\/[^?]/, 'expected mongodb://…/database')

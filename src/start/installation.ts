@@ -33,7 +33,6 @@ import { StartError } from './start-error.js';
 export interface InstallationSettings {
   readonly dataDir: string;
   readonly eventStoreUrl: string | undefined;
-  readonly eventStoreClient?: 'fast' | 'public';
   readonly mongoUrl: string | undefined;
   readonly masterKey: { readonly inline: string | undefined; readonly file: string | undefined };
 }
@@ -70,12 +69,11 @@ export async function openInstallation(settings: InstallationSettings, deps: Ins
 }
 
 async function open(settings: InstallationSettings, deps: InstallationDeps): Promise<Installation> {
-  const { dataDir, eventStoreUrl, eventStoreClient, mongoUrl } = settings;
+  const { dataDir, eventStoreUrl, mongoUrl } = settings;
   const { clock, ids, logger, closers, onTakenOver, onWaiting } = deps;
   const stores = await openStores({
     dataDir,
     eventStoreUrl,
-    eventStoreClient,
     mongoUrl,
     clock,
     logger,

@@ -22,8 +22,6 @@ export interface StoreSettings {
   readonly dataDir: string;
   /** `esdb://…` or `kurrentdb://…`; without it, the log is in the data folder. */
   readonly eventStoreUrl?: string | undefined;
-  /** See `ClientWay` of the adapter. */
-  readonly eventStoreClient?: 'fast' | 'public' | undefined;
   /** `mongodb://…/database`; without it, the read models are in the data folder. */
   readonly mongoUrl?: string | undefined;
   readonly clock: Clock;
@@ -156,14 +154,11 @@ async function openWhenThere<T>(
 }
 
 /** Imports the adapter on demand: an embedded installation does not need its client library. */
-async function openLog(
-  { clock, logger, eventStoreClient: client = 'fast' }: StoreSettings,
-  url: string,
-): Promise<EventStore> {
+async function openLog({ clock, logger }: StoreSettings, url: string): Promise<EventStore> {
   const { openEventStoreDb } = await import('./eventstoredb/open.js');
   let store: EventStore | undefined;
   try {
-    store = openEventStoreDb({ url, logger, clock, client });
+    store = openEventStoreDb({ url, logger, clock });
     await store.ping();
     return store;
   } catch (error) {

@@ -1,27 +1,11 @@
 import { describe, it } from 'vitest';
-import { claimBatchPath } from '../../src/storage/eventstoredb/batch-path.js';
 import { eventStoreContract } from './contract/event-store.contract.js';
 import { hostileServer, realServerHarness, testServerHarness } from './contract/eventstoredb-harness.js';
 
-eventStoreContract('EventStoreDB over the wire, public client', () => testServerHarness(undefined, 'public'));
+eventStoreContract('EventStoreDB over the wire', () => testServerHarness());
 
 let seed = 1;
-eventStoreContract('EventStoreDB over the wire, fast client, hostile', () =>
-  testServerHarness(hostileServer((seed += 1))),
-);
-
-// A second store of the same process uses the classic call.
-eventStoreContract('EventStoreDB over the wire, classic appends, hostile', async () => {
-  const batchPath = claimBatchPath();
-  const harness = await testServerHarness(hostileServer((seed += 1), 0.1));
-  return {
-    ...harness,
-    async close() {
-      await harness.close();
-      batchPath.release();
-    },
-  };
-});
+eventStoreContract('EventStoreDB over the wire, hostile', () => testServerHarness(hostileServer((seed += 1))));
 
 const url = process.env['SVC_TEST_EVENTSTORE_URL'];
 if (url !== undefined && url !== '') {

@@ -136,6 +136,9 @@ export function readAddress(url: string): StoreAddress {
   }
   const [rootCertificate, userCertFile, userKeyFile] = [file('tlsCAFile'), file('userCertFile'), file('userKeyFile')];
   if ((userCertFile === undefined) !== (userKeyFile === undefined)) wrong('userCertFile', 'given with userKeyFile');
+  const user = at < 0 ? undefined : readUser(before.slice(0, at));
+  // Appends need credentials of their own (`append.ts`).
+  if (tls && user === undefined) throw new TypeError('needs user:password@ when TLS is on');
   const connectionName = take('connectionName');
   return {
     hosts: [first, ...more],
@@ -147,7 +150,7 @@ export function readAddress(url: string): StoreAddress {
           ...(userCertFile === undefined || userKeyFile === undefined ? {} : { userCertFile, userKeyFile }),
         }
       : { insecure: true },
-    user: at < 0 ? undefined : readUser(before.slice(0, at)),
+    user,
     options: {
       ...(connectionName === undefined ? {} : { connectionName }),
       ...number('defaultDeadline'),

@@ -1,20 +1,17 @@
 /**
- * Appends that always get an answer in time. Every try has its own timeout, because the client has none. What was
- * certainly not written is tried again; every other outcome is returned. A try ends, or its client is discarded, before
- * the next one begins: two concurrent tries of the same events confuse the server. Implements `event-store.ts`
- * (append).
+ * Appends that always get an answer in time. Every try has its own timeout. What was certainly not written is tried
+ * again; every other outcome is returned. A try that gets no answer costs its client: the next try goes to whichever node
+ * leads then. Only the package's classic call is used (`appendCredentials`). Implements `event-store.ts` (append).
  */
-import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
+import type { EventData } from '@eventstore/db-client';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, ServiceError, unreachable } from '../../kernel/errors.js';
 import { backoff } from '../../kernel/retry.js';
 import type { AppendOutcome, ExpectedRevision } from '../event-store.js';
-import type { StoreAddress } from './address.js';
-import { classicCredentials, type BatchPath } from './batch-path.js';
-import type { ClientParts } from './client-parts.js';
+import type { StoreAddress, User } from './address.js';
 import type { Connection, Lease } from './connection.js';
-import { appendFailure, type AppendFailure } from './failure.js';
+import { appendFailure, isUnanswered, type AppendFailure } from './failure.js';
 import { appendPlaces } from './places.js';
 import { toNumber } from './positions.js';
 
@@ -25,22 +22,7 @@ export interface Appender {
 export interface AppenderOptions {
   readonly address: StoreAddress;
   readonly connection: Connection;
-  readonly batchPath: BatchPath;
   readonly clock: Clock;
-  parts(): Promise<ClientParts>;
-}
-
-/** The appends of one client. */
-interface ClientState {
-  /** An append has succeeded since the last failure, so further ones need not wait for each other. */
-  warm: boolean;
-  first: Promise<void> | undefined;
-  readonly running: Set<Try>;
-}
-
-interface Try {
-  /** Another append was in flight on the same client. */
-  shared: boolean;
 }
 
 type TryOutcome =
@@ -49,44 +31,17 @@ type TryOutcome =
   /** The append could not even be sent. */
   | { readonly kind: 'not_sent'; readonly cause: string };
 
-export function createAppender(options: AppenderOptions): Appender {
-  const { connection, clock, batchPath, parts } = options;
-  const { appendMs, appendTryMs, appendRetryMs, appendDeadlineMs, appendsWaiting, disposeMs, retry } =
-    connection.tuning;
-  const states = new WeakMap<EventStoreDBClient, ClientState>();
-  const classic = classicCredentials(options.address);
+/**
+ * The client package sends an append that carries credentials of its own by the classic call; without TLS it leaves them
+ * out. All others share one stream per client and one table of the process, where the failure of one append rejects the
+ * others, and an answer that comes after that is an exception which nobody can catch.
+ */
+const appendCredentials = ({ user }: StoreAddress): User => user ?? { username: 'none', password: 'none' };
+
+export function createAppender({ address, connection, clock }: AppenderOptions): Appender {
+  const { appendMs, appendTryMs, appendRetryMs, appendsWaiting, disposeMs, retry } = connection.tuning;
+  const credentials = appendCredentials(address);
   let waiting = 0;
-
-  function stateOf({ client }: Lease): ClientState {
-    const existing = states.get(client);
-    if (existing !== undefined) return existing;
-    const state: ClientState = { warm: false, first: undefined, running: new Set() };
-    states.set(client, state);
-    return state;
-  }
-
-  /**
-   * Concurrent appends on a fresh client overtake each other, so the first one runs alone.
-   * @returns a function that ends the turn and says whether it succeeded; undefined when there was no time left
-   */
-  async function enter(state: ClientState, until: number): Promise<((well: boolean) => void) | undefined> {
-    while (!state.warm && state.first !== undefined) {
-      const left = until - clock.monotonic();
-      if (left <= 0 || (await withDeadline(state.first, left)) === timedOut) return undefined;
-    }
-    let leave = (): void => undefined;
-    if (!state.warm) {
-      state.first = new Promise((resolve) => {
-        leave = resolve;
-      });
-    }
-    const goesAhead = !state.warm;
-    return (well) => {
-      state.warm = well;
-      if (goesAhead) state.first = undefined;
-      leave();
-    };
-  }
 
   async function send(
     lease: Lease,
@@ -95,30 +50,26 @@ export function createAppender(options: AppenderOptions): Appender {
     events: readonly EventData[],
     timeoutMs: number,
   ): Promise<TryOutcome> {
-    const { classicCalls } = await parts();
-    const state = stateOf(lease);
-    const attempt: Try = { shared: state.running.size > 0 };
-    for (const other of state.running) other.shared = true;
-    state.running.add(attempt);
-    const usesBatch = !classicCalls || batchPath.owned() || classic === undefined;
     const call = lease.client.appendToStream(stream, [...events], {
       expectedRevision: typeof expected === 'number' ? BigInt(expected) : expected,
       requiresLeader: true,
-      ...(usesBatch ? { deadline: appendDeadlineMs } : { deadline: timeoutMs, credentials: classic }),
+      deadline: timeoutMs,
+      credentials,
     });
+    const unanswered = async (): Promise<TryOutcome> => {
+      await connection.discard(lease, 'an append was not answered');
+      return { kind: 'unknown', cause: `no answer within ${Math.round(timeoutMs)} ms` };
+    };
     try {
       const result = await withDeadline(call, timeoutMs);
       if (result === timedOut) {
         call.catch(() => undefined);
-        await connection.discard(lease, 'an append was not answered');
-        return { kind: 'unknown', cause: `no answer within ${Math.round(timeoutMs)} ms` };
+        return await unanswered();
       }
       const revision = toNumber(result.nextExpectedRevision);
       return { kind: 'appended', revision, ...(result.position && { position: toNumber(result.position.commit) }) };
     } catch (error) {
-      return appendFailure(error, !attempt.shared || !usesBatch);
-    } finally {
-      state.running.delete(attempt);
+      return isUnanswered(error) ? await unanswered() : appendFailure(error);
     }
   }
 
@@ -128,31 +79,15 @@ export function createAppender(options: AppenderOptions): Appender {
     events: readonly EventData[],
     started: number,
   ): Promise<TryOutcome> {
-    // Leaves time to discard the client.
-    const until = started + appendMs - disposeMs;
     let lease: Lease;
     try {
       lease = await connection.lease();
     } catch (error) {
       return { kind: 'not_sent', cause: errorText(error) };
     }
-    const left = Math.min(appendTryMs, until - clock.monotonic());
-    const leave = await enter(stateOf(lease), clock.monotonic() + left);
-    if (leave === undefined) return { kind: 'not_sent', cause: 'the previous append was not answered' };
-    let outcome: TryOutcome = { kind: 'unknown', cause: 'the append threw' };
-    try {
-      outcome = await send(
-        lease,
-        stream,
-        expected,
-        events,
-        Math.max(1, Math.min(appendTryMs, until - clock.monotonic())),
-      );
-    } finally {
-      leave(outcome.kind === 'appended' || outcome.kind === 'conflict');
-    }
-    if (outcome.kind === 'not_written' && outcome.discard) await connection.discard(lease, outcome.cause);
-    return outcome;
+    // Leaves time to discard the client.
+    const left = started + appendMs - disposeMs - clock.monotonic();
+    return send(lease, stream, expected, events, Math.max(1, Math.min(appendTryMs, left)));
   }
 
   async function appendWithin(

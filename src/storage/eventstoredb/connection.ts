@@ -1,8 +1,6 @@
 /**
- * The client objects of one adapter: one for appends, one for reads and subscriptions. A broken client is fully
- * disposed of before the next one replaces it: the client package keeps the appends in flight of all clients in one
- * table, so an old client that fails late would reject appends of the new one. Not the calls themselves; each has its
- * own file.
+ * The client objects of one adapter: one for appends, one for reads and subscriptions. A client that does not answer is
+ * disposed of, and its calls with it, before the next one replaces it. Not the calls themselves; each has its own file.
  */
 import {
   EventStoreDBClient,
@@ -63,15 +61,11 @@ export function clientSettings({ hosts, dnsDiscovery, options }: StoreAddress, t
   return dnsDiscovery ? { ...discovery, discover: endpoint } : { ...discovery, endpoints: [...hosts] };
 }
 
-function createClient(
-  settings: Settings,
-  { credentials, user }: StoreAddress,
-  clientClass: typeof EventStoreDBClient,
-): EventStoreDBClient {
+function createClient(settings: Settings, { credentials, user }: StoreAddress): EventStoreDBClient {
   // One branch per overload.
-  if ('endpoint' in settings) return new clientClass(settings, credentials, user);
-  if ('endpoints' in settings) return new clientClass(settings, credentials, user);
-  return new clientClass(settings, credentials, user);
+  if ('endpoint' in settings) return new EventStoreDBClient(settings, credentials, user);
+  if ('endpoints' in settings) return new EventStoreDBClient(settings, credentials, user);
+  return new EventStoreDBClient(settings, credentials, user);
 }
 
 /** @param what its calls, for the log */
@@ -80,10 +74,9 @@ export function openConnection(
   what: string,
   logger: Logger,
   tuning: Tuning = standard,
-  clientClass = EventStoreDBClient,
 ): Connection {
   const settings = clientSettings(address, tuning);
-  const create = (): OwnLease => ({ client: createClient(settings, address, clientClass), discarded: false });
+  const create = (): OwnLease => ({ client: createClient(settings, address), discarded: false });
   let lease: OwnLease | undefined;
   let disposing: Promise<void> = Promise.resolve();
   let closed = false;

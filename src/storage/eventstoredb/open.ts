@@ -2,7 +2,7 @@
  * Opens the EventStoreDB adapter. Code outside this folder imports only this file. Does not wait for a store that is
  * away: `open-stores.ts` does. Implements `docs/architecture.md#storage`.
  */
-import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
+import type { EventData } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
 import { systemClock, type Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
@@ -15,14 +15,12 @@ import { StarvedError, type EventStore } from '../event-store.js';
 import { oneAtATime } from '../one-at-a-time.js';
 import { readAddress } from './address.js';
 import { createAppender } from './append.js';
-import { claimBatchPath } from './batch-path.js';
-import { publicParts, tryClientParts, type ClientParts, type ClientWay } from './client-parts.js';
 import { openConnection } from './connection.js';
 import { toEventData } from './events.js';
 import { loadFold, saveFold, type FoldAppends } from './fold-checkpoints.js';
 import { harmlessTries, setRetention, type MetadataDeps } from './metadata.js';
 import { readHead, readStream } from './read.js';
-import { readNewestTime, readServerTime } from './server-time.js';
+import { readServerTime } from './server-time.js';
 import { subscribeToLog } from './subscription.js';
 import { handshakeTrouble, rightsTrouble } from './trouble.js';
 import { tuning as standard, type Tuning } from './tuning.js';
@@ -33,10 +31,6 @@ export interface EventStoreDbOptions {
   readonly logger: Logger;
   readonly clock?: Clock;
   readonly ids?: Ids;
-  /** `public`: only the public parts of the client package. */
-  readonly client?: ClientWay;
-  /** The client of another version of the package: for tests. */
-  readonly clientClass?: typeof EventStoreDBClient;
   /** Other times than the standard ones: for tests. */
   readonly tuning?: Partial<Tuning>;
 }
@@ -52,14 +46,9 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     logger.warn({ options: address.unused }, 'the URL of the event store has options that are not used');
   }
   const tuning: Tuning = { ...standard, ...options.tuning };
-  const writing = openConnection(address, 'appends', logger, tuning, options.clientClass);
-  const reading = openConnection(address, 'reads', logger, tuning, options.clientClass);
-  const batchPath = claimBatchPath();
-  let trial: Promise<ClientParts> | undefined;
-  const parts = (): Promise<ClientParts> =>
-    (trial ??=
-      options.client === 'public' ? Promise.resolve(publicParts) : tryClientParts(logger, options.clientClass));
-  const appender = createAppender({ address, connection: writing, batchPath, clock, parts });
+  const writing = openConnection(address, 'appends', logger, tuning);
+  const reading = openConnection(address, 'reads', logger, tuning);
+  const appender = createAppender({ address, connection: writing, clock });
   const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
   let starved = 0;
@@ -89,7 +78,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
       failing = false;
     } catch (error) {
       const cause = error instanceof ServiceError ? error.cause : error;
-      const found = rightsTrouble(cause, address);
+      const found = rightsTrouble(cause);
       if (found !== undefined) throw found;
       if (failing || closing !== undefined) throw error;
       failing = true;
@@ -111,7 +100,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     read: (stream, readOptions) => readStream(reading, stream, readOptions),
     async *subscribe(subscribeOptions) {
       try {
-        yield* subscribeToLog(reading, subscribeOptions, { logger, clock, parts });
+        yield* subscribeToLog(reading, subscribeOptions, { logger, clock });
       } catch (error) {
         if (error instanceof StarvedError) starved += 1;
         throw error;
@@ -122,13 +111,10 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     loadFoldCheckpoint: (name) => loadFold(reading, name, logger),
     saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveFold(foldAppends, ids, name, checkpoint)),
     headPosition: () => readHead(reading),
-    time: async () => ((await parts()).channel ? readServerTime(reading, clock) : readNewestTime(reading)),
+    time: () => readServerTime(reading, clock),
     ping,
     close() {
-      closing ??= (async () => {
-        await Promise.allSettled([writing.close(), reading.close()]);
-        batchPath.release();
-      })();
+      closing ??= Promise.allSettled([writing.close(), reading.close()]).then(() => undefined);
       return closing;
     },
   };

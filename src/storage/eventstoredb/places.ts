@@ -1,7 +1,6 @@
 /**
  * Bounds how many reads, subscriptions and appends the whole process has open at a time. The connection to a server
- * carries 100 streams, and further calls hang without an error. Appends share one stream of the batch path, which takes
- * 16 messages at once; the client queues the rest, and when the stream fails, the queue becomes an unhandled rejection.
+ * carries 100 streams, and further calls hang without an error.
  */
 import { ServiceError } from '../../kernel/errors.js';
 import { createSemaphore } from '../../kernel/semaphore.js';

@@ -11,7 +11,7 @@ import { backoff } from '../../kernel/retry.js';
 import type { ReadOptions } from '../event-store.js';
 import type { Connection, Lease } from './connection.js';
 import { toRecordedEvent } from './events.js';
-import { failureText, isFailedDiscovery, isMissingStream, isNotLeader, isTombstoned } from './failure.js';
+import { failureText, isMissingStream, isNotLeader, isTombstoned } from './failure.js';
 import { readPlaces } from './places.js';
 import { toNumber } from './positions.js';
 import { isAccessDenied } from './trouble.js';
@@ -71,8 +71,7 @@ export async function readPage(
       return await takePage(lease, start, tuning);
     } catch (error) {
       if (isMissingStream(error)) return [];
-      if (isFailedDiscovery(error) || error instanceof UnansweredRead)
-        await connection.discard(lease, failureText(error));
+      if (error instanceof UnansweredRead) await connection.discard(lease, failureText(error));
       if (error instanceof ServiceError) throw error;
       if (isTombstoned(error)) {
         throw new ServiceError('unavailable', 'A stream of the log was tombstoned in the event store.', {

@@ -2,9 +2,8 @@
  * The server's clock: the `date` header of an answer, which its web server puts on every answer, a refusal included, to
  * the second. The time stamps in gossip are not used: a server without other nodes renews its own only when its role
  * changes. Depends on one internal of the client package, the channel to the node that it uses, which is the leader.
- * Without it (`client-parts.ts`) only the time of the newest event is known. Implements `store-time.ts`.
+ * Implements `store-time.ts`.
  */
-import { BACKWARDS, END } from '@eventstore/db-client';
 import type { Channel, Metadata, ServiceError as GrpcError } from '@grpc/grpc-js';
 import { Client, credentials } from '@grpc/grpc-js';
 import { timedOut, withDeadline } from '../../kernel/background.js';
@@ -13,7 +12,6 @@ import { ServiceError } from '../../kernel/errors.js';
 import type { StoreTime } from '../store-time.js';
 import type { Connection, Lease } from './connection.js';
 import { failureText } from './failure.js';
-import { readPage } from './read.js';
 
 /** Changes nothing, and every server answers it. */
 const method = '/event_store.client.gossip.Gossip/Read';
@@ -22,12 +20,8 @@ const halfSecondMs = 500;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-async function channelOf({ client }: Lease): Promise<Channel | undefined> {
-  const inner = client as unknown as { readonly getChannel?: unknown };
-  if (typeof inner.getChannel !== 'function') return undefined;
-  const channel: unknown = await (inner.getChannel as () => Promise<unknown>)();
-  return typeof channel === 'object' && channel !== null ? (channel as Channel) : undefined;
-}
+const channelOf = ({ client }: Lease): Promise<Channel> =>
+  (client as unknown as { readonly getChannel: () => Promise<Channel> }).getChannel();
 
 /** The date of one answer, in milliseconds since the epoch; undefined when it has none. @throws the call's error */
 function dateOfAnswer(channel: Channel, answerMs: number): Promise<number | undefined> {
@@ -66,7 +60,6 @@ export async function readServerTime(
   const { serverTimeMs: answerMs } = connection.tuning;
   const asking = async (): Promise<StoreTime | undefined> => {
     const channel = await channelOf(await connection.lease());
-    if (channel === undefined) return undefined;
     const sent = clock.monotonic();
     const date = await dateOfAnswer(channel, answerMs);
     if (date === undefined) return undefined;
@@ -80,13 +73,4 @@ export async function readServerTime(
     throw new ServiceError('unavailable', `The event store does not tell its time: ${failureText(error)}.`);
   }
   throw new ServiceError('unavailable', 'The event store does not tell its time.');
-}
-
-/** The time of the newest event, by the server's clock; undefined for an empty log. @throws ServiceError `unavailable` */
-export async function readNewestTime(connection: Connection): Promise<StoreTime | undefined> {
-  const [newest] = await readPage(connection, ({ client }) =>
-    client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true }),
-  );
-  const at = newest?.event?.created.getTime();
-  return at === undefined ? undefined : { kind: 'not_before', at };
 }

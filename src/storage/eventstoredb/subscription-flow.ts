@@ -4,14 +4,19 @@
  * Nothing here may throw into the client, which would end the flow silently. What happens when a flow ends is up to
  * `subscription.ts`.
  */
-import { START, streamNameFilter, type AllStreamSubscription, type Position } from '@eventstore/db-client';
+import {
+  START,
+  streamNameFilter,
+  type AllStreamSubscription,
+  type Position,
+  type ResolvedEvent,
+} from '@eventstore/db-client';
 import { withDeadline } from '../../kernel/background.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { passedBy, type LogItem, type SubscribeOptions } from '../event-store.js';
 import type { Lease } from './connection.js';
 import { toRecordedEvent } from './events.js';
 import { jsonSize } from './json-size.js';
-import { subscribeLean, type LeanEvent } from './lean-subscription.js';
 import { toPosition, toResumePoint } from './positions.js';
 import { bounds } from '../bounds.js';
 import type { Arrived } from './starvation.js';
@@ -86,18 +91,8 @@ function createQueue(): {
   };
 }
 
-export interface FlowSettings {
-  readonly tuning?: Tuning;
-  /** See `ClientParts`. */
-  readonly ownDecoding?: boolean;
-}
-
 /** Begins a subscription to the whole log. The caller must close it, even if it has ended by itself. */
-export function openFlow(
-  lease: Lease,
-  { prefix, after, signal }: SubscribeOptions,
-  { tuning = standard, ownDecoding = true }: FlowSettings = {},
-): Flow {
+export function openFlow(lease: Lease, { prefix, after, signal }: SubscribeOptions, tuning: Tuning = standard): Flow {
   const { catchUpGatherMs, confirmMs, disposeMs, queueHigh, queueLow, queueBytesHigh, searchWindow } = tuning;
   const queue = createQueue();
   let ended: { readonly error: unknown } | undefined;
@@ -183,8 +178,8 @@ export function openFlow(
       settleMarks(subscription);
     }),
   });
-  const options = { fromPosition: after === 'start' ? (START as typeof START) : toPosition(after), filter } as const;
-  const subscription = ownDecoding ? subscribeLean(lease.client, options) : lease.client.subscribeToAll(options);
+  const fromPosition = after === 'start' ? START : toPosition(after);
+  const subscription = lease.client.subscribeToAll({ fromPosition, filter });
   subscription.on('error', end);
   subscription.on('end', () => end(new Error('the event store ended the subscription')));
   subscription.on('close', () => end(new Error('the event store closed the subscription')));
@@ -199,15 +194,15 @@ export function openFlow(
   );
   subscription.on(
     'data',
-    guarded((resolved: LeanEvent) => {
+    guarded((resolved: ResolvedEvent) => {
       if (ended !== undefined) return;
       messages += 1;
-      const event = resolved.ours ?? toRecordedEvent(resolved);
+      const event = toRecordedEvent(resolved);
       // A waiting checkpoint may lie before or after this event; the position of the event replaces it.
       checkpoint = undefined;
       if (event !== undefined) {
         position = event.position;
-        queue.push({ kind: 'event', event, bytes: resolved.bytes ?? jsonSize(event.data) + jsonSize(event.metadata) });
+        queue.push({ kind: 'event', event, bytes: jsonSize(event.data) + jsonSize(event.metadata) });
       }
       if (queue.length() >= queueHigh || queue.bytes() >= queueBytesHigh) subscription.pause();
       settleMarks(subscription);

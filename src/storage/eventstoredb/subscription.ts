@@ -16,9 +16,8 @@ import {
   type ResumePoint,
   type SubscribeOptions,
 } from '../event-store.js';
-import type { ClientParts } from './client-parts.js';
 import type { Connection } from './connection.js';
-import { failureText, isFailedDiscovery, isForeignPosition, isTooSlow } from './failure.js';
+import { failureText, isForeignPosition, isTooSlow } from './failure.js';
 import { subscriptionPlaces } from './places.js';
 import { readHead } from './read.js';
 import { openFlow } from './subscription-flow.js';
@@ -27,7 +26,6 @@ import { guardCaughtUp, missingAfter, watchForStarvation } from './starvation.js
 export interface SubscriptionDeps {
   readonly logger: Logger;
   readonly clock: Pick<Clock, 'monotonic'>;
-  parts(): Promise<ClientParts>;
 }
 
 /** Refuses a position beyond the end of the log: the log was restored from a backup, and new events would be missed. */
@@ -73,18 +71,17 @@ function tellEnd(error: unknown, options: SubscribeOptions, moved: boolean, logg
 async function* flows(
   connection: Connection,
   options: SubscribeOptions,
-  { logger, clock, parts }: SubscriptionDeps,
+  { logger, clock }: SubscriptionDeps,
 ): AsyncGenerator<LogItem, void, void> {
   const { prefix, signal, streams } = options;
   const { tuning } = connection;
   const { slowTries, retry } = tuning;
-  const { ownDecoding } = await parts();
   let after = options.after;
   let emptyDrops = 0;
   while (!signal.aborted) {
     const lease = await connection.lease();
     if (signal.aborted) return;
-    const flow = openFlow(lease, { ...options, after }, { tuning, ownDecoding });
+    const flow = openFlow(lease, { ...options, after }, tuning);
     const missing = async (position: number): Promise<number | undefined> =>
       streams === undefined ? undefined : missingAfter(connection, streams, position);
     const toHandOut = guardCaughtUp(missing);
@@ -112,7 +109,6 @@ async function* flows(
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (isFailedDiscovery(error)) await connection.discard(lease, failureText(error));
       if (error instanceof StarvedError) {
         logger.warn(
           { prefix, after: after === 'start' ? 0 : after.commit, missing: error.position },

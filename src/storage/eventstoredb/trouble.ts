@@ -18,12 +18,9 @@ const field = (error: unknown, name: string): unknown =>
 export const isAccessDenied = (error: unknown): boolean => field(error, 'type') === ErrorType.ACCESS_DENIED;
 
 /** The trouble that the server itself told of; undefined for another error. */
-export function rightsTrouble(error: unknown, { user }: StoreAddress): StoreTroubleError | undefined {
+export function rightsTrouble(error: unknown): StoreTroubleError | undefined {
   if (!isAccessDenied(error)) return undefined;
   const { variable } = store;
-  if (user === undefined) {
-    return new StoreTroubleError(`the event store wants a user: put one of its group $admins into ${variable}`, error);
-  }
   const sentence =
     field(error, 'code') === unauthenticated
       ? `the event store does not accept the user name or password in ${variable}: correct one of the two sides`

@@ -13,11 +13,6 @@ const standard = {
   /** How long an append that was certainly not written is tried again. */
   appendRetryMs: 3_000,
   retry: { firstMs: 20, maxMs: 500 },
-  /**
-   * How long the server may delay writing an append, by its own clock. Above 10 s, so that clocks may differ; below
-   * `outcomeWaitMs` of the commands, so that nothing is written after the search for its outcome has ended.
-   */
-  appendDeadlineMs: 25_000,
   appendsWaiting: 20_000,
   /** One page of a read, from the request to its end. */
   readPageMs: 8_000,
@@ -27,7 +22,7 @@ const standard = {
   /** Open reads and open subscriptions of this process. A connection carries 100 streams; further calls hang. */
   reads: 40,
   subscriptions: 40,
-  /** Appends in flight of this process: one stream each on the classic path, one buffer for all on the batch path. */
+  /** Appends in flight of this process, one stream each. */
   appendsAtOnce: 16,
   /** How long a call waits for a place. */
   placeWaitMs: 5_000,

@@ -120,6 +120,7 @@ export function createBatchCall(
   peer: BatchPeer,
   fault: () => AppendFault | undefined,
   later: (ms: number, work: () => void) => void,
+  hold: (answer: () => void) => void,
   now: () => number = Date.now,
 ): BatchCall {
   const pending = new Map<string, Pending>();
@@ -152,6 +153,8 @@ export function createBatchCall(
       case 'commit_timeout':
         later(wrong.laterMs, write);
         return timeout();
+      case 'no_quorum':
+        return later(wrong.ms, timeout);
       case 'not_ready':
         return reply({ error: notReadyStatus });
       case 'not_leader':
@@ -170,6 +173,10 @@ export function createBatchCall(
       case 'answer_late': {
         const body = outcome(write(), stream, expected);
         return later(wrong.ms, () => reply(body));
+      }
+      case 'held': {
+        const body = outcome(write(), stream, expected);
+        return hold(() => reply(body));
       }
       case 'end_call':
         return peer.end();

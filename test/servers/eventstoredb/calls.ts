@@ -35,10 +35,19 @@ export function statusOf(error: unknown): { code: number; details: string; metad
   return { code: refusal.code, details: refusal.message, metadata };
 }
 
-/** @throws Refusal when the call requires the leader and this node is a follower */
+/** What a node without a leader answers. */
+export const notReady = (): Refusal => new Refusal(status.UNAVAILABLE, 'Server Is Not Ready');
+
+/** @throws Refusal when this node takes no appends */
+export function requireAppends(faults: Faults): void {
+  if (faults.notReady) throw notReady();
+}
+
+/** @throws Refusal when the call requires the leader and this node is another, or knows none */
 export function requireLeader(metadata: Metadata, faults: Faults): void {
-  if (faults.leader === undefined || metadata.get('requires-leader')[0] !== 'true') return;
-  throw notLeader(faults.leader.host, faults.leader.port);
+  if (metadata.get('requires-leader')[0] !== 'true') return;
+  if (faults.notReady) throw notReady();
+  if (faults.leader !== undefined) throw notLeader(faults.leader.host, faults.leader.port);
 }
 
 /** @throws Refusal when the call's user is unknown, or may not make it */

@@ -12,6 +12,8 @@ export type AppendFault =
   | { readonly kind: 'deadline' }
   /** Answered with Timeout and written later. */
   | { readonly kind: 'commit_timeout'; readonly laterMs: number }
+  /** A leader without a majority: answered with a commit timeout after a while, and never written. */
+  | { readonly kind: 'no_quorum'; readonly ms: number }
   | { readonly kind: 'not_ready' }
   /** Ends the whole call; nothing is written. */
   | { readonly kind: 'not_leader'; readonly host: string; readonly port: number }
@@ -23,10 +25,19 @@ export type AppendFault =
   | { readonly kind: 'late'; readonly ms: number }
   /** Written at once, answered later. */
   | { readonly kind: 'answer_late'; readonly ms: number }
+  /** Written at once, answered when the server is told to release its answers. */
+  | { readonly kind: 'held' }
   /** Ends the whole call with OK; nothing is written or answered. */
   | { readonly kind: 'end_call' }
   /** Resets the whole call without a status, before or after the events are written. */
   | { readonly kind: 'reset_call'; readonly written: boolean };
+
+/** A node as gossip tells of it. */
+export interface Member {
+  readonly port: number;
+  readonly state: 'Leader' | 'Follower' | 'Unknown';
+  readonly alive: boolean;
+}
 
 export interface Faults {
   /** Faults of the next appends to any stream, one each. */
@@ -35,6 +46,13 @@ export interface Faults {
   choose: (() => AppendFault | undefined) | undefined;
   /** Makes this node a follower: calls that require the leader are referred to it. */
   leader: { readonly host: string; readonly port: number } | undefined;
+  /**
+   * Knows no leader: refuses every append, and every read and subscription that requires the leader; goes on to answer
+   * those that do not.
+   */
+  notReady: boolean;
+  /** What gossip tells; undefined: this node, and its leader. */
+  members: readonly Member[] | undefined;
   /** Drops a subscription as too slow after so many live events; 0 for never. */
   dropAfter: number;
   /** Ends a subscription without an error after so many live events; 0 for never. */
@@ -44,8 +62,8 @@ export interface Faults {
   /** Leaves subscriptions and reads without any answer. */
   silentReads: boolean;
   /**
-   * Cut off from the leader: subscriptions see the log up to this position, go live, and get nothing more. For good: what
-   * they have missed is not delivered when this is unset.
+   * Cut off from the others: reads and subscriptions see the log up to this position; subscriptions go live and get
+   * nothing more. For good: what they have missed is not delivered when this is unset.
    */
   cutOffAt: number | undefined;
   silentFeatures: boolean;
@@ -76,6 +94,8 @@ export function createFaults(): Faults {
     appends: [],
     choose: undefined,
     leader: undefined,
+    notReady: false,
+    members: undefined,
     dropAfter: 0,
     endAfter: 0,
     caughtUpRepeats: false,

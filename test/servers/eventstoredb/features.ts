@@ -1,6 +1,6 @@
 /** `ServerFeatures` and `Gossip`: what 23.10.8 reports about itself. */
 import { structuredUuid } from './calls.js';
-import type { Faults } from './faults.js';
+import type { Faults, Member } from './faults.js';
 import type { Plain } from './wire.js';
 
 const client = 'event_store.client.';
@@ -55,18 +55,22 @@ export const supportedMethods: Plain = {
 };
 
 /**
- * One node, or this one as a follower beside its leader. Times are ticks of 100 ns. A node without others renews its own
- * only when its role changes, so this one's stays at the time of its start.
+ * The nodes that this one knows of. Times are ticks of 100 ns. A node without others renews its own only when its role
+ * changes, so this one's stays at the time of its start.
  */
-export function clusterInfo(host: string, port: number, faults: Faults): Plain {
-  const member = (state: string, address: string, at: number): Plain => ({
-    instanceId: structuredUuid(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`),
-    timeStamp: `${startedAt}0000`,
-    state,
-    isAlive: !faults.noNodes,
-    httpEndPoint: { address, port: at },
-  });
-  const { leader } = faults;
-  if (leader === undefined) return { members: [member('Leader', host, port)] };
-  return { members: [member('Follower', host, port), member('Leader', leader.host, leader.port)] };
+export function clusterInfo(address: string, port: number, { leader, members, noNodes }: Faults): Plain {
+  const alone: Member = { port, state: leader === undefined ? 'Leader' : 'Follower', alive: true };
+  const known = members ?? [
+    alone,
+    ...(leader === undefined ? [] : [{ ...alone, ...leader, state: 'Leader' as const }]),
+  ];
+  return {
+    members: known.map(({ port: at, state, alive }) => ({
+      instanceId: structuredUuid(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`),
+      timeStamp: `${startedAt}0000`,
+      state,
+      isAlive: alive && !noNodes,
+      httpEndPoint: { address, port: at },
+    })),
+  };
 }

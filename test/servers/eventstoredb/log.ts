@@ -298,3 +298,20 @@ export function indexAt(all: readonly LogEvent[], position: number): number {
   }
   return low;
 }
+
+/** The log as a node has it that hears of nothing behind a position. */
+export function knownUntil(log: EventLog, position: number | undefined): EventLog {
+  if (position === undefined) return log;
+  const seen = (event: LogEvent): boolean => event.position <= position;
+  const all = log.all.filter(seen);
+  return {
+    ...log,
+    all,
+    head: () => all.at(-1)?.position ?? 0,
+    stream(name) {
+      const known = log.stream(name);
+      const events = known?.events.filter(seen) ?? [];
+      return known === undefined || events.length === 0 ? undefined : { ...known, events };
+    },
+  };
+}

@@ -8,6 +8,7 @@ import {
   Metadata,
   Server,
   ServerCredentials,
+  status,
   type sendUnaryData,
   type ServerDuplexStream,
   type ServerReadableStream,
@@ -16,11 +17,22 @@ import {
 import { freePorts } from '../../../scripts/stack/process.js';
 import { appendAnswer, deleteAnswer, parseAppend } from './append.js';
 import { createBatchCall } from './batch-append.js';
-import { callReset, handlerThrew, notLeader, Refusal, requireLeader, requireRights, statusOf } from './calls.js';
+import {
+  callReset,
+  handlerThrew,
+  notLeader,
+  notReady,
+  Refusal,
+  requireAppends,
+  requireLeader,
+  requireRights,
+  statusOf,
+} from './calls.js';
 import { createFaults, type AppendFault, type Faults } from './faults.js';
+import { createFreezer } from './freezable.js';
 import { clusterInfo, supportedMethods } from './features.js';
 import { openLogFile } from './log-file.js';
-import { createLog, type EventLog } from './log.js';
+import { createLog, knownUntil, type Decision, type EventLog } from './log.js';
 import { parseReadOptions } from './read-options.js';
 import { readMessages } from './read.js';
 import { featuresService, gossipService, streamsService } from './services.js';
@@ -35,6 +47,10 @@ export interface EventStoreDbServer {
   readonly log: EventLog;
   /** Appends since the start that were decided or refused by a fault. */
   appends(): number;
+  /** How many answers are held. */
+  held(): number;
+  /** Sends the answers that are held. */
+  release(): void;
   subscriptions(): number;
   /** Ends every subscription, as too slow or cleanly. @returns how many */
   dropSubscriptions(how: 'too_slow' | 'end'): number;
@@ -46,6 +62,9 @@ export interface EventStoreDbServer {
   refuse(): Promise<void>;
   listen(): Promise<void>;
   cut(): void;
+  /** Stops it like SIGSTOP: connections stay open and new ones are accepted, and nothing is read or sent. */
+  freeze(): void;
+  thaw(): void;
   close(): Promise<void>;
 }
 
@@ -55,7 +74,11 @@ export interface ServerOptions {
   readonly port?: number;
   /** The log of another server, which makes both nodes of one cluster. */
   readonly log?: EventLog;
+  /** It can be frozen, for which its connections are slower. */
+  readonly freezable?: boolean;
 }
+
+const commitTimeout = (): Refusal => new Refusal(status.ABORTED, 'Operation timed out: Commit phase timeout.');
 
 /** How long open calls continue when the server shuts down. */
 const drainMs = 5000;
@@ -70,6 +93,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
   const grpc = new Server({ 'grpc.max_concurrent_streams': 100, 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
   const timers = new Set<NodeJS.Timeout>();
   const sockets = new Set<Socket>();
+  const freezer = options.freezable === true ? createFreezer() : undefined;
   let appends = 0;
   let calls = 0;
   let mostCalls = 0;
@@ -84,8 +108,12 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     }, ms);
     timers.add(timer);
   };
+  const held: (() => void)[] = [];
+  const hold = (answer: () => void): void => void held.push(answer);
   const nextFault = (): AppendFault | undefined => {
     appends += 1;
+    // The batch path answers so; the classic call was refused before.
+    if (faults.notReady) return { kind: 'not_ready' };
     return faults.appends.shift() ?? faults.choose?.();
   };
   const count = (call: { on(event: 'close', listener: () => void): unknown }): void => {
@@ -108,11 +136,15 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
         requireRights(call.metadata, faults);
         const parsed = parseReadOptions(call.request);
         if (parsed.count === undefined) {
+          // A follower serves them, whatever they require.
+          if (faults.notReady) requireLeader(call.metadata, faults);
           subscriptions.start(subscriberOf(call), parsed);
           return;
         }
         requireLeader(call.metadata, faults);
-        const messages = readMessages(log, parsed);
+        // While a leader that is cut off still answers as one, nobody else writes.
+        const asLeader = call.metadata.get('requires-leader').length > 0;
+        const messages = readMessages(asLeader ? log : knownUntil(log, faults.cutOffAt), parsed);
         if (messages === undefined) return;
         const reader = subscriberOf(call);
         for (const message of messages) {
@@ -144,11 +176,11 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
       end,
       cut,
     };
-    const served = createBatchCall(log, peer, nextFault, later, () => Date.now() + faults.clockAheadMs);
+    const served = createBatchCall(log, peer, nextFault, later, hold, () => Date.now() + faults.clockAheadMs);
     call.on('data', (message: Plain) => {
       try {
         requireRights(call.metadata, faults);
-        requireLeader(call.metadata, faults);
+        if (!faults.notReady) requireLeader(call.metadata, faults);
         served.frame(message);
       } catch (error) {
         end(error instanceof Refusal ? error : handlerThrew());
@@ -169,19 +201,25 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     count(call);
     const received: Plain[] = [];
     call.on('data', (message: Plain) => received.push(message));
-    const decide = (): void => {
+    const settle = (): void => {
       // A cut connection ends the stream in the middle of the events: none of them may be written.
       if (call.cancelled) return;
       try {
         requireRights(call.metadata, faults);
+        requireAppends(faults);
         requireLeader(call.metadata, faults);
         const parsed = parseAppend(received);
-        const write = (): Plain => appendAnswer(log.append(parsed.stream, parsed.expected, parsed.events), parsed);
+        const decide = (): Decision => log.append(parsed.stream, parsed.expected, parsed.events);
+        const write = (): Plain => appendAnswer(decide(), parsed);
         const wrong = nextFault();
         switch (wrong?.kind) {
           case undefined:
-          case 'no_position':
             return answer(null, write());
+          case 'no_position': {
+            const decision = decide();
+            const hidden = decision.kind === 'success' ? { ...decision, position: undefined } : decision;
+            return answer(null, appendAnswer(hidden, parsed));
+          }
           case 'silent':
             return;
           case 'answer_lost':
@@ -190,9 +228,11 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
           case 'deadline':
           case 'commit_timeout':
             if (wrong.kind === 'commit_timeout') later(wrong.laterMs, write);
-            throw new Refusal(10, 'Operation timed out: Commit phase timeout.');
+            throw commitTimeout();
+          case 'no_quorum':
+            return later(wrong.ms, () => answer(statusOf(commitTimeout())));
           case 'not_ready':
-            throw new Refusal(14, 'Server Is Not Ready');
+            throw notReady();
           case 'not_leader':
             throw notLeader(wrong.host, wrong.port);
           case 'cut':
@@ -203,6 +243,10 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
           case 'answer_late': {
             const written = write();
             return later(wrong.ms, () => answer(null, written));
+          }
+          case 'held': {
+            const written = write();
+            return hold(() => answer(null, written));
           }
           case 'end_call':
           case 'reset_call':
@@ -217,7 +261,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
         answer(statusOf(error));
       }
     };
-    call.on('end', () => setImmediate(decide));
+    call.on('end', () => setImmediate(settle));
   }
 
   const unary =
@@ -268,7 +312,7 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));
       socket.on('error', () => undefined);
-      injector.injectConnection(socket);
+      injector.injectConnection(freezer?.wrap(socket) ?? socket);
     });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -292,6 +336,10 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     faults,
     log,
     appends: () => appends,
+    held: () => held.length,
+    release() {
+      for (const answer of held.splice(0)) answer();
+    },
     subscriptions: () => subscriptions.open(),
     dropSubscriptions: (how) => subscriptions.drop(how === 'end' ? undefined : tooSlow()),
     mostCalls: () => mostCalls,
@@ -304,7 +352,13 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
     refuse,
     listen,
     cut,
+    freeze() {
+      if (freezer === undefined) throw new Error('this server was not started as one that can be frozen');
+      freezer.freeze();
+    },
+    thaw: () => freezer?.thaw(),
     async close() {
+      freezer?.thaw();
       for (const timer of timers) clearTimeout(timer);
       await refuse();
       grpc.forceShutdown();

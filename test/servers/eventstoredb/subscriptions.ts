@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { handlerThrew, Refusal, streamDeleted } from './calls.js';
 import type { Faults } from './faults.js';
 import { laterCatchUp } from './later-catch-up.js';
-import { indexAt, tombstoneRevision, type EventLog, type LogEvent } from './log.js';
+import { indexAt, knownUntil, tombstoneRevision, type EventLog, type LogEvent } from './log.js';
 import type { ReadOptions } from './read-options.js';
 import { eventMessage, startPosition } from './read.js';
 import type { Plain } from './wire.js';
@@ -182,7 +182,7 @@ export function createSubscriptions(log: EventLog, faults: Faults): Subscription
   return {
     start(subscriber, options) {
       const seen = (event: LogEvent): boolean => event.position <= (faults.cutOffAt ?? Infinity);
-      const known = faults.cutOffAt === undefined ? log : { ...log, all: log.all.filter(seen) };
+      const known = knownUntil(log, faults.cutOffAt);
       const feed = options.target.kind === 'all' ? allFeed(known, options, faults) : streamFeed(known, options);
       const backlog: LogEvent[][] = [];
       let wakeUp = (): void => undefined;

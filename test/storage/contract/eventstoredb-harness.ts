@@ -1,7 +1,6 @@
 /** Opens the EventStoreDB adapter for the contract suite, against the test server or a real one. */
 import { silentLogger } from '../../../src/kernel/logger.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
-import type { ClientWay } from '../../../src/storage/eventstoredb/client-parts.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { createDice } from '../../support/hostile.js';
 import type { AppendFault, Faults } from '../../servers/eventstoredb/faults.js';
@@ -14,9 +13,8 @@ async function harnessAt(
   url: () => string,
   end: () => Promise<void>,
   kill?: () => Promise<void>,
-  client: ClientWay = 'fast',
 ): Promise<EventStoreHarness> {
-  const open = (): EventStore => openEventStoreDb({ url: url(), logger: silentLogger, client });
+  const open = (): EventStore => openEventStoreDb({ url: url(), logger: silentLogger });
   let store = open();
   const reopen = async (): Promise<void> => {
     await store.close();
@@ -36,7 +34,6 @@ async function harnessAt(
 /** The test server on a folder. A kill cuts every connection and starts the server again on the written log. */
 export async function testServerHarness(
   misbehave: (faults: Faults) => void = () => undefined,
-  client: ClientWay = 'fast',
 ): Promise<EventStoreHarness> {
   const folder = await temporaryFolder();
   let server = await startEventStoreDb({ folder: folder.path });
@@ -53,7 +50,6 @@ export async function testServerHarness(
       server = await startEventStoreDb({ folder: folder.path, port });
       misbehave(server.faults);
     },
-    client,
   );
 }
 

@@ -6,7 +6,6 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readConfig } from '../../../src/config/config.js';
 import { ConfigError } from '../../../src/config/config-error.js';
 import { readAddress } from '../../../src/storage/eventstoredb/address.js';
-import { classicCredentials } from '../../../src/storage/eventstoredb/batch-path.js';
 import { clientSettings } from '../../../src/storage/eventstoredb/connection.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
@@ -19,7 +18,7 @@ const masterKey = { SVC_MASTER_KEY: Buffer.alloc(32).toString('base64') };
 describe('the URL of the store', () => {
   it.each(schemes)('may begin with %s:// and %s+discover://, and is used in each', async (scheme) => {
     const host = { address: 'a', port: 2113 };
-    expect(readAddress(`${scheme}://a`)).toMatchObject({ hosts: [host], dnsDiscovery: false, tls: true });
+    expect(readAddress(`${scheme}://u:p@a`)).toMatchObject({ hosts: [host], dnsDiscovery: false, tls: true });
     expect(readAddress(`${scheme.toUpperCase()}+discover://a:2113/?TLS=false`)).toMatchObject({
       hosts: [host],
       dnsDiscovery: true,
@@ -59,11 +58,11 @@ describe('the URL of the store', () => {
     expect(single.unused).toEqual([]);
     expect(clientSettings(single)).toEqual({ ...forced, endpoint: { address: 'h', port: 2113 } });
     const discovery = { ...forced, nodePreference: 'leader', gossipTimeout: 2 };
-    expect(clientSettings(readAddress(`esdb+discover://h?${overriding}`))).toEqual({
+    expect(clientSettings(readAddress(`esdb+discover://u:p@h?${overriding}`))).toEqual({
       ...discovery,
       discover: { address: 'h', port: 2113 },
     });
-    expect(clientSettings(readAddress(`kdb://h,i:1?${overriding}&gossipTimeout=9&maxDiscoverAttempts=3`))).toEqual({
+    expect(clientSettings(readAddress(`kdb://u:p@h,i:1?${overriding}&gossipTimeout=9&maxDiscoverAttempts=3`))).toEqual({
       ...discovery,
       gossipTimeout: 9,
       maxDiscoverAttempts: 3,
@@ -74,10 +73,12 @@ describe('the URL of the store', () => {
     });
   });
 
-  it('provides the credentials of the classic call', () => {
-    expect(classicCredentials(readAddress('esdb://a:b%40c@h:2113'))).toEqual({ username: 'a', password: 'b@c' });
-    expect(classicCredentials(readAddress('esdb://h:2113?tls=false'))).toBeDefined();
-    expect(classicCredentials(readAddress('esdb://h:2113'))).toBeUndefined();
+  it('names a user when TLS is on', () => {
+    expect(() => readAddress('esdb://h:2113')).toThrow('needs user:password@ when TLS is on');
+    expect(() => readAddress('esdb://h,i?userCertFile=/dev/null&userKeyFile=/dev/null')).toThrow(
+      'needs user:password@',
+    );
+    expect(readAddress('esdb://h:2113?tls=false').user).toBeUndefined();
   });
 
   it.each([
@@ -121,7 +122,7 @@ describe('the URL of the store', () => {
     it('reads the authority of the certificates', () => {
       const ca = join(folder, 'ca.crt');
       writeFileSync(ca, 'the authority');
-      const { credentials } = readAddress(`esdb://h?tlsCAFile=${encodeURIComponent(ca)}`);
+      const { credentials } = readAddress(`esdb://u:p@h?tlsCAFile=${encodeURIComponent(ca)}`);
       expect(credentials).toEqual({ rootCertificate: Buffer.from('the authority') });
       expect(readAddress(`esdb://h?tls=false&tlsCAFile=${ca}`).credentials).toEqual({ insecure: true });
     });

@@ -115,8 +115,6 @@ describe('a cluster', { timeout: 90_000 }, () => {
       expect(await readAll(store, 'svc-a')).toHaveLength(round + 1);
       await store.ping();
     }
-    const thrown = lines.filter(({ message }) => message.includes('discarded'));
-    expect(thrown.some(({ message }) => message.includes('appends'))).toBe(true);
   });
 
   it('is unavailable in time for as long as no known node is alive, and then works', async () => {
@@ -140,13 +138,13 @@ describe('a cluster', { timeout: 90_000 }, () => {
   it('is used again as soon as another node leads, when its leader hangs', async () => {
     await openImpatient();
     await store.append('svc-a', 'no_stream', commandOf(1));
-    const [follower, leader] = cluster.nodes;
+    const leader = cluster.nodes[1];
     // It still accepts connections and calls, and answers none.
     Object.assign(leader!.faults, { silentGossip: true, silentReads: true, silentFeatures: true });
     leader!.faults.choose = () => ({ kind: 'silent' });
     const events = commandOf(2);
     expect((await store.append('svc-a', 0, events)).kind).toBe('unknown');
-    follower!.faults.leader = undefined;
+    cluster.lead(0);
     const started = performance.now();
     expect(await appendSurely(store, 'svc-a', 0, events)).toEqual({ kind: 'appended', revision: 2 });
     expect(performance.now() - started).toBeLessThan(2 * impatient.appendMs);

@@ -69,11 +69,6 @@ describe('access to the event store', { timeout: 20_000 }, () => {
       () => `esdb://joe:s3cret@${secure()}?tlsCAFile=${ca}`,
       'the user in SVC_EVENTSTORE_URL has too few rights in the event store: make it a member of the group $admins',
     ],
-    [
-      'no user',
-      () => `esdb://${secure()}?tlsCAFile=${ca}`,
-      'the event store wants a user: put one of its group $admins into SVC_EVENTSTORE_URL',
-    ],
     ['no authority', () => `esdb://admin:s3cret@${secure()}`, untrusted],
     ['another authority', () => `esdb://admin:s3cret@${secure()}?tlsCAFile=${otherCa}`, untrusted],
     ['no authority, by discovery', () => `esdb+discover://admin:s3cret@${secure()}?${asOften}`, untrusted],
